@@ -101,14 +101,13 @@ void describe_mask(const ferry_answer& a, Json* json) {
   if (a.quality != 0) (*json)["quality"] = a.quality;
 }
 
-void print_picture(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View& picture) {
-  std::printf("%s: %dx%d, from %dx%d\n", file.c_str(), a.picture.width, a.picture.height, picture.width,
-              picture.height);
+void print_image(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View& image) {
+  std::printf("%s: %dx%d, from %dx%d\n", file.c_str(), a.image.width, a.image.height, image.width, image.height);
 }
 
-void describe_picture(const ferry_answer& a, Json* json) {
-  (*json)["width"] = a.picture.width;
-  (*json)["height"] = a.picture.height;
+void describe_image(const ferry_answer& a, Json* json) {
+  (*json)["width"] = a.image.width;
+  (*json)["height"] = a.image.height;
 }
 
 void print_boxes(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
@@ -161,7 +160,7 @@ constexpr AnswerEntry kAnswers[] = {
     {"_depth", false, print_map, describe_map},
     {"_labels", false, print_labels, describe_labels},
     {"_mask", false, print_mask, describe_mask},
-    {"_x", false, print_picture, describe_picture},
+    {"_x", false, print_image, describe_image},
     {"_boxes", true, print_boxes, describe_boxes},
     {"_lines", true, print_lines, describe_lines},
 };
@@ -170,9 +169,9 @@ constexpr AnswerEntry kAnswers[] = {
 
 const AnswerEntry& answer_entry(ferry_answer_kind kind) { return kAnswers[kind]; }
 
-std::string answer_suffix(const AnswerEntry& entry, const ferry_answer& answer, const image::View& picture) {
-  if (answer.kind != FERRY_ANSWER_PICTURE) return entry.suffix;
-  const int scale = answer.picture.width / picture.width;
+std::string answer_suffix(const AnswerEntry& entry, const ferry_answer& answer, const image::View& image) {
+  if (answer.kind != FERRY_ANSWER_IMAGE) return entry.suffix;
+  const int scale = answer.image.width / image.width;
   return scale > 1 ? entry.suffix + std::to_string(scale) : "_new";
 }
 

@@ -10,8 +10,8 @@
 #include "cli/sdk.h"
 #include "cli/text.h"
 #include "converter/pack/new_file.h"
-#include "sdk/cpu/depthwise.h"
-#include "sdk/cpu/winograd.h"
+#include "sdk/cpu/depthwise/depthwise.h"
+#include "sdk/cpu/gemm/winograd.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/type.h"
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 struct BuildOptions {
   std::vector<std::string> models;
   std::string target, output, source;
-  bool no_gpu = false, no_files = false, half = false;
+  bool no_gpu = false, no_files = false, float16 = false;
 };
 
 constexpr const char* kScript = "scripts/build-device";
@@ -61,7 +61,7 @@ void write_parts(const BuildOptions& o, const fs::path& file) {
   Parts parts;
   for (const std::string& path : o.models) add_model(path, &parts);
   if (!o.no_files) parts.insert("feature files");
-  if (o.half) parts.insert("feature half");
+  if (o.float16) parts.insert("feature float16");
   std::string text = "# What these need of the library, by `ferry build` (FERRY_OPERATORS_FILE):";
   for (const std::string& path : o.models) text += " " + fs::path(path).filename().string();
   text += "\n";
@@ -118,7 +118,7 @@ void add_build(CLI::App& ferry, int* exit_code) {
   app.add_option("-o,--output", o->output, "Folder; without a target: the list's file").required().type_name("PATH");
   app.add_flag("--no-gpu", o->no_gpu, "Without the Vulkan backend");
   app.add_flag("--no-files", o->no_files, "Without what reads and writes JPEG, PNG, BMP: the app has frames or pixels");
-  app.add_flag("--float16", o->half, "With float16 arithmetic on the CPU, for sessions that ask for it: 20 KB");
+  app.add_flag("--float16", o->float16, "With float16 arithmetic on the CPU, for sessions that ask for it: 20 KB");
   app.add_option("--source", o->source, "Ferry's sources (default: around this program, or here)").type_name("FOLDER");
   app.callback([o, exit_code] { *exit_code = build(*o); });
 }

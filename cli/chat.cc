@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 struct ChatOptions {
   std::string model, system, load;
-  std::vector<std::string> pictures;
+  std::vector<std::string> images;
   BackendOptions backend;
   SamplingOptions sampling{.temperature = 0.7f, .top_p = 0.95f};
   ThreadOptions threads;
@@ -37,11 +37,11 @@ class Conversation {
   void say(const char* role, const std::string& content) {
     messages_.push_back({{"role", role}, {"content", content}});
   }
-  // With so many pictures before it.
-  void ask(const std::string& content, size_t pictures) {
-    if (pictures == 0) return say("user", content);
+  // With so many images before it.
+  void ask(const std::string& content, size_t images) {
+    if (images == 0) return say("user", content);
     ordered_json parts = ordered_json::array();
-    for (size_t i = 0; i < pictures; ++i) parts.push_back({{"type", "image"}});
+    for (size_t i = 0; i < images; ++i) parts.push_back({{"type", "image"}});
     parts.push_back({{"type", "text"}, {"text", content}});
     messages_.push_back({{"role", "user"}, {"content", parts}});
   }
@@ -142,17 +142,17 @@ int chat(const ChatOptions& o) {
   if (!text) fail("%s has no tokenizer: it takes token ids only, by `ferry run --tokens`", o.model.c_str());
   const GeneratorHandle generator = create_generator(model, options);
   set_sampling(o.sampling, generator);
-  size_t pictures = 0;  // that the next line is about
+  size_t images = 0;  // that the next line is about
   const auto begin = [&] {
     check(ferry_generator_reset(generator.get()));
-    for (const std::string& path : o.pictures) add_picture(path, generator);
-    pictures = o.pictures.size();
+    for (const std::string& path : o.images) add_image(path, generator);
+    images = o.images.size();
   };
   begin();
   Conversation conversation(o.system);
   if (!o.load.empty()) {
     load(o.load, &conversation, generator);
-    pictures = 0;
+    images = 0;
   }
   const bool person = isatty(STDIN_FILENO) != 0;
   if (person)
@@ -173,14 +173,14 @@ int chat(const ChatOptions& o) {
         save(*file, conversation, generator);
       } else if (const auto from = argument(line, "/load")) {
         load(*from, &conversation, generator);
-        pictures = 0;
+        images = 0;
       } else if (line.starts_with('/')) {
         std::fprintf(stderr, "ferry chat: no command is called '%s': /reset, /save FILE, /load FILE, /exit\n",
                      line.c_str());
       } else {
-        conversation.ask(line, pictures);
+        conversation.ask(line, images);
         conversation.say("assistant", answer(o, conversation, text, generator, &speed));
-        pictures = 0;
+        images = 0;
       }
     } catch (const Error& error) {
       if (!person) throw;
@@ -201,7 +201,7 @@ void add_chat(CLI::App& ferry, int* exit_code) {
       "\nReads what you say line by line and prints what the model answers, as it is made. The conversation is\n"
       "written as the model's own chat template says, and only what is new of it is computed. /reset begins anew,\n"
       "/save FILE and /load FILE keep a conversation with all that was computed of it, /exit or the end of input\n"
-      "ends; tokens a second are told then. What you say first is about the pictures of --image, if the model sees.\n"
+      "ends; tokens a second are told then. What you say first is about the images of --image, if the model sees.\n"
       "\nExamples:\n"
       "  ferry chat qwen.ferry\n"
       "  ferry chat qwen.ferry --system 'Answer in one sentence.' --temperature 0\n"
@@ -210,7 +210,7 @@ void add_chat(CLI::App& ferry, int* exit_code) {
   auto o = std::make_shared<ChatOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   app.add_option("--system", o->system, "What the model is told before the conversation").type_name("TEXT");
-  app.add_option("--image", o->pictures, "A picture to talk about: JPEG, PNG or BMP; may be given again")
+  app.add_option("--image", o->images, "An image to talk about: JPEG, PNG or BMP; may be given again")
       .type_name("FILE");
   app.add_option("--load", o->load, "Goes on with a conversation that /save kept").type_name("FILE");
   app.add_option("--max-tokens", o->max_tokens, "Tokens of an answer at most. Without it: as many as the model holds")

@@ -25,8 +25,8 @@ struct Values {
 };
 
 // What values of files are called in the help.
-constexpr std::array kFiles = {"FILE",    "PATH",    "MODEL", "BLOB",  "CKPT",           "ONNX",
-                               "PICTURE", "FIXTURE", "CHAT",  "TEXTS", "FOLDER_OR_BLOB", "PROGRAM"};
+constexpr std::array kFiles = {"FILE",  "PATH",    "MODEL", "BLOB",  "CKPT",           "ONNX",
+                               "IMAGE", "FIXTURE", "CHAT",  "TEXTS", "FOLDER_OR_BLOB", "PROGRAM"};
 
 Values values_of(const OptionText& option, const CommandLineText& text) {
   const std::string& value = option.value();

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct ConvertArguments {
   std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, detect, like, read,
       characters;
-  std::map<std::string, std::string> picture;  // by the names of converter/recipes/picture_settings.h
+  std::map<std::string, std::string> image;  // by the names of converter/recipes/image_settings.h
   std::string weights = "f32", report = "text";
   std::vector<std::string> shapes, dynamic, without;
   std::vector<int> features;
@@ -113,7 +113,7 @@ Settings settings_of(const ConvertArguments& o) {
   for (const std::string& recogniser : o.without) out.add("no-recognise", recogniser);
   if (!o.detect.empty()) out.set("detect", o.detect);
   if (!o.like.empty()) out.set("like", o.like);
-  for (const auto& [name, value] : o.picture)
+  for (const auto& [name, value] : o.image)
     if (!value.empty()) out.set(name, value);
   // Families ask, too, but only once the whole checkpoint was read.
   out.integer("num-classes", 0);
@@ -322,22 +322,22 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       .type_name("RECIPE");
   constexpr struct {
     const char *name, *type, *help;
-  } kPicture[] = {
-      {"mean", "LIST", "Of an ONNX file's pictures: a mean for each channel or all, in the network's order"},
+  } kImage[] = {
+      {"mean", "LIST", "Of an ONNX file's images: a mean for each channel or all, in the network's order"},
       {"std", "LIST", "Deviations, as --mean; colours become (colour - mean) / deviation"},
       {"range", "1|255", "What white is before that; without it: 255 where a mean or deviation is above 1, else 1"},
       {"colour", "rgb|bgr|gray", "The order of channels"},
       {"resize", "MODE",
-       "How a picture gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its centre), "
+       "How an image gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its centre), "
        "or its shorter edge (256) or size (256x320) before the centre is cut out"},
       {"crop", "HxW", "What is cut out: the input's size"},
       {"filter", "nearest|box|bilinear|hamming|bicubic|lanczos", "Of resizing"},
-      {"fill", "LIST", "The colour around a picture in a letterbox; without it: black"},
+      {"fill", "LIST", "The colour around an image in a letterbox; without it: black"},
   };
-  for (const auto& option : kPicture)
-    app.add_option(std::string("--") + option.name, o->picture[option.name], option.help).type_name(option.type);
+  for (const auto& option : kImage)
+    app.add_option(std::string("--") + option.name, o->image[option.name], option.help).type_name(option.type);
   app.add_option("--like", o->like,
-                 "Prepare an ONNX file's pictures as this variant of `ferry models` does, and name the classes as it\n"
+                 "Prepare an ONNX file's images as this variant of `ferry models` does, and name the classes as it\n"
                  "does where they are as many; without it: as a preprocessor_config.json beside the file says")
       .type_name("VARIANT");
   app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted")

@@ -107,7 +107,7 @@ class GraphComparison {
     compare_ports("input", a_.graph().inputs(), b_.graph().inputs());
     compare_ports("output", a_.graph().outputs(), b_.graph().outputs());
     compare_ports("tap", a_.graph().taps(), b_.graph().taps());
-    compare_tables("how a picture becomes the input", a_.graph().preprocess(), b_.graph().preprocess());
+    compare_tables("how an image becomes the input", a_.graph().preprocess(), b_.graph().preprocess());
     compare_tables("the task", a_.graph().postprocess(), b_.graph().postprocess());
     compare_labels();
     compare_operators();

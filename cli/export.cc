@@ -44,7 +44,7 @@ void add_export(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "export", "Give the checkpoint back that a blob was made from, byte for byte");
   app.footer(
       "\nWrites the checkpoint's files (safetensors, PyTorch's or TensorFlow.js's, with their index), and of those\n"
-      "beside them config.json, the tokenizer's and what prepares pictures: the proof that the converter lost and\n"
+      "beside them config.json, the tokenizer's and what prepares images: the proof that the converter lost and\n"
       "changed nothing. Each must have the SHA-256 that it had; else nothing is left.\n"
       "A blob holds what is needed unless its weights are integers (--weights i8, i4) or it was made from an ONNX\n"
       "file; where folding has changed weights beyond that, it says so, and `ferry convert --exportable` keeps them.\n"

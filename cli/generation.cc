@@ -71,23 +71,23 @@ std::string text_of(const GeneratorHandle& generator) {
 
 namespace {
 
-void with_picture(const std::string& path, const GeneratorHandle& generator,
-                  ferry_status (*use)(ferry_generator*, const ferry_image*)) {
-  ferry_image picture;
-  check(ferry_image_load(path.c_str(), &picture));
-  const ferry_status status = use(generator.get(), &picture);
-  ferry_image_free(&picture);
+void with_image(const std::string& path, const GeneratorHandle& generator,
+                ferry_status (*use)(ferry_generator*, const ferry_image*)) {
+  ferry_image image;
+  check(ferry_image_load(path.c_str(), &image));
+  const ferry_status status = use(generator.get(), &image);
+  ferry_image_free(&image);
   if (status != FERRY_OK) fail("%s: %s", path.c_str(), ferry_last_error());
 }
 
 }  // namespace
 
-void add_picture(const std::string& path, const GeneratorHandle& generator) {
-  with_picture(path, generator, ferry_generator_add_picture);
+void add_image(const std::string& path, const GeneratorHandle& generator) {
+  with_image(path, generator, ferry_generator_add_image);
 }
 
-void append_picture(const std::string& path, const GeneratorHandle& generator) {
-  with_picture(path, generator, ferry_generator_append_picture);
+void append_image(const std::string& path, const GeneratorHandle& generator) {
+  with_image(path, generator, ferry_generator_append_image);
 }
 
 void add_sampling_options(const Command& command, SamplingOptions* o) {

@@ -28,10 +28,10 @@ Ids tokens_of(const GeneratorHandle& generator);
 // What the last ferry_generator_next() completed.
 std::string text_of(const GeneratorHandle& generator);
 
-// Throws Error with the file's name where it holds no picture, or the model sees none.
-void add_picture(const std::string& path, const GeneratorHandle& generator);
+// Throws Error with the file's name where it holds no image, or the model sees none.
+void add_image(const std::string& path, const GeneratorHandle& generator);
 // The same, and puts it behind the text.
-void append_picture(const std::string& path, const GeneratorHandle& generator);
+void append_image(const std::string& path, const GeneratorHandle& generator);
 
 // --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --seed, --bias, --stop
 struct SamplingOptions {

@@ -5,7 +5,7 @@
 #include "cli/text.h"
 #include "sdk/operators/shape_rules.h"
 #if FERRY_GPU
-#include "sdk/gpu/partition.h"
+#include "sdk/gpu/lowering/partition.h"
 #endif
 
 namespace ferry::cli {
@@ -44,7 +44,7 @@ GpuPlan gpu_plan(const Model& model, const ferry_session_options& options, Shape
   PerTensor<bool> kept(shapes.size(), false);
   for (const fbs::Port* port : *model.graph().outputs()) kept[port->tensor()] = true;
   const gpu::Storage storage =
-      options.precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;
+      options.precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Float16 : gpu::Storage::Float32;
   gpu::Program program;
   check(gpu::make_program(model, shapes, kept, *device, storage, &program));
 

@@ -122,7 +122,7 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
         {"multiple_of", p->multiple_of()},      {"top", p->top()},         {"unit_length", p->unit_length()}};
     if (const fbs::Inpainting* mask = p->params_as_Inpainting())
       j["postprocess"]["mask"] = {{"known", mask->known()}, {"hole", mask->hole()}};
-    if (const fbs::Reading* reading = p->params_as_Reading())
+    if (const fbs::Ocr* reading = p->params_as_Ocr())
       j["postprocess"]["reading"] = {{"graph", text_of(reading->graph())},
                                      {"threshold", reading->threshold()},
                                      {"box_threshold", reading->box_threshold()},

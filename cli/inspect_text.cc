@@ -98,15 +98,15 @@ std::string task_text(const fbs::Graph& graph) {
     case fbs::Task::MultiLabel:
     case fbs::Task::SemanticSegmentation: return name + labels;
     case fbs::Task::ImageToImage:
-      return "picture to picture, " + std::to_string(p->upscale()) + " times as large, halo of " +
+      return "image to image, " + std::to_string(p->upscale()) + " times as large, halo of " +
              std::to_string(p->halo()) + " pixels" +
              (p->multiple_of() > 1 ? ", sides in multiples of " + std::to_string(p->multiple_of()) : "");
     case fbs::Task::Embedding: return p->unit_length() ? name + " of length 1" : name;
     case fbs::Task::Depth: return name + (p->params_as_Depth()->metric() ? " in metres" : ", larger is nearer");
     case fbs::Task::Detection: return name + detection_text(*p->params_as_Detection()) + labels;
     case fbs::Task::PromptedSegmentation: return name + " by graph " + task::second_graph(graph);
-    case fbs::Task::Reading: {
-      const fbs::Reading& r = *p->params_as_Reading();
+    case fbs::Task::Ocr: {
+      const fbs::Ocr& r = *p->params_as_Ocr();
       char text[240];
       std::snprintf(
           text, sizeof(text), " of lines by graph %.64s; text from %g, boxes from %g, lines from %g, unclip %g",

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "cli/sdk.h"
-#include "sdk/cpu/fingerprint.h"
+#include "sdk/cpu/backend/fingerprint.h"
 
 namespace ferry::cli {
 namespace {

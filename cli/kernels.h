@@ -1,4 +1,4 @@
-// Which kernels the CPU engine has chosen from, for people and to compare machines by.
+// Which kernels the CPU backend has chosen from, for people and to compare machines by.
 #pragma once
 
 #include <string>

@@ -13,13 +13,13 @@
 #include "cli/sdk.h"
 #include "cli/text.h"
 #include "converter/pack/pack.h"
-#include "sdk/cpu/fingerprint.h"
+#include "sdk/cpu/backend/fingerprint.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_cache.h"
 #if FERRY_GPU
-#include "sdk/gpu/weights.h"
+#include "sdk/gpu/backend/weights.h"
 #endif
 
 namespace ferry::cli {
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kThisCpu = "this";
 constexpr const char* kGpu = "gpu";
-constexpr const char* kGpuHalf = "gpu-f16";
+constexpr const char* kGpuFloat16 = "gpu-f16";
 constexpr std::string_view kArm64 = "arm64-";  // before the name that qemu has for a CPU
 
 struct PackOptions {
@@ -87,7 +87,7 @@ fs::path pack_on_gpu(const PackOptions& o, bool half, const fs::path& output) {
   std::shared_ptr<gpu::Device> device;  // the sessions' own
   check(gpu::Device::open(options.gpu_device, options.gpu_cache_dir, options.gpu_retry, &device));
   const Sessions sessions = open_sessions(*model, options);
-  const gpu::Storage storage = half ? gpu::Storage::Half : gpu::Storage::Float32;
+  const gpu::Storage storage = half ? gpu::Storage::Float16 : gpu::Storage::Float32;
   const std::shared_ptr<gpu::Weights> weights = gpu::Weights::of(*model, *device, storage);
   check(weights->read_back());
   PackedTarget target;
@@ -191,7 +191,7 @@ int pack(const PackOptions& o) {
   const fs::path folder = o.embed || o.output.empty() ? fs::absolute(model).parent_path() : fs::path(o.output);
   for (const std::string& target : o.targets) {
     const fs::path own = folder / (model.stem().string() + "." + target + ".packed");
-    const bool here = target == kThisCpu || target == kGpu || target == kGpuHalf;
+    const bool here = target == kThisCpu || target == kGpu || target == kGpuFloat16;
     if (o.embed)
       parts.files.push_back(files.emplace_back(fs::path(o.output).concat("." + target + ".part")));
     else
@@ -199,7 +199,7 @@ int pack(const PackOptions& o) {
     if (target == kThisCpu)
       files.back() = pack_here(o.model, files.back());
     else if (here)
-      files.back() = pack_on_gpu(o, target == kGpuHalf, files.back());
+      files.back() = pack_on_gpu(o, target == kGpuFloat16, files.back());
     else
       pack_there(o, target, files.back());
     if (!o.embed && here)

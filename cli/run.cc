@@ -22,45 +22,45 @@ namespace {
 void check_text(const RunOptions& o) {
   if (o.log_probabilities && !o.json) fail("--log-probabilities goes with --json");
   if (o.has_prompt && o.has_tokens) fail("--prompt and --tokens are two inputs: give one of them");
-  if (!o.pictures.empty() || !o.tensors.empty() || !o.output.empty() || !o.save.empty() || o.taps)
-    fail("--%s gives text: it goes with --image, --max-tokens and --json, not with pictures or tensors",
+  if (!o.images.empty() || !o.tensors.empty() || !o.output.empty() || !o.save.empty() || o.taps)
+    fail("--%s gives text: it goes with --image, --max-tokens and --json, not with images or tensors",
          o.has_prompt ? "prompt" : "tokens");
   if (!o.shown.empty() && o.has_tokens) fail("--image goes with --prompt, whose text comes behind it");
 }
 
-void check_pictures_or_tensors(const RunOptions& o) {
-  if (o.pictures.empty() == o.tensors.empty()) {
-    fail(o.pictures.empty() ? "what shall it run on? Give a picture, --tensors FILE, --prompt TEXT or --tokens IDS"
-                            : "a picture and --tensors are two inputs: give one of them");
+void check_images_or_tensors(const RunOptions& o) {
+  if (o.images.empty() == o.tensors.empty()) {
+    fail(o.images.empty() ? "what shall it run on? Give an image, --tensors FILE, --prompt TEXT or --tokens IDS"
+                          : "an image and --tensors are two inputs: give one of them");
   }
   if (!o.tensors.empty() && !o.output.empty())
-    fail("-o names the picture that a picture gives; with --tensors use --save");
-  if (o.pictures.size() > 1 && !o.save.empty())
-    fail("--save keeps the tensors of one picture, %zu are given", o.pictures.size());
+    fail("-o names the image that an image gives; with --tensors use --save");
+  if (o.images.size() > 1 && !o.save.empty())
+    fail("--save keeps the tensors of one image, %zu are given", o.images.size());
   if (o.taps && o.save.empty()) fail("--taps gives tensors: say where with --save FILE");
   if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
-  if (!o.shown.empty()) fail("--image goes with --prompt; without one a picture needs no option");
+  if (!o.shown.empty()) fail("--image goes with --prompt; without one an image needs no option");
   if (o.max_tokens != 0) fail("--max-tokens goes with --prompt or --tokens");
   if (!(o.sampling == SamplingOptions())) fail("how tokens are chosen goes with --prompt or --tokens");
-  if (!o.tensors.empty() && o.json) fail("--json goes with pictures, --prompt or --tokens");
+  if (!o.tensors.empty() && o.json) fail("--json goes with images, --prompt or --tokens");
 }
 
 int run(RunOptions& o) {
   ferry_session_options options = session_options(o.threads);
   if (o.top < 0) fail("--top %d: expected 0 (as many as the blob says) or more", o.top);
   if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
-  o.pictures = pictures_in(o.pictures);
+  o.images = images_in(o.images);
   if (o.text()) {
     check_text(o);
   } else {
-    check_pictures_or_tensors(o);
+    check_images_or_tensors(o);
   }
 
   const ModelHandle model = open_model(o.model, o.graph);
   options.all_taps = o.taps;
   set_backend(o.backend, &options);
   if (o.text()) return run_text(o, model, options);
-  if (!o.pictures.empty()) return run_pictures(o, model, options);
+  if (!o.images.empty()) return run_images(o, model, options);
   const SessionHandle session = create_session(model, options);
   CpuWarnings warnings;
   warnings.print(session.get());
@@ -72,13 +72,13 @@ int run(RunOptions& o) {
 }  // namespace
 
 void add_run(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "run", "Run a blob on a picture, on text or on tensors");
+  const Command app(ferry, "run", "Run a blob on an image, on text or on tensors");
   app.footer(
       "\nThe blob says what it is for: a classifier prints its best classes with their probabilities, a feature\n"
       "extractor a summary of the embedding, a detector its boxes, which are drawn where -o names a file; what gives "
       "a\n"
-      "picture, a depth map, each pixel's class or a mask writes a PNG in the size of the picture that was given.\n"
-      "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile. Of\n"
+      "image, a depth map, each pixel's class or a mask writes a PNG in the size of the image that was given.\n"
+      "Images are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are upscaled tile by tile. Of\n"
       "several, or a folder's, -o names a folder, and --json prints one line for each; one that cannot be read is\n"
       "named, the others are run, and the exit code is 2.\n"
       "\nA language model goes on with the text of --prompt, or with the token ids of --tokens, by the most probable\n"
@@ -92,7 +92,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run resnet50.ferry cat.jpg\n"
       "  ferry run stories.ferry --prompt 'Once upon a time' --max-tokens 100\n"
       "  ferry run stories.ferry --prompt 'Once upon a time' --temperature 0.8 --top-p 0.95 --seed 7\n"
-      "  ferry run qwen-vl.ferry --image photo.jpg --prompt 'This picture shows'\n"
+      "  ferry run qwen-vl.ferry --image photo.jpg --prompt 'This image shows'\n"
       "  ferry run esrgan.ferry photo.jpg -o large.png\n"
       "  ferry run depth.ferry room.jpg -o depth.png --colours\n"
       "  ferry run migan.ferry street.jpg --mask people.png -o empty.png\n"
@@ -104,25 +104,25 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run resnet50.ferry cat.jpg --backend gpu --precision f16");
   auto o = std::make_shared<RunOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
-  app.add_option("PICTURE", o->pictures, "JPEG, PNG or BMP, or a folder of them; several are run one after the other")
+  app.add_option("IMAGE", o->images, "JPEG, PNG or BMP, or a folder of them; several are run one after the other")
       .type_name("");
   app.add_option("-o,--output", o->output,
-                 "The PNG to write, or a folder. Without it: PICTURE_x4.png, PICTURE_depth.png... in this folder. A\n"
+                 "The PNG to write, or a folder. Without it: IMAGE_x4.png, IMAGE_depth.png... in this folder. A\n"
                  "name that ends in .pfm gets a depth map's numbers")
       .type_name("FILE");
   app.add_flag("--colours", o->colours, "Depth and classes in colours, to look at");
   app.add_flag("--16bit", o->sixteen_bits, "Depth in 65,536 levels; metres as millimetres");
-  app.add_option("--mask", o->mask, "What to paint anew: a picture of the same size, white there").type_name("FILE");
+  app.add_option("--mask", o->mask, "What to paint anew: an image of the same size, white there").type_name("FILE");
   app.add_option("--point", o->points, "A pixel X,Y of what is meant; -X,Y: of what is not. May be given again")
       .type_name("X,Y");
   app.add_option("--box", o->box, "Around what is meant: LEFT,TOP,RIGHT,BOTTOM").type_name("BOX");
   app.add_option("--mask-index", o->mask_index, "Which of the network's masks; 0: the best")
       .type_name("N")
       .capture_default_str();
-  app.add_option("--composite", o->composite, "What the mask covers, cut out of the picture: a PNG with alpha")
+  app.add_option("--composite", o->composite, "What the mask covers, cut out of the image: a PNG with alpha")
       .type_name("FILE");
   app.add_option("--background", o->background,
-                 "What stands behind it: a picture, or a colour #rrggbb. Without\n--composite the file of -o is of "
+                 "What stands behind it: an image, or a colour #rrggbb. Without\n--composite the file of -o is of "
                  "that, not the mask")
       .type_name("FILE");
   app.add_option("--tensors", o->tensors, "Inputs from a safetensors file").type_name("FILE");
@@ -131,12 +131,12 @@ void add_run(CLI::App& ferry, int* exit_code) {
       .type_name("NAME");
   app.add_flag("--taps", o->taps, "Save every tap of the blob too");
   app.add_option("--top", o->top, "Classes to print; 0: as many as the blob says").type_name("N").capture_default_str();
-  app.add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")
+  app.add_option("--tile", o->tile, "Side of the tiles of a large image; 0: automatic")
       .type_name("N")
       .capture_default_str();
   const Argument prompt =
       app.add_option("--prompt", o->prompt, "Text that a language model goes on with").type_name("TEXT");
-  app.add_option("--image", o->shown, "A picture before the text of --prompt; may be given again").type_name("FILE");
+  app.add_option("--image", o->shown, "An image before the text of --prompt; may be given again").type_name("FILE");
   const Argument tokens =
       app.add_option("--tokens", o->tokens, "The same as token ids: 1,403,407").delimiter(',').type_name("IDS");
   app.add_option("--max-tokens", o->max_tokens,
@@ -145,7 +145,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       .type_name("N");
   add_sampling_options(app, &o->sampling);
   app.add_flag("--log-probabilities", o->log_probabilities, "With --json: the natural logarithm of each token's");
-  app.add_flag("--json", o->json, "The answer as JSON: a line for each picture, or the token ids of prompt and answer");
+  app.add_flag("--json", o->json, "The answer as JSON: a line for each image, or the token ids of prompt and answer");
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_thread_options(app, &o->threads);
   app.callback([o, prompt, tokens, exit_code] {

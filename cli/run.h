@@ -11,7 +11,7 @@ namespace ferry::cli {
 
 struct RunOptions {
   std::string model, graph, output, tensors, save;
-  std::vector<std::string> pictures, shown;  // shown: to a language model
+  std::vector<std::string> images, shown;  // shown: to a language model
   BackendOptions backend;
   std::string prompt;
   std::vector<int> tokens;
@@ -37,16 +37,16 @@ class CpuWarnings {
   std::set<std::string> printed_;
 };
 
-// Folders give the pictures that lie in them, by name.
-std::vector<std::string> pictures_in(const std::vector<std::string>& given);
-// Does with RunOptions.pictures what the blob is for.
-int run_pictures(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
+// Folders give the images that lie in them, by name.
+std::vector<std::string> images_in(const std::vector<std::string>& given);
+// Does with RunOptions.images what the blob is for.
+int run_images(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
 // Reads the inputs from RunOptions.tensors.
 int run_tensors(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
 // Goes on with RunOptions.prompt or RunOptions.tokens.
 int run_text(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
 // Writes outputs, and taps where asked for, to RunOptions.save, in the source framework's layout and by its names:
-// outputs, `features`, `pooled` and `feat/<i>` by their own, other taps as `tap/<module>`. `embedding`: a picture's,
+// outputs, `features`, `pooled` and `feat/<i>` by their own, other taps as `tap/<module>`. `embedding`: an image's,
 // as the blob's recipe gives it; empty: none.
 void save_results(const RunOptions& options, const ModelHandle& model, ferry_session* session,
                   const std::vector<float>& embedding = {});

@@ -42,7 +42,7 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
   warnings.print(ferry_generator_session(generator.get()));
   set_sampling(o.sampling, generator);
   const TextHandle words = open_text(model);
-  for (const std::string& path : o.shown) append_picture(path, generator);
+  for (const std::string& path : o.shown) append_image(path, generator);
   const Ids given = prompt_of(o, words);
   Ids prompt = tokens_of(generator);
   prompt.insert(prompt.end(), given.begin(), given.end());

@@ -35,7 +35,7 @@ target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text_files ferry
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/onnx/pictures.cc converter/passes/*.cc converter/detect/*.cc)
+  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/onnx/images.cc converter/passes/*.cc converter/detect/*.cc)
   list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})

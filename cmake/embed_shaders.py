@@ -1,8 +1,8 @@
 """Packs SPIR-V modules into a C++ include, and names the kernels.
 
-    embed_shaders.py OUT_HEADER OUT_INCLUDE MODULE.spv MODULE.half.spv ...
+    embed_shaders.py OUT_HEADER OUT_INCLUDE MODULE.spv MODULE.float16.spv ...
 
-Modules come in pairs, plain and half, one pair a kernel, in the order of the enumerators. An empty file: there is none.
+Modules come in pairs, float32 and float16, one pair a kernel, in the order of the enumerators. An empty file: there is none.
 """
 import collections
 import hashlib
@@ -32,7 +32,7 @@ def enumerator(name):
 
 # Instructions by opcodes from first to last: which word is the identifier of the result, the one before being its type (0: none
 # has), and whether all words behind it are literals. The first range that fits counts, of all others the second word is; they have
-# identifiers and small literals. sdk/gpu/shaders.cc reads the same list.
+# identifiers and small literals. sdk/gpu/device/shaders.cc reads the same list.
 OPCODES = [
     (11, 11, 1, True), (12, 12, 2, False), (14, 17, 0, True),  # OpExtInstImport, OpExtInst, OpMemoryModel to OpCapability
     (43, 43, 2, True), (50, 50, 2, True),  # OpConstant, OpSpecConstant
@@ -124,7 +124,7 @@ def renumber(modules):
 def split(modules, first):
     """All words of all modules, sorted into streams that compress to a third: headers, opcodes, results by their distance from the one
     before; then types, and all other words, each sorted by the opcode that they belong to. Identifiers from `first` on are told by
-    their distance from the last result, even numbers those before it, behind all that are not told so. sdk/gpu/shaders.cc does
+    their distance from the last result, even numbers those before it, behind all that are not told so. sdk/gpu/device/shaders.cc does
     the reverse."""
     headers, opcodes, results = [], [], []
     types, operands = collections.defaultdict(list), collections.defaultdict(list)
@@ -154,7 +154,7 @@ everything = b"".join(contents)
 renumbered, first_local = renumber([content for content in contents if content])
 streams = split(renumbered, first_local)
 words = b"".join(struct.pack(f"<{len(s)}I", *s) for s in streams)
-# A raw stream, as sdk/gpu/lzma.h reads it.
+# A raw stream, as sdk/gpu/device/lzma.h reads it.
 packed = lzma.compress(words, lzma.FORMAT_RAW, filters=[
     {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "nice_len": 273, "lc": 0, "lp": 2, "pb": 2}])
 ends, total = [], 0

@@ -47,14 +47,8 @@ function(ferry_choose_operators)
     list(TRANSFORM rows REPLACE "X\\(([A-Za-z0-9]+), +([a-z0-9_]+)," "\\2=fbs::OpParams::\\1" OUTPUT_VARIABLE known)
     ferry_bits(operators operator "${known}" ${listed_operator})
     set(known "winograd=Feature::Winograd" "other_depthwise=Feature::OtherDepthwise" "integers=Feature::Integers"
-        "files=Feature::Files" "half=Feature::Half")
+        "files=Feature::Files" "float16=Feature::Float16")
     ferry_bits(features feature "${known}" ${listed_feature})
-    list(FIND listed_feature other_depthwise index)  # IN_LIST is not there for `cmake -P`
-    if(index EQUAL -1)
-      set_property(GLOBAL PROPERTY FERRY_COMMON_DEPTHWISE ON)
-      set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/cpu/kernels_left_out.cc" APPEND PROPERTY COMPILE_DEFINITIONS
-                   FERRY_COMMON_DEPTHWISE=1)
-    endif()
     file(READ sdk/schema/ferry.fbs text)
     string(REGEX MATCH "enum Task : ubyte {[^}]*}" text "${text}")
     string(REGEX REPLACE "//[^\n]*" "" text "${text}")

@@ -1,4 +1,4 @@
-# shaders/*.comp -> SPIR-V, twice each (float32 and half storage): glslc, spirv-opt, spirv-val; then all of it in one
+# shaders/*.comp -> SPIR-V, twice each (float32 and float16 storage): glslc, spirv-opt, spirv-val; then all of it in one
 # compressed array. Defines the target ferry_shaders: "sdk/gpu/kernels.h" and "generated_shaders.inc".
 
 find_program(FERRY_GLSLC glslc)
@@ -17,29 +17,29 @@ ferry_sources(kernels shaders/*.comp)
 set(passes --eliminate-dead-functions --eliminate-dead-code-aggressive --eliminate-local-single-block
            --eliminate-local-single-store --ssa-rewrite --eliminate-dead-code-aggressive --simplify-instructions
            --redundancy-elimination --eliminate-dead-code-aggressive --cfg-cleanup --strip-debug --compact-ids)
-# Of these a second kernel, <name>_half, multiplies in halves: for half storage only, on devices that have the arithmetic.
+# Of these a second kernel, <name>_float16, multiplies in float16: for float16 storage only, on devices that have the arithmetic.
 set(in_halves conv2d matmul matmul_shared)
 foreach(name IN LISTS in_halves) # beside what it is alike, which compresses best
   set(file "${PROJECT_SOURCE_DIR}/shaders/${name}.comp")
   list(FIND kernels "${file}" at)
   math(EXPR at "${at} + 1")
-  list(INSERT kernels ${at} "${file}@_half")
+  list(INSERT kernels ${at} "${file}@_float16")
 endforeach()
 set(modules)
 foreach(entry IN LISTS kernels)
-  string(REGEX MATCH "^(.*/([^/]*)[.]comp)(@(_half))?$" ignored "${entry}")
+  string(REGEX MATCH "^(.*/([^/]*)[.]comp)(@(_float16))?$" ignored "${entry}")
   set(kernel "${CMAKE_MATCH_1}")
   set(name "${CMAKE_MATCH_2}${CMAKE_MATCH_4}")
   set(halves "${CMAKE_MATCH_4}")
-  foreach(suffix "" ".half")
+  foreach(suffix "" ".float16")
     set(module "${shader_folder}/${name}${suffix}.spv")
     list(APPEND modules "${module}")
     set(define)
     if(suffix)
-      set(define -DHALF)
+      set(define -DFLOAT16)
     endif()
     if(halves)
-      list(APPEND define -DHALF_ARITHMETIC)
+      list(APPEND define -DFLOAT16_ARITHMETIC)
     endif()
     if(halves AND NOT suffix)
       if(NOT EXISTS "${module}")

@@ -82,7 +82,7 @@ if(FERRY_SANITIZE)
   set(left_out "*DiesOfEveryFault:*LightNetwork*net512:*LightNetwork*alexnet:*LightNetwork*vgg19:*TorchvisionNetwork*resnet50:*TorchvisionNetwork*convnext_tiny:*TorchvisionNetwork*vit_b_16:*TorchvisionNetwork*deeplabv3*")
   set(network_tests "Fixtures/Family.Release*")
   set(gpu_networks "*EveryGpu*mobilenetv2_100")
-  set(repeated ":*CommonMistake*:*IsFoundInAFamily*:Bisect.0*:Bisect.1*:*RoundedPicture*:TransformersMobileNetV2*:*ComputeWhatTimmDoes*:*deeplabv3_resnet50*")
+  set(repeated ":*CommonMistake*:*IsFoundInAFamily*:Bisect.0*:Bisect.1*:*RoundedImage*:TransformersMobileNetV2*:*ComputeWhatTimmDoes*:*deeplabv3_resnet50*")
   # Of each kind of network the lightest.
   set(repeated_networks "_in1c$|_seed1$|vgg11|convnext_tiny|hf_resnet50|fcn_resnet50|deeplabv3_mobilenet|coatnet_0_224|hf_dinov3_vits16|migan_256|esrgan_x4_6b")
 endif()

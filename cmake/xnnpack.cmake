@@ -149,7 +149,6 @@ function(ferry_provide_xnnpack)
   endif()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND options "-DFERRY_NO_PREFETCH=-D__builtin_prefetch(address,...)=(void)(address)") # likewise
-    list(APPEND options -DFERRY_KERNELS_TOGETHER=ON)
   endif()
 
   execute_process(
@@ -163,6 +162,8 @@ function(ferry_provide_xnnpack)
   # What the bytes of the archive depend on, and nothing else.
   string(REPLACE "${PROJECT_SOURCE_DIR}" "" kind "${options}")
   file(SHA256 "${FERRY_XNNPACK_THREADS}" threads)
+  file(SHA256 "${PROJECT_SOURCE_DIR}/cmake/xnnpack_kernels.cmake" kernels)
+  string(APPEND threads "|${kernels}")
   if(FERRY_OWN_CPUINFO)
     file(SHA256 "${FERRY_XNNPACK_CPUINFO}" cpuinfo)
     string(APPEND threads "|${cpuinfo}")

@@ -22,7 +22,7 @@ if(FERRY_SMALL_OPERATORS)
 endif()
 
 # A kernel is a file of a few lines that reads thousands of them from headers: sixteen that have the same flags are compiled
-# at once, in a third of the time. Not where single ones are left out of the library (sdk/cpu/kernels_left_out.cc).
+# at once, in a third of the time.
 function(ferry_kernels_together)
   get_target_property(sources microkernels-prod SOURCES)
   list(REMOVE_DUPLICATES sources)
@@ -67,6 +67,4 @@ function(ferry_kernels_together)
   endforeach()
   set_target_properties(microkernels-prod PROPERTIES SOURCES "${together}")
 endfunction()
-if(FERRY_KERNELS_TOGETHER)
-  cmake_language(DEFER CALL ferry_kernels_together)
-endif()
+cmake_language(DEFER CALL ferry_kernels_together)

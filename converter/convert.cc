@@ -7,7 +7,7 @@
 #include "converter/export/record.h"
 #include "converter/identify.h"
 #include "converter/onnx/convert_onnx.h"
-#include "converter/onnx/pictures.h"
+#include "converter/onnx/images.h"
 #include "converter/passes/passes.h"
 #include "converter/provenance.h"
 #include "converter/quantize/quantize.h"
@@ -21,7 +21,7 @@ constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-r
 
 bool is_for_onnx(const std::string& setting) {
   return setting == kShape || setting == kDynamic || setting == kWithout || setting == kDetect || setting == kLike ||
-         is_picture_setting(setting);
+         is_image_setting(setting);
 }
 
 void step(const ConvertOptions& options, const char* what, double fraction) {
@@ -50,10 +50,10 @@ std::optional<detect::Request> detection(const ConvertOptions& o) {
   if (!recipes.empty() && recipes.back() == "none") return {};
   if (!o.settings.values(kDynamic).empty()) {
     if (recipes.empty()) return {};
-    fail("--detect %s with --dynamic: a detector's boxes are made for one size of picture", recipes.back().c_str());
+    fail("--detect %s with --dynamic: a detector's boxes are made for one size of image", recipes.back().c_str());
   }
   return detect::Request{
-      .recipe = recipes.empty() ? "" : recipes.back(), .picture = picture_settings(o.settings), .labels = o.labels};
+      .recipe = recipes.empty() ? "" : recipes.back(), .image = image_settings(o.settings), .labels = o.labels};
 }
 
 std::unique_ptr<Graph> import_onnx(Families families, const ConvertOptions& o,
@@ -73,7 +73,7 @@ std::unique_ptr<Graph> import_onnx(Families families, const ConvertOptions& o,
     if (!o.labels.empty()) fail("--labels: the classes of --read are named by --characters");
     for (const Setting& setting : o.settings.all())
       if (setting.name != kWithout)
-        fail("--%s: not with --read, whose networks see pictures and lines of any size in their own way",
+        fail("--%s: not with --read, whose networks see images and lines of any size in their own way",
              setting.name.c_str());
     return onnx::build_reader({.finder = o.checkpoint,
                                .line = o.read,
@@ -88,12 +88,12 @@ std::unique_ptr<Graph> import_onnx(Families families, const ConvertOptions& o,
     if (*detector && !like.empty()) fail("--like %s: a detector's recipe says it: --detect", like.back().c_str());
     if (*detector) return;
     notes->clear();  // a graph with open dimensions is imported more than once
-    onnx::prepare_pictures(graph, families,
-                           {.settings = picture_settings(o.settings),
-                            .like = like.empty() ? "" : like.back(),
-                            .labels = o.labels,
-                            .file = o.checkpoint},
-                           notes);
+    onnx::prepare_images(graph, families,
+                         {.settings = image_settings(o.settings),
+                          .like = like.empty() ? "" : like.back(),
+                          .labels = o.labels,
+                          .file = o.checkpoint},
+                         notes);
   };
   return onnx::build_graph({.file = o.checkpoint,
                             .shapes = o.settings.values(kShape),

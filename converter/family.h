@@ -91,14 +91,14 @@ class Family {
   };
   virtual Description describe(const Variant& variant) const = 0;
 
-  // How the variant's pictures become its input, at its own size, and what its classes are called; of a family that
+  // How the variant's images become its input, at its own size, and what its classes are called; of a family that
   // sees none, or whose recipe is no simple one: absent.
-  struct Pictures {
+  struct Images {
     fbs::PreprocessT recipe;
     int classes = 0;
     std::vector<std::string> labels;  // none where nobody named them
   };
-  virtual std::optional<Pictures> pictures(const Variant&) const { return {}; }
+  virtual std::optional<Images> images(const Variant&) const { return {}; }
 
   // The variant that this config.json is about: where nobody published such a network, the one most like it. Null: it
   // is about none of this family. Throws Error where it is, and the family cannot build what it says.

@@ -82,9 +82,9 @@ std::vector<uint8_t> bytes_of(const fbs::PreprocessT& recipe) {
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
-// With what is to be said of other trainings of the same tensors, whose pictures are prepared otherwise.
+// With what is to be said of other trainings of the same tensors, whose images are prepared otherwise.
 Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
-  const auto mine = found.family->pictures(*found.variant);
+  const auto mine = found.family->images(*found.variant);
   if (!mine || told_by_digest(*found.variant, checkpoint)) return found;
   std::string first;
   int more = -1;
@@ -92,7 +92,7 @@ Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
     if (other == found.variant || other->architecture != found.variant->architecture) continue;
     const Naming* naming = naming_of(*found.family, checkpoint, other->framework);
     if (!naming || naming->framework != other->framework) continue;
-    const auto others = found.family->pictures(*other);
+    const auto others = found.family->images(*other);
     if (!others || others->classes != mine->classes || bytes_of(others->recipe) == bytes_of(mine->recipe)) continue;
     if (first.empty()) first = other->framework + "/" + other->name();
     ++more;
@@ -100,7 +100,7 @@ Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
   if (first.empty()) return found;
   found.assumed = "taken for " + found.variant->framework + "/" + found.variant->name() + "; " + first +
                   (more > 0 ? " and " + std::to_string(more) + " more have" : " has") +
-                  " the same tensors and other pictures (size, crop or colours): --model NAME says which it is";
+                  " the same tensors and other images (size, crop or colours): --model NAME says which it is";
   return found;
 }
 

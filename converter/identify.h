@@ -13,7 +13,7 @@ struct Identified {
   const Variant* variant = nullptr;
   const Naming* naming = nullptr;
   // Which training the network was taken for, where nothing says it and others have the same tensors but prepare
-  // pictures otherwise: a sentence; else empty.
+  // images otherwise: a sentence; else empty.
   std::string assumed = {};
 };
 

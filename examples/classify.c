@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* classify - names what is in a picture:
+/* classify - names what is in an image:
  *
  *     classify squeezenet.ferry photo.jpg
  *
- * The blob knows how its network wants pictures (size, crop, normalisation) and what its classes are called.
+ * The blob knows how its network wants images (size, crop, normalisation) and what its classes are called.
  */
 #include <ferry/ferry.h>
 #include <ferry/image.h>
@@ -11,14 +11,14 @@
 
 #define TOP 5
 
-/* One picture through one session. Everything that can fail says so; the first failure ends it. */
+/* One image through one session. Everything that can fail says so; the first failure ends it. */
 static ferry_status classify(ferry_session* session, const char* path) {
-  ferry_image picture;
+  ferry_image image;
   ferry_class top[TOP];
   size_t count = TOP;
 
-  ferry_status status = ferry_image_load(path, &picture);
-  if (status == FERRY_OK) status = ferry_session_set_image(session, &picture);
+  ferry_status status = ferry_image_load(path, &image);
+  if (status == FERRY_OK) status = ferry_session_set_image(session, &image);
   if (status == FERRY_OK) status = ferry_session_run(session);
   if (status == FERRY_OK) status = ferry_session_top_classes(session, top, &count);
   if (status == FERRY_OK) {
@@ -26,7 +26,7 @@ static ferry_status classify(ferry_session* session, const char* path) {
       printf("%5.1f%%  %d %s\n", 100 * top[i].probability, (int)top[i].index, top[i].label);
     }
   }
-  ferry_image_free(&picture);
+  ferry_image_free(&image);
   return status;
 }
 
@@ -34,13 +34,13 @@ int main(int argc, char** argv) {
   ferry_model* model = NULL;
   ferry_session* session = NULL;
   if (argc < 3) {
-    fprintf(stderr, "usage: classify MODEL.ferry PICTURE...\n");
+    fprintf(stderr, "usage: classify MODEL.ferry IMAGE...\n");
     return 2;
   }
 
   ferry_status status = ferry_model_open(argv[1], &model);
   if (status == FERRY_OK) status = ferry_session_create(model, NULL, &session);
-  /* The session is made once: each further picture costs a run and nothing else. */
+  /* The session is made once: each further image costs a run and nothing else. */
   for (int i = 2; i < argc && status == FERRY_OK; ++i) {
     if (argc > 3) printf("%s\n", argv[i]);
     status = classify(session, argv[i]);

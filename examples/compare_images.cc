@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares two pictures, or puts them side by side.
+// Compares two images, or puts them side by side.
 //
 //     compare_images RESULT EXPECTED --max-difference 1     exit code 1 where any pixel differs by more
-//     compare_images BEFORE AFTER --side-by-side OUT.png    BEFORE is enlarged to AFTER's height by repeating pixels
+//     compare_images BEFORE AFTER --side-by-side OUT.png    BEFORE is upscaled to AFTER's height by repeating pixels
 
 #include <ferry/image.h>
 
@@ -20,7 +20,7 @@ const uint8_t* pixel(const ferry_image& image, int x, int y) {
 
 int compare(const ferry_image& a, const ferry_image& b, int allowed) {
   if (a.width != b.width || a.height != b.height) {
-    std::fprintf(stderr, "the pictures differ in size: %dx%d and %dx%d\n", a.width, a.height, b.width, b.height);
+    std::fprintf(stderr, "the images differ in size: %dx%d and %dx%d\n", a.width, a.height, b.width, b.height);
     return 1;
   }
   int largest = 0;

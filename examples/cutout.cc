@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cutout - takes what stands in front out of a picture:
+// cutout - takes what stands in front out of an image:
 //
 //     cutout matting.ferry portrait.jpg cut.png               a PNG with alpha
-//     cutout matting.ferry portrait.jpg new.png beach.jpg     before another picture
+//     cutout matting.ferry portrait.jpg new.png beach.jpg     before another image
 //
 // Any model that answers with a mask and needs no prompt will do.
 #include <cstdio>
@@ -16,15 +16,15 @@ ferry::Status cut(const char* blob, const char* source, const char* destination,
   if (!model) return model.status();
   ferry::Result<ferry::Task> task = model->task();
   if (!task) return task.status();
-  ferry::Result<ferry::Image> picture = ferry::Image::load(source);
-  if (!picture) return picture.status();
+  ferry::Result<ferry::Image> image = ferry::Image::load(source);
+  if (!image) return image.status();
 
-  ferry::Result<ferry::Answer> answer = task->run(*picture);
+  ferry::Result<ferry::Answer> answer = task->run(*image);
   if (!answer) return answer.status();
-  if (background == nullptr) return answer->cut_out(*picture, destination);
+  if (background == nullptr) return answer->cut_out(*image, destination);
   ferry::Result<ferry::Image> behind = ferry::Image::load(background);
   if (!behind) return behind.status();
-  ferry::Result<ferry::Image> both = answer->composite(*picture, *behind);
+  ferry::Result<ferry::Image> both = answer->composite(*image, *behind);
   if (!both) return both.status();
   return both->save_png(destination);
 }
@@ -33,7 +33,7 @@ ferry::Status cut(const char* blob, const char* source, const char* destination,
 
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) {
-    std::fprintf(stderr, "usage: cutout MODEL.ferry PICTURE OUTPUT.png [BACKGROUND]\n");
+    std::fprintf(stderr, "usage: cutout MODEL.ferry IMAGE OUTPUT.png [BACKGROUND]\n");
     return 2;
   }
   const ferry::Status status = cut(argv[1], argv[2], argv[3], argc == 5 ? argv[4] : nullptr);

@@ -5,7 +5,7 @@
 //     detect_faces faces.ferry photo.jpg boxes.png
 //
 // Any blob whose task is detection does. Where a face is, the network says; how its numbers become boxes in the
-// picture's pixels, the blob.
+// image's pixels, the blob.
 #include <cstdio>
 #include <ferry/ferry.hpp>
 
@@ -16,17 +16,17 @@ ferry::Status detect(const char* blob, const char* source, const char* destinati
   if (!model) return model.status();
   ferry::Result<ferry::Task> task = model->task();
   if (!task) return task.status();
-  ferry::Result<ferry::Image> picture = ferry::Image::load(source);
-  if (!picture) return picture.status();
+  ferry::Result<ferry::Image> image = ferry::Image::load(source);
+  if (!image) return image.status();
 
-  ferry::Result<ferry::Answer> answer = task->run(*picture);
+  ferry::Result<ferry::Answer> answer = task->run(*image);
   if (!answer) return answer.status();
   for (const ferry_detection& face : answer->all_detections())
     std::printf("%5.1f%%  %.0f,%.0f to %.0f,%.0f\n", 100 * static_cast<double>(face.score),
                 static_cast<double>(face.box.left), static_cast<double>(face.box.top),
                 static_cast<double>(face.box.right), static_cast<double>(face.box.bottom));
 
-  ferry::Result<ferry::Image> drawn = answer->draw(*picture);
+  ferry::Result<ferry::Image> drawn = answer->draw(*image);
   if (!drawn) return drawn.status();
   return drawn->save_png(destination);
 }
@@ -35,7 +35,7 @@ ferry::Status detect(const char* blob, const char* source, const char* destinati
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: detect_faces MODEL.ferry PICTURE OUTPUT.png\n");
+    std::fprintf(stderr, "usage: detect_faces MODEL.ferry IMAGE OUTPUT.png\n");
     return 2;
   }
   const ferry::Status status = detect(argv[1], argv[2], argv[3]);

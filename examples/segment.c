@@ -6,7 +6,7 @@
  *     -40,12           one that does not belong to it: writes dog_2.png
  *
  * Points are read line by line from standard input, and each adds to the ones before. The large network sees the
- * picture once; every further point costs the small one only.
+ * image once; every further point costs the small one only.
  */
 #include <ferry/ferry.h>
 #include <ferry/task.h>
@@ -21,12 +21,12 @@ static bool read_point(const char* line, ferry_point* point) {
 }
 
 static ferry_status segment(ferry_task* task, const char* path, const char* output) {
-  ferry_image picture;
+  ferry_image image;
   ferry_point points[MAX_POINTS];
   char line[64], file[512];
 
-  ferry_status status = ferry_image_load(path, &picture);
-  ferry_request request = {.struct_size = sizeof(request), .picture = &picture, .points = points};
+  ferry_status status = ferry_image_load(path, &image);
+  ferry_request request = {.struct_size = sizeof(request), .image = &image, .points = points};
   ferry_answer answer = {.struct_size = sizeof(answer)};
   while (status == FERRY_OK && request.point_count < MAX_POINTS && fgets(line, sizeof(line), stdin) != NULL) {
     if (!read_point(line, &points[request.point_count])) {
@@ -36,12 +36,12 @@ static ferry_status segment(ferry_task* task, const char* path, const char* outp
     ++request.point_count;
     status = ferry_task_run(task, &request, &answer);
     if (status != FERRY_OK) break;
-    request.picture = NULL; /* from now on: the same one */
+    request.image = NULL; /* from now on: the same one */
     snprintf(file, sizeof(file), "%s_%d.png", output, (int)request.point_count);
     status = ferry_answer_save(&answer, file, FERRY_SAVE_PLAIN);
     printf("%s: quality %.3f\n", file, (double)answer.quality);
   }
-  ferry_image_free(&picture);
+  ferry_image_free(&image);
   return status;
 }
 
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   ferry_model* model = NULL;
   ferry_task* task = NULL;
   if (argc != 4) {
-    fprintf(stderr, "usage: segment MODEL.ferry PICTURE OUTPUT\n");
+    fprintf(stderr, "usage: segment MODEL.ferry IMAGE OUTPUT\n");
     return 2;
   }
   ferry_status status = ferry_model_open(argv[1], &model);

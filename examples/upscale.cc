@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// upscale - enlarges a picture with a super-resolution network:
+// upscale - upscales an image with a super-resolution network:
 //
 //     upscale esrgan-x4.ferry small.png large.png
 //
-// enhance() cuts a large picture into tiles that overlap by what the network can see, so that memory stays bounded and
+// enhance() cuts a large image into tiles that overlap by what the network can see, so that memory stays bounded and
 // no seam shows.
 #include <cstdio>
 #include <ferry/ferry.hpp>
@@ -16,13 +16,13 @@ ferry::Status upscale(const char* blob, const char* source, const char* destinat
   if (!model) return model.status();
   ferry::Result<ferry::Session> session = model->session();
   if (!session) return session.status();
-  ferry::Result<ferry::Image> picture = ferry::Image::load(source);
-  if (!picture) return picture.status();
+  ferry::Result<ferry::Image> image = ferry::Image::load(source);
+  if (!image) return image.status();
 
-  ferry::Result<ferry::Image> large = session->enhance(*picture);
+  ferry::Result<ferry::Image> large = session->enhance(*image);
   if (!large) return large.status();
-  std::printf("%s: %dx%d -> %dx%d, %.1f MB of activations\n", model->name(), static_cast<int>(picture->width()),
-              static_cast<int>(picture->height()), static_cast<int>(large->width()), static_cast<int>(large->height()),
+  std::printf("%s: %dx%d -> %dx%d, %.1f MB of activations\n", model->name(), static_cast<int>(image->width()),
+              static_cast<int>(image->height()), static_cast<int>(large->width()), static_cast<int>(large->height()),
               static_cast<double>(session->arena_bytes()) * 1e-6);
   return large->save_png(destination);
 }
@@ -31,7 +31,7 @@ ferry::Status upscale(const char* blob, const char* source, const char* destinat
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: upscale MODEL.ferry PICTURE OUTPUT.png\n");
+    std::fprintf(stderr, "usage: upscale MODEL.ferry IMAGE OUTPUT.png\n");
     return 2;
   }
   const ferry::Status status = upscale(argv[1], argv[2], argv[3]);

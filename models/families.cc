@@ -39,38 +39,38 @@
 namespace ferry {
 
 Families families() {
-  static const PictureFamily kPictures[] = {
-      PictureFamily({"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::described_by}),
-      PictureFamily(
+  static const ImageFamily kImages[] = {
+      ImageFamily({"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::described_by}),
+      ImageFamily(
           {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, mobilenetv2::described_by}),
-      PictureFamily({"MobileNetV3", mobilenetv3::variants, mobilenetv3::namings, mobilenetv3::build}),
-      PictureFamily({"MobileNetV4", mobilenetv4::variants, mobilenetv4::namings, mobilenetv4::build}),
-      PictureFamily({"RepViT", repvit::variants, repvit::namings, repvit::build}),
-      PictureFamily({"FastViT", fastvit::variants, fastvit::namings, fastvit::build}),
-      PictureFamily({"BiT ResNetV2", resnetv2::variants, resnetv2::namings, resnetv2::build}),
-      PictureFamily({"ConvNeXt", convnext::variants, convnext::namings, convnext::build, convnext::described_by}),
-      PictureFamily({"ViT", vit::variants, vit::namings, vit::build, vit::described_by, vit::stored_size}),
-      PictureFamily({"DINOv3", dinov3::variants, dinov3::namings, dinov3::build, dinov3::described_by}),
-      PictureFamily({"EfficientNet", efficientnet::variants, efficientnet::namings, efficientnet::build}),
-      PictureFamily({"VGG", vgg::variants, vgg::namings, vgg::build}),
-      PictureFamily({"Swin Transformer", swin::variants, swin::namings, swin::build, swin::described_by}),
-      PictureFamily({"CoAtNet", coatnet::variants, coatnet::namings, coatnet::build}),
-      PictureFamily({"TinyViT", tiny_vit::variants, tiny_vit::namings, tiny_vit::build}),
-      PictureFamily({"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build}),
-      PictureFamily({"Depth Anything", depth_anything::variants, depth_anything::namings, depth_anything::build,
-                     depth_anything::described_by, depth_anything::stored_size}),
-      PictureFamily({"SegFormer", segformer::variants, segformer::namings, segformer::build, segformer::described_by}),
-      PictureFamily({"DeepLabV3", deeplabv3::variants, deeplabv3::namings, deeplabv3::build}),
-      PictureFamily({"FCN", fcn::variants, fcn::namings, fcn::build}),
-      PictureFamily({"LR-ASPP", lraspp::variants, lraspp::namings, lraspp::build}),
-      PictureFamily({"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build}),
-      PictureFamily({"Real-ESRGAN", rrdbnet::variants, rrdbnet::namings, rrdbnet::build}),
-      PictureFamily({"Residual dense network", rdn::variants, rdn::namings, rdn::build}),
-      PictureFamily({"Residual in residual dense network", rrdn::variants, rrdn::namings, rrdn::build}),
-      PictureFamily({"MI-GAN", migan::variants, migan::namings, migan::build, nullptr, migan::stored_size}),
-      PictureFamily({"Segment Anything", sam::variants, sam::namings, sam::build, sam::described_by, sam::stored_size,
-                     sam::graphs}),
-      PictureFamily({"BiRefNet", birefnet::variants, birefnet::namings, birefnet::build}),
+      ImageFamily({"MobileNetV3", mobilenetv3::variants, mobilenetv3::namings, mobilenetv3::build}),
+      ImageFamily({"MobileNetV4", mobilenetv4::variants, mobilenetv4::namings, mobilenetv4::build}),
+      ImageFamily({"RepViT", repvit::variants, repvit::namings, repvit::build}),
+      ImageFamily({"FastViT", fastvit::variants, fastvit::namings, fastvit::build}),
+      ImageFamily({"BiT ResNetV2", resnetv2::variants, resnetv2::namings, resnetv2::build}),
+      ImageFamily({"ConvNeXt", convnext::variants, convnext::namings, convnext::build, convnext::described_by}),
+      ImageFamily({"ViT", vit::variants, vit::namings, vit::build, vit::described_by, vit::stored_size}),
+      ImageFamily({"DINOv3", dinov3::variants, dinov3::namings, dinov3::build, dinov3::described_by}),
+      ImageFamily({"EfficientNet", efficientnet::variants, efficientnet::namings, efficientnet::build}),
+      ImageFamily({"VGG", vgg::variants, vgg::namings, vgg::build}),
+      ImageFamily({"Swin Transformer", swin::variants, swin::namings, swin::build, swin::described_by}),
+      ImageFamily({"CoAtNet", coatnet::variants, coatnet::namings, coatnet::build}),
+      ImageFamily({"TinyViT", tiny_vit::variants, tiny_vit::namings, tiny_vit::build}),
+      ImageFamily({"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build}),
+      ImageFamily({"Depth Anything", depth_anything::variants, depth_anything::namings, depth_anything::build,
+                   depth_anything::described_by, depth_anything::stored_size}),
+      ImageFamily({"SegFormer", segformer::variants, segformer::namings, segformer::build, segformer::described_by}),
+      ImageFamily({"DeepLabV3", deeplabv3::variants, deeplabv3::namings, deeplabv3::build}),
+      ImageFamily({"FCN", fcn::variants, fcn::namings, fcn::build}),
+      ImageFamily({"LR-ASPP", lraspp::variants, lraspp::namings, lraspp::build}),
+      ImageFamily({"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build}),
+      ImageFamily({"Real-ESRGAN", rrdbnet::variants, rrdbnet::namings, rrdbnet::build}),
+      ImageFamily({"Residual dense network", rdn::variants, rdn::namings, rdn::build}),
+      ImageFamily({"Residual in residual dense network", rrdn::variants, rrdn::namings, rrdn::build}),
+      ImageFamily({"MI-GAN", migan::variants, migan::namings, migan::build, nullptr, migan::stored_size}),
+      ImageFamily({"Segment Anything", sam::variants, sam::namings, sam::build, sam::described_by, sam::stored_size,
+                   sam::graphs}),
+      ImageFamily({"BiRefNet", birefnet::variants, birefnet::namings, birefnet::build}),
   };
   static const language::LanguageFamily kLanguages[] = {
       language::LanguageFamily({"Llama", "llama", llama::network}),
@@ -82,8 +82,8 @@ Families families() {
       language::LanguageFamily({"Qwen3.5 MoE", "qwen3_5_moe_text", qwen::network_3_5_moe}),
       language::LanguageFamily({"Qwen3-VL", "qwen3_vl", qwen::network_3_vl}),
       language::LanguageFamily({"Qwen3-VL MoE", "qwen3_vl_moe", qwen::network_3_vl_moe}),
-      language::LanguageFamily({"Qwen3.5 with pictures", "qwen3_5", qwen::network_3_5_vl}),
-      language::LanguageFamily({"Qwen3.5 MoE with pictures", "qwen3_5_moe", qwen::network_3_5_vl_moe}),
+      language::LanguageFamily({"Qwen3.5 with images", "qwen3_5", qwen::network_3_5_vl}),
+      language::LanguageFamily({"Qwen3.5 MoE with images", "qwen3_5_moe", qwen::network_3_5_vl_moe}),
       language::LanguageFamily({"SmolLM3", "smollm3", smollm3::network}),
       language::LanguageFamily({"Phi-3", "phi3", phi3::network}),
       language::LanguageFamily({"Gemma 3", "gemma3_text", gemma3::network}),
@@ -93,7 +93,7 @@ Families families() {
   };
   static const std::vector<const Family*> kTable = [] {
     std::vector<const Family*> all;
-    for (const PictureFamily& family : kPictures) all.push_back(&family);
+    for (const ImageFamily& family : kImages) all.push_back(&family);
     for (const language::LanguageFamily& family : kLanguages) all.push_back(&family);
     return all;
   }();

@@ -3,7 +3,7 @@
 layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
 
 // A quad is four neighbours of a row; rows are padded to whole quads, and padding lanes are zero.
-#ifdef HALF
+#ifdef FLOAT16
 #define QUAD uvec2
 vec4 unpack_quad(uvec2 quad) { return vec4(unpackHalf2x16(quad.x), unpackHalf2x16(quad.y)); }
 // packHalf2x16 may round in any direction, and software drivers cut: the value is rounded to nearest even to a half's
@@ -40,7 +40,7 @@ layout(std430, binding = 3) readonly buffer Operand { QUAD operand_data[]; };
 #define LOAD_OPERAND(i) unpack_quad(operand_data[i])
 #define STORE_OUTPUT(i, value) output_data[i] = pack_quad(value)
 
-// The invocation's number in a dispatch of one dimension that may be folded into two (sdk/gpu/program.h: spread()).
+// The invocation's number in a dispatch of one dimension that may be folded into two (sdk/gpu/lowering/program.h: spread()).
 uint linear_index() {
   return gl_GlobalInvocationID.y * (gl_NumWorkGroups.x * gl_WorkGroupSize.x) + gl_GlobalInvocationID.x;
 }

@@ -1,4 +1,4 @@
-// What kernels of convolutions share: their push constants (sdk/gpu/convolution.h) and where a tap reads.
+// What kernels of convolutions share: their push constants (sdk/gpu/lowering/convolution.h) and where a tap reads.
 
 #define CONV_PUSH                                                                     \
   EPILOGUE_PUSH                                                                       \

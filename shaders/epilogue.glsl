@@ -1,7 +1,7 @@
-// Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/epilogue.h). Kernels that have one
+// Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/lowering/epilogue.h). Kernels that have one
 // begin their push constants with EPILOGUE_PUSH.
 
-// sdk/gpu/epilogue.h has the same numbers. A step is kind + 256 * source of its other operand.
+// sdk/gpu/lowering/epilogue.h has the same numbers. A step is kind + 256 * source of its other operand.
 layout(constant_id = 3) const uint kStep0 = 0;
 layout(constant_id = 4) const uint kStep1 = 0;
 layout(constant_id = 5) const uint kStep2 = 0;

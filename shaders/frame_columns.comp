@@ -1,5 +1,5 @@
 #version 450
-// A frame's pixels, from the bytes of its memory to levels of RGB, and these filtered along the rows of the picture as
+// A frame's pixels, from the bytes of its memory to levels of RGB, and these filtered along the rows of the image as
 // it is seen, which are the frame's columns where it lies on its side. Sums are integers of Pillow's precision.
 #define OUTPUT_TYPE uint  // red, green, blue, a byte each
 #define INPUT_TYPE uint

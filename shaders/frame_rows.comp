@@ -1,6 +1,6 @@
 #version 450
-// What frame_columns.comp left of a frame, filtered down the columns of the picture as it is seen, and as the numbers
-// that a network reads: channels last, or cut into patches, with fill where there is no picture. An invocation a pixel.
+// What frame_columns.comp left of a frame, filtered down the columns of the image as it is seen, and as the numbers
+// that a network reads: channels last, or cut into patches, with fill where there is no image. An invocation a pixel.
 #define OUTPUT_TYPE float
 #define INPUT_TYPE uint
 #include "common.glsl"
@@ -11,7 +11,7 @@ layout(std430, binding = 2) readonly buffer Tables { int tables[]; };
 
 layout(push_constant) uniform Push {
   uint height, width;             // that the network sees
-  uint top, left, rows, columns;  // where in it the picture is
+  uint top, left, rows, columns;  // where in it the image is
   uint first_line;                // of the input
   uint table, entry;              // as in frame_columns.comp
   uint levels;                    // where the bits of numbers begin: 256 a channel, for its levels, then a fill each
@@ -35,7 +35,7 @@ uvec3 places(uint x, uint y) {
 void main() {
   const uint i = linear_index(), y = i / push.width, x = i % push.width;
   if (y >= push.height) return;
-  const uint row = y - push.top, column = x - push.left;  // before the picture: beyond all of it
+  const uint row = y - push.top, column = x - push.left;  // before the image: beyond all of it
   const bool inside = row < push.rows && column < push.columns;
   ivec3 sum = ivec3(1 << (kPrecisionBits - 1));
   if (inside) {

@@ -1,4 +1,4 @@
-// What kernels that pack weights share (sdk/gpu/weights.h). One quad an invocation; quad i holds coordinates (a, b, c,
+// What kernels that pack weights share (sdk/gpu/backend/weights.h). One quad an invocation; quad i holds coordinates (a, b, c,
 // d), d innermost.
 #define INPUT_TYPE uint
 #include "common.glsl"

@@ -1,7 +1,7 @@
 #version 450
 // Weights that stay integers, in as many bits as the blob has them in, or their scales, which are Float32 in every
 // precision: the elements of pack.comp's quads one after the other. An invocation fills a quad's memory with them.
-#ifdef HALF
+#ifdef FLOAT16
 #define OUTPUT_TYPE uvec2
 #else
 #define OUTPUT_TYPE uvec4

@@ -1,5 +1,5 @@
 #version 450
-// Another size for pictures, one output quad an invocation: from 1, 2 x 2 or 4 x 4 cells, edges repeated.
+// Another size for images, one output quad an invocation: from 1, 2 x 2 or 4 x 4 cells, edges repeated.
 #include "common.glsl"
 #include "epilogue.glsl"
 

@@ -1,5 +1,5 @@
 // Register tiles: how kernels divide a workgroup of one dimension. It covers a block of `columns` tiles along the
-// output's quads and as many tiles along its rows as there are invocations left (sdk/gpu/tiles.h), so that neighbours
+// output's quads and as many tiles along its rows as there are invocations left (sdk/gpu/lowering/tiles.h), so that neighbours
 // read neighbouring weights and write neighbouring quads, and narrow outputs leave few invocations idle.
 #extension GL_EXT_control_flow_attributes : require
 
@@ -20,11 +20,11 @@ uvec2 tile_of_invocation(uint columns, uint quads) {
 
 // What is multiplied: vec4, or f16vec4 in half arithmetic. There the products of a block of inputs are added up in
 // halves, and blocks in `sums`, in float32: sums of all in halves would miss the bounds.
-#ifdef HALF_ARITHMETIC
+#ifdef FLOAT16_ARITHMETIC
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define TERM f16vec4
 #define TERM_OF(quad) f16vec4(unpackFloat2x16((quad).x), unpackFloat2x16((quad).y))
-const uint kHalfBlock = 4;  // input quads; sdk/gpu/tiles.h has the same number
+const uint kHalfBlock = 4;  // input quads; sdk/gpu/lowering/tiles.h has the same number
 #define BEGIN_BLOCK                         \
   TERM block_sums[kTileRows * kTileQuads];  \
   [[unroll]] for (uint k = 0; k < kTileRows * kTileQuads; ++k) block_sums[k] = TERM(0);

@@ -7,7 +7,7 @@ layout(constant_id = 13) const bool kBytesInBlocks = false;
 const bool kInBlocks = kWeightBits == 4 || kBytesInBlocks;
 
 // The same memory, as words.
-#ifdef HALF
+#ifdef FLOAT16
 #define weight_words weight_data
 #else
 layout(std430, binding = 2) readonly buffer WeightWords { uvec2 weight_words[]; };

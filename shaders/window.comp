@@ -1,5 +1,5 @@
 #version 450
-// Pictures cut in windows, row after row of quads, or windows put together: after, or before, a roll.
+// Images cut in windows, row after row of quads, or windows put together: after, or before, a roll.
 #include "common.glsl"
 #include "epilogue.glsl"
 
@@ -28,8 +28,8 @@ void main() {
   } else {
     const uint y = (row / push.width % push.height + push.height - push.shift_h) % push.height;
     const uint x = (row % push.width + push.width - push.shift_w) % push.width;
-    const uint picture = row / (push.height * push.width);
-    const uint window = (picture * windows_y + y / push.window_h) * windows_x + x / push.window_w;
+    const uint image = row / (push.height * push.width);
+    const uint window = (image * windows_y + y / push.window_h) * windows_x + x / push.window_w;
     from = (window * push.window_h + y % push.window_h) * push.window_w + x % push.window_w;
   }
   STORE_OUTPUT(i, epilogue(LOAD_INPUT(from * push.row_quads + quad), row, quad));

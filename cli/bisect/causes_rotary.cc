@@ -189,13 +189,13 @@ void stretch_causes(const TableCauses& make, Causes& out) {
   }
 }
 
-constexpr const char* kHalves =
+constexpr const char* kFloat16s =
     "the rotary embedding turns the halves of a head, where neighbouring channels are right";
 constexpr const char* kNeighbours =
     "the rotary embedding turns neighbouring channels (interleaved), where the halves of a head are right";
 
 Cause pairing_cause(const TableCauses& make, bool neighbours) {
-  Cause out = make.changed(neighbours ? kHalves : kNeighbours, neighbours ? kNeighbours : kHalves,
+  Cause out = make.changed(neighbours ? kFloat16s : kNeighbours, neighbours ? kNeighbours : kFloat16s,
                            [](Table& table) { table.neighbours ^= true; });
   out.plant = [tables = out.plant](Piece& p) {
     tables(p);
@@ -268,7 +268,7 @@ void place_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   }
 }
 
-// ---- sections: places of several axes (a picture's time, height and width), each of which turns some of the channels.
+// ---- sections: places of several axes (an image's time, height and width), each of which turns some of the channels.
 
 // A constant [axes,...,channels] of zeros, and a one for each channel's own axis: the axis by channel.
 std::optional<std::vector<int>> axes_of(const Array& mask) {

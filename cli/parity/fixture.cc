@@ -170,7 +170,7 @@ class Reader {
       return out;
     }
     if (is_sampled(item, place)) {
-      if (out.shape.size() != 4) fail("%s: only pictures (N,C,H,W) can be remade from their rule", place.c_str());
+      if (out.shape.size() != 4) fail("%s: only images (N,C,H,W) can be remade from their rule", place.c_str());
       const json seed = manifest_.value("seed", json());
       if (!seed.is_number_unsigned()) fail("%s: \"seed\" is missing or not an integer", where());
       out.values = input_image(out.shape, seed.get<uint64_t>());

@@ -41,13 +41,13 @@ std::vector<float> fill(FillKind kind, std::string_view name, uint64_t seed, dou
 
 std::vector<float> input_image(const std::vector<int64_t>& shape, uint64_t seed) {
   std::vector<float> out(static_cast<size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
-  seeded_pictures(seed, shape[0], shape[1], shape[2], shape[3], false, out.data());
+  seeded_images(seed, shape[0], shape[1], shape[2], shape[3], false, out.data());
   return out;
 }
 
 std::vector<float> masked_image(const std::vector<int64_t>& shape, uint64_t seed) {
   const int64_t channels = shape[1] - 1, height = shape[2], width = shape[3], plane = height * width;
-  const std::vector<float> picture = input_image({shape[0], channels, height, width}, seed);
+  const std::vector<float> image = input_image({shape[0], channels, height, width}, seed);
   std::vector<float> out;
   for (int64_t n = 0; n < shape[0]; ++n)
     for (int64_t c = -1; c < channels; ++c)
@@ -58,7 +58,7 @@ std::vector<float> masked_image(const std::vector<int64_t>& shape, uint64_t seed
         if (c < 0)
           out.push_back(known - 0.5f);
         else
-          out.push_back(std::clamp(picture[static_cast<size_t>((n * channels + c) * plane + i)], -1.0f, 1.0f) * known);
+          out.push_back(std::clamp(image[static_cast<size_t>((n * channels + c) * plane + i)], -1.0f, 1.0f) * known);
       }
   return out;
 }

@@ -22,11 +22,11 @@ enum class FillKind {
 std::vector<float> fill(FillKind kind, std::string_view name, uint64_t seed, double offset, double scale,
                         int64_t elements, int64_t rows);
 
-// seeded_pictures() of shape [N,C,H,W].
+// seeded_images() of shape [N,C,H,W].
 std::vector<float> input_image(const std::vector<int64_t>& shape, uint64_t seed);
 
-// What an inpainter of shape [N,1+C,H,W] is given: 0.5 where the picture is known, and -0.5 in a hole from a quarter of
-// the height to its half, from a third of the width on and a quarter of it wide; then seeded_pictures() of C channels
+// What an inpainter of shape [N,1+C,H,W] is given: 0.5 where the image is known, and -0.5 in a hole from a quarter of
+// the height to its half, from a third of the width on and a quarter of it wide; then seeded_images() of C channels
 // within -1..1, times 1 and 0.
 std::vector<float> masked_image(const std::vector<int64_t>& shape, uint64_t seed);
 

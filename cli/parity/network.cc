@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "cli/parity/pictures.h"
+#include "cli/parity/images.h"
 #include "cli/parity/prompts.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -21,11 +21,11 @@ void check(ferry_status status, const std::string& where) {
   if (status != FERRY_OK) fail("%s: %s", where.c_str(), ferry_last_error());
 }
 
-bool is_picture(const ferry_tensor& tensor) { return tensor.source_layout == FERRY_LAYOUT_NCHW && tensor.rank == 4; }
+bool is_image(const ferry_tensor& tensor) { return tensor.source_layout == FERRY_LAYOUT_NCHW && tensor.rank == 4; }
 
 Dims source_shape(const ferry_tensor& tensor) {
   Dims shape(tensor.shape, tensor.shape + tensor.rank);
-  if (is_picture(tensor)) return {shape[0], shape[3], shape[1], shape[2]};
+  if (is_image(tensor)) return {shape[0], shape[3], shape[1], shape[2]};
   return shape;
 }
 
@@ -109,7 +109,7 @@ void GraphRun::write_inputs(const std::vector<FixtureInput>& inputs) {
     ferry_tensor& port = ports[index];
     if (source_shape(port) == input.shape) continue;
     Dims shape = input.shape;
-    if (is_picture(port) && shape.size() == 4) shape = {shape[0], shape[2], shape[3], shape[1]};
+    if (is_image(port) && shape.size() == 4) shape = {shape[0], shape[2], shape[3], shape[1]};
     reshaped += (reshaped.empty() ? "" : ", ") + place + " of shape " + to_string(input.shape);
     if (shape.size() > std::size(port.shape)) fail("%s: too many dimensions", reshaped.c_str());
     port.rank = static_cast<int32_t>(shape.size());
@@ -182,17 +182,17 @@ void Network::run(cli::ModelHandle model, const std::string& blob, const Fixture
     const Fixture of = with_prompts(graph->model->graph(), fixture, tensors());
     return add(std::move(graph), of, depth());
   }
-  const fbs::Pictures* pictures = pictures_of(root);
-  if (pictures == nullptr) return add(std::move(model), fixture, 0);
+  const fbs::Images* images = images_of(root);
+  if (images == nullptr) return add(std::move(model), fixture, 0);
   std::vector<Computed> features;
-  for (const Fixture& picture : of_each_picture(*pictures, fixture)) {
-    add(open(vision_graph(root, *pictures)), picture, 0);
-    ++pictures_;
+  for (const Fixture& image : of_each_image(*images, fixture)) {
+    add(open(vision_graph(root, *images)), image, 0);
+    ++images_;
     ComputedTensors computed;
     graphs_.back()->add_tensors(&computed);
     features.push_back(computed.at("image_features"));
   }
-  const Fixture of = with_pictures(*pictures, fixture, features);
+  const Fixture of = with_images(*images, fixture, features);
   add(std::move(model), of, depth());
 }
 
@@ -210,7 +210,7 @@ ferry_report Network::report() const {
 }
 
 bool Network::on_gpu(size_t op) const {
-  auto graph = graphs_.begin() + (pictures_ > 0 ? static_cast<std::ptrdiff_t>(pictures_) - 1 : 0);
+  auto graph = graphs_.begin() + (images_ > 0 ? static_cast<std::ptrdiff_t>(images_) - 1 : 0);
   for (; op >= (*graph)->model().graph().operators()->size(); ++graph)
     op -= (*graph)->model().graph().operators()->size();
   return std::strcmp((*graph)->session()->idle().computing().backend_of(op), "gpu") == 0;
@@ -220,11 +220,11 @@ std::set<std::string> Network::kinds_on_cpu() const {
   std::set<std::string> kinds;
   for (const auto& run : graphs_) {
     const auto& operators = *run->model().graph().operators();
-    const Engine& engine = run->session()->idle().computing();
+    const Backend& backend = run->session()->idle().computing();
     for (unsigned i = 0; i < operators.size(); ++i) {
       const auto is_integer = [&](TensorId t) { return run->model().tensor(t).dtype() == fbs::DType::Int32; };
       const auto& inputs = *operators[i]->inputs();
-      if (std::strcmp(engine.backend_of(i), "cpu") == 0 && std::none_of(inputs.begin(), inputs.end(), is_integer))
+      if (std::strcmp(backend.backend_of(i), "cpu") == 0 && std::none_of(inputs.begin(), inputs.end(), is_integer))
         kinds.insert(op_name(operators[i]->params_type()));
     }
   }
@@ -238,7 +238,7 @@ ComputedTensors Network::tensors() const {
     graphs_[i]->add_tensors(&of);
     for (const auto& [name, computed] : of) {
       const auto [at, is_new] = out.emplace(name, computed);
-      if (!is_new) at->second = i < pictures_ ? joined(at->second, computed) : computed;
+      if (!is_new) at->second = i < images_ ? joined(at->second, computed) : computed;
     }
   }
   return out;

@@ -50,7 +50,7 @@ class GraphRun {
 class Network {
  public:
   // Opens the blob, plans it for the shapes of the fixture's inputs with every tap that the fixture names, and runs it;
-  // where its task has prompts (prompts.h), the graph that takes them as well; where it sees pictures (pictures.h),
+  // where its task has prompts (prompts.h), the graph that takes them as well; where it sees images (images.h),
   // first the graph that does, for each. `options` without taps. Throws Error
   // where the two do not fit, the run fails, or does not end on the backend that `options` ask for.
   Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options);
@@ -74,7 +74,7 @@ class Network {
 
   cli::AlignedBytes bytes_{nullptr, std::free};  // before the models that read it
   std::vector<std::unique_ptr<GraphRun>> graphs_;
-  size_t pictures_ = 0;  // the first so many run one graph, for a picture each
+  size_t images_ = 0;  // the first so many run one graph, for an image each
   std::string model_name_, provenance_;
 };
 

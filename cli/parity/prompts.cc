@@ -4,7 +4,7 @@
 #include <array>
 #include <initializer_list>
 
-#include "cli/parity/pictures.h"
+#include "cli/parity/images.h"
 #include "cli/sdk.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -41,8 +41,8 @@ void check_one_group(const FixtureInput& input, size_t own, int64_t last) {
   const bool one = std::all_of(input.shape.begin(), input.shape.begin() + static_cast<std::ptrdiff_t>(before),
                                [](int64_t d) { return d == 1; });
   if (input.shape.size() < own || !one || (last != 0 && input.shape.back() != last))
-    fail("input %s of the fixture is %s: one group of prompts for one picture is expected",
-         in_quotes(input.name).c_str(), to_string(input.shape).c_str());
+    fail("input %s of the fixture is %s: one group of prompts for one image is expected", in_quotes(input.name).c_str(),
+         to_string(input.shape).c_str());
 }
 
 struct Points {
@@ -89,8 +89,8 @@ size_t prompted_graph(const fbs::Graph& root) {
 
 std::vector<size_t> graphs_of_fixtures(const fbs::Graph& root) {
   if (const size_t prompted = prompted_graph(root); prompted > 0) return {0, prompted};
-  const fbs::Pictures* pictures = pictures_of(root);
-  return pictures != nullptr ? std::vector<size_t>{vision_graph(root, *pictures), 0} : std::vector<size_t>{0};
+  const fbs::Images* images = images_of(root);
+  return images != nullptr ? std::vector<size_t>{vision_graph(root, *images), 0} : std::vector<size_t>{0};
 }
 
 Fixture without_prompts(const Fixture& fixture) {
@@ -147,14 +147,14 @@ std::vector<GraphFixture> by_graph(const std::shared_ptr<const Model>& model, co
     return {{0, model, without_prompts(fixture)},
             {index, prompted, with_prompts(prompted->graph(), fixture, computed)}};
   }
-  const fbs::Pictures* pictures = pictures_of(model->root());
-  if (pictures == nullptr) return {{0, model, fixture}};
-  const std::vector<Fixture> each = of_each_picture(*pictures, fixture);
+  const fbs::Images* images = images_of(model->root());
+  if (images == nullptr) return {{0, model, fixture}};
+  const std::vector<Fixture> each = of_each_image(*images, fixture);
   if (each.size() != 1)
-    fail("fixture %s is about %zu pictures, where one is expected", fixture.name.c_str(), each.size());
-  const size_t vision = vision_graph(model->root(), *pictures);
+    fail("fixture %s is about %zu images, where one is expected", fixture.name.c_str(), each.size());
+  const size_t vision = vision_graph(model->root(), *images);
   return {{vision, open(vision), each.front()},
-          {0, model, with_pictures(*pictures, fixture, {computed.at("image_features")})}};
+          {0, model, with_images(*images, fixture, {computed.at("image_features")})}};
 }
 
 }  // namespace ferry::parity

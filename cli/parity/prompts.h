@@ -1,4 +1,4 @@
-// A blob whose first graph gives a picture's embedding to another one, which takes prompts (the schema's
+// A blob whose first graph gives an image's embedding to another one, which takes prompts (the schema's
 // PromptedSegmentation): a fixture is about both.
 #pragma once
 
@@ -26,7 +26,7 @@ Fixture with_prompts(const fbs::Graph& graph, const Fixture& fixture, const Comp
 // The numbers of the blob's graphs that a fixture is about, in the order in which they run.
 std::vector<size_t> graphs_of_fixtures(const fbs::Graph& root);
 
-// These graphs, each with the fixture as it sees it. Throws Error where the fixture has several pictures in a text, and
+// These graphs, each with the fixture as it sees it. Throws Error where the fixture has several images in a text, and
 // so one graph several times.
 struct GraphFixture {
   size_t index;  // in the blob

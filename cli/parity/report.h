@@ -44,7 +44,7 @@ std::string json_report(const std::vector<Report>& reports);
 
 // One page that needs nothing else: no script, no link, no font; light and dark.
 std::string html_report(const Report& report);
-// The page's plot alone, as a picture: error through the depth of the network, on a logarithmic scale.
+// The page's plot alone, as an image: error through the depth of the network, on a logarithmic scale.
 std::string plot_svg(const Report& report);
 
 }  // namespace ferry::parity

@@ -20,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Half {
+struct Float16 {
   uint16_t bits;
-  explicit operator float() const { return from_half(bits); }
-  explicit operator double() const { return static_cast<double>(from_half(bits)); }
+  explicit operator float() const { return from_float16(bits); }
+  explicit operator double() const { return static_cast<double>(from_float16(bits)); }
 };
 
 struct BFloat {
@@ -48,7 +48,7 @@ std::vector<To> convert(const CheckpointTensor& t) {
   switch (t.type) {
     case ElementType::F64: return widen<double, To>(t.bytes);
     case ElementType::F32: return widen<float, To>(t.bytes);
-    case ElementType::F16: return widen<Half, To>(t.bytes);
+    case ElementType::F16: return widen<Float16, To>(t.bytes);
     case ElementType::BF16: return widen<BFloat, To>(t.bytes);
     case ElementType::I64: return widen<int64_t, To>(t.bytes);
     case ElementType::I32: return widen<int32_t, To>(t.bytes);

@@ -13,7 +13,7 @@ void check_mxfp4(const CheckpointTensor& blocks, const CheckpointTensor& scales,
   std::vector<int64_t> expected = scales.shape;
   expected.push_back(kMxfp4Block / 2);
   if (scales.shape.empty() || blocks.shape != expected)
-    fail("'%s_blocks' does not have %d octets for each of '%s_scales'", key.c_str(), kMxfp4Block / 2, key.c_str());
+    fail("'%s_blocks' does not have %d bytes for each of '%s_scales'", key.c_str(), kMxfp4Block / 2, key.c_str());
 }
 
 std::vector<float> read_mxfp4(const CheckpointTensor& blocks, const CheckpointTensor& scales) {

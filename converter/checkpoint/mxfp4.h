@@ -12,7 +12,7 @@ namespace ferry {
 
 inline constexpr int kMxfp4Block = 32;
 
-// `blocks` U8 [..., n / 32, 16], two numbers an octet, the first one in its lower half; `scales` U8 [..., n / 32], the
+// `blocks` U8 [..., n / 32, 16], two numbers a byte, the first one in its lower half; `scales` U8 [..., n / 32], the
 // exponent plus 127. Throws Error, naming `key`, where they are not that.
 void check_mxfp4(const CheckpointTensor& blocks, const CheckpointTensor& scales, const std::string& key);
 

@@ -95,7 +95,7 @@ std::vector<Anchor> make_anchors(const Recipe& recipe, int height, int width, in
     fail("%s: strides are missing: boxes of this form start from anchors", recipe.name.c_str());
   const int64_t up = count_rows(recipe, height, width, true), down = count_rows(recipe, height, width, false);
   if (rows != up && rows != down)
-    fail("%s: boxes: the outputs have %d rows, but the strides and anchors make %lld of a picture of %dx%d",
+    fail("%s: boxes: the outputs have %d rows, but the strides and anchors make %lld of an image of %dx%d",
          recipe.name.c_str(), rows, static_cast<long long>(up), height, width);
   for (size_t level = 0; level < recipe.strides.size(); ++level)
     Level(recipe, level, height, width, rows == up).append(&out);

@@ -174,13 +174,13 @@ class Decoder {
   const Recipe& recipe_;
 };
 
-// The one input, a picture.
+// The one input, an image.
 void check_input(const Graph& graph, Plan* plan) {
   const auto& inputs = graph.table.inputs;
   const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
   if (inputs.size() != 1 || shape.rank != 4 || shape[0] != 1 ||
       graph.dtype(inputs.front()->tensor) != fbs::DType::Float32 || (shape[3] != 1 && shape[3] != 3))
-    fail("%s: the file has %zu inputs, the first of %d dimensions: a detector sees one picture [1,3,height,width]",
+    fail("%s: the file has %zu inputs, the first of %d dimensions: a detector sees one image [1,3,height,width]",
          plan->recipe.name.c_str(), inputs.size(), shape.rank);
   plan->height = shape[1];
   plan->width = shape[2];

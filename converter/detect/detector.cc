@@ -66,7 +66,7 @@ std::vector<std::string> labels_of(const Plan& plan, const std::filesystem::path
        file.empty() ? plan.recipe.name.c_str() : file.string().c_str(), labels.size(), plan.classes);
 }
 
-// TensorFlow's pictures have channels last, which the importer takes for a height: the input becomes what the file
+// TensorFlow's images have channels last, which the importer takes for a height: the input becomes what the file
 // says, and a transpose follows.
 void take_channels_last(Graph& graph) {
   auto& inputs = graph.table.inputs;
@@ -99,13 +99,12 @@ std::optional<Detector> make_detector(Graph& graph, const Request& request) {
                                              : named_plan(graph, request.recipe);
   }
   const Recipe& recipe = plan->recipe;
-  const PictureSettings picture = overridden(recipe.picture, request.picture);
-  if (!picture.given())
-    fail("%s: nothing says how a picture becomes the input: give the recipe a picture, or --resize, --mean and --std",
+  const ImageSettings image = overridden(recipe.image, request.image);
+  if (!image.given())
+    fail("%s: nothing says how an image becomes the input: give the recipe an image, or --resize, --mean and --std",
          recipe.name.c_str());
   fbs::GraphT& table = graph.table;
-  table.preprocess =
-      std::make_unique<fbs::PreprocessT>(blob_recipe(picture, plan->height, plan->width, plan->channels));
+  table.preprocess = std::make_unique<fbs::PreprocessT>(blob_recipe(image, plan->height, plan->width, plan->channels));
   table.labels = labels_of(*plan, request.labels);
   append_decoding(graph, *plan);
   table.postprocess = std::make_unique<fbs::PostprocessT>();

@@ -1,5 +1,5 @@
 // An imported network becomes a detector: sdk/schema/ferry.fbs, Task.Detection. Whatever its head is, operators are
-// appended that make boxes on 0..1 of it, so that decoding runs, like the network, on either engine.
+// appended that make boxes on 0..1 of it, so that decoding runs, like the network, on either backend.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 #include <string>
 
 #include "converter/graph/graph.h"
-#include "converter/recipes/picture_settings.h"
+#include "converter/recipes/image_settings.h"
 
 namespace ferry::detect {
 
 struct Request {
-  std::string recipe;  // a name of known_names(), or a file's (*.json); empty: one that is recognised by the outputs
-  PictureSettings picture;       // over the recipe's
+  std::string recipe;   // a name of known_names(), or a file's (*.json); empty: one that is recognised by the outputs
+  ImageSettings image;  // over the recipe's
   std::filesystem::path labels;  // class names, one a line; empty: the recipe's
 };
 

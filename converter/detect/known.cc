@@ -22,13 +22,13 @@ constexpr Known kKnown[] = {
       "boxes": {"outputs": "boxes", "form": "offsets", "variances": [0.1, 0.2]},
       "strides": [8, 16, 32, 64],
       "anchors": {"sizes": [[10, 16, 24], [32, 48], [64, 96], [128, 192, 256]], "even": true, "clip": true},
-      "picture": {"mean": 127, "std": 128}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"]})"},
+      "image": {"mean": 127, "std": 128}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"]})"},
     {"ultraface", R"({
       "recognised": true,
       "scores": {"outputs": "scores", "background": 0},
       "boxes": {"outputs": "boxes", "form": "corners", "unit": "share"},
       "strides": [8, 16, 32, 64], "anchors": {"sizes": [[10, 16, 24], [32, 48], [64, 96], [128, 192, 256]]},
-      "picture": {"mean": 127, "std": 128}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"]})"},
+      "image": {"mean": 127, "std": 128}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"]})"},
     // OpenCV Zoo's face_detection_yunet_2023mar.
     {"yunet", R"({
       "recognised": true,
@@ -37,7 +37,7 @@ constexpr Known kKnown[] = {
       "boxes": {"outputs": ["bbox_8", "bbox_16", "bbox_32"], "form": "offsets"},
       "landmarks": {"outputs": ["kps_8", "kps_16", "kps_32"], "form": "offsets"},
       "strides": [8, 16, 32], "anchors": {"cell": 0},
-      "picture": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
+      "image": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
     // face_detection_yunet_2022mar: anchors, and an estimate of each box's overlap.
     {"yunet_2022", R"({
@@ -48,7 +48,7 @@ constexpr Known kKnown[] = {
       "landmarks": {"outputs": "loc", "channels": [4, 14], "form": "offsets", "variance": 0.1},
       "strides": [8, 16, 32, 64],
       "anchors": {"sizes": [[10, 16, 24], [32, 48], [64, 96], [128, 192, 256]]},
-      "picture": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
+      "image": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
     // insightface's own of MobileNet 0.25: maps of two anchors, whose centres are where those of the smallest cells
     // are.
@@ -62,7 +62,7 @@ constexpr Known kKnown[] = {
       "landmarks": {"outputs": ["face_rpn_landmark_pred_stride32", "face_rpn_landmark_pred_stride16",
                                 "face_rpn_landmark_pred_stride8"], "form": "offsets", "variance": 0.2},
       "strides": [32, 16, 8], "anchors": {"sizes": [[512, 256], [128, 64], [32, 16]], "offset": 7.5},
-      "picture": {"range": 255, "resize": "letterbox-corner"},
+      "image": {"range": 255, "resize": "letterbox-corner"},
       "threshold": 0.8, "overlap": 0.4, "labels": ["face"]})"},
     // github.com/biubug6/Pytorch_Retinaface, either backbone.
     {"retinaface", R"({
@@ -71,7 +71,7 @@ constexpr Known kKnown[] = {
       "boxes": {"width": 4, "form": "offsets", "variances": [0.1, 0.2]},
       "landmarks": {"width": 10, "form": "offsets", "variance": 0.1},
       "strides": [8, 16, 32], "anchors": {"sizes": [[16, 32], [64, 128], [256, 512]]},
-      "picture": {"mean": [104, 117, 123], "std": 1, "colour": "bgr", "resize": "letterbox-corner"},
+      "image": {"mean": [104, 117, 123], "std": 1, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.4, "labels": ["face"]})"},
     // insightface's SCRFD, with five points a face or without.
     {"scrfd", R"({
@@ -80,7 +80,7 @@ constexpr Known kKnown[] = {
       "boxes": {"width": 4, "form": "distances"},
       "landmarks": {"width": 10, "form": "offsets", "optional": true},
       "strides": [8, 16, 32], "anchors": {"per_cell": 2, "cell": 0},
-      "picture": {"mean": 127.5, "std": 128, "resize": "letterbox-corner"},
+      "image": {"mean": 127.5, "std": 128, "resize": "letterbox-corner"},
       "threshold": 0.5, "overlap": 0.4, "labels": ["face"]})"},
     // github.com/qfgaohao/pytorch-ssd, MobileNet v1 and v2 at 300x300: corners, or what comes before.
     {"ssd", R"({
@@ -91,41 +91,41 @@ constexpr Known kKnown[] = {
         {"minimum": 60, "maximum": 105, "ratios": [2, 3]}, {"minimum": 105, "maximum": 150, "ratios": [2, 3]},
         {"minimum": 150, "maximum": 195, "ratios": [2, 3]}, {"minimum": 195, "maximum": 240, "ratios": [2, 3]},
         {"minimum": 240, "maximum": 285, "ratios": [2, 3]}, {"minimum": 285, "maximum": 330, "ratios": [2, 3]}]},
-      "picture": {"mean": 127, "std": 128}, "threshold": 0.4, "overlap": 0.45})"},
+      "image": {"mean": 127, "std": 128}, "threshold": 0.4, "overlap": 0.45})"},
     {"ssd", R"({
       "scores": {"outputs": "scores", "background": 0},
       "boxes": {"outputs": "boxes", "form": "corners", "unit": "share"},
-      "picture": {"mean": 127, "std": 128}, "threshold": 0.4, "overlap": 0.45})"},
+      "image": {"mean": 127, "std": 128}, "threshold": 0.4, "overlap": 0.45})"},
     // Ultralytics' exports of YOLOv5 to v7 with their last layer: one output, decoded.
     {"yolov5", R"({
       "scores": {"outputs": 0, "channels": [5, null], "activation": "none"},
       "objectness": {"outputs": 0, "channels": [4, 5], "activation": "none"},
       "boxes": {"outputs": 0, "channels": [0, 4], "form": "center_size"},
-      "picture": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.45, "best_class": true})"},
+      "image": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.45, "best_class": true})"},
     // Megvii's YOLOX.
     {"yolox", R"({
       "scores": {"outputs": 0, "channels": [5, null], "activation": "none"},
       "objectness": {"outputs": 0, "channels": [4, 5], "activation": "none"},
       "boxes": {"outputs": 0, "channels": [0, 4], "form": "offsets"},
       "strides": [8, 16, 32], "anchors": {"cell": 0},
-      "picture": {"range": 255, "colour": "bgr", "resize": "letterbox-corner", "fill": 114},
+      "image": {"range": 255, "colour": "bgr", "resize": "letterbox-corner", "fill": 114},
       "threshold": 0.3, "overlap": 0.45, "best_class": true})"},
     // YOLOv8 and what has its head since (YOLO11): one output, decoded; or a map a level with bins of distances.
     {"yolov8", R"({
       "scores": {"outputs": 0, "channels": [4, null], "layout": "first", "activation": "none"},
       "boxes": {"outputs": 0, "channels": [0, 4], "layout": "first", "form": "center_size"},
-      "picture": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.45, "best_class": true})"},
+      "image": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.45, "best_class": true})"},
     {"yolov8", R"({
       "scores": {"outputs": [0, 1, 2], "channels": [64, null], "activation": "sigmoid"},
       "boxes": {"outputs": [0, 1, 2], "channels": [0, 64], "form": "distances", "bins": 16},
       "strides": [8, 16, 32],
-      "picture": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.45, "best_class": true})"},
+      "image": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.45, "best_class": true})"},
     // NanoDet-Plus: probabilities, then the distances' bins.
     {"nanodet", R"({
       "scores": {"outputs": 0, "channels": [0, -32], "activation": "none"},
       "boxes": {"outputs": 0, "channels": [-32, null], "form": "distances", "bins": 8},
       "strides": [8, 16, 32, 64], "anchors": {"cell": 0},
-      "picture": {"mean": [103.53, 116.28, 123.675], "std": [57.375, 57.12, 58.395], "colour": "bgr"},
+      "image": {"mean": [103.53, 116.28, 123.675], "std": [57.375, 57.12, 58.395], "colour": "bgr"},
       "threshold": 0.35, "overlap": 0.6})"},
     // Tian et al. 2019, heads as torchvision names them; other implementations have a cell's point in its middle.
     {"fcos", R"({
@@ -133,18 +133,18 @@ constexpr Known kKnown[] = {
       "objectness": {"outputs": "bbox_ctrness", "join": "root"},
       "boxes": {"outputs": "bbox_regression", "form": "distances"},
       "strides": [8, 16, 32, 64, 128], "anchors": {"cell": 0},
-      "picture": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "threshold": 0.5, "overlap": 0.6})"},
+      "image": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "threshold": 0.5, "overlap": 0.6})"},
     // facebookresearch/detr's own export, then transformers'.
     {"detr", R"({
       "recognised": true,
       "scores": {"outputs": "pred_logits", "background": -1},
       "boxes": {"outputs": "pred_boxes", "form": "center_size", "unit": "share"},
-      "picture": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "threshold": 0.7, "overlap": 1})"},
+      "image": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "threshold": 0.7, "overlap": 1})"},
     {"detr", R"({
       "recognised": true,
       "scores": {"outputs": "logits", "background": -1},
       "boxes": {"outputs": "pred_boxes", "form": "center_size", "unit": "share"},
-      "picture": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "threshold": 0.7, "overlap": 1})"},
+      "image": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "threshold": 0.7, "overlap": 1})"},
 };
 
 }  // namespace

@@ -296,8 +296,7 @@ Recipe parse_recipe(const Json& json, const std::string& name) {
   if (!recipe.anchors.sizes.empty() && recipe.anchors.sizes.size() != recipe.strides.size())
     fail("%s: anchors: sizes for %zu levels, but %zu strides", name.c_str(), recipe.anchors.sizes.size(),
          recipe.strides.size());
-  if (const Json* picture = fields.find("picture"))
-    recipe.picture = picture_settings(*picture, fields.place("picture"));
+  if (const Json* image = fields.find("image")) recipe.image = image_settings(*image, fields.place("image"));
   fields.share("threshold", &recipe.params.threshold);
   fields.share("overlap", &recipe.params.overlap);
   fields.boolean("across_classes", &recipe.params.across_classes);

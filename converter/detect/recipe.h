@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "converter/recipes/picture_settings.h"
+#include "converter/recipes/image_settings.h"
 #include "ferry_generated.h"
 
 namespace ferry::detect {
@@ -63,8 +63,8 @@ struct Anchors {
   std::vector<std::array<double, 4>> boxes;               // all of them as x, y, width, height on 0..1; in grids' place
   std::optional<double> cell;                             // where in a cell a centre is: 0, its top left, to 1
   std::optional<double> offset;                           // in its place: in pixels, for cells of all sizes
-  bool even = false;                                      // cells share the picture evenly, whatever the stride
-  bool clip = false;                                      // none is larger than the picture
+  bool even = false;                                      // cells share the image evenly, whatever the stride
+  bool clip = false;                                      // none is larger than the image
   bool first = false;  // rows of a level: all of the first anchor, then of the second; else a cell's together
 };
 
@@ -78,7 +78,7 @@ struct Recipe {
   bool landmarks_optional = false;
   std::vector<int> strides;
   Anchors anchors;
-  PictureSettings picture;
+  ImageSettings image;
   fbs::DetectionT params;
   bool best_class = false;  // a row has only its best one
   std::vector<std::string> labels;

@@ -8,7 +8,7 @@
 #include "converter/checkpoint/mxfp4.h"
 #include "converter/error.h"
 #include "converter/export/deflate.h"
-#include "converter/graph/halves.h"
+#include "converter/graph/float16.h"
 #include "sdk/model/numbers.h"
 
 namespace ferry {
@@ -99,7 +99,7 @@ uint64_t rounded(double value, fbs::Element element) {
   switch (element) {
     case fbs::Element::F64: return std::bit_cast<uint64_t>(value);
     case fbs::Element::F32: return std::bit_cast<uint32_t>(static_cast<float>(value));
-    case fbs::Element::F16: return to_half(value);
+    case fbs::Element::F16: return to_float16(value);
     case fbs::Element::BF16: return to_bfloat16(value);
     case fbs::Element::U8: break;
   }
@@ -193,7 +193,7 @@ void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink
   if (in_order && as_they_lie && !multiplied && !numbers.differences()) return sink(elements);
 
   const auto value = [&](size_t i) {
-    return numbers.half() ? from_half(load<uint16_t>(&elements[2 * i])) : load<float>(&elements[4 * i]);
+    return numbers.half() ? from_float16(load<uint16_t>(&elements[2 * i])) : load<float>(&elements[4 * i]);
   };
   const Walk way = from_permuted(checked.seen, checked.perm);
   Output output(sink);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "converter/graph/halves.h"
+#include "converter/graph/float16.h"
 #include "sdk/model/numbers.h"
 
 namespace ferry::onnx {
@@ -88,7 +88,7 @@ Array make(Type type, const Dims& dims, const std::vector<From>& values) {
     case Type::Float32: return write_all<float>(type, dims, values, [](From v) { return static_cast<float>(v); });
     case Type::Float64: return write_all<double>(type, dims, values, [](From v) { return static_cast<double>(v); });
     case Type::Float16:
-      return write_all<uint16_t>(type, dims, values, [](From v) { return to_half(static_cast<double>(v)); });
+      return write_all<uint16_t>(type, dims, values, [](From v) { return to_float16(static_cast<double>(v)); });
     case Type::BFloat16:
       return write_all<uint16_t>(type, dims, values, [](From v) { return to_bfloat16(static_cast<double>(v)); });
     case Type::Bool: return write_all<uint8_t>(type, dims, values, [](From v) { return static_cast<uint8_t>(v != 0); });
@@ -205,7 +205,8 @@ std::vector<double> Array::floats() const {
   switch (type) {
     case Type::Float32: return read_all<double>(*this, load<float>);
     case Type::Float64: return read_all<double>(*this, load<double>);
-    case Type::Float16: return read_all<double>(*this, [](const std::byte* p) { return from_half(load<uint16_t>(p)); });
+    case Type::Float16:
+      return read_all<double>(*this, [](const std::byte* p) { return from_float16(load<uint16_t>(p)); });
     case Type::BFloat16:
       return read_all<double>(*this, [](const std::byte* p) { return from_bfloat16(load<uint16_t>(p)); });
     default: return read_integers<double>(*this);

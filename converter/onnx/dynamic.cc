@@ -98,7 +98,7 @@ std::vector<Reason> unsaid_sizes(const Model& model, const std::vector<std::vect
 // Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes;
 // but where there is none, as positions may be computed, kLongest or twice what it has in `sizes`. `largest_tables` get
 // as large in each dimension as they are then.
-void enlarge(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<Place>& places,
+void upscale(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<Place>& places,
              const std::map<std::string, Dims>& sizes, std::map<std::string, Dims>* largest,
              std::vector<Shape>* largest_tables) {
   constexpr int64_t kLongest = 2048;
@@ -185,7 +185,7 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
     std::map<std::string, Dims> largest = sizes_at(2, 0);
     std::vector<Shape> tables = generaliser.table_shapes(*graph);
     for (const std::vector<Place>& of_name : places)
-      enlarge(generaliser, import_at, of_name, sizes_at(2, 0), &largest, &tables);
+      upscale(generaliser, import_at, of_name, sizes_at(2, 0), &largest, &tables);
     constexpr int64_t kMaxFoldedElements = int64_t{1} << 26;
     for (const Shape& table : tables)
       if (table.elements() > kMaxFoldedElements)

@@ -11,9 +11,9 @@ namespace {
 constexpr char kLine[] = "line";
 constexpr int kChannels = 3;
 // What sessions are first planned for.
-constexpr int64_t kPictureSide = 640;
-// The networks halve the sides five times. As much as PaddleOCR shows of a square picture (its longer side is 960 at
-// most), but as much of a long one, too; in a very small picture letters are no larger than the strokes that the
+constexpr int64_t kImageSide = 640;
+// The networks halve the sides five times. As much as PaddleOCR shows of a square image (its longer side is 960 at
+// most), but as much of a long one, too; in a very small image letters are no larger than the strokes that the
 // networks were trained on.
 constexpr int32_t kMultiple = 32, kMostPixels = 960 * 960, kLeastPixels = 256 * 256;
 // PaddleOCR's rec_image_shape from PP-OCRv3 on: shorter lines are padded to that length.
@@ -28,9 +28,9 @@ std::string file_name(const Model& model) { return model.path.filename().string(
 
 // The file at 1x3xHxW; dimensions from `first_open` on are left open where the file has no size for them.
 Request request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
-  const bool picture = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
-                       (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
-  if (!picture) fail("%s: expected a network for one picture of three colours, Nx3xHxW", file_name(model).c_str());
+  const bool image = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
+                     (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
+  if (!image) fail("%s: expected a network for one image of three colours, Nx3xHxW", file_name(model).c_str());
   const ValueInfo& input = model.inputs[0];
   const int64_t sizes[] = {1, kChannels, height, width};
   Request request{.file = model.path};
@@ -83,7 +83,7 @@ std::unique_ptr<fbs::PreprocessT> recipe(std::vector<float> mean, std::vector<fl
 }  // namespace
 
 Request finder_request(const Model& finder) {
-  Request request = request_for(finder, 2, kPictureSide, kPictureSide);
+  Request request = request_for(finder, 2, kImageSide, kImageSide);
   if (request.dynamic.size() == 1)
     fail("%s: input '%s' has one side open and one that is not: expected both or none", file_name(finder).c_str(),
          finder.inputs[0].name.c_str());
@@ -124,11 +124,11 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
   fitted.resize_w = any_length ? std::max(kLongestLine, input[2]) : input[2];
   fitted.fill = {0.5f, 0.5f, 0.5f};  // 0 when it is normalised
 
-  fbs::ReadingT params;
+  fbs::OcrT params;
   params.graph = kLine;
   params.unclip = kUnclip;
   finder.table.postprocess = std::make_unique<fbs::PostprocessT>();
-  finder.table.postprocess->task = fbs::Task::Reading;
+  finder.table.postprocess->task = fbs::Task::Ocr;
   finder.table.postprocess->params.Set(params);
   line.table.name = kLine;
   line.table.provenance = nullptr;

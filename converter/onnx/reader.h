@@ -1,4 +1,4 @@
-// Two ONNX files that read text together: one finds lines in a picture, one reads a line. They become the graphs of one
+// Two ONNX files that read text together: one finds lines in an image, one reads a line. They become the graphs of one
 // blob, with the recipes of PaddleOCR, whose networks they are (Du et al., "PP-OCR: A Practical Ultra Lightweight OCR
 // System", arXiv:2009.09941, and its successors).
 #pragma once
@@ -10,14 +10,14 @@
 
 namespace ferry::onnx {
 
-// How their files are imported: where a file leaves the picture's sides, or the line's length, open, the blob does.
-// Throws Error where the file is no network for one picture of three colours.
+// How their files are imported: where a file leaves the image's sides, or the line's length, open, the blob does.
+// Throws Error where the file is no network for one image of three colours.
 Request finder_request(const Model& finder);
 Request line_request(const Model& line);
 
 // `line` becomes a graph of `finder`, which gets the task. `characters`: a text file, one a line, in the order of the
 // classes of `line` after the first, which is none of them; a space follows where there is a class left. Throws Error
-// where the networks give something else, or another number of classes. Pictures are seen at a size of their own where
+// where the networks give something else, or another number of classes. Images are seen at a size of their own where
 // `any_size`, and lines as long as they are where `any_length`; else at those of the graphs.
 void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, const std::filesystem::path& characters);
 

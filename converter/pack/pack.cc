@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "converter/checkpoint/sha256.h"
-#include "converter/graph/halves.h"
+#include "converter/graph/float16.h"
 #include "converter/pack/version.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
@@ -45,12 +45,12 @@ void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
     part.resize(elements * size);
     for (size_t i = 0; i < elements; ++i) {
       const double value = wide ? load<double>(from.data(), begin + i) : load<float>(from.data(), begin + i);
-      const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
+      const bool fits = half ? (to_float16(value) & 0x7fff) < 0x7c00
                              : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
       if (std::isfinite(value) && !fits)
         fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), begin + i, value,
              half ? "float16" : "float32");
-      half ? store(part.data(), i, to_half(value)) : store(part.data(), i, static_cast<float>(value));
+      half ? store(part.data(), i, to_float16(value)) : store(part.data(), i, static_cast<float>(value));
     }
     sink(part);
   }

@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-// A convolution over an enlarged map: what it does there can be done before enlarging.
+// A convolution over an upscaled map: what it does there can be done before upscaling.
 struct Upsampled {
   fbs::OperatorT* resize;
   int scale, kernel_h, kernel_w;
@@ -16,12 +16,12 @@ bool find(const Graph& graph, const Rewriter& rewriter, const fbs::OperatorT& op
   if (!conv || !graph.is_constant(op.inputs[1]) || (op.inputs.size() > 2 && !graph.is_constant(op.inputs[2])))
     return false;
   fbs::OperatorT* resize = rewriter.producer(op.inputs[0]);
-  const fbs::Resize2dT* enlarge = resize ? resize->params.AsResize2d() : nullptr;
-  if (!enlarge || enlarge->kind != fbs::ResizeKind::Nearest || enlarge->scale_h != enlarge->scale_w ||
-      enlarge->scale_h < 2 || rewriter.only_reader(op.inputs[0]) != &op)
+  const fbs::Resize2dT* upscale = resize ? resize->params.AsResize2d() : nullptr;
+  if (!upscale || upscale->kind != fbs::ResizeKind::Nearest || upscale->scale_h != upscale->scale_w ||
+      upscale->scale_h < 2 || rewriter.only_reader(op.inputs[0]) != &op)
     return false;
   const Shape weight = graph.shape(op.inputs[1]);
-  *found = {resize, enlarge->scale_h, weight[1], weight[2]};
+  *found = {resize, upscale->scale_h, weight[1], weight[2]};
   const int pad_h = weight[1] / 2, pad_w = weight[2] / 2;
   return weight[1] % 2 == 1 && weight[2] % 2 == 1 && conv->stride_h == 1 && conv->stride_w == 1 &&
          conv->dilation_h == 1 && conv->dilation_w == 1 && conv->groups == 1 && conv->pad_top == pad_h &&

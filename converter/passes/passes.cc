@@ -7,7 +7,7 @@ void run_passes(Graph& graph, const PassOptions& options) {
   constexpr void (*kPasses[])(Graph&, const PassOptions&) = {
       fold_constants,    absorb_flatten,         absorb_pixel_shuffle,
       fold_padding,      fold_input_scale_shift, split_linear,
-      merge_branches,    fold_scale_shift,       multiply_before_enlarging,
+      merge_branches,    fold_scale_shift,       multiply_before_upscaling,
       merge_products,    split_linear,           fuse_activation,
       absorb_upsampling, join_siblings,          split_large_weight,
       absorb_transpose,

@@ -35,9 +35,9 @@ void fold_input_scale_shift(Graph& graph, const PassOptions& options);
 // conv2d or linear, then a multiplication, addition, subtraction or division by a constant for each channel: into the
 // weight and bias, in double. BatchNorm and LayerScale vanish here.
 void fold_scale_shift(Graph& graph, const PassOptions& options);
-// A linear or a 1x1 convolution over enlarged maps, one or several side by side, works on the small maps instead, and
-// what it makes of each is enlarged and added up: both are linear in every number. Only where that multiplies less.
-void multiply_before_enlarging(Graph& graph, const PassOptions& options);
+// A linear or a 1x1 convolution over upscaled maps, one or several side by side, works on the small maps instead, and
+// what it makes of each is upscaled and added up: both are linear in every number. Only where that multiplies less.
+void multiply_before_upscaling(Graph& graph, const PassOptions& options);
 // Two linears or 1x1 convolutions, one after the other, become one whose weight is the product, in double. Only where
 // that multiplies less.
 void merge_products(Graph& graph, const PassOptions& options);
@@ -62,9 +62,9 @@ void absorb_transpose(Graph& graph, const PassOptions& options);
 // PyTorch's pixel_shuffle counts channels otherwise than the blob does: the convolution before it gets its output
 // channels reordered instead of its output.
 void absorb_pixel_shuffle(Graph& graph, const PassOptions& options);
-// A convolution over a map enlarged by repetition (one of 1x1 is multiply_before_enlarging's) works on the small map
+// A convolution over a map upscaled by repetition (one of 1x1 is multiply_before_upscaling's) works on the small map
 // instead, once for every place in a cell, and a pixel_shuffle follows: as many multiplications, far fewer and wider
-// rows, and no enlarged map in memory.
+// rows, and no upscaled map in memory.
 void absorb_upsampling(Graph& graph, const PassOptions& options);
 // Drops operators, tensors and constants that nothing seen from outside depends on, and taps without a value.
 void remove_dead_code(Graph& graph, const PassOptions& options);

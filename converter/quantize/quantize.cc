@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "converter/graph/halves.h"
+#include "converter/graph/float16.h"
 #include "sdk/model/numbers.h"
 #include "sdk/operators/pointwise.h"
 #include "sdk/operators/shape_rules.h"

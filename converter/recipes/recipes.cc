@@ -38,28 +38,28 @@ fbs::Filter filter_named(const std::string& name, const std::string& where) {
   fail("%s %s is none of nearest, box, bilinear, hamming, bicubic, lanczos", where.c_str(), in_quotes(name).c_str());
 }
 
-fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width, const std::string& framework) {
+fbs::PreprocessT blob_recipe(const ImageRecipe& image, int height, int width, const std::string& framework) {
   using Mode = fbs::ResizeMode;
   fbs::PreprocessT recipe;
-  recipe.resize_h = static_cast<int>(std::floor(height / picture.crop_pct));
-  recipe.resize_w = static_cast<int>(std::floor(width / picture.crop_pct));
-  recipe.filter = picture.filter;
+  recipe.resize_h = static_cast<int>(std::floor(height / image.crop_pct));
+  recipe.resize_w = static_cast<int>(std::floor(width / image.crop_pct));
+  recipe.filter = image.filter;
   recipe.crop_h = height;
   recipe.crop_w = width;
   recipe.crop_floor = framework == "transformers";
-  recipe.mean = picture.mean;
-  recipe.std = picture.std;
-  switch (picture.crop_mode) {
+  recipe.mean = image.mean;
+  recipe.std = image.std;
+  switch (image.crop_mode) {
     case CropMode::Center: recipe.resize_mode = height == width ? Mode::ShortestEdge : Mode::Cover; break;
     case CropMode::Squash: recipe.resize_mode = Mode::Exact; break;
     case CropMode::Border:
       recipe.resize_mode = Mode::Fit;
-      // timm pads 8-bit pictures.
-      for (const float mean : picture.mean) recipe.fill.push_back(std::nearbyint(255 * mean) / 255);
+      // timm pads 8-bit images.
+      for (const float mean : image.mean) recipe.fill.push_back(std::nearbyint(255 * mean) / 255);
       break;
     case CropMode::LeastScaling:
       recipe.resize_mode = Mode::LeastScaling;
-      recipe.multiple_of = picture.multiple_of;
+      recipe.multiple_of = image.multiple_of;
       recipe.crop_h = recipe.crop_w = 0;
       break;
     case CropMode::ShortestEdge:
@@ -71,13 +71,13 @@ fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width
       recipe.resize_mode = Mode::LongestEdge;
       recipe.resize_h = recipe.resize_w = std::max(height, width);
       recipe.corner = true;
-      recipe.fill = picture.mean;
+      recipe.fill = image.mean;
       break;
   }
   return recipe;
 }
 
-void read_timm_config(const nlohmann::json& pretrained_cfg, PictureRecipe* picture, int* height, int* width) {
+void read_timm_config(const nlohmann::json& pretrained_cfg, ImageRecipe* image, int* height, int* width) {
   const nlohmann::json& config = pretrained_cfg;
   try {
     if (config.contains("input_size")) {
@@ -88,14 +88,14 @@ void read_timm_config(const nlohmann::json& pretrained_cfg, PictureRecipe* pictu
       *width = size[2];
     }
     if (config.contains("interpolation"))
-      picture->filter = filter_named(config["interpolation"], "config.json: the interpolation");
-    if (config.contains("crop_mode")) picture->crop_mode = crop_mode_named(config["crop_mode"]);
-    picture->crop_pct = config.value("crop_pct", picture->crop_pct);
-    if (!(picture->crop_pct > 0.01 && picture->crop_pct <= 2)) fail("config.json: crop_pct is %g", picture->crop_pct);
-    picture->mean = config.value("mean", picture->mean);
-    picture->std = config.value("std", picture->std);
-    if (picture->mean.empty() || picture->std.size() != picture->mean.size())
-      fail("config.json: mean has %zu numbers and std %zu", picture->mean.size(), picture->std.size());
+      image->filter = filter_named(config["interpolation"], "config.json: the interpolation");
+    if (config.contains("crop_mode")) image->crop_mode = crop_mode_named(config["crop_mode"]);
+    image->crop_pct = config.value("crop_pct", image->crop_pct);
+    if (!(image->crop_pct > 0.01 && image->crop_pct <= 2)) fail("config.json: crop_pct is %g", image->crop_pct);
+    image->mean = config.value("mean", image->mean);
+    image->std = config.value("std", image->std);
+    if (image->mean.empty() || image->std.size() != image->mean.size())
+      fail("config.json: mean has %zu numbers and std %zu", image->mean.size(), image->std.size());
   } catch (const nlohmann::json::exception& error) {
     fail("config.json: %s", error.what());
   }

@@ -36,7 +36,7 @@ const Processor& processor_of(const Json& config) {
     if (name.ends_with(suffix)) name.resize(name.size() - std::string_view(suffix).size());
   for (const Processor& known : kProcessors)
     if (name == known.name) return known;
-  fail("%s is not an image processor known here: without this file, pictures are prepared as the model's table says",
+  fail("%s is not an image processor known here: without this file, images are prepared as the model's table says",
        in_quotes(full).c_str());
 }
 
@@ -97,7 +97,7 @@ void read_scaling(const Json& config, fbs::PreprocessT* recipe) {
   }
 }
 
-// Below 384 pixels ConvNeXt cuts the centre out of a larger picture; from 384 on it squashes.
+// Below 384 pixels ConvNeXt cuts the centre out of a larger image; from 384 on it squashes.
 void convnext_size(const Json& config, fbs::PreprocessT* recipe) {
   const int edge = recipe->resize_h;
   if (edge >= 384) return set_resize(Mode::Exact, edge, edge, recipe);

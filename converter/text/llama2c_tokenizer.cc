@@ -16,7 +16,7 @@
 namespace ferry {
 namespace {
 
-constexpr int kUnknown = 0, kBegin = 1, kEnd = 2, kFirstByte = 3, kOctets = 256;
+constexpr int kUnknown = 0, kBegin = 1, kEnd = 2, kFirstByte = 3, kBytes = 256;
 
 class Reader {
  public:
@@ -45,9 +45,9 @@ class Reader {
 
 std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::path& path, int vocabulary) {
   const std::string where = path.string();
-  if (vocabulary < kFirstByte + kOctets || static_cast<uint32_t>(vocabulary) > kMaxPieces)
+  if (vocabulary < kFirstByte + kBytes || static_cast<uint32_t>(vocabulary) > kMaxPieces)
     fail("%s: a vocabulary of %d, where a tokenizer of llama2.c has %d to %u pieces", where.c_str(), vocabulary,
-         kFirstByte + kOctets, kMaxPieces);
+         kFirstByte + kBytes, kMaxPieces);
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("%s: cannot be read", where.c_str());
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -75,9 +75,9 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
       kind = fbs::PieceKind::Unknown;
     } else if (id == kBegin || id == kEnd) {
       kind = fbs::PieceKind::Control;
-    } else if (const int octet = id - kFirstByte; octet < kOctets) {
+    } else if (const int byte = id - kFirstByte; byte < kBytes) {
       char expected[8];
-      std::snprintf(expected, sizeof expected, "<0x%02X>", octet);
+      std::snprintf(expected, sizeof expected, "<0x%02X>", byte);
       if (piece != expected)
         fail("%s: piece %d is %s, where '%s' is expected", where.c_str(), id, in_quotes(piece).c_str(), expected);
       kind = fbs::PieceKind::Byte;

@@ -21,8 +21,8 @@ void index_pieces(fbs::TokenizerT* table) {
         if (!piece.empty()) table->order.push_back(static_cast<uint32_t>(id));
         break;
       case fbs::PieceKind::Byte:
-        table->octets.resize(256, -1);
-        table->octets[std::strtoul(piece.c_str() + 3, nullptr, 16) & 0xFF] = static_cast<int>(id);
+        table->bytes.resize(256, -1);
+        table->bytes[std::strtoul(piece.c_str() + 3, nullptr, 16) & 0xFF] = static_cast<int>(id);
         break;
       case fbs::PieceKind::Unknown:
         if (table->unknown < 0) table->unknown = static_cast<int>(id);

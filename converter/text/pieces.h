@@ -9,7 +9,7 @@ namespace ferry {
 
 void add_piece(fbs::TokenizerT* table, std::string piece, double score, fbs::PieceKind kind);
 
-// Once all are there: what encoding looks for. Normal pieces in order, of equal ones the first; those of octets,
+// Once all are there: what encoding looks for. Normal pieces in order, of equal ones the first; those of bytes,
 // "<0x41>"; the first unknown one.
 void index_pieces(fbs::TokenizerT* table);
 

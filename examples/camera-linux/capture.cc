@@ -102,7 +102,7 @@ ferry::Status Capture::check_device() {
   const uint32_t does = can.capabilities & V4L2_CAP_DEVICE_CAPS ? can.device_caps : can.capabilities;
   several_planes_ = !(does & V4L2_CAP_VIDEO_CAPTURE);
   if (!(does & (V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_VIDEO_CAPTURE_MPLANE)) || !(does & V4L2_CAP_STREAMING))
-    return failure(FERRY_UNSUPPORTED, "%s: is no camera: %.32s does not stream pictures by this device", path_.c_str(),
+    return failure(FERRY_UNSUPPORTED, "%s: is no camera: %.32s does not stream images by this device", path_.c_str(),
                    reinterpret_cast<const char*>(can.card));
   return {};
 }

@@ -49,7 +49,7 @@ void describe_mask(const ferry::Answer& a, Json* json) {
   if (a.quality != 0) (*json)["quality"] = a.quality;
 }
 
-void describe_picture(const ferry::Answer& a, Json* json) { describe_size(a.picture.width, a.picture.height, json); }
+void describe_image(const ferry::Answer& a, Json* json) { describe_size(a.image.width, a.image.height, json); }
 
 Json points_of(const float* xy, size_t count) {
   Json points = Json::array();
@@ -82,7 +82,7 @@ void describe(const ferry::Answer& answer, Json* json) {
     case FERRY_ANSWER_MAP: return describe_map(answer, json);
     case FERRY_ANSWER_LABELS: return describe_labels(answer, json);
     case FERRY_ANSWER_MASK: return describe_mask(answer, json);
-    case FERRY_ANSWER_PICTURE: return describe_picture(answer, json);
+    case FERRY_ANSWER_IMAGE: return describe_image(answer, json);
     case FERRY_ANSWER_BOXES: return describe_boxes(answer, json);
     case FERRY_ANSWER_LINES: return describe_lines(answer, json);
     case FERRY_ANSWER_NONE: return;

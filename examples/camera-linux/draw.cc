@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers drawn on pictures: boxes and lines by the library, the rest here.
+// Answers drawn on images: boxes and lines by the library, the rest here.
 #include <algorithm>
 #include <cmath>
 
@@ -22,16 +22,16 @@ void depth_colour(float share, uint8_t* rgb) {
   }
 }
 
-// The picture to the left, its depth to the right.
-Pixels with_depth(const ferry::Answer& answer, const Pixels& picture) {
-  Pixels both(2 * picture.width, picture.height);
+// The image to the left, its depth to the right.
+Pixels with_depth(const ferry::Answer& answer, const Pixels& image) {
+  Pixels both(2 * image.width, image.height);
   const float range = answer.maximum > answer.minimum ? answer.maximum - answer.minimum : 1;
-  for (int y = 0; y < picture.height; ++y) {
-    std::copy_n(picture.at(0, y), 3 * picture.width, both.at(0, y));
-    for (int x = 0; x < picture.width; ++x) {
-      const float share = (answer.values[y * picture.width + x] - answer.minimum) / range;
+  for (int y = 0; y < image.height; ++y) {
+    std::copy_n(image.at(0, y), 3 * image.width, both.at(0, y));
+    for (int x = 0; x < image.width; ++x) {
+      const float share = (answer.values[y * image.width + x] - answer.minimum) / range;
       const bool far_is_large = answer.sense == FERRY_SENSE_METRES;
-      depth_colour(std::isfinite(share) ? (far_is_large ? 1 - share : share) : 0, both.at(picture.width + x, y));
+      depth_colour(std::isfinite(share) ? (far_is_large ? 1 - share : share) : 0, both.at(image.width + x, y));
     }
   }
   return both;
@@ -39,40 +39,40 @@ Pixels with_depth(const ferry::Answer& answer, const Pixels& picture) {
 
 }  // namespace
 
-ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels picture) {
-  const size_t count = static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height);
+ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels image) {
+  const size_t count = static_cast<size_t>(image.width) * static_cast<size_t>(image.height);
   switch (answer.kind) {
     case FERRY_ANSWER_BOXES:
     case FERRY_ANSWER_LINES: {
-      const ferry_image image = picture.image();
+      const ferry_image view = image.image();
       ferry_image drawn{};
-      if (ferry::Status status = ferry_answer_draw(&answer, &image, &drawn); !status) return status;
+      if (ferry::Status status = ferry_answer_draw(&answer, &view, &drawn); !status) return status;
       Pixels out = copy_of(drawn);
       ferry_image_free(&drawn);
       return out;
     }
-    case FERRY_ANSWER_MAP: return with_depth(answer, picture);
+    case FERRY_ANSWER_MAP: return with_depth(answer, image);
     case FERRY_ANSWER_LABELS:
       for (size_t i = 0; i < count; ++i) {
         const uint32_t colour = ferry_label_colour(answer.labels[i]);
         for (size_t c = 0; c < 3; ++c) {
-          uint8_t& level = picture.bytes[3 * i + c];
+          uint8_t& level = image.bytes[3 * i + c];
           level = static_cast<uint8_t>((level + (colour >> (16 - 8 * c) & 0xff)) / 2);
         }
       }
-      return picture;
+      return image;
     case FERRY_ANSWER_MASK:
       for (size_t i = 0; i < count; ++i) {
         constexpr int kDark = 64;  // of 255 is left where the mask does not cover
         const int share = kDark + (255 - kDark) * answer.mask[i] / 255;
         for (size_t c = 0; c < 3; ++c) {
-          uint8_t& level = picture.bytes[3 * i + c];
+          uint8_t& level = image.bytes[3 * i + c];
           level = static_cast<uint8_t>(level * share / 255);
         }
       }
-      return picture;
-    case FERRY_ANSWER_PICTURE: return copy_of(answer.picture);
-    default: return picture;
+      return image;
+    case FERRY_ANSWER_IMAGE: return copy_of(answer.image);
+    default: return image;
   }
 }
 

@@ -17,7 +17,7 @@ class Folder final : public Source {
       : path_(std::move(path)), files_(std::move(files)), pace_(wanted.rate), loop_(wanted.loop) {}
 
   std::string name() const override {
-    return text_of("%s: %zu picture%s", path_.c_str(), files_.size(), files_.size() == 1 ? "" : "s");
+    return text_of("%s: %zu image%s", path_.c_str(), files_.size(), files_.size() == 1 ? "" : "s");
   }
   bool live() const override { return pace_.live(); }
 
@@ -39,7 +39,7 @@ class Folder final : public Source {
   int64_t number_ = 0;
 };
 
-bool is_picture(const fs::path& path) {
+bool is_image(const fs::path& path) {
   std::string ending = path.extension().string();
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".bmp";
@@ -50,16 +50,16 @@ bool is_picture(const fs::path& path) {
 MaybeSource open_folder(const std::string& path, const Wanted& wanted) {
   if (wanted.width != 0 || wanted.format != nullptr || wanted.rotation != 0 || wanted.mirror)
     return failure(FERRY_INVALID_ARGUMENT,
-                   "%s: pictures say themselves what they are: --size, --format, --rotate and --mirror are for others",
+                   "%s: images say themselves what they are: --size, --format, --rotate and --mirror are for others",
                    path.c_str());
   std::vector<std::string> files;
   std::error_code error;
   for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
-    if (is_picture(at->path()) && at->is_regular_file(ignored)) files.push_back(at->path().string());
+    if (is_image(at->path()) && at->is_regular_file(ignored)) files.push_back(at->path().string());
   }
   if (error) return failure(FERRY_IO_ERROR, "%s: cannot be read: %s", path.c_str(), error.message().c_str());
-  if (files.empty()) return failure(FERRY_IO_ERROR, "%s: has no pictures (.jpg, .jpeg, .png, .bmp)", path.c_str());
+  if (files.empty()) return failure(FERRY_IO_ERROR, "%s: has no images (.jpg, .jpeg, .png, .bmp)", path.c_str());
   std::sort(files.begin(), files.end());
   return MaybeSource(std::make_unique<Folder>(path, std::move(files), wanted));
 }

@@ -12,7 +12,7 @@ namespace camera {
 namespace {
 
 constexpr char kHelp[] =
-    R"(camera-linux MODEL.ferry [--device PATH | --raw FILE | --pictures FOLDER] [options]
+    R"(camera-linux MODEL.ferry [--device PATH | --raw FILE | --images FOLDER] [options]
 
 Runs a blob on what a camera sees, whatever its task: one line of JSON for each frame that is
 answered, and a page with the stream and what is drawn on it. A network that is slower than the
@@ -21,7 +21,7 @@ camera answers the newest frame and drops those between. Ends with Ctrl-C.
 Where frames come from
   --device PATH       a V4L2 camera; without any of the three: /dev/video0
   --raw FILE          frames as `ffmpeg -f rawvideo` writes them; with --size and --format
-  --pictures FOLDER   its JPEG, PNG and BMP files, by name
+  --images FOLDER   its JPEG, PNG and BMP files, by name
   --size WxH          of a raw file's frames; wanted of a camera (640x480)
   --format NAME       nv12, nv21, yu12, yv12, yuyv, p010, rgb24, bgra, rgba, grey; of cameras also mjpg
   --fps N             frames a second, wanted of a camera (30); of files: they come like a camera's,
@@ -36,7 +36,7 @@ What is answered
   --frames N          ends after so many answers
   --top N             classes in an answer (as many as the blob says)
   --point X,Y         models that find what is shown: where that is (the middle)
-  --mask FILE         models that paint anew: a picture that is white there
+  --mask FILE         models that paint anew: an image that is white there
   --threads N         including this one (one a core)
   --cores NAME        performance, balanced, efficient or all
   --gpu               computes on the GPU
@@ -108,7 +108,7 @@ class Words {
 enum Word {
   kDevice = 256,
   kRaw,
-  kPictures,
+  kImages,
   kSize,
   kFormat,
   kFps,
@@ -132,7 +132,7 @@ enum Word {
 
 constexpr option kWords[] = {{"device", required_argument, nullptr, kDevice},
                              {"raw", required_argument, nullptr, kRaw},
-                             {"pictures", required_argument, nullptr, kPictures},
+                             {"images", required_argument, nullptr, kImages},
                              {"size", required_argument, nullptr, kSize},
                              {"format", required_argument, nullptr, kFormat},
                              {"fps", required_argument, nullptr, kFps},
@@ -190,7 +190,7 @@ ferry::Result<Options> read_options(int argc, char** argv) {
     switch (word) {
       case kDevice: source(Options::From::Device); break;
       case kRaw: source(Options::From::RawFile); break;
-      case kPictures: source(Options::From::Folder); break;
+      case kImages: source(Options::From::Folder); break;
       case kSize: read_size(optarg, &words, &o.wanted); break;
       case kFormat:
         o.wanted.format = find_format(std::string(optarg));
@@ -231,7 +231,7 @@ ferry::Result<Options> read_options(int argc, char** argv) {
   }
   if (!words.status) return words.status;
   if (sources > 1)
-    return failure(FERRY_INVALID_ARGUMENT, "--device, --raw and --pictures are three sources: give one of them");
+    return failure(FERRY_INVALID_ARGUMENT, "--device, --raw and --images are three sources: give one of them");
   if (optind == argc)
     return failure(FERRY_INVALID_ARGUMENT, "which model? camera-linux MODEL.ferry (--help tells more)");
   if (argc - optind > 1) return failure(FERRY_INVALID_ARGUMENT, "%s: one model is enough", argv[optind + 1]);

@@ -12,7 +12,7 @@ namespace camera {
 namespace {
 
 constexpr int kMostViewers = 16;                   // connections that stay: a page has two
-constexpr std::chrono::milliseconds kBetween{40};  // two pictures: making one takes time that answers want
+constexpr std::chrono::milliseconds kBetween{40};  // two images: making one takes time that answers want
 constexpr std::chrono::milliseconds kQuiet{2000};  // then something is sent, by which a viewer who left is noticed
 
 bool is_loopback(const std::string& address) {
@@ -93,15 +93,15 @@ std::string Page::url() const {
   return text_of(bare6 ? "http://[%s]:%d/" : "http://%s:%d/", address_.c_str(), port_);
 }
 
-bool Page::wants_picture() const {
+bool Page::wants_image() const {
   const std::lock_guard lock(mutex_);
   return watchers_ > 0 && Clock::now() - last_shown_ >= kBetween;
 }
 
-void Page::show(Pixels picture) {
+void Page::show(Pixels image) {
   {
     const std::lock_guard lock(mutex_);
-    picture_ = std::move(picture);
+    image_ = std::move(image);
     ++shown_;
     last_shown_ = Clock::now();
   }
@@ -138,20 +138,20 @@ void Page::leave(bool watches) {
   watchers_ -= watches;
 }
 
-// Of those who wait for one picture the first makes its JPEG, and all get it.
-std::string Page::picture_after(uint64_t* last) {
+// Of those who wait for one image the first makes its JPEG, and all get it.
+std::string Page::image_after(uint64_t* last) {
   const Clock::time_point end = Clock::now() + kQuiet;
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto ready = [&] { return closing_ || encoded_ > *last || (picture_ && !encoding_); };
+    const auto ready = [&] { return closing_ || encoded_ > *last || (image_ && !encoding_); };
     if (!changed_.wait_until(lock, end, ready) || closing_) return "";
-    if (picture_ && !encoding_) {
-      const Pixels picture = std::move(*picture_);
+    if (image_ && !encoding_) {
+      const Pixels image = std::move(*image_);
       const uint64_t number = shown_;
-      picture_.reset();
+      image_.reset();
       encoding_ = true;
       lock.unlock();
-      ferry::Result<std::string> jpeg = encode_jpeg(picture);
+      ferry::Result<std::string> jpeg = encode_jpeg(image);
       lock.lock();
       encoding_ = false;
       if (jpeg) jpeg_ = std::move(*jpeg), encoded_ = number;
@@ -166,14 +166,14 @@ std::string Page::picture_after(uint64_t* last) {
 
 void Page::serve_stream(httplib::Response& response) {
   if (!admit(response, true)) return;
-  // The next part's beginning goes out with each picture: only then Chromium shows it, otherwise it is one behind. That
+  // The next part's beginning goes out with each image: only then Chromium shows it, otherwise it is one behind. That
   // is why no part says its length.
-  static constexpr char kBegin[] = "--picture\r\nContent-Type: image/jpeg\r\n\r\n";
+  static constexpr char kBegin[] = "--image\r\nContent-Type: image/jpeg\r\n\r\n";
   response.set_content_provider(
-      "multipart/x-mixed-replace; boundary=picture",
+      "multipart/x-mixed-replace; boundary=image",
       [this, last = uint64_t{0}, shown = std::string()](size_t offset, httplib::DataSink& sink) mutable {
         if (offset == 0 && !sink.write(kBegin, sizeof(kBegin) - 1)) return false;
-        if (std::string jpeg = picture_after(&last); !jpeg.empty()) shown = std::move(jpeg) + "\r\n" + kBegin;
+        if (std::string jpeg = image_after(&last); !jpeg.empty()) shown = std::move(jpeg) + "\r\n" + kBegin;
         {
           const std::lock_guard lock(mutex_);
           if (closing_) return false;
@@ -211,10 +211,10 @@ void Page::serve_frame(httplib::Response& response) {
     const std::lock_guard lock(mutex_);
     last = shown_;
   }
-  const std::string jpeg = picture_after(&last);
+  const std::string jpeg = image_after(&last);
   leave(true);
   response.status = jpeg.empty() ? 503 : 200;
-  response.set_content(jpeg.empty() ? "no picture came\n" : jpeg, jpeg.empty() ? "text/plain" : "image/jpeg");
+  response.set_content(jpeg.empty() ? "no image came\n" : jpeg, jpeg.empty() ? "text/plain" : "image/jpeg");
 }
 
 }  // namespace camera

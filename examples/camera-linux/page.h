@@ -21,11 +21,11 @@ struct Response;
 namespace camera {
 
 //     /            the page
-//     /stream      multipart/x-mixed-replace: a JPEG for each picture
+//     /stream      multipart/x-mixed-replace: a JPEG for each image
 //     /events      text/event-stream: "answer" and "note", JSON each
-//     /frame.jpg   the next picture
+//     /frame.jpg   the next image
 //
-// A viewer who is slow misses pictures. Bound to this machine alone, it answers requests to this machine's own names
+// A viewer who is slow misses images. Bound to this machine alone, it answers requests to this machine's own names
 // alone, so that no web site can read it through a browser here.
 class Page {
  public:
@@ -33,9 +33,9 @@ class Page {
   ~Page();
 
   std::string url() const;
-  // Whether a picture would be shown now: somebody looks, and the last one is old enough.
-  bool wants_picture() const;
-  void show(Pixels picture);
+  // Whether an image would be shown now: somebody looks, and the last one is old enough.
+  bool wants_image() const;
+  void show(Pixels image);
   // JSON. Of each kind the newest is shown.
   void tell_answer(std::string json);
   void tell_note(std::string json);
@@ -54,8 +54,8 @@ class Page {
   bool admit(httplib::Response& response, bool watches);
   void leave(bool watches);
   void tell(Event* event, std::string json);
-  // Waits for a picture after number `last`, for a while; its JPEG, or none.
-  std::string picture_after(uint64_t* last);
+  // Waits for an image after number `last`, for a while; its JPEG, or none.
+  std::string image_after(uint64_t* last);
 
   std::unique_ptr<httplib::Server> server_;
   std::string address_;
@@ -67,12 +67,12 @@ class Page {
   std::condition_variable changed_;
   bool closing_ = false;
   Event answer_, note_;
-  std::optional<Pixels> picture_;  // the newest, until somebody makes a JPEG of it
+  std::optional<Pixels> image_;  // the newest, until somebody makes a JPEG of it
   bool encoding_ = false;
   std::string jpeg_;
   uint64_t shown_ = 0, encoded_ = 0;  // how many were shown, and which of them jpeg_ is
   Clock::time_point last_shown_{};
-  int viewers_ = 0, watchers_ = 0;  // connections that stay, and those of them for pictures
+  int viewers_ = 0, watchers_ = 0;  // connections that stay, and those of them for images
 };
 
 }  // namespace camera

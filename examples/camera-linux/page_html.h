@@ -89,13 +89,13 @@ const rows = a => {
   if (a.sense) return [row("nearest to farthest", a.minimum.toPrecision(3) + " to " + a.maximum.toPrecision(3) +
                                                   (a.sense == "metres" ? " m" : ""))];
   if (a.share !== undefined) return [row("covered", percent(a.share), a.share)];
-  return [row("picture", a.width + " x " + a.height)];
+  return [row("image", a.width + " x " + a.height)];
 };
 // Names of what is framed, where its frame is.
 const names = a => (a.boxes || []).map(d => {
   const s = document.createElement("span");
   s.textContent = (d.label || "class " + d.index) + " " + percent(d.score);
-  // From the frame's own side inwards, so that they do not end beyond the picture.
+  // From the frame's own side inwards, so that they do not end beyond the image.
   const left = d.box[0] / a.size[0], right = d.box[2] / a.size[0];
   if (left + right < 1.2) s.style.left = 100 * left + "%";
   else s.style.right = 100 * (1 - right) + "%";
@@ -124,7 +124,7 @@ addEventListener("load", () => setTimeout(() => {
     at("answer").replaceChildren(...rows(answer));
     at("names").replaceChildren(...names(answer));
   });
-  // A folder's pictures have sizes of their own, and nothing tells of the one that is shown.
+  // A folder's images have sizes of their own, and nothing tells of the one that is shown.
   const fit = () => {
     if (img.naturalWidth > 0) at("view").style.setProperty("--aspect", img.naturalWidth / img.naturalHeight);
     requestAnimationFrame(fit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that people look at: frames made RGB, answers drawn on them, JPEG.
+// Images that people look at: frames made RGB, answers drawn on them, JPEG.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@ struct Pixels {
 };
 
 Pixels copy_of(const ferry_image& image);
-// The frame's picture: upright, as ferry_frame_size() has it. Without what Ferry's own way in does for networks.
+// The frame's image: upright, as ferry_frame_size() has it. Without what Ferry's own way in does for networks.
 ferry::Result<Pixels> rgb_of(const ferry::Frame& frame);
 
-// The answer on the picture that it is of: boxes and lines, colours of classes laid over it, what a mask does not cover
-// darkened, depth beside it; another picture in its place.
-ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels picture);
+// The answer on the image that it is of: boxes and lines, colours of classes laid over it, what a mask does not cover
+// darkened, depth beside it; another image in its place.
+ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels image);
 
-// FERRY_PICTURE_DAMAGED: it is none, or its end is missing. FERRY_PICTURE_TOO_LARGE: a side is over kMaxSide.
+// FERRY_IMAGE_DAMAGED: it is none, or its end is missing. FERRY_IMAGE_TOO_LARGE: a side is over kMaxSide.
 ferry::Result<Pixels> decode_jpeg(std::span<const uint8_t> jpeg);
-ferry::Result<std::string> encode_jpeg(const Pixels& picture);
+ferry::Result<std::string> encode_jpeg(const Pixels& image);
 
 }  // namespace camera

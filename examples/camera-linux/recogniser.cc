@@ -10,7 +10,7 @@ ferry::Result<std::unique_ptr<Recogniser>> Recogniser::open(const std::string& b
   if (!model) return model.status();
   const ferry_task_info info = model->task_info();
   if (info.answer == FERRY_ANSWER_NONE)
-    return failure(FERRY_UNSUPPORTED, "%s: answers nothing about pictures: it is for %s", blob.c_str(),
+    return failure(FERRY_UNSUPPORTED, "%s: answers nothing about images: it is for %s", blob.c_str(),
                    info.kind == FERRY_TASK_TENSORS ? "tensors" : info.name);
   if ((info.prompts & FERRY_PROMPT_MASK) && prompts.mask.empty())
     return failure(FERRY_INVALID_ARGUMENT, "%s: is for %s: say by --mask FILE what shall be painted anew", blob.c_str(),
@@ -73,15 +73,15 @@ ferry::Status Recogniser::see(const Shot& shot) {
   if (ferry::Status unpacked = unpack(shot); !unpacked) return unpacked;
 
   ferry::Request request;
-  ferry_image picture{};
+  ferry_image image{};
   if (loaded_.width() > 0) {
-    request.picture = &loaded_.get();
+    request.image = &loaded_.get();
   } else if (needs_pixels()) {
     ferry::Result<Pixels> pixels = rgb_of(frame_);
     if (!pixels) return pixels.status();
     upright_ = std::move(*pixels);
-    picture = upright_.image();
-    request.picture = &picture;
+    image = upright_.image();
+    request.image = &image;
   } else {
     request.frame = &frame_;
   }
@@ -99,8 +99,8 @@ ferry::Status Recogniser::see(const Shot& shot) {
   return {};
 }
 
-ferry::Result<Pixels> Recogniser::picture() const {
-  if (answer_.kind == FERRY_ANSWER_PICTURE) return copy_of(answer_.picture);
+ferry::Result<Pixels> Recogniser::image() const {
+  if (answer_.kind == FERRY_ANSWER_IMAGE) return copy_of(answer_.image);
   if (loaded_.width() > 0) return draw(answer_, copy_of(loaded_.get()));
   if (needs_pixels()) return draw(answer_, upright_);
   ferry::Result<Pixels> pixels = rgb_of(frame_);

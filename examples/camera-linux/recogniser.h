@@ -12,11 +12,11 @@
 
 namespace camera {
 
-// What tasks take beside the picture.
+// What tasks take beside the image.
 struct Prompts {
   int top = 0;                       // of classes; 0: as many as the blob says
-  std::optional<ferry_point> point;  // of what is meant; without one the middle of the picture
-  std::string mask;                  // a picture's file: what is to be painted anew
+  std::optional<ferry_point> point;  // of what is meant; without one the middle of the image
+  std::string mask;                  // an image's file: what is to be painted anew
 };
 
 class Recogniser {
@@ -27,10 +27,10 @@ class Recogniser {
   // Unpacks the frame where it is packed, and runs the network. What follows is of this frame until the next call.
   ferry::Status see(const Shot& shot);
   const ferry::Answer& answer() const { return answer_; }
-  int width() const { return width_; }  // of the upright picture
+  int width() const { return width_; }  // of the upright image
   int height() const { return height_; }
   // The answer drawn on that.
-  ferry::Result<Pixels> picture() const;
+  ferry::Result<Pixels> image() const;
 
   // Makes see() fail with FERRY_CANCELLED. Any thread.
   void cancel() { task_.cancel(); }
@@ -42,7 +42,7 @@ class Recogniser {
   Recogniser(ferry::Model model, ferry::Task task, const Prompts& prompts);
   ferry::Status unpack(const Shot& shot);
   // These tasks take no frames: ferry/task.h.
-  bool needs_pixels() const { return info_.answer == FERRY_ANSWER_PICTURE || info_.answer == FERRY_ANSWER_LINES; }
+  bool needs_pixels() const { return info_.answer == FERRY_ANSWER_IMAGE || info_.answer == FERRY_ANSWER_LINES; }
 
   ferry::Model model_;
   ferry::Task task_;
@@ -52,7 +52,7 @@ class Recogniser {
 
   ferry::Frame frame_;   // of what is seen, where it is no file
   Pixels unpacked_;      // what `frame_` shows, where that was a JPEG
-  Pixels upright_;       // its picture, for tasks that need more than a frame
+  Pixels upright_;       // its image, for tasks that need more than a frame
   ferry::Image loaded_;  // a file
   int width_ = 0, height_ = 0;
   ferry::Answer answer_;

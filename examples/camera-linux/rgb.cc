@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames made RGB, for people's eyes and for networks that give pictures.
+// Frames made RGB, for people's eyes and for networks that give images.
 #include <algorithm>
 #include <cmath>
 

@@ -103,7 +103,7 @@ class Runner {
     latency_.add(milliseconds);
     ++answered_;
     Json line = {{"frame", shot.number}};
-    if (!shot.file.empty()) line["picture"] = shot.file;
+    if (!shot.file.empty()) line["image"] = shot.file;
     line["captured"] = rounded(unix_time(shot.captured), 1e6);
     line["answered"] = rounded(unix_time(now), 1e6);
     line["latency_ms"] = rounded(milliseconds, 1e3);
@@ -113,8 +113,8 @@ class Runner {
     const std::string text = dumped(line);
     if (std::fprintf(out_, "%s\n", text.c_str()) < 0 || std::fflush(out_) != 0) return false;
     if (page_ == nullptr) return true;
-    if (page_->wants_picture()) {
-      if (ferry::Result<Pixels> picture = recogniser_->picture(); picture) page_->show(std::move(*picture));
+    if (page_->wants_image()) {
+      if (ferry::Result<Pixels> image = recogniser_->image(); image) page_->show(std::move(*image));
     }
     page_->tell_answer(dumped(Json{{"answer", std::move(line)}, {"figures", figures()}}));
     return true;

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, by which V4L2 stam
 struct Shot {
   int64_t number = 0;  // counted by the source from 0 on; frames that the source itself lost leave gaps
   Clock::time_point captured;
-  // What it is: a frame as it lies in memory, where that has a format; or a JPEG; or the name of a picture's file. What
+  // What it is: a frame as it lies in memory, where that has a format; or a JPEG; or the name of an image's file. What
   // is packed is unpacked when it is answered, so that nothing is spent on frames which are dropped.
   ferry::Frame frame;
   std::span<const uint8_t> jpeg;

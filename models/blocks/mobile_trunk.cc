@@ -138,7 +138,7 @@ Tensor mobile_trunk(Tensor x, const Weights& w, const MobileStages& stages, cons
   return x;
 }
 
-void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const PictureOptions& options) {
+void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const ImageOptions& options) {
   x = mobile_conv(x, w["conv_head"], style, {.out = out, .kernel = 1});
   x = batch_norm_act(x, w["bn2"], style.act, style.eps);
   w.graph().add_tap("features", x, fbs::Layout::NCHW, kBlock);
@@ -148,7 +148,7 @@ void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, in
 }
 
 void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,
-                        const PictureOptions& options) {
+                        const ImageOptions& options) {
   w.graph().add_tap("features", x, fbs::Layout::NCHW, kBlock);
   x = tap(global_avg_pool(x), w["global_pool"], kBlock);
   const Weights head = w["conv_head"];

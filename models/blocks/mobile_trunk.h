@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/blocks/squeeze_excite.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry {
 
@@ -70,15 +70,15 @@ Tensor mobile_conv(Tensor x, const Weights& w, const MobileStyle& style, Conv2dO
 
 // conv_stem, bn1 and blocks, with a tap "feat/0", "feat/1"... of the last map of each resolution (timm's
 // features_only). `firsts`, where it is given: what the first block of each stage gives.
-Tensor mobile_trunk(Tensor picture, const Weights& w, const MobileStages& stages, const MobileStyle& style,
+Tensor mobile_trunk(Tensor image, const Weights& w, const MobileStages& stages, const MobileStyle& style,
                     const MobileSize& size, int stem, std::vector<Tensor>* firsts = nullptr);
 
 // The head of MobileNetV2 and EfficientNet: conv_head to `out` channels, bn2, pool, classifier.
-void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const PictureOptions& options);
+void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const ImageOptions& options);
 
 // The head of MobileNetV3 and V4: pool, conv_head to `out` channels (with norm_head or a bias; it may be a linear
 // layer, as torchvision's is), classifier.
 void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,
-                        const PictureOptions& options);
+                        const ImageOptions& options);
 
 }  // namespace ferry

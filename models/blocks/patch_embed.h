@@ -1,4 +1,4 @@
-// A picture cut into patches, each a token; and where tokens come from: tables of positions for a grid of patches.
+// An image cut into patches, each a token; and where tokens come from: tables of positions for a grid of patches.
 #pragma once
 
 #include "converter/graph/ops.h"

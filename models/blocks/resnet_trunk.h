@@ -31,6 +31,6 @@ struct ResNetConfig {
 };
 
 // Stem and stages, with a tap "feat/0", "feat/1"... of the last map of each resolution (timm's features_only).
-Tensor resnet_trunk(Tensor picture, const Weights& w, const ResNetConfig& config);
+Tensor resnet_trunk(Tensor image, const Weights& w, const ResNetConfig& config);
 
 }  // namespace ferry

@@ -41,8 +41,8 @@ Tensor self_attention(Tensor x, const Weights& w, int heads, int side) {
 
 }  // namespace
 
-Tensor tiny_vit_stem(Tensor picture, const Weights& w, int width) {
-  Tensor x = conv_norm(picture, w["conv1"], {.out = width / 2, .kernel = 3, .stride = 2, .adapt_input = true});
+Tensor tiny_vit_stem(Tensor image, const Weights& w, int width) {
+  Tensor x = conv_norm(image, w["conv1"], {.out = width / 2, .kernel = 3, .stride = 2, .adapt_input = true});
   x = conv_norm(tap(gelu(x), w["act"]), w["conv2"], {.out = width, .kernel = 3, .stride = 2});
   return tap(x, w, kBlock);
 }

@@ -6,7 +6,7 @@
 namespace ferry {
 
 // Two convolutions that halve the sides: N,H/4,W/4,width.
-Tensor tiny_vit_stem(Tensor picture, const Weights& w, int width);
+Tensor tiny_vit_stem(Tensor image, const Weights& w, int width);
 // An inverted bottleneck, of the first stage.
 Tensor tiny_vit_convolution(Tensor x, const Weights& w);
 // To `out` channels, and to half the sides where `stride` is 2. Not tapped: what it is to the network differs.

@@ -115,13 +115,13 @@ void leave_out_predictors(const Decoder& c, const Weights& weights) {
   for (int i = 0; i < c.predictors; ++i) weights[c.module]["layers"][count + i].leave_out(kWhat);
 }
 
-// What pictures give to the tokens of a run: [1,L,width], of the vision tower's output `plane`; elsewhere zeros.
-class PictureRows {
+// What images give to the tokens of a run: [1,L,width], of the vision tower's output `plane`; elsewhere zeros.
+class ImageRows {
  public:
-  explicit PictureRows(const Pictures& pictures) {
+  explicit ImageRows(const Images& images) {
     fbs::GatherT params;
     params.axis = 1;
-    rows_ = pictures.rows.graph->add_op("", params, {pictures.features, pictures.rows});  // [planes,1,L,width]
+    rows_ = images.rows.graph->add_op("", params, {images.features, images.rows});  // [planes,1,L,width]
   }
 
   int planes() const { return rows_.shape()[0]; }
@@ -131,10 +131,10 @@ class PictureRows {
   Tensor rows_;
 };
 
-// The embeddings of tokens, with pictures in the place of those that stand for them.
-Tensor with_pictures(Tensor x, const Pictures& pictures, const PictureRows& rows) {
-  const Tensor is_picture = reshape(pictures.rows, {1, -1, 1});
-  return x.graph->add_op("", fbs::SelectT{}, {is_picture, rows.plane(0), x});
+// The embeddings of tokens, with images in the place of those that stand for them.
+Tensor with_images(Tensor x, const Images& images, const ImageRows& rows) {
+  const Tensor is_image = reshape(images.rows, {1, -1, 1});
+  return x.graph->add_op("", fbs::SelectT{}, {is_image, rows.plane(0), x});
 }
 
 Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Text& text) {
@@ -151,7 +151,7 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   const auto attends = std::find_if(c.layers.begin(), c.layers.end(), [](const auto& l) { return !l.delta; });
   if (attends != c.layers.end()) {
     const State& keys = past[static_cast<size_t>(attends - c.layers.begin())].attention.keys;
-    const Tensor places = text.pictures ? text.pictures->places : positions(ids, keys);
+    const Tensor places = text.images ? text.images->places : positions(ids, keys);
     for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, places, text.max_length));
   }
 
@@ -159,13 +159,13 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   Tensor x = rows(embedding, ids);
   if (c.embedding_scale != 1) x = x * c.embedding_scale;
   x = tap(x, w["embed_tokens"], kBlock);
-  std::optional<PictureRows> pictures;
-  if (text.pictures) pictures.emplace(*text.pictures);
-  if (pictures) x = with_pictures(x, *text.pictures, *pictures);
+  std::optional<ImageRows> images;
+  if (text.images) images.emplace(*text.images);
+  if (images) x = with_images(x, *text.images, *images);
   for (int i = 0; i < static_cast<int>(c.layers.size()); ++i) {
     const auto index = static_cast<size_t>(i);
     x = layer(x, w["layers"][i], c, c.layers[index], past[index], rotations);
-    if (pictures && i + 1 < pictures->planes()) x = x + pictures->plane(i + 1);
+    if (images && i + 1 < images->planes()) x = x + images->plane(i + 1);
   }
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
   leave_out_predictors(c, weights);

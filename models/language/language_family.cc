@@ -44,8 +44,8 @@ fbs::TextT read_text_of(const Request& request, const Network& network) {
   return text;
 }
 
-// Inputs of a network that sees pictures, for runs of `tokens` at most.
-Pictures add_pictures(const VisionTower& tower, int tokens, Graph& graph) {
+// Inputs of a network that sees images, for runs of `tokens` at most.
+Images add_images(const VisionTower& tower, int tokens, Graph& graph) {
   const auto input = [&](const char* name, const Shape& shape, std::vector<int> bound, fbs::DType type) {
     const Tensor tensor = graph.add_input(name, shape, fbs::Layout::Same, type);
     graph.table.inputs.back()->bound = std::move(bound);
@@ -103,7 +103,7 @@ Configured LanguageFamily::configure(const Request& request) const {
   std::vector<Configured::Named> more;
   if (network.tower) {
     const VisionGraph vision = vision_graph_of(*network.tower, *request.checkpoint, max_length);
-    text.pictures = std::make_unique<fbs::PicturesT>(vision.text());
+    text.images = std::make_unique<fbs::ImagesT>(vision.text());
     more.push_back({kVision, [vision](Graph& graph, const Weights& weights) { vision.build(graph, weights); }});
   }
   const std::vector<uint8_t> packed_text = packed(text);
@@ -115,7 +115,7 @@ Configured LanguageFamily::configure(const Request& request) const {
                 const Tensor ids = graph.add_input(input, {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
                 graph.table.inputs.back()->bound = {1, max_run};
                 Text built_for = {graph, max_length};
-                if (network.tower) built_for.pictures = add_pictures(*network.tower, max_run, graph);
+                if (network.tower) built_for.images = add_images(*network.tower, max_run, graph);
                 const Tensor logits = network.logits(ids, weights, built_for);
                 graph.add_output("logits", logits, fbs::Layout::Same);
                 graph.table.postprocess = std::make_unique<fbs::PostprocessT>();

@@ -27,8 +27,8 @@ struct Recurrence {
   State inputs, memory;
 };
 
-// What a network that sees pictures is given beside ids.
-struct Pictures {
+// What a network that sees images is given beside ids.
+struct Images {
   Tensor places;    // Int32 [3,L], each below the longest text: a token's in time, height and width
   Tensor rows;      // Int32 [1,L]: which row of `features` a token stands for; 0: none
   Tensor features;  // as VisionTower gives them: row 0 holds zeros
@@ -37,8 +37,8 @@ struct Pictures {
 // What a network is built for.
 struct Text {
   Graph& graph;
-  int max_length;                         // in tokens, prompt and answer together
-  std::optional<Pictures> pictures = {};  // of a network with a vision tower
+  int max_length;                     // in tokens, prompt and answer together
+  std::optional<Images> images = {};  // of a network with a vision tower
 
   // Of layer `layer`, of that many channels; `window`: of how many tokens attention sees them, 0: of all.
   Cache cache(size_t layer, int width, int window) const;
@@ -52,7 +52,7 @@ struct Network {
   // Above 0: graphs for texts up to this length rotate as the model does in short texts, graphs for longer ones as it
   // does in long texts (longrope). Unless --max-length says otherwise, it is the longest.
   int short_length = 0;
-  std::optional<VisionTower> tower = {};  // through which it sees pictures
+  std::optional<VisionTower> tower = {};  // through which it sees images
   // From ids, Int32 [1, L], which follow those of earlier runs, to logits [1, L, vocabulary].
   std::function<Tensor(Tensor ids, const Weights& weights, const Text& text)> logits;
 };

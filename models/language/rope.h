@@ -19,7 +19,7 @@ struct Rope {
   std::vector<double> frequencies;  // in radians a place, one for each pair of channels that turn
   double scale = 1;                 // of cos and sin
   bool interleaved = false;         // neighbours are a pair, not channels that are half a head apart
-  // Where a place is several numbers (row and column in a picture; time, height and width): by which of them each pair
+  // Where a place is several numbers (row and column in an image; time, height and width): by which of them each pair
   // turns. Empty: a place is one number.
   std::vector<int> axes = {};
   // Of texts longer than `short_length`, at every place (longrope).
@@ -43,7 +43,7 @@ struct RopeSpelling {
 // Of heads of `head` channels. Throws Error for a kind of rope that is not known here.
 Rope rope_of(const Configuration& config, int head, const RopeSpelling& spelling = {});
 
-// Of a model that sees pictures: by which of time, height and width each of `pairs` pairs turns (multimodal rope, Wang
+// Of a model that sees images: by which of time, height and width each of `pairs` pairs turns (multimodal rope, Wang
 // et al., arXiv:2409.12191), in turns of three as Qwen3-VL has it: height and width as often as mrope_section says,
 // time everywhere else. `absent`: where the file has none. Throws Error for sections that lie side by side.
 std::vector<int> interleaved_axes(const Configuration& config, size_t pairs, const std::array<int, 3>& absent);
@@ -60,7 +60,7 @@ struct Rotation {
   Tensor operator()(Tensor x, int heads) const;
 };
 // `places` Int32 [L], or of several axes [axes,L], each below `count`, the length of the longest text (the longest side
-// of a picture), for which the graph holds a table.
+// of an image), for which the graph holds a table.
 Rotation rotation(const Rope& rope, Tensor places, int count);
 
 }  // namespace ferry::language

@@ -10,7 +10,7 @@
 namespace ferry::language {
 namespace {
 
-// A picture of a million pixels in Qwen3-VL's patches. It bounds what a session plans for.
+// An image of a million pixels in Qwen3-VL's patches. It bounds what a session plans for.
 constexpr int kMaxRows = 1024;
 
 // As the published Qwen3-VL checkpoints have it.
@@ -67,8 +67,8 @@ void VisionGraph::build(Graph& graph, const Weights& weights) const {
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>(prepare);
 }
 
-fbs::PicturesT VisionGraph::text() const {
-  fbs::PicturesT out;
+fbs::ImagesT VisionGraph::text() const {
+  fbs::ImagesT out;
   out.graph = kVision;
   out.token = tower.token;
   out.start = tower.start;

@@ -1,4 +1,4 @@
-// The graph by which a language model sees: from the patches of one picture to the rows that take the places of its
+// The graph by which a language model sees: from the patches of one image to the rows that take the places of its
 // tokens.
 #pragma once
 
@@ -16,16 +16,16 @@ inline constexpr const char *kFeatures = "image_features", *kRows = "image_rows"
 
 struct VisionGraph {
   VisionTower tower;
-  int rows;                  // of the largest picture
-  fbs::PreprocessT prepare;  // pictures to patches
+  int rows;                  // of the largest image
+  fbs::PreprocessT prepare;  // images to patches
 
   void build(Graph& graph, const Weights& weights) const;
   // What the blob's text says of it.
-  fbs::PicturesT text() const;
+  fbs::ImagesT text() const;
 };
 
-// Pictures are prepared as the preprocessor_config.json beside the checkpoint, or the processor_config.json, says, but
-// for its largest ones: at most half of the longest text is a picture. Throws Error where it cuts other patches.
+// Images are prepared as the preprocessor_config.json beside the checkpoint, or the processor_config.json, says, but
+// for its largest ones: at most half of the longest text is an image. Throws Error where it cuts other patches.
 VisionGraph vision_graph_of(const VisionTower& tower, const Checkpoint& checkpoint, int max_length);
 
 }  // namespace ferry::language

@@ -77,7 +77,7 @@ VisionTower vision_tower_of(const Configuration& s, const std::vector<int>& deep
   t.frames = s.count("temporal_patch_size", 2);
   t.merge = s.count("spatial_merge_size", 2);
   t.out = s.count("out_hidden_size", 3584);
-  if (s.count("in_channels", 3) != 3) fail("%s: in_channels is not 3, where pictures have colours", s.where());
+  if (s.count("in_channels", 3) != 3) fail("%s: in_channels is not 3, where images have colours", s.where());
   if (t.patch > 256 || t.frames > 16 || t.merge > 16)
     fail("%s: patches of %d pixels in %d frames, merged by %d: expected at most 256, 16 and 16", s.where(), t.patch,
          t.frames, t.merge);

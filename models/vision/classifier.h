@@ -1,18 +1,18 @@
-// What image classifiers share: the picture in, the classes out.
+// What image classifiers share: the image in, the classes out.
 #pragma once
 
 #include "converter/graph/ops.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry {
 
 // N,H,W,in_chans of float32.
-inline Tensor picture_input(Graph& graph, const PictureOptions& options) {
+inline Tensor image_input(Graph& graph, const ImageOptions& options) {
   return graph.add_input(options.input_name, {1, options.height, options.width, options.in_chans}, fbs::Layout::NCHW);
 }
 
 // Does the checkpoint's classifier have as many classes as expected?
-inline void check_classes(int found, const Weights& w, const PictureOptions& options) {
+inline void check_classes(int found, const Weights& w, const ImageOptions& options) {
   if (found != options.num_classes.value_or(found))
     fail("classifier '%s' has %d classes, expected %d: say --num-classes %d if the checkpoint is right",
          w.name().c_str(), found, *options.num_classes, found);
@@ -20,7 +20,7 @@ inline void check_classes(int found, const Weights& w, const PictureOptions& opt
 
 // The output: "logits" of linear layer `w`, or with no classes asked for "pooled" itself, an Identity in the place of
 // `w`.
-inline void classify(Tensor pooled, const Weights& w, const PictureOptions& options) {
+inline void classify(Tensor pooled, const Weights& w, const ImageOptions& options) {
   Graph& graph = w.graph();
   graph.add_tap("pooled", pooled, fbs::Layout::Same, kBlock);
   if (options.num_classes == 0) {
@@ -35,7 +35,7 @@ inline void classify(Tensor pooled, const Weights& w, const PictureOptions& opti
 }
 
 // transformers' models without a classifier give the last map or tokens, too.
-inline void add_last_hidden_state(Tensor x, fbs::Layout layout, const PictureOptions& options) {
+inline void add_last_hidden_state(Tensor x, fbs::Layout layout, const ImageOptions& options) {
   if (options.num_classes == 0 && options.variant.framework == "transformers")
     x.graph->add_output("last_hidden_state", x, layout);
 }

@@ -1,14 +1,14 @@
-// What networks from picture to picture share: their variants' entries, the input, and the recipes around them.
+// What networks from image to image share: their variants' entries, the input, and the recipes around them.
 #pragma once
 
 #include "converter/graph/ops.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry {
 
-inline PictureVariant image_to_image_variant(const std::string& architecture, const std::string& tag,
-                                             const std::string& framework, const std::string& hub) {
-  PictureVariant variant;
+inline ImageVariant image_to_image_variant(const std::string& architecture, const std::string& tag,
+                                           const std::string& framework, const std::string& hub) {
+  ImageVariant variant;
   variant.architecture = architecture;
   variant.tag = tag;
   variant.framework = framework;
@@ -26,15 +26,15 @@ struct ImageToImage {
   int multiple_of = 1;  // of which the input's sides must be multiples
 };
 
-// The network's input, of any height and width, and the graph's recipes for pictures on either side.
-inline Tensor image_to_image_input(Graph& graph, const PictureOptions& options, fbs::Layout layout,
+// The network's input, of any height and width, and the graph's recipes for images on either side.
+inline Tensor image_to_image_input(Graph& graph, const ImageOptions& options, fbs::Layout layout,
                                    const ImageToImage& recipe) {
   const std::string name = options.variant.name();
-  if (options.in_chans != 3) fail("%s takes pictures of 3 channels, not %d", name.c_str(), options.in_chans);
+  if (options.in_chans != 3) fail("%s takes images of 3 channels, not %d", name.c_str(), options.in_chans);
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
   if (options.height % recipe.multiple_of != 0 || options.width % recipe.multiple_of != 0)
-    fail("%s takes pictures whose sides are multiples of %d, not %dx%d", name.c_str(), recipe.multiple_of,
-         options.height, options.width);
+    fail("%s takes images whose sides are multiples of %d, not %dx%d", name.c_str(), recipe.multiple_of, options.height,
+         options.width);
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   fbs::PostprocessT& after = *graph.table.postprocess;

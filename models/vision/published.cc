@@ -10,25 +10,25 @@ int classes_of(const std::string& tag) {
   return 1000;
 }
 
-void normalize(Pixels pixels, PictureRecipe* picture) {
+void normalize(Pixels pixels, ImageRecipe* image) {
   switch (pixels) {
     case Pixels::ImageNet: break;  // a recipe's defaults
-    case Pixels::Inception: picture->mean = picture->std = {0.5f, 0.5f, 0.5f}; break;
+    case Pixels::Inception: image->mean = image->std = {0.5f, 0.5f, 0.5f}; break;
     case Pixels::Clip:
-      picture->mean = {0.48145466f, 0.4578275f, 0.40821073f};
-      picture->std = {0.26862954f, 0.26130258f, 0.27577711f};
+      image->mean = {0.48145466f, 0.4578275f, 0.40821073f};
+      image->std = {0.26862954f, 0.26130258f, 0.27577711f};
       break;
     case Pixels::Unit:
-      picture->mean = {0, 0, 0};
-      picture->std = {1, 1, 1};
+      image->mean = {0, 0, 0};
+      image->std = {1, 1, 1};
       break;
   }
 }
 
-PictureVariant published(const char* framework, const std::string& architecture, const std::string& tag,
-                         const Training& training, fbs::Filter usual_filter) {
+ImageVariant published(const char* framework, const std::string& architecture, const std::string& tag,
+                       const Training& training, fbs::Filter usual_filter) {
   const int classes = training.num_classes.value_or(classes_of(tag));
-  PictureVariant variant;
+  ImageVariant variant;
   variant.architecture = architecture;
   variant.tag = tag;
   variant.framework = framework;
@@ -36,30 +36,30 @@ PictureVariant published(const char* framework, const std::string& architecture,
   variant.digest = training.digest;
   variant.num_classes = classes;
   variant.height = variant.width = training.size;
-  variant.picture.filter = training.filter.value_or(usual_filter);
-  variant.picture.crop_pct = training.crop_pct.value_or(0.875);
-  if (training.squash) variant.picture.crop_mode = CropMode::Squash;
+  variant.image.filter = training.filter.value_or(usual_filter);
+  variant.image.crop_pct = training.crop_pct.value_or(0.875);
+  if (training.squash) variant.image.crop_mode = CropMode::Squash;
   variant.imagenet_labels = classes == 1000;
-  normalize(training.pixels.value_or(Pixels::ImageNet), &variant.picture);
+  normalize(training.pixels.value_or(Pixels::ImageNet), &variant.image);
   return variant;
 }
 
 }  // namespace
 
-PictureVariant timm(const std::string& architecture, const std::string& tag, const Training& training) {
+ImageVariant timm(const std::string& architecture, const std::string& tag, const Training& training) {
   return published("timm", architecture, tag, training, fbs::Filter::Bicubic);
 }
 
-PictureVariant transformers(const std::string& architecture, const std::string& tag, const std::string& hub,
-                            const Training& training) {
+ImageVariant transformers(const std::string& architecture, const std::string& tag, const std::string& hub,
+                          const Training& training) {
   Training settings = training;
   settings.num_classes = training.num_classes.value_or(1000);
-  PictureVariant variant = published("transformers", architecture, tag, settings, fbs::Filter::Bicubic);
+  ImageVariant variant = published("transformers", architecture, tag, settings, fbs::Filter::Bicubic);
   variant.hub = hub;
   return variant;
 }
 
-PictureVariant torchvision(const std::string& architecture, const std::string& tag, const Training& training) {
+ImageVariant torchvision(const std::string& architecture, const std::string& tag, const Training& training) {
   return published("torchvision", architecture, tag, training, fbs::Filter::Bilinear);
 }
 

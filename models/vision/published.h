@@ -5,15 +5,15 @@
 #include <optional>
 #include <string>
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry {
 
-// What pictures are normalized to.
+// What images are normalized to.
 enum class Pixels {
   ImageNet,   // ImageNet's mean and deviation
   Inception,  // -1..1
-  Clip,       // the mean and deviation of CLIP's pictures
+  Clip,       // the mean and deviation of CLIP's images
   Unit,       // 0..1
 };
 
@@ -29,13 +29,13 @@ struct Training {
 };
 
 // timm's `architecture.tag`. Without a tag it was never published with weights.
-PictureVariant timm(const std::string& architecture, const std::string& tag, const Training& training = {});
+ImageVariant timm(const std::string& architecture, const std::string& tag, const Training& training = {});
 
 // A repository `hub` of transformers' ("google/vit-base-patch16-224"). Absent settings are timm's, 1000 classes.
-PictureVariant transformers(const std::string& architecture, const std::string& tag, const std::string& hub,
-                            const Training& training = {});
+ImageVariant transformers(const std::string& architecture, const std::string& tag, const std::string& hub,
+                          const Training& training = {});
 
 // torchvision's weights `tag` ("v1").
-PictureVariant torchvision(const std::string& architecture, const std::string& tag, const Training& training = {});
+ImageVariant torchvision(const std::string& architecture, const std::string& tag, const Training& training = {});
 
 }  // namespace ferry

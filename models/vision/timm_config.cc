@@ -12,7 +12,7 @@ bool is_timm_config(const json& config) {
   return config.is_object() && config.contains("architecture") && config["architecture"].is_string();
 }
 
-PictureVariant with_timm_config(PictureVariant variant, const json& config) {
+ImageVariant with_timm_config(ImageVariant variant, const json& config) {
   try {
     const json pretrained = config.value("pretrained_cfg", json::object());
     if (const std::string tag = pretrained.value("tag", ""); tag != variant.tag && pretrained.contains("tag")) {
@@ -24,7 +24,7 @@ PictureVariant with_timm_config(PictureVariant variant, const json& config) {
     variant.imagenet_labels = variant.imagenet_labels && classes == variant.num_classes;
     variant.num_classes = classes;
     if (pretrained.contains("input_size")) variant.in_chans = pretrained["input_size"].at(0);
-    read_timm_config(pretrained, &variant.picture, &variant.height, &variant.width);
+    read_timm_config(pretrained, &variant.image, &variant.height, &variant.width);
   } catch (const json::exception& error) {
     fail("config.json: %s", error.what());
   }

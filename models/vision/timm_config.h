@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry {
 
 bool is_timm_config(const nlohmann::json& config);
 
-// The variant with what the config says of this training: tag, classes, input, how pictures are prepared. Throws Error
+// The variant with what the config says of this training: tag, classes, input, how images are prepared. Throws Error
 // where an entry is not what timm writes.
-PictureVariant with_timm_config(PictureVariant variant, const nlohmann::json& config);
+ImageVariant with_timm_config(ImageVariant variant, const nlohmann::json& config);
 
 // Class names in the order of the logits; empty where the config has none.
 std::vector<std::string> timm_labels(const nlohmann::json& config);

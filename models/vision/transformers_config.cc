@@ -122,7 +122,7 @@ void ConfigReader::require(const char* key, bool builds) const {
 
 namespace {
 
-// What takes the picture in: the network itself, or the backbone that it stands on.
+// What takes the image in: the network itself, or the backbone that it stands on.
 const json& entrance_of(const json& config) {
   const auto backbone = config.find("backbone_config");
   return backbone != config.end() && backbone->is_object() ? *backbone : config;
@@ -137,7 +137,7 @@ int transformers_height(const json& config) {
   return size.is_array() ? size.at(0) : size;
 }
 
-PictureVariant with_transformers_config(PictureVariant variant, const json& config) {
+ImageVariant with_transformers_config(ImageVariant variant, const json& config) {
   try {
     const json& entrance = entrance_of(config);
     if (entrance.contains("num_channels")) variant.in_chans = entrance["num_channels"];
@@ -153,7 +153,7 @@ PictureVariant with_transformers_config(PictureVariant variant, const json& conf
   return variant;
 }
 
-std::optional<int> transformers_classes(const json& config, const PictureVariant& variant) {
+std::optional<int> transformers_classes(const json& config, const ImageVariant& variant) {
   std::string model;
   if (config.contains("architectures") && config["architectures"].is_array() && !config["architectures"].empty() &&
       config["architectures"].front().is_string())

@@ -3,7 +3,7 @@
 //     {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 768, "image_size": 224,
 //      "layer_norm_eps": 1e-12, "id2label": {"0": "tench", ...}}
 //
-// A family builds its network from the sizes in it, whatever they are (PictureNetworks::described_by, ConfigReader);
+// A family builds its network from the sizes in it, whatever they are (ImageNetworks::described_by, ConfigReader);
 // the rest is here.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry {
 
@@ -43,23 +43,23 @@ class ConfigReader {
 
 // The variant with what the config says of this training: classes, input, epsilon. Throws Error where an entry is not
 // what transformers writes.
-PictureVariant with_transformers_config(PictureVariant variant, const nlohmann::json& config);
+ImageVariant with_transformers_config(ImageVariant variant, const nlohmann::json& config);
 
 // How many classes to expect; 0: the model gives features. Absent where the config leaves it to the checkpoint: it says
 // nothing of two classes without names.
-std::optional<int> transformers_classes(const nlohmann::json& config, const PictureVariant& variant);
+std::optional<int> transformers_classes(const nlohmann::json& config, const ImageVariant& variant);
 
 // The input's height as the config says; 0 where it does not.
 int transformers_height(const nlohmann::json& config);
 
-// Among `rows`, the published network that `network` is, trained for the config's size of picture if one was; where
+// Among `rows`, the published network that `network` is, trained for the config's size of image if one was; where
 // there is none, the first one that is `like` it. `config_of`: the network of an architecture.
 template <typename Config>
-Described described_among(std::span<const PictureVariant> rows, const nlohmann::json& config, const Config& network,
+Described described_among(std::span<const ImageVariant> rows, const nlohmann::json& config, const Config& network,
                           const Config& (*config_of)(const std::string&), bool (*like)(const Config&, const Config&)) {
   const int height = transformers_height(config);
   Described found;
-  for (const PictureVariant& row : rows) {
+  for (const ImageVariant& row : rows) {
     if (row.framework != "transformers") continue;
     Config known = config_of(row.architecture);
     if (!like(known, network)) continue;

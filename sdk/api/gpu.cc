@@ -3,7 +3,7 @@
 
 #include "sdk/api/handles.h"
 #if FERRY_GPU
-#include "sdk/gpu/instance.h"
+#include "sdk/gpu/device/instance.h"
 #endif
 
 namespace ferry {

@@ -27,7 +27,7 @@ struct ferry_session : ferry::Handle {
 
   std::unique_ptr<ferry::Session> session;  // keeps its model alive
   mutable ferry::AsyncRuns async;           // after what it runs: it ends before
-  ferry::image::Intake intake;              // of pictures and frames
+  ferry::image::Intake intake;              // of images and frames
 };
 
 struct ferry_states : ferry::Handle {

@@ -3,11 +3,11 @@
 
 #include "sdk/api/frame.h"
 #include "sdk/api/handles.h"
-#include "sdk/api/picture.h"
+#include "sdk/api/view.h"
 #include "sdk/image/codec.h"
 #include "sdk/image/enhance.h"
 #include "sdk/task/classify.h"
-#include "sdk/task/picture.h"
+#include "sdk/task/image.h"
 
 namespace {
 
@@ -16,9 +16,9 @@ using ferry::Session;
 using ferry::Status;
 namespace image = ferry::image;
 
-Status enhance(Session& session, const ferry_image& picture, int32_t tile, ferry_image* out) {
+Status enhance(Session& session, const ferry_image& image, int32_t tile, ferry_image* out) {
   image::View view;
-  FERRY_TRY(ferry::view_of(picture, &view));
+  FERRY_TRY(ferry::view_of(image, &view));
   image::Pixels pixels;
   const ferry::Session::Runs runs(session);
   FERRY_TRY(image::enhance(session, view, tile, {}, &pixels));
@@ -82,7 +82,7 @@ ferry_status ferry_session_set_image_at(ferry_session* session, size_t index, co
   return guarded([&]() -> Status {
     image::View view;
     FERRY_TRY(ferry::view_of(*image, &view));
-    return ferry::task::set_picture(session->idle(), image::frame_of(view), &session->intake, index);
+    return ferry::task::set_image(session->idle(), image::frame_of(view), &session->intake, index);
   });
 }
 
@@ -106,7 +106,7 @@ ferry_status ferry_session_set_frame(ferry_session* session, const ferry_frame* 
   return guarded([&]() -> Status {
     image::Frame read;
     FERRY_TRY(ferry::read_frame(*frame, &read));
-    return ferry::task::set_picture(session->idle(), read, &session->intake);
+    return ferry::task::set_image(session->idle(), read, &session->intake);
   });
 }
 

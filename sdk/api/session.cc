@@ -251,21 +251,21 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
   constexpr size_t kFirstVersion = offsetof(ferry_report, note_count) + sizeof(size_t);
   ferry_report filled{};
   if (session != nullptr) {
-    const ferry::EngineReport& engine = session->idle().computing().report();
+    const ferry::BackendReport& backend = session->idle().computing().report();
     const Status& gpu = session->idle().gpu_status();
-    filled.backend = engine.backend;
+    filled.backend = backend.backend;
     filled.gpu_status = gpu.code();
     filled.message = gpu.message().data();
-    filled.device = engine.device.c_str();
-    filled.driver = engine.driver.c_str();
-    filled.precision = engine.precision;
-    filled.gpu_operators = engine.gpu_operators;
-    filled.cpu_operators = engine.cpu_operators;
-    filled.transfers = engine.transfers;
-    filled.canary_count = engine.canary_count;
-    filled.canary_failures = engine.canary_failures;
-    filled.canary_ms = engine.canary_ms;
-    filled.note_count = engine.notes.size() + !session->idle().threads_note().empty();
+    filled.device = backend.device.c_str();
+    filled.driver = backend.driver.c_str();
+    filled.precision = backend.precision;
+    filled.gpu_operators = backend.gpu_operators;
+    filled.cpu_operators = backend.cpu_operators;
+    filled.transfers = backend.transfers;
+    filled.canary_count = backend.canary_count;
+    filled.canary_failures = backend.canary_failures;
+    filled.canary_ms = backend.canary_ms;
+    filled.note_count = backend.notes.size() + !session->idle().threads_note().empty();
     filled.cpus = session->idle().cpus().c_str();
     filled.threads = session->idle().threads();
   }

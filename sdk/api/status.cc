@@ -43,9 +43,9 @@ const char* ferry_status_name(ferry_status status) {
     case FERRY_BACKEND_ERROR: return "backend error";
     case FERRY_GPU_UNAVAILABLE: return "GPU unavailable";
     case FERRY_GPU_LOST: return "GPU lost";
-    case FERRY_NOT_A_PICTURE: return "not a picture";
-    case FERRY_PICTURE_DAMAGED: return "damaged picture";
-    case FERRY_PICTURE_TOO_LARGE: return "picture too large";
+    case FERRY_NOT_AN_IMAGE: return "not an image";
+    case FERRY_IMAGE_DAMAGED: return "damaged image";
+    case FERRY_IMAGE_TOO_LARGE: return "image too large";
   }
   return "unknown status";
 }

@@ -6,7 +6,7 @@
 
 #include "sdk/api/frame.h"
 #include "sdk/api/handles.h"
-#include "sdk/api/picture.h"
+#include "sdk/api/view.h"
 #include "sdk/operators/built_in.h"
 #include "sdk/task/draw.h"
 #include "sdk/task/save.h"
@@ -54,18 +54,18 @@ Status open(ferry_model& model, const ferry_session_options* options, ferry_task
 
 Status read(const ferry_request& given, const task::Entry& entry, ferry_request* request, task::Request* out) {
   FERRY_TRY(ferry::read_versioned(given, offsetof(ferry_request, refine) + sizeof(bool), "ferry_request", request));
-  if (request->picture != nullptr && request->frame != nullptr)
-    return error(FERRY_INVALID_ARGUMENT, "request.picture and request.frame are both set: one of them is the picture");
-  if (request->picture != nullptr) {
-    FERRY_TRY(ferry::view_of(*request->picture, &out->picture));
-    out->frame = ferry::image::frame_of(out->picture);
+  if (request->image != nullptr && request->frame != nullptr)
+    return error(FERRY_INVALID_ARGUMENT, "request.image and request.frame are both set: one of them is the image");
+  if (request->image != nullptr) {
+    FERRY_TRY(ferry::view_of(*request->image, &out->image));
+    out->frame = ferry::image::frame_of(out->image);
   } else if (request->frame != nullptr && entry.pixels) {
-    return error(FERRY_INVALID_ARGUMENT,
-                 "%s works on a picture's own pixels: give it as request.picture, not as a frame", entry.name);
+    return error(FERRY_INVALID_ARGUMENT, "%s works on an image's own pixels: give it as request.image, not as a frame",
+                 entry.name);
   } else if (request->frame != nullptr) {
     FERRY_TRY(ferry::read_frame(*request->frame, &out->frame));
   } else if (!(entry.prompts & FERRY_PROMPT_POINTS)) {
-    return error(FERRY_INVALID_ARGUMENT, "request.picture is NULL: this task needs one at each run");
+    return error(FERRY_INVALID_ARGUMENT, "request.image is NULL: this task needs one at each run");
   }
   if (request->mask != nullptr) FERRY_TRY(ferry::view_of(*request->mask, &out->mask));
   if (request->top < 0 || request->tile < 0)
@@ -107,16 +107,16 @@ ferry_answer describe(ferry_answer_kind kind, const task::Answer& answer) {
     out.width = pixels.width;
     out.height = pixels.height;
   }
-  if (kind == FERRY_ANSWER_PICTURE) {
-    out.picture = {const_cast<uint8_t*>(pixels.data), pixels.width, pixels.height, static_cast<int32_t>(pixels.stride),
-                   false};
+  if (kind == FERRY_ANSWER_IMAGE) {
+    out.image = {const_cast<uint8_t*>(pixels.data), pixels.width, pixels.height, static_cast<int32_t>(pixels.stride),
+                 false};
   }
   return out;
 }
 
 Status run(ferry_task& handle, const ferry_request& given, ferry_answer* out) {
   const ferry_answer empty{};
-  constexpr size_t kFirst = offsetof(ferry_answer, picture) + sizeof(ferry_image);
+  constexpr size_t kFirst = offsetof(ferry_answer, image) + sizeof(ferry_image);
   FERRY_TRY(ferry::fill_versioned(empty, kFirst, "ferry_answer", out));
   const task::Entry& entry = task::entry(task::task_of(handle.networks->graph()));
   ferry_request request;
@@ -177,27 +177,27 @@ ferry_status ferry_answer_save(const ferry_answer* answer, const char* path, fer
   return guarded([&] { return task::save(*answer, path, style); });
 }
 
-ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* picture, const char* path) {
+ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* image, const char* path) {
   FERRY_REQUIRE(answer);
-  FERRY_REQUIRE(picture);
+  FERRY_REQUIRE(image);
   FERRY_REQUIRE(path);
   return guarded([&]() -> Status {
     ferry::image::View view;
-    FERRY_TRY(ferry::view_of(*picture, &view));
+    FERRY_TRY(ferry::view_of(*image, &view));
     return task::cut_out(*answer, view, path);
   });
 }
 
-ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* picture,
-                                    const ferry_image* background, ferry_image* out) {
+ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* image, const ferry_image* background,
+                                    ferry_image* out) {
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(answer);
-  FERRY_REQUIRE(picture);
+  FERRY_REQUIRE(image);
   FERRY_REQUIRE(background);
   return guarded([&]() -> Status {
     ferry::image::View view, behind;
-    FERRY_TRY(ferry::view_of(*picture, &view));
+    FERRY_TRY(ferry::view_of(*image, &view));
     FERRY_TRY(ferry::view_of(*background, &behind));
     ferry::image::Pixels pixels;
     FERRY_TRY(task::composite(*answer, view, behind, &pixels));
@@ -206,14 +206,14 @@ ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_imag
   });
 }
 
-ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* picture, ferry_image* out) {
+ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* image, ferry_image* out) {
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(answer);
-  FERRY_REQUIRE(picture);
+  FERRY_REQUIRE(image);
   return guarded([&]() -> Status {
     ferry::image::View view;
-    FERRY_TRY(ferry::view_of(*picture, &view));
+    FERRY_TRY(ferry::view_of(*image, &view));
     ferry::image::Pixels pixels;
     FERRY_TRY(task::draw(*answer, view, &pixels));
     ferry::give(static_cast<ferry::image::Pixels&&>(pixels), out);

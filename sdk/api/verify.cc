@@ -156,8 +156,7 @@ class Verifier {
     }
     if (values > 0) return status_of(ferry_tensor_write_source(&tensor, input.values()->data(), values));
     if (tensor.rank != 4) return misfit("the values", tensor.name);
-    ferry::seeded_pictures(input.seed(), tensor.shape[0], tensor.shape[3], tensor.shape[1], tensor.shape[2], true,
-                           data);
+    ferry::seeded_images(input.seed(), tensor.shape[0], tensor.shape[3], tensor.shape[1], tensor.shape[2], true, data);
     return {};
   }
 

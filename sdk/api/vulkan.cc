@@ -1,13 +1,13 @@
 // The C API of vulkan.h. Nothing where the library is built without the GPU backend.
 #if FERRY_GPU
-#include "sdk/gpu/vulkan.h"
+#include "sdk/gpu/device/vulkan.h"
 // Before the public header: functions are declared as pointers only.
 #include <ferry/vulkan.h>
 
 #include <cstddef>
 
 #include "sdk/api/handles.h"
-#include "sdk/gpu/interop.h"
+#include "sdk/gpu/device/interop.h"
 
 namespace ferry {
 namespace {

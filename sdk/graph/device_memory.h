@@ -1,4 +1,4 @@
-// Memory that is not the app's alone: a camera's or a decoder's, which an engine's device reads where it lies.
+// Memory that is not the app's alone: a camera's or a decoder's, which a backend's device reads where it lies.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace {
 
 // Of each tensor.
 constexpr uint8_t kRead = 1;      // by the caller, or by an operator that is needed
-constexpr uint8_t kLasts = 2;     // it is a lasting input, or depends on such alone
+constexpr uint8_t kLasts = 2;     // it is a static input, or depends on such alone
 constexpr uint8_t kComputed = 4;  // the latter, and not yet among the values
 
 }  // namespace

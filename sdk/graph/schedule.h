@@ -11,7 +11,7 @@ namespace ferry {
 struct Schedule {
   // Of each operator.
   static constexpr uint8_t kNeeded = 1;   // what the caller reads depends on it, or a state
-  static constexpr uint8_t kSettled = 2;  // it depends on lasting inputs alone (Port.lasting)
+  static constexpr uint8_t kSettled = 2;  // it depends on static inputs alone (Port.lasting)
   std::vector<uint8_t> operators;
   bool lasting = false;          // there are such inputs
   std::vector<TensorId> values;  // what settled operators compute that others read, or that is in `kept`

@@ -7,13 +7,13 @@
 #include <cstring>
 #include <new>
 
-#include "sdk/cpu/engine.h"
+#include "sdk/cpu/backend/backend.h"
 #include "sdk/model/packed_store.h"
 #include "sdk/operators/built_in.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
 #if FERRY_GPU
-#include "sdk/gpu/engine.h"
+#include "sdk/gpu/backend/backend.h"
 #endif
 
 namespace ferry {
@@ -88,10 +88,10 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
     FERRY_TRY(session->reserve_states(session->shapes_));
   }
   if (options.backend == FERRY_BACKEND_GPU) {
-    session->gpu_status_ = session->make_engine(FERRY_BACKEND_GPU, &session->engine_);
+    session->gpu_status_ = session->make_backend(FERRY_BACKEND_GPU, &session->backend_);
     if (options.gpu_required) FERRY_TRY(session->gpu_status_);
   }
-  if (session->engine_ == nullptr) FERRY_TRY(session->make_engine(FERRY_BACKEND_CPU, &session->engine_));
+  if (session->backend_ == nullptr) FERRY_TRY(session->make_backend(FERRY_BACKEND_CPU, &session->backend_));
   session->options_.cache_dir = nullptr;  // the caller's, whose call this was
   *out = std::move(session);
   return {};
@@ -186,46 +186,46 @@ Status Session::tap(std::string_view name, const fbs::Port** port) const {
 }
 
 uint64_t Session::arena_bytes() const {
-  return engine_->arena_bytes() + (stand_in_ != nullptr ? stand_in_->arena_bytes() : 0);
+  return backend_->arena_bytes() + (stand_in_ != nullptr ? stand_in_->arena_bytes() : 0);
 }
 
-Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const {
+Status Session::make_backend(ferry_backend backend, std::unique_ptr<Backend>* out) const {
   const MemoryBudget::Scope scope(budget_.get());
-  if (engine_ == nullptr) budget_->set(MemoryBudget::Part::Weights, 0);  // those of an engine that could not be made
+  if (backend_ == nullptr) budget_->set(MemoryBudget::Part::Weights, 0);  // those of a backend that could not be made
   DropPacked failed{&model_->packed()};
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Backend> made;
   if (backend == FERRY_BACKEND_CPU) {
-    FERRY_TRY(cpu::create_engine(*model_, options_, kept_taps_, pool_.get(), &engine));
+    FERRY_TRY(cpu::create_backend(*model_, options_, kept_taps_, pool_.get(), &made));
   } else {
 #if FERRY_GPU
-    FERRY_TRY(gpu::create_engine(*model_, options_, kept_taps_, pool_.get(), &engine));
+    FERRY_TRY(gpu::create_backend(*model_, options_, kept_taps_, pool_.get(), &made));
 #else
     return error(FERRY_GPU_UNAVAILABLE, "this build has no GPU backend (FERRY_GPU=OFF)");
 #endif
   }
-  FERRY_TRY(engine->prepare(shapes_, bounds_));
+  FERRY_TRY(made->prepare(shapes_, bounds_));
   failed.store = nullptr;
-  *out = std::move(engine);
+  *out = std::move(made);
   return {};
 }
 
-Status Session::make_stand_in(std::unique_ptr<Engine>* out) const {
-  FERRY_TRY(make_engine(FERRY_BACKEND_CPU, out));
-  copy_inputs(*engine_, **out);
+Status Session::make_stand_in(std::unique_ptr<Backend>* out) const {
+  FERRY_TRY(make_backend(FERRY_BACKEND_CPU, out));
+  copy_inputs(*backend_, **out);
   return {};
 }
 
-void Session::copy(TensorId tensor, const Engine& from, const Engine& to) const {
+void Session::copy(TensorId tensor, const Backend& from, const Backend& to) const {
   if (model_->is_constant(tensor)) return;
   const uint64_t bytes = bytes_of(model_->tensor(tensor).dtype(), shape(tensor).elements());
   if (to.data(tensor) != from.data(tensor)) std::memcpy(to.data(tensor), from.data(tensor), bytes);  // a state's
 }
 
-void Session::copy_inputs(const Engine& from, const Engine& to) const {
+void Session::copy_inputs(const Backend& from, const Backend& to) const {
   for (const fbs::Port* port : *model_->graph().inputs()) copy(port->tensor(), from, to);
 }
 
-void Session::copy_results(const Engine& from, const Engine& to) const {
+void Session::copy_results(const Backend& from, const Backend& to) const {
   for (const fbs::Port* port : *model_->graph().outputs()) copy(port->tensor(), from, to);
   for (size_t i = 0; i < kept_taps_.size(); ++i) {
     const fbs::Port& tap = *model_->graph().taps()->Get(static_cast<unsigned>(i));
@@ -236,39 +236,39 @@ void Session::copy_results(const Engine& from, const Engine& to) const {
 Status Session::prepare(const Shapes& shapes, const Shapes& bounds) {
   const MemoryBudget::Scope scope(budget_.get());
   if (stand_in_ != nullptr) {
-    copy_inputs(*engine_, *stand_in_);
+    copy_inputs(*backend_, *stand_in_);
     FERRY_TRY(stand_in_->prepare(shapes, bounds));
-    engine_ = std::move(stand_in_);
+    backend_ = std::move(stand_in_);
     return {};
   }
   const bool gpu = on_gpu();
-  Status status = engine_->prepare(shapes, bounds);
+  Status status = backend_->prepare(shapes, bounds);
   if (status.ok() || !gpu || options_.gpu_required) return status;
-  std::unique_ptr<Engine> cpu;
+  std::unique_ptr<Backend> cpu;
   FERRY_TRY(make_stand_in(&cpu));
   FERRY_TRY(cpu->prepare(shapes, bounds));
-  engine_ = std::move(cpu);
+  backend_ = std::move(cpu);
   gpu_status_ = std::move(status);
   return {};
 }
 
-Status Session::compute(Lasting lasting) {
+Status Session::compute(Static lasting) {
   if (stand_in_ == nullptr) {
-    Status status = engine_->run(progress_, lasting);
+    Status status = backend_->run(progress_, lasting);
     // Inputs that an operator refuses, an index that is outside, are no fault of the GPU's.
     const bool refused = status.code() == FERRY_INVALID_ARGUMENT;
-    if (status.ok() || refused || status.code() == FERRY_CANCELLED || !on_gpu() || engine_->bound()) return status;
+    if (status.ok() || refused || status.code() == FERRY_CANCELLED || !on_gpu() || backend_->bound()) return status;
     FERRY_TRY(make_stand_in(&stand_in_));
     gpu_status_ = std::move(status);
   } else {
-    copy_inputs(*engine_, *stand_in_);
+    copy_inputs(*backend_, *stand_in_);
   }
-  FERRY_TRY(stand_in_->run(progress_, Lasting::Changed));
-  copy_results(*stand_in_, *engine_);
+  FERRY_TRY(stand_in_->run(progress_, Static::Changed));
+  copy_results(*stand_in_, *backend_);
   return {};
 }
 
-Status Session::run(Lasting lasting) {
+Status Session::run(Static lasting) {
   answered_ = false;
   begin();
   const RunEnd end(progress_, !in_runs_);

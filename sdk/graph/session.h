@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sdk/graph/engine.h"
+#include "sdk/graph/backend.h"
 #include "sdk/graph/session_options.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/memory_budget.h"
@@ -42,11 +42,11 @@ class Session {
   Status reserve(std::span<const Shape> shapes);
 
   // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by
-  // an engine of the CPU, made there and then, which serves all later runs; where a state outgrows its memory, and on a
+  // a backend of the CPU, made there and then, which serves all later runs; where a state outgrows its memory, and on a
   // GPU where one has another length.
   // States hold what the run gave them only if it ends well. FERRY_CANCELLED: cancel() was called meanwhile.
-  // FERRY_STATE_FULL. `lasting`: Unchanged where the caller wrote to no lasting input since the last run.
-  Status run(Lasting lasting = Lasting::Changed);
+  // FERRY_STATE_FULL. `lasting`: Unchanged where the caller wrote to no static input since the last run.
+  Status run(Static lasting = Static::Changed);
   // A run is on its way, in another thread: from now on cancel() finds it.
   void begin();
   // Do outputs hold what a run gave, at the present shapes?
@@ -72,17 +72,17 @@ class Session {
     Session& session_;
   };
 
-  // A run that was submitted to the engine (sdk/gpu/interop.h) and not yet waited for.
-  bool submitted() const { return engine_->submitted(); }
+  // A run that was submitted to the backend (sdk/gpu/device/interop.h) and not yet waited for.
+  bool submitted() const { return backend_->submitted(); }
   Status finish() {
-    Status status = engine_->finish();
+    Status status = backend_->finish();
     answered_ = status.ok();
     return status;
   }
 
   // Present shape and address of an input, an output or a kept tap. Constants give the blob's read-only bytes.
   const Shape& shape(TensorId tensor) const { return shapes_[tensor]; }
-  void* data(TensorId tensor) const { return engine_->data(tensor); }
+  void* data(TensorId tensor) const { return backend_->data(tensor); }
 
   // The tap of that name, where the session keeps it. FERRY_NOT_FOUND otherwise.
   Status tap(std::string_view name, const fbs::Port** port) const;
@@ -93,8 +93,8 @@ class Session {
   Pool* pool() const { return pool_.get(); }
 
   // What did the last run, or will do the first: its times and its report.
-  const Engine& computing() const { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
-  Engine& computing() { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
+  const Backend& computing() const { return stand_in_ != nullptr ? *stand_in_ : *backend_; }
+  Backend& computing() { return stand_in_ != nullptr ? *stand_in_ : *backend_; }
   // Why the GPU is not used though it was asked for.
   const Status& gpu_status() const { return gpu_status_; }
   // How many threads there are, if fewer than were asked for; "" otherwise.
@@ -111,9 +111,9 @@ class Session {
   Status open_pool();
   Status choose_cpus(const CpuSet& allowed, CpuSet* cpus) const;
   Status choose_taps();
-  Status make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const;
-  // An engine of the CPU with the present shapes and inputs.
-  Status make_stand_in(std::unique_ptr<Engine>* out) const;
+  Status make_backend(ferry_backend backend, std::unique_ptr<Backend>* out) const;
+  // A backend of the CPU with the present shapes and inputs.
+  Status make_stand_in(std::unique_ptr<Backend>* out) const;
   bool on_gpu() const { return computing().report().backend == FERRY_BACKEND_GPU; }
   Status open_states();
   // The largest shapes: of the inputs as given, or else as the graph's ports say; empty where there are none.
@@ -128,12 +128,12 @@ class Session {
   Status follow_states();
   void advance_states();
   Status prepare(const Shapes& shapes, const Shapes& bounds);
-  Status compute(Lasting lasting);
-  void copy_inputs(const Engine& from, const Engine& to) const;
-  void copy_results(const Engine& from, const Engine& to) const;
-  void copy(TensorId tensor, const Engine& from, const Engine& to) const;
+  Status compute(Static lasting);
+  void copy_inputs(const Backend& from, const Backend& to) const;
+  void copy_results(const Backend& from, const Backend& to) const;
+  void copy(TensorId tensor, const Backend& from, const Backend& to) const;
 
-  std::shared_ptr<const Model> model_;  // first: it outlives the engines, which use its weights
+  std::shared_ptr<const Model> model_;  // first: it outlives the backends, which use its weights
   std::unique_ptr<MemoryBudget> budget_;
   SessionOptions options_;  // names in it are read by create() only
   std::atomic<Progress> progress_{Progress::Idle};
@@ -147,9 +147,9 @@ class Session {
   std::vector<Shape> input_shapes_;   // see input_shapes()
   std::vector<StateShape> followed_;  // what the states held for shapes_
   uint64_t followed_moves_ = 0;
-  std::unique_ptr<Engine> engine_;
-  // The CPU in the place of a lost GPU. engine_ goes on holding the memory that the app knows, until a resize.
-  std::unique_ptr<Engine> stand_in_;
+  std::unique_ptr<Backend> backend_;
+  // The CPU in the place of a lost GPU. backend_ goes on holding the memory that the app knows, until a resize.
+  std::unique_ptr<Backend> stand_in_;
   Status gpu_status_;
   bool answered_ = false;
   bool in_runs_ = false;        // see Runs

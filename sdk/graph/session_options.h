@@ -25,7 +25,7 @@ struct SessionOptions {
   bool all_taps = false;
   bool profile = false;
   uint64_t memory_limit = 0;       // bytes at most, as MemoryBudget counts them; 0: the default
-  MemoryBudget* budget = nullptr;  // the session's, for its engines; null: no limit
+  MemoryBudget* budget = nullptr;  // the session's, for its backends; null: no limit
 
   const char* graph = nullptr;     // of the model's blob, by name; null: the model's
   std::shared_ptr<States> states;  // of the same blob; null: the session's own

@@ -83,7 +83,7 @@ Status Session::reserve_states(const Shapes& shapes) {
 Status Session::adopt_next() {
   FERRY_TRY(reserve_states(next_));
   bool fits = false;
-  if (stand_in_ == nullptr && !bounds_.empty()) FERRY_TRY(engine_->reshape(next_, &fits));
+  if (stand_in_ == nullptr && !bounds_.empty()) FERRY_TRY(backend_->reshape(next_, &fits));
   if (!fits) FERRY_TRY(prepare(next_, bounds_));
   std::swap(shapes_, next_);
   return {};

@@ -18,7 +18,7 @@
 
 namespace {
 
-// Bytes that what a picture inflates to may grow to, by its header: a damaged or hostile one may hold a gigabyte in a
+// Bytes that what an image inflates to may grow to, by its header: a damaged or hostile one may hold a gigabyte in a
 // megabyte.
 thread_local size_t g_growth = 0;
 thread_local bool g_outgrown = false, g_starved = false;
@@ -37,7 +37,7 @@ void* grow(void* memory, size_t size) {
 }  // namespace
 
 // stb's reader is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads
-// and writes memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
+// and writes memory only, and its assertions are off: damaged images are its to refuse, never to abort on.
 #define STBI_ASSERT(x) ((void)0)
 // Zeros: a JPEG may name tables of codes that it never brings, and stb would follow what lay in memory.
 #define STBI_MALLOC(size) taken(calloc(1, size))
@@ -59,7 +59,7 @@ namespace {
 
 static_assert(kMaxSide == STBI_MAX_DIMENSIONS);
 
-// The largest file read as a picture: an uncompressed BMP of kMaxPixels with alpha, and its header.
+// The largest file read as an image: an uncompressed BMP of kMaxPixels with alpha, and its header.
 constexpr int64_t kMaxFileBytes = kMaxPixels * 4 + (1 << 20);
 
 bool starts_like_a_jpeg(const unsigned char* p, size_t size) {
@@ -70,7 +70,7 @@ bool starts_like_a_png(const unsigned char* p, size_t size) {
   return size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-bool starts_like_a_picture(const unsigned char* p, size_t size) {
+bool starts_like_an_image(const unsigned char* p, size_t size) {
   const bool bmp = size >= 2 && p[0] == 'B' && p[1] == 'M';
   return starts_like_a_jpeg(p, size) || starts_like_a_png(p, size) || bmp;
 }
@@ -83,15 +83,15 @@ int side_of_png(const unsigned char* p) { return p[0] << 24 | p[1] << 16 | p[2] 
 Status decode(const void* data, size_t size, const char* name, Pixels* out) {
   if (!built_in(Feature::Files)) return without_files();
   const auto* bytes = static_cast<const unsigned char*>(data);
-  if (!starts_like_a_picture(bytes, size)) {
-    return error(FERRY_NOT_A_PICTURE, "%s is not a JPEG, PNG or BMP picture", name);
+  if (!starts_like_an_image(bytes, size)) {
+    return error(FERRY_NOT_AN_IMAGE, "%s is not a JPEG, PNG or BMP image", name);
   }
-  if (size > INT_MAX) return error(FERRY_PICTURE_TOO_LARGE, "%s: a picture file of more than 2 GiB", name);
+  if (size > INT_MAX) return error(FERRY_IMAGE_TOO_LARGE, "%s: an image file of more than 2 GiB", name);
   if (const char* fault = starts_like_a_jpeg(bytes, size) ? fault_of_jpeg(bytes, size) : nullptr) {
-    return error(FERRY_PICTURE_DAMAGED, "%s: damaged picture (%s)", name, fault);
+    return error(FERRY_IMAGE_DAMAGED, "%s: damaged image (%s)", name, fault);
   }
   int width = 0, height = 0, channels = 0;
-  // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better
+  // Asked before anything of the image's size is allocated. Where this fails, loading fails too, with a better
   // reason, but of a PNG that is too large.
   if (!stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels) && size >= 24 &&
       starts_like_a_png(bytes, size)) {
@@ -99,8 +99,8 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     height = side_of_png(bytes + 20);
   }
   if (width > kMaxSide || height > kMaxSide || int64_t{width} * height > kMaxPixels) {
-    return error(FERRY_PICTURE_TOO_LARGE, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name,
-                 width, height, kMaxSide, static_cast<long long>(kMaxPixels));
+    return error(FERRY_IMAGE_TOO_LARGE, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name, width,
+                 height, kMaxSide, static_cast<long long>(kMaxPixels));
   }
   // A PNG's pixels, of up to 4 numbers of 2 bytes, with what interlaced ones have beside; or its coded ones, joined.
   constexpr size_t kBeside = 1 << 16;
@@ -111,7 +111,7 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
   if (!rgb) {
     const char* reason = g_outgrown ? "it holds more than its header says" : stbi_failure_reason();
     if (g_starved) return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
-    return error(FERRY_PICTURE_DAMAGED, "%s: damaged picture (%s)", name, reason);
+    return error(FERRY_IMAGE_DAMAGED, "%s: damaged image (%s)", name, reason);
   }
   out->adopt(rgb.release(), width, height, 3);
   return starts_like_a_jpeg(bytes, size) ? make_upright(exif_orientation(bytes, size), out) : Status();
@@ -125,7 +125,7 @@ Status load(const char* path, Pixels* out) {
   if (fstat(file.get(), &info) != 0) return error(FERRY_IO_ERROR, "cannot read %s: %s", path, strerror(errno));
   if (!S_ISREG(info.st_mode)) return error(FERRY_IO_ERROR, "cannot read %s: it is not a regular file", path);
   if (info.st_size > kMaxFileBytes) {
-    return error(FERRY_PICTURE_TOO_LARGE, "%s has %lld bytes: too many for a picture", path,
+    return error(FERRY_IMAGE_TOO_LARGE, "%s has %lld bytes: too many for an image", path,
                  static_cast<long long>(info.st_size));
   }
   const auto size = static_cast<size_t>(info.st_size);

@@ -25,31 +25,31 @@ int mirrored(int i, int length) {
   return at < length ? at : period - at;
 }
 
-// A picture whose sides are multiples of `multiple`: *picture, or mirrored at the right and the bottom in `pixels`.
-Status fill_up(int multiple, View* picture, Pixels* pixels) {
+// An image whose sides are multiples of `multiple`: *image, or mirrored at the right and the bottom in `pixels`.
+Status fill_up(int multiple, View* image, Pixels* pixels) {
   const auto rounded = [&](int side) { return (side + multiple - 1) / multiple * multiple; };
-  const int width = rounded(picture->width), height = rounded(picture->height), channels = picture->channels;
-  if (width == picture->width && height == picture->height) return {};
+  const int width = rounded(image->width), height = rounded(image->height), channels = image->channels;
+  if (width == image->width && height == image->height) return {};
   FERRY_TRY(pixels->allocate(width, height, channels));
   for (int y = 0; y < height; ++y) {
-    const uint8_t* from = picture->row(mirrored(y, picture->height));
+    const uint8_t* from = image->row(mirrored(y, image->height));
     uint8_t* to = pixels->row(y);
-    std::memcpy(to, from, static_cast<size_t>(picture->width) * static_cast<size_t>(channels));
-    for (int x = picture->width; x < width; ++x)
-      for (int c = 0; c < channels; ++c) to[x * channels + c] = from[mirrored(x, picture->width) * channels + c];
+    std::memcpy(to, from, static_cast<size_t>(image->width) * static_cast<size_t>(channels));
+    for (int x = image->width; x < width; ++x)
+      for (int c = 0; c < channels; ++c) to[x * channels + c] = from[mirrored(x, image->width) * channels + c];
   }
-  *picture = pixels->view();
+  *image = pixels->view();
   return {};
 }
 
 // Plans the session for tiles of *side. Where that is the library's own choice, the side is halved until the plan is
 // within kArenaGoal and the session's own limit.
-Status plan_tiles(Session& session, TensorId input, const View& picture, const fbs::Postprocess& recipe, bool automatic,
+Status plan_tiles(Session& session, TensorId input, const View& image, const fbs::Postprocess& recipe, bool automatic,
                   int* side) {
   const int halo = recipe.halo(), multiple = recipe.multiple_of();
   while (true) {
-    const Shape tile = {1, TileAxis(picture.height, *side, halo, multiple).extent(),
-                        TileAxis(picture.width, *side, halo, multiple).extent(), picture.channels};
+    const Shape tile = {1, TileAxis(image.height, *side, halo, multiple).extent(),
+                        TileAxis(image.width, *side, halo, multiple).extent(), image.channels};
     const Status planned = session.shape(input) == tile ? Status() : session.resize(0, tile);
     const bool too_large = planned.ok() ? session.arena_bytes() > kArenaGoal
                                         : planned.code() == FERRY_MEMORY_LIMIT || planned.code() == FERRY_OUT_OF_MEMORY;
@@ -58,7 +58,7 @@ Status plan_tiles(Session& session, TensorId input, const View& picture, const f
   }
 }
 
-// The kept part of one tile's output [1,H,W,channels] into the picture, as far as it goes. `scale` output pixels an
+// The kept part of one tile's output [1,H,W,channels] into the image, as far as it goes. `scale` output pixels an
 // input pixel.
 void place(const Levels& levels, const Shape& shape, const float* output, const Tile& rows, const Tile& columns,
            int scale, Pixels* out) {
@@ -79,26 +79,26 @@ void place(const Levels& levels, const Shape& shape, const float* output, const 
 
 }  // namespace
 
-Status enhance(Session& session, const View& picture, int tile, const Progress& progress, Pixels* out) {
+Status enhance(Session& session, const View& image, int tile, const Progress& progress, Pixels* out) {
   if (!built_in(fbs::Task::ImageToImage)) return left_out("image to image");
   const fbs::Graph& graph = session.model().graph();
   const fbs::Postprocess* post = graph.postprocess();
   const fbs::Preprocess* pre = graph.preprocess();
   if (!post || post->task() != fbs::Task::ImageToImage || !pre || pre->resize_mode() != fbs::ResizeMode::None ||
       pre->crop_h() > 0) {
-    return error(FERRY_INVALID_ARGUMENT, "this model does not make a picture from a picture of any size");
+    return error(FERRY_INVALID_ARGUMENT, "this model does not make an image from an image of any size");
   }
   if (tile < 0) return error(FERRY_INVALID_ARGUMENT, "a tile of %d pixels: must be 0 (automatic) or more", tile);
   const int scale = post->upscale(), halo = post->halo(), multiple = post->multiple_of();
-  if (scale < 1 || halo < 0 || multiple < 1 || int64_t{picture.width} * scale > kMaxSide ||
-      int64_t{picture.height} * scale > kMaxSide) {
+  if (scale < 1 || halo < 0 || multiple < 1 || int64_t{image.width} * scale > kMaxSide ||
+      int64_t{image.height} * scale > kMaxSide) {
     return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels enlarged %d times: sides of the result must be 1 to %d", picture.width,
-                 picture.height, scale, kMaxSide);
+                 "an image of %dx%d pixels upscaled %d times: sides of the result must be 1 to %d", image.width,
+                 image.height, scale, kMaxSide);
   }
 
   Prepared prepared;  // grey where the recipe wants it; nothing moves
-  FERRY_TRY(prepare(*pre, picture, &prepared));
+  FERRY_TRY(prepare(*pre, image, &prepared));
   View source = prepared.view;
   Pixels filled;
   FERRY_TRY(fill_up(multiple, &source, &filled));
@@ -106,7 +106,7 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
   const TensorId input = input_port.tensor(), output = output_port.tensor();
   const Shape before = session.shape(input);
   if (before.rank != 4 || !is_float(session, input) || before[3] != source.channels) {
-    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d channels, a picture has %d", name_of(input_port),
+    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d channels, an image has %d", name_of(input_port),
                  before.rank == 4 ? before[3] : 0, source.channels);
   }
 
@@ -116,7 +116,7 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
   const Shape large = session.shape(output);
   if (large.rank != 4 || !is_float(session, output) || large[1] != rows.extent() * scale ||
       large[2] != columns.extent() * scale || (large[3] != 1 && large[3] != 3)) {
-    return error(FERRY_SHAPE_MISMATCH, "output %s is no picture of %d times the input's size", name_of(output_port),
+    return error(FERRY_SHAPE_MISMATCH, "output %s is no image of %d times the input's size", name_of(output_port),
                  scale);
   }
   FERRY_TRY(out->allocate(prepared.view.width * scale, prepared.view.height * scale, large[3]));

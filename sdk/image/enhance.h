@@ -1,4 +1,4 @@
-// Image to image on pictures of any size, tile by tile.
+// Image to image on images of any size, tile by tile.
 #pragma once
 
 #include "sdk/graph/session.h"
@@ -12,12 +12,12 @@ struct Progress {
   void* user = nullptr;
 };
 
-// Runs `session` over RGB `picture` and joins the results: RGB or grey as the network gives, the blob's
-// postprocess.upscale times as large. A picture whose sides are no multiples of postprocess.multiple_of is mirrored at
+// Runs `session` over RGB `image` and joins the results: RGB or grey as the network gives, the blob's
+// postprocess.upscale times as large. An image whose sides are no multiples of postprocess.multiple_of is mirrored at
 // its right and bottom edge up to the next ones, and the result cut. `tile`: pixels a tile keeps, 0 for kDefaultTile or
 // less (below). The session is left at the tiles' input shape. FERRY_INVALID_ARGUMENT: not an image-to-image model, or
 // a result beyond kMaxSide or kMaxPixels.
-Status enhance(Session& session, const View& picture, int tile, const Progress& progress, Pixels* out);
+Status enhance(Session& session, const View& image, int tile, const Progress& progress, Pixels* out);
 
 // The library's choice of tiles. With a halo of 18 (Real-ESRGAN compact) a fifth of the work is overlap. Where the
 // session would take more than kArenaGoal bytes, tiles get smaller.

@@ -39,7 +39,7 @@ int exif_orientation(const unsigned char* data, size_t size) {
   constexpr unsigned kExif = 0xe1, kScan = 0xda;
   constexpr size_t kNameBytes = 6;
   const Tiff jpeg{data, size};
-  // Segments from behind the start marker up to the picture's data: marker, length with its own two bytes, contents.
+  // Segments from behind the start marker up to the image's data: marker, length with its own two bytes, contents.
   for (size_t at = 2; jpeg.at(at) == 0xff && jpeg.at(at + 1) != kScan; at += 2 + jpeg.u16(at + 2)) {
     const size_t contents = at + 4, bytes = jpeg.u16(at + 2);
     if (jpeg.at(at + 1) != kExif || bytes < 2 + kNameBytes || contents + bytes - 2 > size) continue;
@@ -49,10 +49,10 @@ int exif_orientation(const unsigned char* data, size_t size) {
   return 1;
 }
 
-Status make_upright(int orientation, Pixels* picture) {
+Status make_upright(int orientation, Pixels* image) {
   if (orientation <= 1) return {};
-  const View from = picture->view();
-  // 5 to 8: rows of the stored picture are columns of the upright one.
+  const View from = image->view();
+  // 5 to 8: rows of the stored image are columns of the upright one.
   const bool turned = orientation >= 5;
   const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
@@ -68,7 +68,7 @@ Status make_upright(int orientation, Pixels* picture) {
       std::memcpy(out, in + static_cast<size_t>(from_right ? from.width - 1 - column : column) * pixel, pixel);
     }
   }
-  *picture = static_cast<Pixels&&>(upright);
+  *image = static_cast<Pixels&&>(upright);
   return {};
 }
 

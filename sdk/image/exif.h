@@ -10,7 +10,7 @@ namespace ferry::image {
 // The Exif orientation, 1 to 8; 1 (upright) where a JPEG has none that makes sense.
 int exif_orientation(const unsigned char* data, size_t size);
 
-// Turns and mirrors a picture that was stored in this orientation until it is upright.
-Status make_upright(int orientation, Pixels* picture);
+// Turns and mirrors an image that was stored in this orientation until it is upright.
+Status make_upright(int orientation, Pixels* image);
 
 }  // namespace ferry::image

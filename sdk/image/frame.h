@@ -1,4 +1,4 @@
-// Pictures as cameras give them: planes of samples in any order, which stand on any side.
+// Images as cameras give them: planes of samples in any order, which stand on any side.
 #pragma once
 
 #include <cstdint>
@@ -104,7 +104,7 @@ class FrameRows final : public Rows {
   int slots_ = 0, next_ = 0;
 };
 
-// The picture as a frame.
+// The image as a frame.
 Frame frame_of(const View& rgb);
 
 }  // namespace ferry::image

@@ -3,7 +3,7 @@
 namespace ferry::image {
 namespace {
 
-// Lines of the picture, which are rows of it, or columns where it lies on its side.
+// Lines of the image, which are rows of it, or columns where it lies on its side.
 class NormalizedLines final : public Lines {
  public:
   NormalizedLines(const Normalizer& normalizer, const Plan& plan, bool columns, int step, bool near, float* out)
@@ -18,7 +18,7 @@ class NormalizedLines final : public Lines {
   void line(int at, const uint8_t* pixels) override {
     put(across_.offset + at, {pixels, step_, along_.offset, along_.count, near_});
   }
-  // Lines where there is no picture, of `count`.
+  // Lines where there is no image, of `count`.
   void fill(int count) const {
     for (int at = 0; at < count; ++at)
       if (at < across_.offset || at >= across_.offset + across_.count) put(at, {});

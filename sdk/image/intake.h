@@ -9,7 +9,7 @@ namespace ferry::image {
 
 // What a recipe makes of a frame, whoever computes it.
 struct Conversion {
-  // How its levels are resized: the axes of the picture as it is seen.
+  // How its levels are resized: the axes of the image as it is seen.
   struct Resize {
     Side columns, rows;
     fbs::Filter filter = fbs::Filter::Nearest;

@@ -18,7 +18,7 @@ class Reader {
       if (byte() != 0xff) continue;
       unsigned m = 0xff;
       while (m == 0xff && !at_end()) m = byte();
-      if (m != 0 && m != 0xff) return m;  // 0xff 0x00 is a byte of the coded picture
+      if (m != 0 && m != 0xff) return m;  // 0xff 0x00 is a byte of the coded image
     }
     return 0;
   }

@@ -1,4 +1,4 @@
-// From what a network gives to an 8-bit picture.
+// From what a network gives to an 8-bit image.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace ferry::image {
 
-// By Postprocess.mean and std; of pictures of at most 4 channels.
+// By Postprocess.mean and std; of images of at most 4 channels.
 class Levels {
  public:
   explicit Levels(const fbs::Postprocess& recipe) {

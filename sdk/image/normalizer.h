@@ -29,10 +29,10 @@ class Normalizer {
   static constexpr int kLevels = 256;
   int channels() const { return channels_; }
   // What the levels of a channel become, in the order in which the network has them, and what stands where there is no
-  // picture.
+  // image.
   std::span<const float, kLevels> numbers(int channel) const { return table_[channel]; }
   float fill(int channel) const { return fill_[channel]; }
-  bool reversed() const { return reversed_; }  // the network's first channel is the picture's last
+  bool reversed() const { return reversed_; }  // the network's first channel is the image's last
   // Pixels of a patch's side, patches of a block's, copies of each; no patches: 0.
   int patch() const { return patch_; }
   int block() const { return block_; }

@@ -1,4 +1,4 @@
-// 8-bit pictures inside the library. Rows run from the top; samples of a pixel lie side by side.
+// 8-bit images inside the library. Rows run from the top; samples of a pixel lie side by side.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ferry::image {
 
-// Sides of a picture that is read or made, and its pixels in all (3 bytes each).
+// Sides of an image that is read or made, and its pixels in all (3 bytes each).
 inline constexpr int kMaxSide = 32768;
 inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
 

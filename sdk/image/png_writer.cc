@@ -106,17 +106,17 @@ Status write_file(const void* data, size_t size, const char* path) {
   return {};
 }
 
-Status save_png(const View& picture, const char* path, bool sixteen_bits) {
+Status save_png(const View& image, const char* path, bool sixteen_bits) {
   if (!built_in(Feature::Files)) return without_files();
-  // stb builds the filtered picture with an int for its size.
-  if ((int64_t{picture.width} * picture.channels + 1) * picture.height > INT_MAX || picture.stride > INT_MAX) {
+  // stb builds the filtered image with an int for its size.
+  if ((int64_t{image.width} * image.channels + 1) * image.height > INT_MAX || image.stride > INT_MAX) {
     return error(FERRY_INVALID_ARGUMENT, "cannot write %s: %dx%d pixels are more than a PNG of 2 GiB holds", path,
-                 picture.width, picture.height);
+                 image.width, image.height);
   }
   int size = 0;
   const WriterMemory memory;
-  unsigned char* png = stbi_write_png_to_mem(picture.data, static_cast<int>(picture.stride), picture.width,
-                                             picture.height, picture.channels, &size);
+  unsigned char* png = stbi_write_png_to_mem(image.data, static_cast<int>(image.stride), image.width, image.height,
+                                             image.channels, &size);
   if (sixteen_bits) make_sixteen_bits(png);
   return write_file(png, static_cast<size_t>(size), path);
 }

@@ -35,7 +35,7 @@ struct Size {
   double height;
 };
 
-// What the recipe resizes a picture of width x height to. Divisions and products are in the frameworks' order: another
+// What the recipe resizes an image of width x height to. Divisions and products are in the frameworks' order: another
 // one may round to another pixel. nearbyint() is Python's round(): halves go to the even number.
 Size resized_size(const fbs::Preprocess& recipe, double width, double height) {
   const double to_w = recipe.resize_w(), to_h = recipe.resize_h();
@@ -86,14 +86,14 @@ Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_wi
   if (recipe.resize_mode() == fbs::ResizeMode::PixelBudget && recipe.patch() > 0 &&
       std::max(width, height) > int64_t{kMaxRatio} * std::min(width, height)) {
     return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels: for this model one side is at most %d times as long as the other", width,
+                 "an image of %dx%d pixels: for this model one side is at most %d times as long as the other", width,
                  height, kMaxRatio);
   }
   const Size size = resized_size(recipe, width, height);
   if (!(size.width >= 1 && size.height >= 1 && size.width <= kMaxSide && size.height <= kMaxSide &&
         size.width * size.height <= static_cast<double>(kMaxPixels))) {
     return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels would be resized to %.0fx%.0f for this model: sides must be 1 to %d, and "
+                 "an image of %dx%d pixels would be resized to %.0fx%.0f for this model: sides must be 1 to %d, and "
                  "%lld pixels at most",
                  width, height, size.width, size.height, kMaxSide, static_cast<long long>(kMaxPixels));
   }
@@ -120,20 +120,20 @@ Status plan(const fbs::Preprocess& recipe, int width, int height, Plan* out) {
   return {};
 }
 
-Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out) {
-  out->view = picture;
+Status prepare(const fbs::Preprocess& recipe, const View& image, Prepared* out) {
+  out->view = image;
   const auto keep = [out](Pixels made) {
     out->pixels = static_cast<Pixels&&>(made);
     out->view = out->pixels.view();
   };
-  if (recipe.color() == fbs::ColorOrder::Gray && picture.channels != 1) {
+  if (recipe.color() == fbs::ColorOrder::Gray && image.channels != 1) {
     Pixels gray;
-    FERRY_TRY(to_gray(picture, &gray));
+    FERRY_TRY(to_gray(image, &gray));
     keep(static_cast<Pixels&&>(gray));
   }
   Plan planned;
-  FERRY_TRY(plan(recipe, picture.width, picture.height, &planned));
-  if (planned.width != picture.width || planned.height != picture.height) {
+  FERRY_TRY(plan(recipe, image.width, image.height, &planned));
+  if (planned.width != image.width || planned.height != image.height) {
     Pixels resized;
     FERRY_TRY(resize(out->view, planned.width, planned.height, recipe.filter(), &resized));
     keep(static_cast<Pixels&&>(resized));

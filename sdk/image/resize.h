@@ -9,7 +9,7 @@
 
 namespace ferry::image {
 
-// The pass over a picture's columns.
+// The pass over an image's columns.
 class ColumnPass {
  public:
   // Takes memory only where more is needed than before.
@@ -52,11 +52,11 @@ class Lines {
 // 4 samples of 8 bits. Each pass rounds and clips to 8 bits, as Pillow does.
 class Resizer {
  public:
-  // Pillow's horizontal pass comes first; of a picture that lies on its side that is the one over rows. SumsFirst: rows
+  // Pillow's horizontal pass comes first; of an image that lies on its side that is the one over rows. SumsFirst: rows
   // first, both by Rows::sum(), for filters that do not overshoot.
   enum class Order { ColumnsFirst, RowsFirst, SumsFirst };
 
-  // `columns` and `rows` of the picture as it lies in memory. Takes memory only where more is needed than before.
+  // `columns` and `rows` of the image as it lies in memory. Takes memory only where more is needed than before.
   void prepare(const Side& columns, const Side& rows, Order order, fbs::Filter filter, int channels);
   // Gives a line for each of the outputs of `rows`, in the order in which they lie in memory, each with the outputs of
   // `columns`.
@@ -83,7 +83,7 @@ class Resizer {
   uint8_t *wide_ = nullptr, *narrow_ = nullptr;
 };
 
-// Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit pictures.
+// Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit images.
 Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out);
 
 }  // namespace ferry::image

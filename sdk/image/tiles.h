@@ -1,4 +1,4 @@
-// How one axis of a large picture is cut into tiles for a network that sees `halo` pixels to each side.
+// How one axis of a large image is cut into tiles for a network that sees `halo` pixels to each side.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@ namespace ferry::image {
 
 struct Tile {
   int begin;       // first pixel that the network gets; it gets TileAxis::extent() of them
-  int keep_begin;  // the pixels whose results this tile gives: a half-open range of the picture, perhaps empty
+  int keep_begin;  // the pixels whose results this tile gives: a half-open range of the image, perhaps empty
   int keep_end;
 };
 
 // All tiles get equally many pixels, so that a session is planned once. Every kept pixel has `halo` real neighbours to
-// both sides or all there are up to the picture's border, and tiles at a border end exactly there: the network's own
-// padding does what it would do on the whole picture. The kept ranges follow each other without gap or overlap. With a
+// both sides or all there are up to the image's border, and tiles at a border end exactly there: the network's own
+// padding does what it would do on the whole image. The kept ranges follow each other without gap or overlap. With a
 // `multiple`, of which length must be one, every number of pixels here is one as well.
 class TileAxis {
  public:
@@ -31,7 +31,7 @@ class TileAxis {
     }
     const int64_t n = (length_ - overlap + kept - 1) / kept;
     count_ = static_cast<int>(n);
-    // The smallest equal tiles that still cover the picture.
+    // The smallest equal tiles that still cover the image.
     extent_ = static_cast<int>((length_ + (n - 1) * overlap + n - 1) / n);
   }
 

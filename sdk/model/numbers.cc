@@ -50,7 +50,7 @@ void read(const StoredConstant& c, size_t begin, std::span<T> out) {
   switch (c.type.dtype) {
     case fbs::DType::Float64: each(double(), same); break;
     case fbs::DType::Float32: each(float(), same); break;
-    case fbs::DType::Float16: each(uint16_t(), from_half); break;
+    case fbs::DType::Float16: each(uint16_t(), from_float16); break;
     case fbs::DType::BFloat16: each(uint16_t(), from_bfloat16); break;
     case fbs::DType::Int64: each(int64_t(), same); break;
     case fbs::DType::Int32: each(int32_t(), same); break;
@@ -72,7 +72,7 @@ void read(const StoredConstant& c, size_t begin, std::span<T> out) {
 
 }  // namespace
 
-float from_half(uint16_t half) {
+float from_float16(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t exponent = (half >> 10) & 31u;
   const uint32_t mantissa = half & 1023u;

@@ -25,7 +25,7 @@ void read_numbers(const StoredConstant& constant, double* out);
 // Of them those from number `begin` on, as many as `out` has room for.
 void read_numbers(const StoredConstant& constant, size_t begin, std::span<float> out);
 
-float from_half(uint16_t half);
+float from_float16(uint16_t half);
 float from_bfloat16(uint16_t value);
 
 }  // namespace ferry

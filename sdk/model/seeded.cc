@@ -2,8 +2,8 @@
 
 namespace ferry {
 
-void seeded_pictures(uint64_t seed, int64_t n, int64_t channels, int64_t height, int64_t width, bool channels_last,
-                     float* out) {
+void seeded_images(uint64_t seed, int64_t n, int64_t channels, int64_t height, int64_t width, bool channels_last,
+                   float* out) {
   const Stream tile("input.tile", seed), noise("input.noise", seed);
   const int64_t tile_rows = (height + 31) / 32, tile_columns = (width + 31) / 32, area = height * width;
   uint64_t index = 0;

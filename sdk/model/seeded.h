@@ -43,9 +43,9 @@ inline Stream sample_stream(std::string_view entry, std::string_view folder = ""
   return {fnv1a64(entry, fnv1a64(folder, fnv1a64("sample:"))), 0};
 }
 
-// Pictures of coarse tiles and fine noise: 1.5 * u("input.tile") of the 32x32 tile + 0.5 * u("input.noise") of the
+// Images of coarse tiles and fine noise: 1.5 * u("input.tile") of the 32x32 tile + 0.5 * u("input.noise") of the
 // element, both counted as [N,C,H,W]. Stored so, or as [N,H,W,C].
-void seeded_pictures(uint64_t seed, int64_t n, int64_t channels, int64_t height, int64_t width, bool channels_last,
-                     float* out);
+void seeded_images(uint64_t seed, int64_t n, int64_t channels, int64_t height, int64_t width, bool channels_last,
+                   float* out);
 
 }  // namespace ferry

@@ -19,8 +19,8 @@ const fbs::Tensor& first(const fbs::Graph& graph, const Ports& ports) {
 }
 
 // Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.
-constexpr uint32_t kMaxPictureChannels = 4, kMaxInputChannels = 1024;
-constexpr int32_t kPictureChannels = 3;
+constexpr uint32_t kMaxImageChannels = 4, kMaxInputChannels = 1024;
+constexpr int32_t kImageChannels = 3;
 constexpr int32_t kMaxClasses = 1 << 16;  // that 16 bits tell apart
 
 Status check_range(const char* what, int32_t value, int32_t minimum, int32_t maximum) {
@@ -28,7 +28,7 @@ Status check_range(const char* what, int32_t value, int32_t minimum, int32_t max
   return error(FERRY_CORRUPT, "%s is %d, expected %d to %d", what, value, minimum, maximum);
 }
 
-// mean and std: both absent, or one number for each of the picture's channels, which are at most `maximum`.
+// mean and std: both absent, or one number for each of the image's channels, which are at most `maximum`.
 Status check_scaling(const char* where, const Floats* mean, const Floats* std, int32_t channels, uint32_t maximum) {
   if (count(mean) == 0 && count(std) == 0) return {};
   if (count(mean) != count(std) || count(mean) > maximum || count(mean) != static_cast<uint32_t>(channels))
@@ -73,12 +73,12 @@ Status check_preprocess(const fbs::Graph& graph) {
   const Shape input = declared_shape(first(graph, *graph.inputs()));
   const bool patches = p->patch() > 0;
   const int64_t patch = int64_t{p->patch()} * p->patch() * p->patch_frames();
-  if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kPictureChannels * patch))
+  if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kImageChannels * patch))
     return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", in_words(input).c_str(),
-                 patches ? "a list of patches in colour" : "a picture of 4 dimensions");
+                 patches ? "a list of patches in colour" : "an image of 4 dimensions");
   const bool masked = graph.postprocess() && graph.postprocess()->task() == fbs::Task::Inpainting;
-  // The mask's channel is no part of the picture.
-  const int32_t channels = patches ? kPictureChannels : input[3] - (masked ? 1 : 0);
+  // The mask's channel is no part of the image.
+  const int32_t channels = patches ? kImageChannels : input[3] - (masked ? 1 : 0);
   FERRY_TRY(check_scaling("preprocess", p->mean(), p->std(), channels, kMaxInputChannels));
   if (count(p->fill()) != 0 && count(p->fill()) != static_cast<uint32_t>(channels))
     return error(FERRY_CORRUPT, "preprocess: %u fills for %d channels, expected one a channel", count(p->fill()),
@@ -98,7 +98,7 @@ Status check_text(const fbs::Graph& graph) {
   return {};
 }
 
-// From one picture to places of it, of 1 to `maximum` channels.
+// From one image to places of it, of 1 to `maximum` channels.
 Status check_places(const fbs::Graph& graph, int32_t maximum) {
   const fbs::Tensor& places = first(graph, *graph.outputs());
   const Shape input = declared_shape(first(graph, *graph.inputs())), output = declared_shape(places);
@@ -106,7 +106,7 @@ Status check_places(const fbs::Graph& graph, int32_t maximum) {
   if (input.rank != 4 || input[0] != 1 || (output.rank != 3 && output.rank != 4) || output[0] != 1 ||
       channels > maximum || places.dtype() != fbs::DType::Float32 || graph.preprocess() == nullptr)
     return error(FERRY_CORRUPT,
-                 "postprocess: from %s to %s %s, expected a picture with a recipe and Float32 places of it, at most %d "
+                 "postprocess: from %s to %s %s, expected an image with a recipe and Float32 places of it, at most %d "
                  "channels",
                  in_words(input).c_str(), EnumNameDType(places.dtype()), in_words(output).c_str(), maximum);
   return {};
@@ -122,16 +122,15 @@ Status check_depth(const fbs::Graph& graph, const fbs::Depth& params) {
 Status check_inpainting(const fbs::Graph& graph, const fbs::Postprocess& p) {
   const Shape input = declared_shape(first(graph, *graph.inputs()));
   const Shape output = declared_shape(first(graph, *graph.outputs()));
-  if (input.rank != 4 || output.rank != 4 || input[3] != kPictureChannels + 1 || output[3] != kPictureChannels ||
+  if (input.rank != 4 || output.rank != 4 || input[3] != kImageChannels + 1 || output[3] != kImageChannels ||
       graph.preprocess() == nullptr)
-    return error(FERRY_CORRUPT,
-                 "postprocess: from %s to %s, expected a mask and a picture with a recipe, and a picture",
+    return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected a mask and an image with a recipe, and an image",
                  in_words(input).c_str(), in_words(output).c_str());
   const fbs::Inpainting* mask = p.params_as_Inpainting();
   if (!std::isfinite(mask->known()) || !std::isfinite(mask->hole()) || mask->known() == mask->hole())
-    return error(FERRY_CORRUPT, "postprocess: a mask of %g where the picture is known and %g in the hole",
+    return error(FERRY_CORRUPT, "postprocess: a mask of %g where the image is known and %g in the hole",
                  static_cast<double>(mask->known()), static_cast<double>(mask->hole()));
-  return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxPictureChannels);
+  return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxImageChannels);
 }
 
 // [1, N, columns] of Float32, at output `index`; columns 0: any.
@@ -152,12 +151,12 @@ Status check_share(const char* what, float value) {
 
 Status check_detection(const fbs::Graph& graph, const fbs::Detection& params) {
   const uint32_t outputs = count(graph.outputs());
-  const bool picture = graph.preprocess() != nullptr && graph.preprocess()->patch() == 0;
-  if (outputs < 2 || outputs > 3 || !picture)
+  const bool image = graph.preprocess() != nullptr && graph.preprocess()->patch() == 0;
+  if (outputs < 2 || outputs > 3 || !image)
     return error(
         FERRY_CORRUPT,
         "postprocess: a detector with %u outputs%s, expected boxes, scores and perhaps landmarks, and a recipe",
-        outputs, picture ? "" : " and no recipe for pictures");
+        outputs, image ? "" : " and no recipe for images");
   const Shape boxes = declared_shape(first(graph, *graph.outputs()));
   const int32_t rows = boxes.rank == 3 ? boxes[1] : 0;
   FERRY_TRY(check_rows(graph, 0, rows, 4));
@@ -168,7 +167,7 @@ Status check_detection(const fbs::Graph& graph, const fbs::Detection& params) {
   return check_range("postprocess: maximum", params.maximum(), 1, 4096);
 }
 
-Status check_reading(const fbs::Graph& graph, const fbs::Reading& params) {
+Status check_ocr(const fbs::Graph& graph, const fbs::Ocr& params) {
   FERRY_TRY(check_share("the threshold", params.threshold()));
   FERRY_TRY(check_share("the box threshold", params.box_threshold()));
   FERRY_TRY(check_share("the text threshold", params.text_threshold()));
@@ -179,13 +178,13 @@ Status check_reading(const fbs::Graph& graph, const fbs::Reading& params) {
   return check_places(graph, 1);
 }
 
-Status check_pictures(const fbs::Graph& graph, const fbs::Postprocess& p) {
+Status check_images(const fbs::Graph& graph, const fbs::Postprocess& p) {
   const Shape input = declared_shape(first(graph, *graph.inputs()));
   const Shape output = declared_shape(first(graph, *graph.outputs()));
   if (input.rank != 4 || output.rank != 4)
-    return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
+    return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two images of 4 dimensions",
                  in_words(input).c_str(), in_words(output).c_str());
-  return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxPictureChannels);
+  return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxImageChannels);
 }
 
 Status check_postprocess(const fbs::Graph& graph) {
@@ -207,7 +206,7 @@ Status check_postprocess(const fbs::Graph& graph) {
                  {fbs::Task::Inpainting, fbs::TaskParams::Inpainting},
                  {fbs::Task::PromptedSegmentation, fbs::TaskParams::PromptedSegmentation},
                  {fbs::Task::Detection, fbs::TaskParams::Detection},
-                 {fbs::Task::Reading, fbs::TaskParams::Reading}};
+                 {fbs::Task::Ocr, fbs::TaskParams::Ocr}};
   fbs::TaskParams expected = fbs::TaskParams::NONE;
   for (const auto& row : kParams)
     if (row.task == p->task()) expected = row.params;
@@ -220,12 +219,12 @@ Status check_postprocess(const fbs::Graph& graph) {
 #define FERRY_CHECK(kind, check) \
   case fbs::Task::kind: return built_in(fbs::Task::kind) ? check : Status()
     FERRY_CHECK(Text, check_text(graph));
-    FERRY_CHECK(ImageToImage, check_pictures(graph, *p));
+    FERRY_CHECK(ImageToImage, check_images(graph, *p));
     FERRY_CHECK(Inpainting, check_inpainting(graph, *p));
     FERRY_CHECK(Depth, check_depth(graph, *p->params_as_Depth()));
     FERRY_CHECK(Matting, check_places(graph, 1));
     FERRY_CHECK(Detection, check_detection(graph, *p->params_as_Detection()));
-    FERRY_CHECK(Reading, check_reading(graph, *p->params_as_Reading()));
+    FERRY_CHECK(Ocr, check_ocr(graph, *p->params_as_Ocr()));
     FERRY_CHECK(SemanticSegmentation, check_places(graph, kMaxClasses));
 #undef FERRY_CHECK
     default: return {};
@@ -275,7 +274,7 @@ Status check_prompted(const fbs::Graph& graph, const fbs::Graph& prompted) {
 Status check_line_reader(const fbs::Graph& line) {
   const Shape input = declared_shape(first(line, *line.inputs()));
   const fbs::Preprocess* p = line.preprocess();
-  if (count(line.inputs()) != 1 || input.rank != 4 || input[0] != 1 || input[3] != kPictureChannels || !p ||
+  if (count(line.inputs()) != 1 || input.rank != 4 || input[0] != 1 || input[3] != kImageChannels || !p ||
       p->resize_mode() != fbs::ResizeMode::Fit || p->resize_h() != input[1] || p->crop_h() != 0 ||
       p->color() == fbs::ColorOrder::Gray)
     return error(FERRY_CORRUPT,
@@ -293,18 +292,18 @@ Status check_line_reader(const fbs::Graph& line) {
 }  // namespace
 
 Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root) {
-  if constexpr (!any_built_in(fbs::Task::Reading, fbs::Task::PromptedSegmentation)) return {};
+  if constexpr (!any_built_in(fbs::Task::Ocr, fbs::Task::PromptedSegmentation)) return {};
   const fbs::Postprocess* p = graph.postprocess();
-  const bool reads = p && p->task() == fbs::Task::Reading;
+  const bool reads = p && p->task() == fbs::Task::Ocr;
   if (!reads && !(p && p->task() == fbs::Task::PromptedSegmentation)) return {};
-  const char* name = text(reads ? p->params_as_Reading()->graph() : p->params_as_PromptedSegmentation()->graph());
+  const char* name = text(reads ? p->params_as_Ocr()->graph() : p->params_as_PromptedSegmentation()->graph());
   if (*name == 0)
     return error(FERRY_CORRUPT, "postprocess: %s needs another graph and names none", EnumNameTask(p->task()));
-  const fbs::Tensor& picture = first(graph, *graph.inputs());
-  const Shape input = declared_shape(picture);
-  if (picture.dtype() != fbs::DType::Float32 || input.rank != 4 || input[0] != 1 || graph.preprocess() == nullptr)
-    return error(FERRY_CORRUPT, "postprocess: input 0 is %s %s, expected a picture with a recipe",
-                 EnumNameDType(picture.dtype()), in_words(input).c_str());
+  const fbs::Tensor& image = first(graph, *graph.inputs());
+  const Shape input = declared_shape(image);
+  if (image.dtype() != fbs::DType::Float32 || input.rank != 4 || input[0] != 1 || graph.preprocess() == nullptr)
+    return error(FERRY_CORRUPT, "postprocess: input 0 is %s %s, expected an image with a recipe",
+                 EnumNameDType(image.dtype()), in_words(input).c_str());
   for (uint32_t i = 0; i < count(root.graphs()); ++i) {
     const fbs::Graph& second = *root.graphs()->Get(i);
     if (std::strcmp(text(second.name()), name) == 0)

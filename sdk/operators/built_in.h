@@ -11,9 +11,9 @@
 namespace ferry {
 
 // Kernels without which others serve, more slowly; of depthwise convolutions but those that most are
-// (cpu::depthwise_is_common()), without which they are refused on arm64; reading and writing of pictures' files; and
+// (cpu::depthwise_is_common()), without which they are refused on arm64; reading and writing of images' files; and
 // float16 arithmetic on the CPU, without which sessions that ask for it compute in float32.
-enum class Feature : uint8_t { Winograd, OtherDepthwise, Integers, Files, Half };
+enum class Feature : uint8_t { Winograd, OtherDepthwise, Integers, Files, Float16 };
 
 template <typename Part>
 constexpr uint64_t bit(Part part) {
@@ -47,7 +47,7 @@ inline Status left_out(const char* name) {
 }
 
 inline Status without_files() {
-  return error(FERRY_UNSUPPORTED, "this library reads and writes no pictures' files: it was built with --no-files");
+  return error(FERRY_UNSUPPORTED, "this library reads and writes no images' files: it was built with --no-files");
 }
 
 }  // namespace ferry

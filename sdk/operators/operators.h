@@ -1,5 +1,5 @@
 // The operators, a line each. Whatever must know every one of them is made from this list, so that an operator which
-// something lacks does not compile or link: names, shape rules, both engines' lowerings, the GPU's canaries, the
+// something lacks does not compile or link: names, shape rules, both backends' lowerings, the GPU's canaries, the
 // oracle, memory in place, chains, multiplications. docs/architecture.md, "How to add an operator", walks through them.
 #pragma once
 
@@ -8,10 +8,10 @@
 #include "ferry_generated.h"
 
 // X(table of the schema, plain name, what differs from OperatorTraits' defaults). Files and functions bear the plain
-// name: sdk/cpu/conv2d.cc has create_conv2d().
+// name: sdk/cpu/ops/conv2d.cc has create_conv2d().
 // clang-format off
 
-// Both engines compute these.
+// Both backends compute these.
 #define FERRY_OPERATORS_ON_GPU(X)                                                                         \
   X(Conv2d,            conv2d,              .constants = Constants::Weight)                               \
   X(Linear,            linear,              .constants = Constants::Weight)                               \

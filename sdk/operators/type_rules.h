@@ -1,4 +1,4 @@
-// From the types of an operator's inputs to that of its output. Shared by the converter, the verifier and both engines.
+// From the types of an operator's inputs to that of its output. Shared by the converter, the verifier and both backends.
 #pragma once
 
 #include <span>

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "sdk/image/classify.h"
+#include "sdk/task/image.h"
 #include "sdk/task/labels.h"
-#include "sdk/task/picture.h"
 
 namespace ferry::task {
 
@@ -33,7 +33,7 @@ const char* label_of(const fbs::Graph& graph, int index) {
 
 Status classify(Networks& networks, const Request& request, Answer* answer) {
   Session& session = networks.session;
-  FERRY_TRY(set_picture(session, request.frame, &networks.intake));
+  FERRY_TRY(set_image(session, request.frame, &networks.intake));
   FERRY_TRY(session.run());
   size_t count = static_cast<size_t>(request.top > 0 ? request.top : networks.graph().postprocess()->top());
   const Shape& shape = session.shape(networks.graph().outputs()->Get(0)->tensor());

@@ -7,10 +7,10 @@
 
 namespace ferry::task {
 
-// No place in a batch: there is one picture.
+// No place in a batch: there is one image.
 inline constexpr size_t kOnly = SIZE_MAX;
 
-// The best *count classes of picture `index`; *count becomes how many there are. FERRY_INVALID_ARGUMENT: no classifier.
+// The best *count classes of image `index`; *count becomes how many there are. FERRY_INVALID_ARGUMENT: no classifier.
 Status top_classes(const Session& session, size_t index, ferry_class* classes, size_t* count);
 // The embedding's *count numbers; `values` null: only their count. FERRY_INVALID_ARGUMENT: no embedding, or too little
 // room.

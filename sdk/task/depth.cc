@@ -7,7 +7,7 @@ namespace ferry::task {
 
 Status depth(Networks& networks, const Request& request, Answer* answer) {
   Grid grid;
-  FERRY_TRY(run_picture(networks, request.frame, &grid));
+  FERRY_TRY(run_image(networks, request.frame, &grid));
   const int width = request.frame.seen_width(), height = request.frame.seen_height();
   answer->values.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
   Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, width, height);

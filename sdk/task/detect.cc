@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sdk/task/image.h"
 #include "sdk/task/labels.h"
-#include "sdk/task/picture.h"
 
 namespace ferry::task {
 namespace {
@@ -14,7 +14,7 @@ struct Candidate {
 };
 
 // Output `index` as [1, rows, columns]. Verification holds that the blob says so (sdk/model/verify_recipes.h), but a
-// picture of another size may change it.
+// image of another size may change it.
 struct Rows {
   const float* data = nullptr;
   int rows = 0, columns = 0;
@@ -28,8 +28,8 @@ Status output_rows(const Session& session, unsigned index, int columns, Rows* ou
   if (shape[0] != 1 || shape[1] != session.shape(graph.outputs()->Get(0)->tensor())[1] ||
       (columns > 0 && shape[2] != columns)) {
     return error(FERRY_SHAPE_MISMATCH,
-                 "output %u gives %d rows of %d numbers, which are no boxes for a picture of this size", index,
-                 shape[1], shape[2]);
+                 "output %u gives %d rows of %d numbers, which are no boxes for an image of this size", index, shape[1],
+                 shape[2]);
   }
   *out = {static_cast<const float*>(session.data(tensor)), shape[1], shape[2]};
   return {};
@@ -80,7 +80,7 @@ std::vector<Candidate> best(const std::vector<Candidate>& all, const fbs::Detect
 
 Status detect(Networks& networks, const Request& request, Answer* answer) {
   Session& session = networks.session;
-  FERRY_TRY(set_picture(session, request.frame, &networks.intake));
+  FERRY_TRY(set_image(session, request.frame, &networks.intake));
   FERRY_TRY(session.run());
   const fbs::Detection& params = *networks.graph().postprocess()->params_as_Detection();
   Rows boxes, scores, points;

@@ -15,7 +15,7 @@ class Pen {
   Pen(image::Pixels& pixels, uint32_t colour, int width)
       : pixels_(pixels), size_(pixels.view()), colour_(colour), width_(width) {}
 
-  // A square of the pen's width around each place of the way; `width` is small beside the picture.
+  // A square of the pen's width around each place of the way; `width` is small beside the image.
   void line(float x0, float y0, float x1, float y1) {
     const float length = std::max(std::fabs(x1 - x0), std::fabs(y1 - y0));
     if (!(length < 4.0f * image::kMaxSide)) return;
@@ -66,16 +66,15 @@ void outline(Pen pen, const float* corners) {
 
 }  // namespace
 
-Status draw(const ferry_answer& answer, const image::View& picture, image::Pixels* out) {
-  if (!any_built_in(fbs::Task::Detection, fbs::Task::Reading)) return left_out("what draws boxes and lines");
+Status draw(const ferry_answer& answer, const image::View& image, image::Pixels* out) {
+  if (!any_built_in(fbs::Task::Detection, fbs::Task::Ocr)) return left_out("what draws boxes and lines");
   if (answer.kind != FERRY_ANSWER_BOXES && answer.kind != FERRY_ANSWER_LINES) {
     return error(FERRY_INVALID_ARGUMENT, "an answer of kind %d has neither boxes nor lines to draw", answer.kind);
   }
-  FERRY_TRY(out->allocate(picture.width, picture.height, 3));
-  for (int y = 0; y < picture.height; ++y)
-    std::memcpy(out->row(y), picture.row(y), static_cast<size_t>(picture.width) * 3);
-  // Two pixels on a small picture, and as bold on a large one.
-  const int width = std::max(2, std::max(picture.width, picture.height) / 320);
+  FERRY_TRY(out->allocate(image.width, image.height, 3));
+  for (int y = 0; y < image.height; ++y) std::memcpy(out->row(y), image.row(y), static_cast<size_t>(image.width) * 3);
+  // Two pixels on a small image, and as bold on a large one.
+  const int width = std::max(2, std::max(image.width, image.height) / 320);
   for (size_t i = 0; i < answer.detection_count; ++i) {
     const ferry_detection& d = answer.detections[i];
     Pen pen(*out, line_colour(d.index), width), points(*out, line_colour(d.index), 2 * width + 1);

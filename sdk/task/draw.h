@@ -1,4 +1,4 @@
-// Answers that are places, drawn on their picture.
+// Answers that are places, drawn on their image.
 #pragma once
 
 #include <ferry/task.h>
@@ -9,6 +9,6 @@
 namespace ferry::task {
 
 // FERRY_INVALID_ARGUMENT: neither boxes nor lines.
-Status draw(const ferry_answer& answer, const image::View& picture, image::Pixels* out);
+Status draw(const ferry_answer& answer, const image::View& image, image::Pixels* out);
 
 }  // namespace ferry::task

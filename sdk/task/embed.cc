@@ -3,7 +3,7 @@
 
 #include "sdk/image/classify.h"
 #include "sdk/task/classify.h"
-#include "sdk/task/picture.h"
+#include "sdk/task/image.h"
 
 namespace ferry::task {
 
@@ -29,7 +29,7 @@ Status embedding(const Session& session, size_t index, float* values, size_t* co
 }
 
 Status embed(Networks& networks, const Request& request, Answer* answer) {
-  FERRY_TRY(set_picture(networks.session, request.frame, &networks.intake));
+  FERRY_TRY(set_image(networks.session, request.frame, &networks.intake));
   FERRY_TRY(networks.session.run());
   size_t count = 0;
   FERRY_TRY(embedding(networks.session, kOnly, nullptr, &count));

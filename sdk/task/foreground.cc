@@ -27,17 +27,17 @@ struct Sums {
 };
 
 // One pass: both colours as means over squares of `radius` pixels to each side, cut at the edges, and what is in front
-// corrected by what the picture shows. Sums of columns move down with the rows, so that a radius costs nothing.
+// corrected by what the image shows. Sums of columns move down with the rows, so that a radius costs nothing.
 class Pass {
  public:
-  Pass(const image::View& picture, const image::View& matte, const image::View& front, const image::View& back,
+  Pass(const image::View& image, const image::View& matte, const image::View& front, const image::View& back,
        int radius)
-      : picture_(picture), matte_(matte), front_(front), back_(back), radius_(radius) {
-    columns_.resize(static_cast<size_t>(picture.width));
+      : image_(image), matte_(matte), front_(front), back_(back), radius_(radius) {
+    columns_.resize(static_cast<size_t>(image.width));
   }
 
   void run(image::Pixels* front, image::Pixels* back) {
-    const int width = picture_.width, height = picture_.height;
+    const int width = image_.width, height = image_.height;
     for (int y = 0; y < std::min(radius_, height); ++y) add_row(y, 1);
     for (int y = 0; y < height; ++y) {
       if (y + radius_ < height) add_row(y + radius_, 1);
@@ -73,7 +73,7 @@ class Pass {
   void write(const Sums& sums, int64_t pixels, int x, int y, uint8_t* front, uint8_t* back) const {
     const auto in_front = static_cast<float>(sums.front), behind = static_cast<float>(pixels * kWhite - sums.front);
     const float alpha = static_cast<float>(matte_.row(y)[x]) / kWhite;
-    const uint8_t* seen = picture_.row(y) + kColours * x;
+    const uint8_t* seen = image_.row(y) + kColours * x;
     for (int c = 0; c < kColours; ++c) {
       // Where there is nothing of it, its colour is nobody's.
       const float f = in_front > 0 ? static_cast<float>(sums.front_colours[c]) / in_front : 0;
@@ -84,19 +84,19 @@ class Pass {
     }
   }
 
-  image::View picture_, matte_, front_, back_;
+  image::View image_, matte_, front_, back_;
   int radius_;
   std::vector<Sums> columns_;
 };
 
 }  // namespace
 
-Status estimate_foreground(const image::View& picture, const image::View& matte, image::Pixels* out) {
+Status estimate_foreground(const image::View& image, const image::View& matte, image::Pixels* out) {
   image::Pixels front, back, corrected_back;
   for (image::Pixels* pixels : {&front, &back, &corrected_back, out})
-    FERRY_TRY(pixels->allocate(picture.width, picture.height, kColours));
-  Pass(picture, matte, picture, picture, 90).run(&front, &back);
-  Pass(picture, matte, front.view(), back.view(), 6).run(out, &corrected_back);
+    FERRY_TRY(pixels->allocate(image.width, image.height, kColours));
+  Pass(image, matte, image, image, 90).run(&front, &back);
+  Pass(image, matte, front.view(), back.view(), 6).run(out, &corrected_back);
   return {};
 }
 

@@ -7,7 +7,7 @@
 
 namespace ferry::task {
 
-// A part of a picture: [left, right) x [top, bottom).
+// A part of an image: [left, right) x [top, bottom).
 struct Area {
   int left = 0, top = 0, right = 0, bottom = 0;
 
@@ -23,7 +23,7 @@ inline bool covered(const image::View& mask, int x, int y) { return mask.row(y)[
 std::vector<Area> find_holes(const image::View& mask, int distance);
 
 // What the network is to see for `hole`: the square of twice its longer side, at least `side` pixels, in the middle of
-// which it lies, moved into the picture and cut to it.
+// which it lies, moved into the image and cut to it.
 Area surroundings(const Area& hole, int side, int width, int height);
 
 }  // namespace ferry::task

@@ -9,13 +9,13 @@
 namespace ferry::task {
 namespace {
 
-Status check_mask(const image::View& picture, const image::View& mask) {
+Status check_mask(const image::View& image, const image::View& mask) {
   if (mask.data == nullptr) {
-    return error(FERRY_INVALID_ARGUMENT, "no mask: this model paints what a mask of the picture's size covers");
+    return error(FERRY_INVALID_ARGUMENT, "no mask: this model paints what a mask of the image's size covers");
   }
-  if (mask.width == picture.width && mask.height == picture.height) return {};
-  return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for a picture of %dx%d: they must be of one size",
-               mask.width, mask.height, picture.width, picture.height);
+  if (mask.width == image.width && mask.height == image.height) return {};
+  return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for an image of %dx%d: they must be of one size",
+               mask.width, mask.height, image.width, image.height);
 }
 
 image::View part_of(const image::View& whole, const Area& area) {
@@ -33,15 +33,15 @@ struct Reach {
   int first, last;
 };
 
-// Paints the holes of a picture one by one. `unknown` has one channel: 255 where the picture is not known.
+// Paints the holes of an image one by one. `unknown` has one channel: 255 where the image is not known.
 class Painter {
  public:
-  Painter(Networks& networks, image::Pixels& picture, image::Pixels& unknown)
-      : session_(networks.session), graph_(networks.graph()), picture_(picture), unknown_(unknown) {}
+  Painter(Networks& networks, image::Pixels& image, image::Pixels& unknown)
+      : session_(networks.session), graph_(networks.graph()), image_(image), unknown_(unknown) {}
 
-  // Paints the unknown pixels of `hole` in the picture, which then count as known.
+  // Paints the unknown pixels of `hole` in the image, which then count as known.
   Status paint(const Area& hole) {
-    const image::View whole = picture_.view();
+    const image::View whole = image_.view();
     const Extent extent = input_extent(session_);
     const Area area = surroundings(hole, std::max(extent.width, extent.height), whole.width, whole.height);
     image::Prepared seen;
@@ -86,7 +86,7 @@ class Painter {
     Grid grid;
     FERRY_TRY(output_grid(session_, &grid));
     if (grid.channels != kChannels) {
-      return error(FERRY_SHAPE_MISMATCH, "the output has %d channels, a picture has %d", grid.channels, kChannels);
+      return error(FERRY_SHAPE_MISMATCH, "the output has %d channels, an image has %d", grid.channels, kChannels);
     }
     const image::Levels levels(*graph_.postprocess());
     Sampler sampler(grid, {seen.height, seen.width}, seen.geometry, area.width(), area.height());
@@ -99,7 +99,7 @@ class Painter {
         unknown[x] = 0;
         for (int c = 0; c < kChannels; ++c) {
           const float value = sampler.at(row, x - area.left, c);
-          picture_.row(y)[int64_t{x} * kChannels + c] = levels.of(value, c);
+          image_.row(y)[int64_t{x} * kChannels + c] = levels.of(value, c);
         }
       }
     });
@@ -108,7 +108,7 @@ class Painter {
 
   Session& session_;
   const fbs::Graph& graph_;
-  image::Pixels &picture_, &unknown_;
+  image::Pixels &image_, &unknown_;
   std::vector<float> colours_;
   std::vector<uint8_t> cells_;
 };
@@ -116,14 +116,14 @@ class Painter {
 }  // namespace
 
 Status inpaint(Networks& networks, const Request& request, Answer* answer) {
-  const image::View &picture = request.picture, &mask = request.mask;
-  FERRY_TRY(check_mask(picture, mask));
+  const image::View &image = request.image, &mask = request.mask;
+  FERRY_TRY(check_mask(image, mask));
   image::Pixels unknown;
-  FERRY_TRY(answer->pixels.allocate(picture.width, picture.height, kChannels));
-  FERRY_TRY(unknown.allocate(picture.width, picture.height, 1));
-  for (int y = 0; y < picture.height; ++y) {
-    std::memcpy(answer->pixels.row(y), picture.row(y), static_cast<size_t>(picture.width) * kChannels);
-    for (int x = 0; x < picture.width; ++x) unknown.row(y)[x] = covered(mask, x, y) ? 255 : 0;
+  FERRY_TRY(answer->pixels.allocate(image.width, image.height, kChannels));
+  FERRY_TRY(unknown.allocate(image.width, image.height, 1));
+  for (int y = 0; y < image.height; ++y) {
+    std::memcpy(answer->pixels.row(y), image.row(y), static_cast<size_t>(image.width) * kChannels);
+    for (int x = 0; x < image.width; ++x) unknown.row(y)[x] = covered(mask, x, y) ? 255 : 0;
   }
   const Extent extent = input_extent(networks.session);
   const std::vector<Area> holes = find_holes(mask, std::min(extent.width, extent.height) / 8);

@@ -16,7 +16,7 @@ void make_legend(const fbs::Graph& graph, const std::vector<uint16_t>& labels, i
     const int64_t count = counts[static_cast<size_t>(c)];
     if (count == 0) continue;
     const auto share = static_cast<float>(static_cast<double>(count) / static_cast<double>(labels.size()));
-    // Insertion keeps equal shares in the order of their classes; a picture has few.
+    // Insertion keeps equal shares in the order of their classes; an image has few.
     size_t place = legend->size();
     legend->push_back({});
     for (; place > 0 && (*legend)[place - 1].probability < share; --place) (*legend)[place] = (*legend)[place - 1];
@@ -51,7 +51,7 @@ class Candidates {
 
 Status label(Networks& networks, const Request& request, Answer* answer) {
   Grid grid;
-  FERRY_TRY(run_picture(networks, request.frame, &grid));
+  FERRY_TRY(run_image(networks, request.frame, &grid));
   const int width = request.frame.seen_width(), height = request.frame.seen_height();
   answer->labels.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
   Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, width, height);

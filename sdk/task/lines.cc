@@ -152,7 +152,7 @@ void LineBox::turn() {
   down = former * -1.0f;
 }
 
-std::vector<LineBox> find_lines(const Grid& map, const fbs::Reading& params) {
+std::vector<LineBox> find_lines(const Grid& map, const fbs::Ocr& params) {
   std::vector<LineBox> found;
   Regions regions(map, params.threshold());
   for (size_t cell = 0; cell < regions.cells() && found.size() < kMaxLines; ++cell) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sdk/task/picture.h"
+#include "sdk/task/image.h"
 
 namespace ferry::task {
 
@@ -28,7 +28,7 @@ struct LineBox {
 // above params.threshold the smallest rectangle, where its mean reaches params.box_threshold, grown as params.unclip
 // says (Liao et al., "Real-time Scene Text Detection with Differentiable Binarization", AAAI 2020). Small ones are
 // left out, and all after the first kMaxLines.
-std::vector<LineBox> find_lines(const Grid& map, const fbs::Reading& params);
+std::vector<LineBox> find_lines(const Grid& map, const fbs::Ocr& params);
 inline constexpr size_t kMaxLines = 1000;
 
 // Which side of a rectangle is the line, and which end its beginning: read from left to right, but for lines that are

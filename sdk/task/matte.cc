@@ -6,7 +6,7 @@ namespace ferry::task {
 
 Status matte(Networks& networks, const Request& request, Answer* answer) {
   Grid grid;
-  FERRY_TRY(run_picture(networks, request.frame, &grid));
+  FERRY_TRY(run_image(networks, request.frame, &grid));
   const int width = request.frame.seen_width(), height = request.frame.seen_height();
   FERRY_TRY(answer->pixels.allocate(width, height, 1));
   Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, width, height);

@@ -7,18 +7,18 @@
 namespace ferry::task {
 namespace {
 
-// A picture of a line is not made larger, in pixels.
+// An image of a line is not made larger, in pixels.
 constexpr int kLongestSide = 4096;
 // Lengths are rounded up to multiples: a session prepares itself for each of them.
 constexpr int kLengthStep = 32;
 
 int pixels(float half_side) { return std::clamp(static_cast<int>(std::lrint(2 * half_side)), 1, kLongestSide); }
 
-// What lies in the box, bilinearly; beyond its edges the picture goes on as it ends.
-Status cut(const image::View& picture, const LineBox& box, image::Pixels* out) {
+// What lies in the box, bilinearly; beyond its edges the image goes on as it ends.
+Status cut(const image::View& image, const LineBox& box, image::Pixels* out) {
   const int width = pixels(box.along.length()), height = pixels(box.down.length());
   FERRY_TRY(out->allocate(width, height, kChannels));
-  const float right = static_cast<float>(picture.width - 1), bottom = static_cast<float>(picture.height - 1);
+  const float right = static_cast<float>(image.width - 1), bottom = static_cast<float>(image.height - 1);
   for (int y = 0; y < height; ++y) {
     uint8_t* to = out->row(y);
     const float b = static_cast<float>(2 * y + 1) / static_cast<float>(height) - 1;
@@ -28,9 +28,9 @@ Status cut(const image::View& picture, const LineBox& box, image::Pixels* out) {
       const float py = std::clamp(box.centre.y + a * box.along.y + b * box.down.y - 0.5f, 0.0f, bottom);
       const int left = static_cast<int>(px), top = static_cast<int>(py);
       const float dx = px - static_cast<float>(left), dy = py - static_cast<float>(top);
-      const uint8_t *first = picture.row(top) + int64_t{left} * kChannels, *next = first;
-      if (top + 1 < picture.height) next += picture.stride;
-      const int beside = left + 1 < picture.width ? kChannels : 0;
+      const uint8_t *first = image.row(top) + int64_t{left} * kChannels, *next = first;
+      if (top + 1 < image.height) next += image.stride;
+      const int beside = left + 1 < image.width ? kChannels : 0;
       for (int c = 0; c < kChannels; ++c) {
         const float above = static_cast<float>(first[c]) * (1 - dx) + static_cast<float>(first[c + beside]) * dx;
         const float below = static_cast<float>(next[c]) * (1 - dx) + static_cast<float>(next[c + beside]) * dx;
@@ -46,10 +46,10 @@ class Reader {
  public:
   explicit Reader(Session& session) : session_(session), graph_(session.model().graph()) {}
 
-  Status read(const image::View& picture, const LineBox& box, std::string* text, float* score) {
+  Status read(const image::View& image, const LineBox& box, std::string* text, float* score) {
     const fbs::Preprocess& recipe = *graph_.preprocess();
     image::Pixels line;
-    FERRY_TRY(cut(picture, box, &line));
+    FERRY_TRY(cut(image, box, &line));
     const TensorId input = graph_.inputs()->Get(0)->tensor();
     image::Prepared prepared;
     FERRY_TRY(image::prepare(recipe, line.view(), &prepared));
@@ -103,15 +103,15 @@ class Reader {
 }  // namespace
 
 Status read(Networks& networks, const Request& request, Answer* answer) {
-  const image::View& picture = request.picture;
+  const image::View& image = request.image;
   Grid map;
-  FERRY_TRY(run_picture(networks, request.frame, &map));
+  FERRY_TRY(run_image(networks, request.frame, &map));
   if (map.channels != 1)
     return error(FERRY_SHAPE_MISMATCH, "the map of text has %d channels, expected 1", map.channels);
-  const fbs::Reading& params = *networks.graph().postprocess()->params_as_Reading();
+  const fbs::Ocr& params = *networks.graph().postprocess()->params_as_Ocr();
   std::vector<LineBox> boxes = find_lines(map, params);
   const image::Geometry& g = networks.intake.plan().geometry;
-  // From the map's cells to the picture's pixels.
+  // From the map's cells to the image's pixels.
   const Extent extent = input_extent(networks.session);
   const auto x_scale = static_cast<float>(extent.width / (map.width * g.scale_x));
   const auto y_scale = static_cast<float>(extent.height / (map.height * g.scale_y));
@@ -133,7 +133,7 @@ Status read(Networks& networks, const Request& request, Answer* answer) {
   for (LineBox& box : boxes) {
     std::string text;
     ferry_line found{};
-    FERRY_TRY(reader.read(picture, box, &text, &found.score));
+    FERRY_TRY(reader.read(image, box, &text, &found.score));
     // A steep line may as well be read from its other end.
     if (std::fabs(box.along.x) < std::fabs(box.along.y)) {
       LineBox turned = box;
@@ -141,7 +141,7 @@ Status read(Networks& networks, const Request& request, Answer* answer) {
       turned.turn();
       std::string other;
       float score = 0;
-      FERRY_TRY(reader.read(picture, turned, &other, &score));
+      FERRY_TRY(reader.read(image, turned, &other, &score));
       if (score > found.score) {
         box = turned;
         text.swap(other);
@@ -152,8 +152,8 @@ Status read(Networks& networks, const Request& request, Answer* answer) {
     if (!(found.score >= params.text_threshold()) || text.empty()) continue;
     for (int i = 0; i < 4; ++i) {
       const Vector corner = box.corner(i);
-      found.corners[2 * i] = std::clamp(corner.x, 0.0f, static_cast<float>(picture.width));
-      found.corners[2 * i + 1] = std::clamp(corner.y, 0.0f, static_cast<float>(picture.height));
+      found.corners[2 * i] = std::clamp(corner.x, 0.0f, static_cast<float>(image.width));
+      found.corners[2 * i + 1] = std::clamp(corner.y, 0.0f, static_cast<float>(image.height));
     }
     answer->lines.push_back(found);
     answer->texts.push_back(static_cast<std::string&&>(text));

@@ -1,9 +1,9 @@
-// From places that a network gave back to the pixels of the picture, bilinearly.
+// From places that a network gave back to the pixels of the image, bilinearly.
 #pragma once
 
 #include <vector>
 
-#include "sdk/task/picture.h"
+#include "sdk/task/image.h"
 #include "sdk/threads/loops.h"
 
 namespace ferry::task {
@@ -17,11 +17,11 @@ struct Sample {
 
 class Sampler {
  public:
-  // `grid` covers what the network saw, `extent` of its pixels; the picture has width x height pixels, of which
+  // `grid` covers what the network saw, `extent` of its pixels; the image has width x height pixels, of which
   // `geometry` says where they were seen.
   Sampler(const Grid& grid, const Extent& extent, const image::Geometry& geometry, int width, int height);
 
-  // body(y, row, thread) for each of the picture's rows from `begin` up to `end`, on the pool's threads, numbered below
+  // body(y, row, thread) for each of the image's rows from `begin` up to `end`, on the pool's threads, numbered below
   // Pool::threads(): `row` has the grid's values there, for each column of the grid and channel. Bodies allocate
   // nothing.
   template <typename Body>
@@ -34,9 +34,9 @@ class Sampler {
     });
   }
 
-  // Where column `x` of the picture lies in such a row.
+  // Where column `x` of the image lies in such a row.
   const Sample& column(int x) const { return columns_[static_cast<size_t>(x)]; }
-  // Where the columns' first cell changes: ascending, the last is the picture's width.
+  // Where the columns' first cell changes: ascending, the last is the image's width.
   const std::vector<int>& borders() const { return borders_; }
   // One channel at pixel `x` of a row.
   float at(const float* row, int x, int channel = 0) const {

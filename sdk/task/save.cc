@@ -45,7 +45,7 @@ long level16(const ferry_answer& map, float value) {
   return std::lrintf(nearness(map, value) * 65535.0f);
 }
 
-// A picture whose pixels `pixel(from, to)` makes, one from each element.
+// An image whose pixels `pixel(from, to)` makes, one from each element.
 template <typename T, typename Pixel>
 Status save_pixels(const ferry_answer& answer, const T* elements, int channels, const char* path, const Pixel& pixel,
                    bool sixteen_bits = false) {
@@ -115,11 +115,11 @@ Status save_labels(const ferry_answer& map, const char* path, ferry_save_style s
   return save_pixels(map, map.labels, 1, path, [](uint16_t label, uint8_t* to) { *to = static_cast<uint8_t>(label); });
 }
 
-Status check_mask(const ferry_answer& answer, const image::View& picture) {
+Status check_mask(const ferry_answer& answer, const image::View& image) {
   if (answer.kind != FERRY_ANSWER_MASK) return error(FERRY_INVALID_ARGUMENT, "this answer is no mask");
-  if (answer.width == picture.width && answer.height == picture.height) return {};
-  return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for a picture of %dx%d: it is of another picture",
-               answer.width, answer.height, picture.width, picture.height);
+  if (answer.width == image.width && answer.height == image.height) return {};
+  return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for an image of %dx%d: it is of another image",
+               answer.width, answer.height, image.width, image.height);
 }
 
 image::View mask_view(const ferry_answer& answer) {
@@ -128,16 +128,16 @@ image::View mask_view(const ferry_answer& answer) {
 
 }  // namespace
 
-Status cut_out(const ferry_answer& answer, const image::View& picture, const char* path) {
+Status cut_out(const ferry_answer& answer, const image::View& image, const char* path) {
   if (!built_in(Feature::Files)) return without_files();
-  FERRY_TRY(check_mask(answer, picture));
+  FERRY_TRY(check_mask(answer, image));
   image::Pixels colours, cut;
-  FERRY_TRY(estimate_foreground(picture, mask_view(answer), &colours));
-  FERRY_TRY(cut.allocate(picture.width, picture.height, 4));
-  for (int y = 0; y < picture.height; ++y) {
+  FERRY_TRY(estimate_foreground(image, mask_view(answer), &colours));
+  FERRY_TRY(cut.allocate(image.width, image.height, 4));
+  for (int y = 0; y < image.height; ++y) {
     const uint8_t *from = colours.row(y), *alpha = mask_view(answer).row(y);
     uint8_t* to = cut.row(y);
-    for (int x = 0; x < picture.width; ++x, from += 3, to += 4) {
+    for (int x = 0; x < image.width; ++x, from += 3, to += 4) {
       std::memcpy(to, from, 3);
       to[3] = alpha[x];
     }
@@ -145,22 +145,22 @@ Status cut_out(const ferry_answer& answer, const image::View& picture, const cha
   return image::save_png(cut.view(), path);
 }
 
-Status composite(const ferry_answer& answer, const image::View& picture, const image::View& background,
+Status composite(const ferry_answer& answer, const image::View& image, const image::View& background,
                  image::Pixels* out) {
   if (!any_built_in(fbs::Task::PromptedSegmentation, fbs::Task::Matting)) return left_out("what uses masks");
-  FERRY_TRY(check_mask(answer, picture));
-  const double scale = std::max(static_cast<double>(picture.width) / background.width,
-                                static_cast<double>(picture.height) / background.height);
-  const int width = std::max(picture.width, static_cast<int>(std::lrint(background.width * scale)));
-  const int height = std::max(picture.height, static_cast<int>(std::lrint(background.height * scale)));
+  FERRY_TRY(check_mask(answer, image));
+  const double scale = std::max(static_cast<double>(image.width) / background.width,
+                                static_cast<double>(image.height) / background.height);
+  const int width = std::max(image.width, static_cast<int>(std::lrint(background.width * scale)));
+  const int height = std::max(image.height, static_cast<int>(std::lrint(background.height * scale)));
   image::Pixels behind;
   FERRY_TRY(image::resize(background, width, height, fbs::Filter::Bilinear, &behind));
-  FERRY_TRY(estimate_foreground(picture, mask_view(answer), out));
-  for (int y = 0; y < picture.height; ++y) {
-    const uint8_t* from = behind.row(y + (height - picture.height) / 2) + int64_t{width - picture.width} / 2 * 3;
+  FERRY_TRY(estimate_foreground(image, mask_view(answer), out));
+  for (int y = 0; y < image.height; ++y) {
+    const uint8_t* from = behind.row(y + (height - image.height) / 2) + int64_t{width - image.width} / 2 * 3;
     const uint8_t* alpha = mask_view(answer).row(y);
     uint8_t* to = out->row(y);
-    for (int i = 0; i < 3 * picture.width; ++i) {
+    for (int i = 0; i < 3 * image.width; ++i) {
       const int a = alpha[i / 3];
       to[i] = static_cast<uint8_t>((to[i] * a + from[i] * (255 - a) + 127) / 255);
     }
@@ -190,11 +190,11 @@ Status save(const ferry_answer& answer, const char* path, ferry_save_style style
     case FERRY_ANSWER_MAP: return save_map(answer, path, style);
     case FERRY_ANSWER_LABELS: return save_labels(answer, path, style);
     case FERRY_ANSWER_MASK: return image::save_png({answer.mask, answer.width, answer.height, 1, answer.width}, path);
-    case FERRY_ANSWER_PICTURE: {
-      const ferry_image& p = answer.picture;
+    case FERRY_ANSWER_IMAGE: {
+      const ferry_image& p = answer.image;
       return image::save_png({p.pixels, p.width, p.height, 3, p.stride}, path);
     }
-    default: return error(FERRY_INVALID_ARGUMENT, "this answer is no picture: there is nothing to save as %s", path);
+    default: return error(FERRY_INVALID_ARGUMENT, "this answer is no image: there is nothing to save as %s", path);
   }
 }
 

@@ -49,7 +49,7 @@ Status check_prompts(const Request& request, int width, int height) {
   }
   for (const ferry_point& p : request.points) {
     if (!(p.x >= 0 && p.y >= 0 && p.x <= static_cast<float>(width) && p.y <= static_cast<float>(height))) {
-      return error(FERRY_INVALID_ARGUMENT, "point %g,%g lies outside the picture, which has %dx%d pixels",
+      return error(FERRY_INVALID_ARGUMENT, "point %g,%g lies outside the image, which has %dx%d pixels",
                    static_cast<double>(p.x), static_cast<double>(p.y), width, height);
     }
   }
@@ -61,7 +61,7 @@ Status check_prompts(const Request& request, int width, int height) {
     }
     if (!(b->left < static_cast<float>(width) && b->top < static_cast<float>(height) && b->right > 0 &&
           b->bottom > 0)) {
-      return error(FERRY_INVALID_ARGUMENT, "box %g,%g,%g,%g lies outside the picture, which has %dx%d pixels",
+      return error(FERRY_INVALID_ARGUMENT, "box %g,%g,%g,%g lies outside the image, which has %dx%d pixels",
                    static_cast<double>(b->left), static_cast<double>(b->top), static_cast<double>(b->right),
                    static_cast<double>(b->bottom), width, height);
     }
@@ -90,7 +90,7 @@ std::vector<Prompt> seen_prompts(const Networks& networks, const Request& reques
 Status encode(Networks& networks, const Request& request, Prompted& prompted) {
   networks.encoded = networks.plain = false;
   networks.former.clear();
-  FERRY_TRY(set_picture(networks.session, request.frame, &networks.intake));
+  FERRY_TRY(set_image(networks.session, request.frame, &networks.intake));
   FERRY_TRY(networks.session.run());
   networks.width = request.frame.seen_width();
   networks.height = request.frame.seen_height();
@@ -122,7 +122,7 @@ Status write_prompts(const Networks& networks, const Request& request, Prompted&
   float* mask = prompted.data("mask_input");
   const auto elements = static_cast<size_t>(prompted.shape("mask_input").elements());
   if (request.refine && networks.former.size() != elements) {
-    return error(FERRY_INVALID_ARGUMENT, "no mask to refine: the last run gave none for this picture");
+    return error(FERRY_INVALID_ARGUMENT, "no mask to refine: the last run gave none for this image");
   }
   *prompted.data("has_mask_input") = request.refine ? 1.0f : 0.0f;
   if (request.refine) {
@@ -155,14 +155,14 @@ Status choose(const Request& request, std::span<const float> qualities, size_t* 
 Status segment(Networks& networks, const Request& request, Answer* answer) {
   Prompted prompted(*networks.second);
   const bool given = request.frame.given();
-  if (!given && !networks.encoded) return error(FERRY_INVALID_ARGUMENT, "no picture: the first run needs one");
+  if (!given && !networks.encoded) return error(FERRY_INVALID_ARGUMENT, "no image: the first run needs one");
   FERRY_TRY(check_prompts(request, given ? request.frame.seen_width() : networks.width,
                           given ? request.frame.seen_height() : networks.height));
   if (given) FERRY_TRY(encode(networks, request, prompted));
   FERRY_TRY(write_prompts(networks, request, prompted));
   Session& session = prompted.session();
   const bool unchanged = std::exchange(networks.plain, false) && !request.refine;
-  FERRY_TRY(session.run(unchanged ? Lasting::Unchanged : Lasting::Changed));
+  FERRY_TRY(session.run(unchanged ? Static::Unchanged : Static::Changed));
   networks.plain = !request.refine;
 
   const TensorId logits = prompted.output("mask_logits"), qualities = prompted.output("mask_qualities");

@@ -1,4 +1,4 @@
-// What a blob is for: one function a task, which runs the networks on a picture and makes an answer of what they give.
+// What a blob is for: one function a task, which runs the networks on an image and makes an answer of what they give.
 #pragma once
 
 #include <ferry/task.h>
@@ -16,9 +16,9 @@
 namespace ferry::task {
 
 struct Request {
-  image::Frame frame;   // not given: the last run's
-  image::View picture;  // its pixels, for tasks that take no frames
-  image::View mask;     // without data: none
+  image::Frame frame;  // not given: the last run's
+  image::View image;   // its pixels, for tasks that take no frames
+  image::View mask;    // without data: none
   int top = 0;
   int tile = 0;
   image::Progress progress;
@@ -33,7 +33,7 @@ struct Answer {
   std::vector<ferry_class> classes;
   std::vector<float> values;
   std::vector<uint16_t> labels;
-  image::Pixels pixels;  // of a mask or a picture
+  image::Pixels pixels;  // of a mask or an image
   int width = 0, height = 0;
   float minimum = 0, maximum = 0;
   ferry_sense sense = FERRY_SENSE_NEARNESS;
@@ -49,11 +49,11 @@ struct Networks {
   Session& session;           // of the blob's graph
   Session* second = nullptr;  // of the graph that the task's parameters name
   image::Intake intake = {};
-  // Of the last picture, where the task can be asked again about it.
+  // Of the last image, where the task can be asked again about it.
   bool encoded = false;
   int width = 0, height = 0;
   std::vector<float> former = {};  // the mask that was answered, as the network gave it
-  bool plain = false;              // `second` last ran for this picture, without a former mask
+  bool plain = false;              // `second` last ran for this image, without a former mask
 
   const fbs::Graph& graph() const { return session.model().graph(); }
 };
@@ -77,7 +77,7 @@ struct Entry {
   Run run;
   ferry_answer_kind answer;
   uint32_t prompts;  // FERRY_PROMPT_...
-  bool pixels;       // it works on the picture's own: a frame is not enough
+  bool pixels;       // it works on the image's own: a frame is not enough
 };
 
 // sdk/task/tasks.cc has the table.

@@ -19,13 +19,13 @@ constexpr Tasks built_in_of(Tasks tasks) {
 constexpr Tasks kTasks = built_in_of({{
     {"tensors", nullptr, FERRY_ANSWER_NONE, 0, false},
     {"classification", classify, FERRY_ANSWER_CLASSES, 0, false},
-    {"image to image", enhance, FERRY_ANSWER_PICTURE, FERRY_PROMPT_TILE, true},
+    {"image to image", enhance, FERRY_ANSWER_IMAGE, FERRY_PROMPT_TILE, true},
     {"several classes at once", classify, FERRY_ANSWER_CLASSES, 0, false},
     {"embedding", embed, FERRY_ANSWER_VECTOR, 0, false},
     {"text", nullptr, FERRY_ANSWER_NONE, 0, false},
     {"depth", depth, FERRY_ANSWER_MAP, 0, false},
     {"semantic segmentation", label, FERRY_ANSWER_LABELS, 0, false},
-    {"inpainting", inpaint, FERRY_ANSWER_PICTURE, FERRY_PROMPT_MASK, true},
+    {"inpainting", inpaint, FERRY_ANSWER_IMAGE, FERRY_PROMPT_MASK, true},
     {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS, false},
     {"matting", matte, FERRY_ANSWER_MASK, 0, false},
     {"detection", detect, FERRY_ANSWER_BOXES, 0, false},
@@ -44,7 +44,7 @@ const char* second_graph(const fbs::Graph& graph) {
   switch (task_of(graph)) {
     case fbs::Task::PromptedSegmentation:
       return graph.postprocess()->params_as_PromptedSegmentation()->graph()->c_str();
-    case fbs::Task::Reading: return graph.postprocess()->params_as_Reading()->graph()->c_str();
+    case fbs::Task::Ocr: return graph.postprocess()->params_as_Ocr()->graph()->c_str();
     default: return nullptr;
   }
 }

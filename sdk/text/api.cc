@@ -226,16 +226,16 @@ ferry_status ferry_generator_append_text(ferry_generator* generator, const char*
   return guarded([&] { return generator->generator->append_text({text, bytes}); });
 }
 
-ferry_status ferry_generator_add_picture(ferry_generator* generator, const ferry_image* picture) {
+ferry_status ferry_generator_add_image(ferry_generator* generator, const ferry_image* image) {
   FERRY_REQUIRE(generator);
-  FERRY_REQUIRE(picture);
-  return guarded([&] { return generator->generator->add_picture(*picture); });
+  FERRY_REQUIRE(image);
+  return guarded([&] { return generator->generator->add_image(*image); });
 }
 
-ferry_status ferry_generator_append_picture(ferry_generator* generator, const ferry_image* picture) {
+ferry_status ferry_generator_append_image(ferry_generator* generator, const ferry_image* image) {
   FERRY_REQUIRE(generator);
-  FERRY_REQUIRE(picture);
-  return guarded([&] { return generator->generator->append_picture(*picture); });
+  FERRY_REQUIRE(image);
+  return guarded([&] { return generator->generator->append_image(*image); });
 }
 
 ferry_status ferry_generator_set(ferry_generator* generator, const int32_t* tokens, size_t count) {

@@ -12,10 +12,10 @@ namespace {
 constexpr int64_t kStepsPerToken = int64_t{1} << 20;
 
 // "<0x41>" stands for an A.
-char octet_of(std::string_view piece) {
-  int octet = 0;
-  for (const char c : piece.substr(3, 2)) octet = octet * 16 + (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-  return static_cast<char>(octet);
+char byte_of(std::string_view piece) {
+  int byte = 0;
+  for (const char c : piece.substr(3, 2)) byte = byte * 16 + (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+  return static_cast<char>(byte);
 }
 
 void replace_all(const fbs::Pattern& pattern, std::string_view content, std::string* text) {
@@ -59,9 +59,9 @@ void TextDecoder::put(std::string_view bytes, std::string* text) {
   while (!rest.empty()) {
     const int size = character_bytes(rest);
     if (size == kIncomplete) break;
-    const size_t taken = size > 0                                                      ? static_cast<size_t>(size)
-                         : decoder && decoder->octets() == fbs::OctetDecoding::Longest ? ill_formed_bytes(rest)
-                                                                                       : 1;
+    const size_t taken = size > 0                                                    ? static_cast<size_t>(size)
+                         : decoder && decoder->bytes() == fbs::ByteDecoding::Longest ? ill_formed_bytes(rest)
+                                                                                     : 1;
     *text += size > 0 ? rest.substr(0, taken) : kReplacementCharacter;
     rest.remove_prefix(taken);
   }
@@ -86,11 +86,11 @@ void TextDecoder::decode(int32_t id, bool last, std::string* text) {
   const std::string_view piece = tokenizer_->piece(id);
   const bool first = std::exchange(first_, false);
   if (table.kinds()->Get(static_cast<unsigned>(id)) == fbs::PieceKind::Byte) {
-    const char octet = octet_of(piece);
-    if (decoder && decoder->octets() == fbs::OctetDecoding::Runs)
-      run_ += octet;
+    const char byte = byte_of(piece);
+    if (decoder && decoder->bytes() == fbs::ByteDecoding::Runs)
+      run_ += byte;
     else
-      put({&octet, 1}, text);
+      put({&byte, 1}, text);
     return;
   }
   end_run(text);
@@ -124,7 +124,7 @@ void TextDecoder::finish(std::string* text) {
   end_run(text);
   const fbs::Decoder* decoder = tokenizer_->table().decoder();
   // What is left is the beginning of one character.
-  const bool once = decoder && decoder->octets() == fbs::OctetDecoding::Longest;
+  const bool once = decoder && decoder->bytes() == fbs::ByteDecoding::Longest;
   for (size_t i = 0; i < (once ? std::min<size_t>(pending_.size(), 1) : pending_.size()); ++i)
     *text += kReplacementCharacter;
   pending_.clear();

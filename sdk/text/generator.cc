@@ -38,11 +38,11 @@ Status Generator::create(ferry_model* model, ferry_session_options options, std:
   if (g.tokenizer() && g.tokenizer()->size() > g.vocabulary_)
     return error(FERRY_CORRUPT, "'%.64s': a tokenizer of %d pieces for a vocabulary of %d", g.name_.c_str(),
                  g.tokenizer()->size(), g.vocabulary_);
-  if (const fbs::Pictures* pictures = g.model_text_->pictures()) {
+  if (const fbs::Images* images = g.model_text_->images()) {
     if (ferry_model_input_count(model) != 4)
-      return error(FERRY_CORRUPT, "'%.64s': %zu inputs of a model that sees pictures, expected 4", g.name_.c_str(),
+      return error(FERRY_CORRUPT, "'%.64s': %zu inputs of a model that sees images, expected 4", g.name_.c_str(),
                    ferry_model_input_count(model));
-    FERRY_TRY(PictureReader::open(model, *pictures, options, session, &g.pictures_));
+    FERRY_TRY(ImageReader::open(model, *images, options, session, &g.images_));
   }
   FERRY_TRY(g.reset());
   *out = std::move(made);
@@ -80,42 +80,42 @@ Status Generator::append_text(std::string_view text) {
   std::vector<int32_t> tokens;
   const bool begins = tokens_.empty();
   FERRY_TRY(tokenizer()->encode(text, {.special = begins, .beginning = begins}, &tokens));
-  expand(places_.pictures(), &tokens);
+  expand(places_.images(), &tokens);
   return append(tokens);
 }
 
-Status Generator::require_pictures() const {
-  if (pictures_ != nullptr) return {};
-  return error(FERRY_UNSUPPORTED, "'%.64s' reads text alone: it sees no pictures", name_.c_str());
+Status Generator::require_images() const {
+  if (images_ != nullptr) return {};
+  return error(FERRY_UNSUPPORTED, "'%.64s' reads text alone: it sees no images", name_.c_str());
 }
 
-Status Generator::add_picture(const ferry_image& picture) {
-  FERRY_TRY(require_pictures());
-  return pictures_->see(picture);
+Status Generator::add_image(const ferry_image& image) {
+  FERRY_TRY(require_images());
+  return images_->see(image);
 }
 
-Status Generator::add_patches(std::span<const float> patches, PictureGrid grid) {
-  FERRY_TRY(require_pictures());
-  return pictures_->see_patches(patches, grid);
+Status Generator::add_patches(std::span<const float> patches, ImageGrid grid) {
+  FERRY_TRY(require_images());
+  return images_->see_patches(patches, grid);
 }
 
-Status Generator::append_picture(const ferry_image& picture) {
-  FERRY_TRY(require_pictures());
-  if (places_.pictures() != pictures_->pictures().size())
-    return error(FERRY_INVALID_ARGUMENT, "of %zu pictures %zu are in the text: the others come first",
-                 pictures_->pictures().size(), places_.pictures());
-  FERRY_TRY(pictures_->see(picture));
-  const Status status = append(pictures_->tokens_of_last());
-  if (!status.ok()) pictures_->forget_last();
+Status Generator::append_image(const ferry_image& image) {
+  FERRY_TRY(require_images());
+  if (places_.images() != images_->images().size())
+    return error(FERRY_INVALID_ARGUMENT, "of %zu images %zu are in the text: the others come first",
+                 images_->images().size(), places_.images());
+  FERRY_TRY(images_->see(image));
+  const Status status = append(images_->tokens_of_last());
+  if (!status.ok()) images_->forget_last();
   return status;
 }
 
 size_t Generator::expand(size_t before, std::vector<int32_t>* tokens) const {
-  if (pictures_ == nullptr) return 0;
+  if (images_ == nullptr) return 0;
   std::vector<int32_t> all;
   for (const int32_t token : *tokens) {
-    const bool known = token == pictures_->token() && before < pictures_->pictures().size();
-    all.insert(all.end(), known ? static_cast<size_t>(pictures_->pictures()[before].size()) : 1, token);
+    const bool known = token == images_->token() && before < images_->images().size();
+    all.insert(all.end(), known ? static_cast<size_t>(images_->images()[before].size()) : 1, token);
     before += known ? 1 : 0;
   }
   *tokens = std::move(all);
@@ -124,7 +124,7 @@ size_t Generator::expand(size_t before, std::vector<int32_t>* tokens) const {
 
 Status Generator::reset() {
   FERRY_TRY(set({}));
-  if (pictures_ != nullptr) pictures_->forget();
+  if (images_ != nullptr) images_->forget();
   return {};
 }
 
@@ -132,10 +132,9 @@ Status Generator::set_text(std::string_view text) {
   FERRY_TRY(model_text_->require_tokenizer());
   std::vector<int32_t> tokens;
   FERRY_TRY(tokenizer()->encode(text, {.special = false}, &tokens));
-  const size_t seen = pictures_ != nullptr ? pictures_->pictures().size() : 0;
+  const size_t seen = images_ != nullptr ? images_->images().size() : 0;
   if (const size_t named = expand(0, &tokens); named < seen)
-    return error(FERRY_INVALID_ARGUMENT, "the text has tokens for %zu of the %zu pictures that were added", named,
-                 seen);
+    return error(FERRY_INVALID_ARGUMENT, "the text has tokens for %zu of the %zu images that were added", named, seen);
   return set(tokens);
 }
 
@@ -145,8 +144,8 @@ Status Generator::set(std::span<const int32_t> tokens) {
   std::vector<int32_t> kept(tokens.begin(), tokens.end());
   std::optional<TextDecoder> decoder = decoder_behind(tokens);
   StopWords stop_words(sampler_.sampling().stop);
-  TokenPlaces places(pictures_ != nullptr ? pictures_->token() : -1);
-  if (pictures_ != nullptr) FERRY_TRY(places.append(tokens, pictures_->pictures()));
+  TokenPlaces places(images_ != nullptr ? images_->token() : -1);
+  if (images_ != nullptr) FERRY_TRY(places.append(tokens, images_->images()));
   const auto common = static_cast<size_t>(
       std::mismatch(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(done_), kept.begin(), kept.end())
           .first -
@@ -164,7 +163,7 @@ Status Generator::set(std::span<const int32_t> tokens) {
 
 Status Generator::write_inputs(size_t count) {
   const std::span<const int32_t> tokens = std::span(tokens_).subspan(done_, count);
-  if (pictures_ != nullptr) return pictures_->write(session(), tokens, places_, done_);
+  if (images_ != nullptr) return images_->write(session(), tokens, places_, done_);
   const int32_t shape[] = {1, static_cast<int32_t>(count)};
   FERRY_TRY(said(ferry_session_resize(session(), 0, shape, 2)));
   ferry_tensor ids;
@@ -183,8 +182,8 @@ Status Generator::keep_run(size_t keep) {
 }
 
 Status Generator::save(const char* path, std::string_view note) const {
-  if (places_.pictures() > 0)
-    return error(FERRY_UNSUPPORTED, "'%.64s': a text with pictures cannot be saved", name_.c_str());
+  if (places_.images() > 0)
+    return error(FERRY_UNSUPPORTED, "'%.64s': a text with images cannot be saved", name_.c_str());
   const std::string text = written({.tokens = tokens_,
                                     .done = static_cast<uint32_t>(done_),
                                     .ended = ended_,
@@ -204,11 +203,11 @@ Status Generator::load(const char* path) {
   SavedText saved;
   std::optional<TextDecoder> decoder;
   StopWords stop_words(sampler_.sampling().stop);
-  TokenPlaces places(pictures_ != nullptr ? pictures_->token() : -1);
+  TokenPlaces places(images_ != nullptr ? images_->token() : -1);
   auto take = [&](std::span<const std::byte> note, int32_t length) -> Status {
     Status status = read_saved_text(note, &saved);
     if (status.ok()) status = check_saved(saved, length);
-    if (status.ok() && pictures_ != nullptr) status = places.append(saved.tokens, {});
+    if (status.ok() && images_ != nullptr) status = places.append(saved.tokens, {});
     if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().data());
     decoder = decoder_behind(saved.tokens);
     std::string ignored;
@@ -227,7 +226,7 @@ Status Generator::load(const char* path) {
   tokens_ = std::move(saved.tokens);
   done_ = saved.done;
   places_ = std::move(places);
-  if (pictures_ != nullptr) pictures_->forget();
+  if (images_ != nullptr) images_->forget();
   random_ = Random(saved.random);
   decoder_ = std::move(decoder);
   stop_words_ = std::move(stop_words);
@@ -269,8 +268,8 @@ Status Generator::next(int32_t* token) {
     return error(FERRY_INVALID_ARGUMENT, "there is no text to go on with: append tokens or text first");
   if (tokens_.size() == static_cast<size_t>(max_length_))
     return error(FERRY_STATE_FULL, "the text has %d tokens, which is all that the model holds", max_length_);
-  if (places_.within_picture())
-    return error(FERRY_INVALID_ARGUMENT, "the text ends within a picture: the rest of its tokens come first");
+  if (places_.within_image())
+    return error(FERRY_INVALID_ARGUMENT, "the text ends within an image: the rest of its tokens come first");
   cancelled_ = false;
   FERRY_TRY(run_pending());
   std::span<const float> logits;
@@ -291,7 +290,7 @@ Status Generator::next(int32_t* token) {
     stop_words.finish(&text);
   }
   tokens_.push_back(chosen);
-  if (pictures_ != nullptr) places_.append_plain();
+  if (images_ != nullptr) places_.append_plain();
   random_ = random;
   decoder_ = std::move(decoder);
   stop_words_ = std::move(stop_words);

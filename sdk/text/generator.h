@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "sdk/text/handle.h"
+#include "sdk/text/image_reader.h"
 #include "sdk/text/model_text.h"
-#include "sdk/text/picture_reader.h"
 #include "sdk/text/sampling.h"
 #include "sdk/text/saved_text.h"
 #include "sdk/text/stop_words.h"
@@ -31,23 +31,23 @@ class Generator {
   Status append(std::span<const int32_t> tokens);
   // The same with text; at the beginning as the tokenizer begins one. FERRY_NOT_FOUND: the model has no tokenizer.
   Status append_text(std::string_view text);
-  // Sees another picture: the next token in the text that stands for pictures, with as many behind it as it has
+  // Sees another image: the next token in the text that stands for images, with as many behind it as it has
   // squares, stands for it; in texts one such token does. FERRY_UNSUPPORTED: the model reads text alone.
-  Status add_picture(const ferry_image& picture);
-  // The same of patches, as PictureReader takes them.
-  Status add_patches(std::span<const float> patches, PictureGrid grid);
-  // The same, and puts its tokens behind the text, with those that stand around a picture.
-  Status append_picture(const ferry_image& picture);
+  Status add_image(const ferry_image& image);
+  // The same of patches, as ImageReader takes them.
+  Status add_patches(std::span<const float> patches, ImageGrid grid);
+  // The same, and puts its tokens behind the text, with those that stand around an image.
+  Status append_image(const ferry_image& image);
   // Replaces the text. What has been run of a common beginning is kept.
   Status set(std::span<const int32_t> tokens);
   // The same with a text that stands for itself: nothing comes before it or behind it.
   Status set_text(std::string_view text);
   // The next token, which becomes the text's last. Where a run fails, the next call goes on where this one stopped.
   Status next(int32_t* token);
-  // Forgets the text and its pictures.
+  // Forgets the text and its images.
   Status reset();
   // The text, where the random numbers are, what the network remembers and `note` as one file. FERRY_IO_ERROR,
-  // FERRY_UNSUPPORTED: there are pictures in it.
+  // FERRY_UNSUPPORTED: there are images in it.
   Status save(const char* path, std::string_view note) const;
   // Replaces all of these; on failure they stay as they were. As States::load().
   Status load(const char* path);
@@ -72,8 +72,8 @@ class Generator {
 
  private:
   Status check(std::span<const int32_t> tokens, size_t before) const;
-  Status require_pictures() const;
-  // Tokens of a text in which one stands for each picture, of which `before` have their tokens already. How many have
+  Status require_images() const;
+  // Tokens of a text in which one stands for each image, of which `before` have their tokens already. How many have
   // them then.
   size_t expand(size_t before, std::vector<int32_t>* tokens) const;
   // Shapes and writes the inputs of a run over so many of the tokens that have not been run.
@@ -90,8 +90,8 @@ class Generator {
   std::unique_ptr<ModelText> model_text_;
   SessionHandle session_;  // keeps the model open
   StatesHandle states_;
-  std::unique_ptr<PictureReader> pictures_;  // null: the model reads text alone
-  TokenPlaces places_{-1};                   // of tokens_, where there may be pictures
+  std::unique_ptr<ImageReader> images_;  // null: the model reads text alone
+  TokenPlaces places_{-1};               // of tokens_, where there may be images
   int32_t max_run_ = 0, max_length_ = 0, vocabulary_ = 0;
   std::vector<int32_t> tokens_;
   size_t done_ = 0;  // of them have been run

@@ -15,7 +15,7 @@ Status WordEncoder::scored_bpe(std::string_view word, std::vector<int32_t>* ids)
   pairs_.clear();
   for (size_t at = 0; at < word.size();) {
     size_t bytes = 0;
-    character_at(word, at, &bytes);  // an octet of no character stands for itself
+    character_at(word, at, &bytes);  // a byte of no character stands for itself
     const auto index = static_cast<int32_t>(symbols_.size());
     symbols_.push_back({.begin = static_cast<int32_t>(at),
                         .bytes = static_cast<int32_t>(bytes),
@@ -58,7 +58,7 @@ Status WordEncoder::scored_bpe(std::string_view word, std::vector<int32_t>* ids)
     const bool follows_unknown = std::exchange(unknown, false);
     if (const int32_t id = find(stretch); id >= 0) {
       ids->push_back(id);
-    } else if (!append_octets(stretch, ids)) {
+    } else if (!append_bytes(stretch, ids)) {
       if (table_.unknown() < 0) return no_piece(stretch);
       unknown = true;
       if (!follows_unknown || !table_.fuse_unknown()) ids->push_back(table_.unknown());
@@ -67,8 +67,8 @@ Status WordEncoder::scored_bpe(std::string_view word, std::vector<int32_t>* ids)
   return {};
 }
 
-// The symbols that a word begins as: its octets' or characters' pieces. A character that no piece stands for becomes
-// its octets or the unknown piece, and without these nothing.
+// The symbols that a word begins as: its bytes' or characters' pieces. A character that no piece stands for becomes
+// its bytes or the unknown piece, and without these nothing.
 void WordEncoder::split(std::string_view word, std::vector<int32_t>* parts) {
   const std::string_view continuing = view(table_.continuing()), word_end = view(table_.word_end());
   bool unknown = false;
@@ -93,7 +93,7 @@ void WordEncoder::split(std::string_view word, std::vector<int32_t>* parts) {
     } else {
       id = find_character(character, text);
     }
-    if (id < 0 && append_octets(text, parts)) continue;
+    if (id < 0 && append_bytes(text, parts)) continue;
     if (unknown && (id >= 0 || !table_.fuse_unknown())) {
       parts->push_back(table_.unknown());
       unknown = false;

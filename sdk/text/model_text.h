@@ -22,8 +22,8 @@ class ModelText {
   bool says_nothing() const { return text_ == nullptr || (!tokenizer_ && text_->chat_template() == nullptr); }
   // Null: the model takes token ids only.
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
-  // How it sees pictures; null: it reads text alone.
-  const fbs::Pictures* pictures() const { return text_ != nullptr ? text_->pictures() : nullptr; }
+  // How it sees images; null: it reads text alone.
+  const fbs::Images* images() const { return text_ != nullptr ? text_->images() : nullptr; }
   // FERRY_NOT_FOUND where there is none.
   Status require_tokenizer() const;
   // sdk/text/render_chat.h

@@ -69,8 +69,8 @@ class Encoding {
       return std::string_view(tokens.Get(i)->content()->data(), tokens.Get(i)->content()->size());
     };
     for (size_t at = 0; at < text.size();) {
-      const auto octet = static_cast<uint8_t>(text[at]);
-      if (!(added->first_octets()->Get(octet / 32) >> octet % 32 & 1)) {
+      const auto byte = static_cast<uint8_t>(text[at]);
+      if (!(added->first_bytes()->Get(byte / 32) >> byte % 32 & 1)) {
         ++at;
         continue;
       }

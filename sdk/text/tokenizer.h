@@ -52,7 +52,7 @@ class Tokenizer {
   const fbs::Tokenizer& table_;
 };
 
-// Token ids to text, token by token: what it gives is always whole characters. Octets that form none become U+FFFD.
+// Token ids to text, token by token: what it gives is always whole characters. Bytes that form none become U+FFFD.
 class TextDecoder {
  public:
   explicit TextDecoder(const Tokenizer& tokenizer, bool skip_special = true);
@@ -66,13 +66,13 @@ class TextDecoder {
   void decode(int32_t id, bool last, std::string* text);
   void end_run(std::string* text);
   void put(std::string_view bytes, std::string* text);
-  void put_ill_formed(size_t octets, std::string* text);
+  void put_ill_formed(size_t bytes, std::string* text);
 
   const Tokenizer* tokenizer_;
   bool skip_special_;
   bool first_ = true;
   int32_t held_ = -1;    // the token before, where the last one differs
-  std::string run_;      // octets of the byte tokens before
+  std::string run_;      // bytes of the byte tokens before
   std::string pending_;  // the beginning of a character
   uint32_t strip_;       // so many may still be lost at the beginning
 };

@@ -33,7 +33,7 @@ Character character_at(std::string_view text, size_t at, size_t* bytes) {
   *bytes = 1;
   if (byte(0) < 0x80) return byte(0);
   const int size = character_bytes(text.substr(at));
-  if (size <= 0) return kStrayOctet + byte(0);
+  if (size <= 0) return kStrayByte + byte(0);
   *bytes = static_cast<size_t>(size);
   Character character = byte(0) & (0x7F >> size);
   for (size_t i = 1; i < *bytes; ++i) character = character << 6 | (byte(i) & 0x3F);
@@ -47,8 +47,8 @@ size_t bytes_before(std::string_view text, size_t at) {
 }
 
 void append_character(Character character, std::string* text) {
-  const auto put = [text](int octet) { *text += static_cast<char>(octet); };
-  if (character >= kStrayOctet && character < kStrayOctet + 256) return put(character - kStrayOctet);
+  const auto put = [text](int byte) { *text += static_cast<char>(byte); };
+  if (character >= kStrayByte && character < kStrayByte + 256) return put(character - kStrayByte);
   if (character < 0x80) return put(character);
   const int more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
   put(((0xF0 << (3 - more)) & 0xFF) | character >> (6 * more));

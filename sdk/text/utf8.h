@@ -20,11 +20,11 @@ int character_bytes(std::string_view text);
 // one U+FFFD stands for (Unicode, "U+FFFD Substitution of Maximal Subparts").
 size_t ill_formed_bytes(std::string_view text);
 
-// A text as characters. An octet that is part of none is one, too: kStrayOctet + the octet, a surrogate, which no text
+// A text as characters. A byte that is part of none is one, too: kStrayByte + the byte, a surrogate, which no text
 // in UTF-8 has.
 using Character = int32_t;
 inline constexpr Character kNoCharacter = -1;  // there is none: the text begins or ends here
-inline constexpr Character kStrayOctet = 0xDC00;
+inline constexpr Character kStrayByte = 0xDC00;
 
 // The character at `at`, kNoCharacter at the end, and its size in bytes.
 Character character_at(std::string_view text, size_t at, size_t* bytes);

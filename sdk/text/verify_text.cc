@@ -21,16 +21,15 @@ Status verify_chat_template(const fbs::Text& text) {
 }
 
 // The graph it names, and whether that takes what its places give, is for who opens it.
-Status verify_pictures(const fbs::Pictures& p) {
+Status verify_images(const fbs::Images& p) {
   const auto within = [](int32_t value, int32_t least, int32_t most) { return value >= least && value <= most; };
   if (p.graph() == nullptr || !within(p.token(), 0, INT32_MAX) || !within(p.start(), -1, INT32_MAX) ||
       !within(p.end(), -1, INT32_MAX) || !within(p.merge(), 1, kMaxMerge) || !within(p.table_side(), 1, kMaxTableSide))
-    return error(
-        FERRY_CORRUPT,
-        "the blob's text: pictures by graph '%.64s', tokens %d, %d and %d, squares of %d patches and a table of "
-        "side %d; expected a name, ids, 1 to %d and 1 to %d",
-        p.graph() != nullptr ? p.graph()->c_str() : "", p.token(), p.start(), p.end(), p.merge(), p.table_side(),
-        kMaxMerge, kMaxTableSide);
+    return error(FERRY_CORRUPT,
+                 "the blob's text: images by graph '%.64s', tokens %d, %d and %d, squares of %d patches and a table of "
+                 "side %d; expected a name, ids, 1 to %d and 1 to %d",
+                 p.graph() != nullptr ? p.graph()->c_str() : "", p.token(), p.start(), p.end(), p.merge(),
+                 p.table_side(), kMaxMerge, kMaxTableSide);
   return {};
 }
 
@@ -51,7 +50,7 @@ Status read_text(std::span<const std::byte> bytes, const fbs::Text** text) {
   const fbs::Text& read = *fbs::GetText(begin);
   if (read.tokenizer() != nullptr) FERRY_TRY(verify_tokenizer(*read.tokenizer()));
   FERRY_TRY(verify_chat_template(read));
-  if (read.pictures() != nullptr) FERRY_TRY(verify_pictures(*read.pictures()));
+  if (read.images() != nullptr) FERRY_TRY(verify_images(*read.images()));
   *text = &read;
   return {};
 }

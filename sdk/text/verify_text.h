@@ -18,7 +18,7 @@ inline constexpr uint32_t kMaxEnds = 256;               // ids that end a text
 inline constexpr uint32_t kMaxSteps = 256;              // of a normalizer or a pre-tokenizer
 inline constexpr uint32_t kMaxInstructions = 1 << 14;   // of a pattern
 inline constexpr uint32_t kMaxSpecialTokens = 1 << 10;  // that templates have names for
-// Of pictures: a square's patches a side, and the table of position embeddings.
+// Of images: a square's patches a side, and the table of position embeddings.
 inline constexpr int32_t kMaxMerge = 64, kMaxTableSide = 4096;
 
 // `bytes`, aligned to 8, hold a flatbuffer of sdk/schema/text.fbs whose tables make sense; `text` points into them.

@@ -129,16 +129,16 @@ class Verifier {
       return error(FERRY_UNSUPPORTED, "tokenizer: the kind %u of piece %u is unknown to this version",
                    static_cast<unsigned>(kind), id);
     if (kind == fbs::PieceKind::Byte && text.size() != 6)
-      return error(FERRY_CORRUPT, "tokenizer: piece %u stands for an octet and has %u bytes, expected 6, as <0x41>", id,
+      return error(FERRY_CORRUPT, "tokenizer: piece %u stands for a byte and has %u bytes, expected 6, as <0x41>", id,
                    text.size());
     return {};
   }
 
   Status model() const {
-    if (table_.octets()) {
-      if (table_.octets()->size() != 256)
-        return error(FERRY_CORRUPT, "tokenizer: the pieces of %u octets, expected 256", table_.octets()->size());
-      for (const int32_t id : *table_.octets()) FERRY_TRY(optional("the piece of an octet", id));
+    if (table_.bytes()) {
+      if (table_.bytes()->size() != 256)
+        return error(FERRY_CORRUPT, "tokenizer: the pieces of %u bytes, expected 256", table_.bytes()->size());
+      for (const int32_t id : *table_.bytes()) FERRY_TRY(optional("the piece of a byte", id));
     }
     const bool scored = table_.kind() == fbs::TokenizerKind::ScoredBpe || table_.kind() == fbs::TokenizerKind::Unigram;
     if (scored) {
@@ -177,9 +177,9 @@ class Verifier {
 
   Status added(const char* name, const fbs::AddedTokens* list) const {
     if (!list) return {};
-    if (!list->tokens() || count(list->first_octets()) != 8 || list->tokens()->size() > kMaxPieces)
-      return error(FERRY_CORRUPT, "tokenizer: %s has %u tokens and %u words of first octets", name,
-                   count(list->tokens()), count(list->first_octets()));
+    if (!list->tokens() || count(list->first_bytes()) != 8 || list->tokens()->size() > kMaxPieces)
+      return error(FERRY_CORRUPT, "tokenizer: %s has %u tokens and %u words of first bytes", name,
+                   count(list->tokens()), count(list->first_bytes()));
     bool words = false, spaces = false;
     for (const fbs::AddedToken* token : *list->tokens()) {
       if (!exists(token->id())) return no_piece(name, token->id());
@@ -196,8 +196,8 @@ class Verifier {
   Status decoder() const {
     const fbs::Decoder* decoder = table_.decoder();
     if (!decoder) return {};
-    if (decoder->octets() > fbs::OctetDecoding::MAX)
-      return error(FERRY_UNSUPPORTED, "tokenizer: its decoding of octets is unknown to this version");
+    if (decoder->bytes() > fbs::ByteDecoding::MAX)
+      return error(FERRY_UNSUPPORTED, "tokenizer: its decoding of bytes is unknown to this version");
     if (decoder->strip_count() > 0 && (!decoder->strip() || decoder->strip()->size() == 0))
       return error(FERRY_CORRUPT, "tokenizer: a text loses %u times nothing", decoder->strip_count());
     if (count(decoder->replacements()) > kMaxSteps)

@@ -44,11 +44,11 @@ int32_t WordEncoder::find_character(Character character, std::string_view text) 
   return found.id;
 }
 
-// False: not every octet has a piece.
-bool WordEncoder::append_octets(std::string_view text, std::vector<int32_t>* ids) const {
-  const auto* octets = table_.octets();
-  if (!octets) return false;
-  const auto piece = [octets](char c) { return octets->Get(static_cast<uint8_t>(c)); };
+// False: not every byte has a piece.
+bool WordEncoder::append_bytes(std::string_view text, std::vector<int32_t>* ids) const {
+  const auto* bytes = table_.bytes();
+  if (!bytes) return false;
+  const auto piece = [bytes](char c) { return bytes->Get(static_cast<uint8_t>(c)); };
   if (std::any_of(text.begin(), text.end(), [&](char c) { return piece(c) < 0; })) return false;
   for (const char c : text) ids->push_back(piece(c));
   return true;
@@ -98,7 +98,7 @@ Status WordEncoder::unigram(std::string_view word, std::vector<int32_t>* ids) {
       const size_t before = ids->size();
       if (const int32_t id = find(stretch); id >= 0) {
         parts_.push_back(id);
-      } else if (append_octets(stretch, ids)) {
+      } else if (append_bytes(stretch, ids)) {
         parts_.insert(parts_.end(), ids->rbegin(), ids->rend() - static_cast<std::ptrdiff_t>(before));
         ids->resize(before);
       } else {

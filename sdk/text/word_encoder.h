@@ -53,7 +53,7 @@ class WordEncoder {
   int32_t find(std::string_view text) const;
   int32_t find_character(Character character, std::string_view text);
   PrefixWalk<PieceAt> walk() const { return {table_.order() ? table_.order()->size() : 0, PieceAt{&tokenizer_}}; }
-  bool append_octets(std::string_view text, std::vector<int32_t>* ids) const;
+  bool append_bytes(std::string_view text, std::vector<int32_t>* ids) const;
   Status no_piece(std::string_view text) const;
 
   Status scored_bpe(std::string_view word, std::vector<int32_t>* ids);

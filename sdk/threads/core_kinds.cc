@@ -46,7 +46,7 @@ constexpr Design kDesigns[] = {
     {'Q', 0x803, kNever, cpuinfo_uarch_cortex_a55r0},
     {'Q', 0x804, 0, cpuinfo_uarch_cortex_a76},  // Kryo 485
     {'Q', 0x805, 0, cpuinfo_uarch_cortex_a55},
-    // Exynos M1 and M2 have kernels of their own in XNNPACK, which are left out (sdk/cpu/kernels_left_out.cc).
+    // Exynos M1 runs the kernels of Cortex-A75: its own of XNNPACK are not worth their bytes.
     {'S', 0x001, kNever, cpuinfo_uarch_cortex_a75},
     {'S', 0x002, kNever, cpuinfo_uarch_exynos_m3},
     {'S', 0x003, 0, cpuinfo_uarch_exynos_m4},

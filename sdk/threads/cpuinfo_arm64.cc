@@ -19,8 +19,8 @@ cpuinfo_arm_isa ferrycpu_isa;
 namespace ferry {
 namespace {
 
-constexpr uint64_t kHasDot = uint64_t{1} << 20, kHasHalf = uint64_t{3} << 9;    // of AT_HWCAP: asimddp; fphp, asimdhp
-constexpr uint64_t kHasI8mm = uint64_t{1} << 13, kHasBf16 = uint64_t{1} << 14;  // of AT_HWCAP2
+constexpr uint64_t kHasDot = uint64_t{1} << 20, kHasFloat16 = uint64_t{3} << 9;  // of AT_HWCAP: asimddp; fphp, asimdhp
+constexpr uint64_t kHasI8mm = uint64_t{1} << 13, kHasBf16 = uint64_t{1} << 14;   // of AT_HWCAP2
 
 // In the words of cpuinfo.
 struct Machine {
@@ -30,7 +30,7 @@ struct Machine {
     l2.size = cores.l2_bytes();
     const uint64_t has = getauxval(AT_HWCAP), has_too = getauxval(AT_HWCAP2);
     ferrycpu_isa.dot = (has & kHasDot) != 0 || cores.multiply_bytes();
-    ferrycpu_isa.fp16arith = (has & kHasHalf) == kHasHalf;
+    ferrycpu_isa.fp16arith = (has & kHasFloat16) == kHasFloat16;
     ferrycpu_isa.i8mm = (has_too & kHasI8mm) != 0;
     ferrycpu_isa.bf16 = (has_too & kHasBf16) != 0;
   }

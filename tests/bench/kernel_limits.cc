@@ -204,10 +204,10 @@ std::vector<Case> cases() {
   pool.pad_top = pool.pad_left = pool.pad_bottom = pool.pad_right = 1;
   pool.count_include_pad = false;
   list.push_back(one("pool2d average 3x3", map, 12 * pixels, pool));
-  ConvTranspose2dT enlarge;
-  enlarge.stride_h = enlarge.stride_w = 2;
+  ConvTranspose2dT upscale;
+  upscale.stride_h = upscale.stride_w = 2;
   list.push_back(
-      one("conv_transpose2d 2x2", {1, 28, 28, 96}, 2.0 * 4 * 28 * 28 * 96 * 96, enlarge, {{96, 2, 2, 96}, {96}}));
+      one("conv_transpose2d 2x2", {1, 28, 28, 96}, 2.0 * 4 * 28 * 28 * 96 * 96, upscale, {{96, 2, 2, 96}, {96}}));
   TransposeT turn;
   turn.perm = {0, 3, 1, 2};
   list.push_back(one("transpose", map, 0, turn));

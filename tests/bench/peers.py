@@ -28,7 +28,7 @@ def load(name):
 
 
 def pretend(cpu):
-    """From here on every engine runs as on that CPU: `avx2` (avx2_cpu.c says what it lacks); None: as on this one."""
+    """From here on every backend runs as on that CPU: `avx2` (avx2_cpu.c says what it lacks); None: as on this one."""
     if cpu is None:
         return
     os.makedirs(CACHE, exist_ok=True)

@@ -1,7 +1,7 @@
-// What a prompt costs once the picture was seen, for tests/bench/compare_tasks.
+// What a prompt costs once the image was seen, for tests/bench/compare_tasks.
 //   second_prompt MODEL THREADS RUNS
-// Prints one JSON line: milliseconds of a run with the picture, and the median of runs without, each with a point of
-// its own, up to the mask in the picture's pixels.
+// Prints one JSON line: milliseconds of a run with the image, and the median of runs without, each with a point of
+// its own, up to the mask in the image's pixels.
 #include <ferry/task.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@ void check(ferry_status status) {
   std::exit(2);
 }
 
-double ask(ferry_task* task, const ferry_image* picture, int i) {
+double ask(ferry_task* task, const ferry_image* image, int i) {
   const ferry_point point = {static_cast<float>(97 * (i + 1) % kWidth), static_cast<float>(61 * (i + 1) % kHeight),
                              false};
   ferry_request request = {};
   request.struct_size = sizeof request;
-  request.picture = picture;
+  request.image = image;
   request.points = &point;
   request.point_count = 1;
   ferry_answer answer = {};
@@ -48,18 +48,18 @@ int main(int argc, char** argv) {
   check(ferry_task_open(model, &options, &task));
   std::vector<uint8_t> pixels(size_t{3} * kWidth * kHeight);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i / 40 * 29 + i % 7 * 3);
-  ferry_image picture = {};
-  picture.pixels = pixels.data();
-  picture.width = kWidth;
-  picture.height = kHeight;
-  picture.stride = 3 * kWidth;
-  ask(task, &picture, 0);
-  const double whole = ask(task, &picture, 1);
+  ferry_image image = {};
+  image.pixels = pixels.data();
+  image.width = kWidth;
+  image.height = kHeight;
+  image.stride = 3 * kWidth;
+  ask(task, &image, 0);
+  const double whole = ask(task, &image, 1);
   ask(task, nullptr, 2);
   std::vector<double> times;
   for (int i = 0; i < std::atoi(argv[3]); ++i) times.push_back(ask(task, nullptr, 3 + i));
   std::sort(times.begin(), times.end());
-  std::printf("{\"with_picture_ms\": %.3f, \"prompt_ms\": %.3f}\n", whole, times[times.size() / 2]);
+  std::printf("{\"with_image_ms\": %.3f, \"prompt_ms\": %.3f}\n", whole, times[times.size() / 2]);
   ferry_task_close(task);
   ferry_model_close(model);
 }

@@ -56,7 +56,7 @@ VkDevice open_device() {
   return device;
 }
 
-// As sdk/gpu/pipelines.cc makes them.
+// As sdk/gpu/device/pipelines.cc makes them.
 VkPipeline compile(VkDevice device, const std::vector<char>& code, const std::vector<uint32_t>& constants) {
   std::vector<VkDescriptorSetLayoutBinding> bindings;
   for (uint32_t i = 0; i < 4; ++i)

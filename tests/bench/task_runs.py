@@ -1,4 +1,4 @@
-"""What the comparisons on networks of tasks share: checkpoints, blobs, and the figures of two engines in turn."""
+"""What the comparisons on networks of tasks share: checkpoints, blobs, and the figures of two backends in turn."""
 import argparse
 import datetime
 import os
@@ -18,7 +18,7 @@ class Task:
         self.checkpoint = checkpoint  # another task's, None: its own
         self.options = ["--graph", graph] if graph else []
         self.convert = list(convert)
-        self.values = values  # of inputs that take no picture
+        self.values = values  # of inputs that take no image
 
 
 TASKS = {
@@ -79,13 +79,13 @@ def set_up(ferry, names, options=()):
                  "-o", at(name, ".ferry")], stdout=sys.stderr)
 
 
-def in_turn(rounds, engines, *words):
-    """Runs each of `engines` ("ferry", "peer": what returns a row of figures) once a round, in alternating order."""
-    rows = {name: [] for name in engines}
+def in_turn(rounds, backends, *words):
+    """Runs each of `backends` ("ferry", "peer": what returns a row of figures) once a round, in alternating order."""
+    rows = {name: [] for name in backends}
     for i in range(rounds):
         say(*words, "round", i + 1, "of", rounds)
-        for name in sorted(engines, reverse=i % 2 == 1):
-            rows[name].append(engines[name]())
+        for name in sorted(backends, reverse=i % 2 == 1):
+            rows[name].append(backends[name]())
     return Figures(rows)
 
 
@@ -95,8 +95,8 @@ class Figures:
     def __init__(self, rows):
         self.rows = rows
 
-    def median(self, engine, key):
-        return statistics.median(r[key] for r in self.rows[engine])
+    def median(self, backend, key):
+        return statistics.median(r[key] for r in self.rows[backend])
 
     def ratio(self, key):
         """Above 1, ferry is ahead."""

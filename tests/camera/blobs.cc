@@ -40,7 +40,7 @@ std::vector<Blob> write_blobs(const std::filesystem::path& folder) {
   using namespace ferry::testing;
   const auto embedding = small_classifier();
   embedding->table.postprocess->task = ferry::fbs::Task::Embedding;
-  ferry::fbs::ReadingT reading;
+  ferry::fbs::OcrT reading;
   reading.text_threshold = 0.1f;
   reading.threshold = 0.5f;
   reading.unclip = 0;
@@ -51,7 +51,7 @@ std::vector<Blob> write_blobs(const std::filesystem::path& folder) {
           {write(folder, "labels", *brightest_colour()), "colour", {}},
           {write(folder, "matte", *red_in_front()), "share", {}},
           {write(folder, "mask", *colour_masks()), "quality", {"--point", "103,92"}},
-          {write(folder, "enlarged", *small_upscaler()), "\"width\":420", {}},
+          {write(folder, "upscaled", *small_upscaler()), "\"width\":420", {}},
           {write(folder, "painted", *gray_painter()), "width", {"--mask", mask}},
           {write_detector(folder), "landmarks", {}},
           {write(folder, "lines", *colour_reader(32, 32, {}, reading)), "\"text\":\"gb\"", {}}};

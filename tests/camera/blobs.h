@@ -13,9 +13,9 @@ struct Blob {
   std::vector<std::string> prompts;  // options that it needs, of `ferry run` and of camera-linux alike
 };
 
-// In `folder`, which has a picture "mask.png".
+// In `folder`, which has an image "mask.png".
 std::vector<Blob> write_blobs(const std::filesystem::path& folder);
-// A detector that sees one thing, whatever it is shown; and one that has nothing to do with pictures.
+// A detector that sees one thing, whatever it is shown; and one that has nothing to do with images.
 std::string write_detector(const std::filesystem::path& folder);
 std::string write_language_model(const std::filesystem::path& folder);
 

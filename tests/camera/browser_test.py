@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of camera-linux in a headless Chromium: what the network answers is on it, and the stream is the picture of
+"""The page of camera-linux in a headless Chromium: what the network answers is on it, and the stream is the image of
 that answer, not the one before.
 
     tests/camera/browser_test.py CAMERA_LINUX SCRATCH_FOLDER
@@ -31,7 +31,7 @@ def prepare(program, scratch):
     subprocess.run([ferry, "convert", network, "-o", model], check=True, stdout=subprocess.DEVNULL)
     for name in ("face.jpg", "hot_dog.jpg"):
         shutil.copy(os.path.join(shared, "photos", name), folder)
-    return [model, "--pictures", folder, "--fps", "2", "--loop"]
+    return [model, "--images", folder, "--fps", "2", "--loop"]
 
 
 class Browser:
@@ -77,7 +77,7 @@ class Browser:
 
 # What must be so within a while: an expression of the page's, and how its value looks.
 EXPECTED = {
-    "document.getElementById('note').textContent": r".*: 2 pictures; .*: detection",
+    "document.getElementById('note').textContent": r".*: 2 images; .*: detection",
     "document.querySelector('#view img').naturalWidth > 100": r"True",
     "document.querySelectorAll('#names span').length": r"4",
     "document.querySelector('#names span').textContent": r"face (9\d\.\d|100\.0) %",
@@ -107,22 +107,22 @@ def main():
             browser = Browser(found, profile, url)
             end, wrong = time.time() + 60, list(EXPECTED)
             while wrong and time.time() < end:
-                time.sleep(0.13)  # both pictures are met
+                time.sleep(0.13)  # both images are met
                 wrong = [e for e in EXPECTED if not re.fullmatch(EXPECTED[e], str(browser.value(e)))]
             for expression in wrong:
                 print(f"{expression} is {browser.value(expression)!r}, expected {EXPECTED[expression]}")
             while not wrong and browser.value("document.querySelectorAll('#names span').length") != 4:
                 time.sleep(0.05)
-            picture = browser.call("Page.captureScreenshot", format="png")["data"]
+            image = browser.call("Page.captureScreenshot", format="png")["data"]
             with open(os.path.join(scratch, "page.png"), "wb") as file:
-                file.write(base64.b64decode(picture))
+                file.write(base64.b64decode(image))
             seen = []
             for _ in range(60):
                 time.sleep(0.05)
                 seen.append(browser.value(TOGETHER))
-            if seen.count(True) < 45:  # answer and picture come one after the other
+            if seen.count(True) < 45:  # answer and image come one after the other
                 wrong.append(TOGETHER)
-                print(f"answer and picture belonged together {seen.count(True)} times of {len(seen)}")
+                print(f"answer and image belonged together {seen.count(True)} times of {len(seen)}")
             browser.process.kill()
             browser.process.wait()
         camera.send_signal(signal.SIGTERM)

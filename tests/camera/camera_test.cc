@@ -282,9 +282,9 @@ TEST_F(Camera, ThatIsNoneIsRefused) {
   fake.capabilities = 0;
   EXPECT_EQ(refusal(), "/dev/video7: is no camera: it knows nothing of V4L2");
   fake.capabilities = V4L2_CAP_VIDEO_OUTPUT | V4L2_CAP_STREAMING;
-  EXPECT_EQ(refusal(), "/dev/video7: is no camera: Toy camera does not stream pictures by this device");
+  EXPECT_EQ(refusal(), "/dev/video7: is no camera: Toy camera does not stream images by this device");
   fake.capabilities = V4L2_CAP_VIDEO_CAPTURE;
-  EXPECT_EQ(refusal(), "/dev/video7: is no camera: Toy camera does not stream pictures by this device");
+  EXPECT_EQ(refusal(), "/dev/video7: is no camera: Toy camera does not stream images by this device");
 }
 
 TEST_F(Camera, ThatCannotBeHadIsRefused) {

@@ -26,7 +26,7 @@ class WithPage : public ::testing::Test {
     return client;
   }
   int port() const { return std::stoi(page->url().substr(page->url().rfind(':') + 1)); }
-  static Pixels picture(int width, int level) {
+  static Pixels image(int width, int level) {
     Pixels pixels(width, 8);
     std::fill(pixels.bytes.begin(), pixels.bytes.end(), static_cast<uint8_t>(level));
     return pixels;
@@ -36,7 +36,7 @@ class WithPage : public ::testing::Test {
   }
   // Waits until somebody looks.
   void wait_for_watcher() const {
-    while (!page->wants_picture()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (!page->wants_image()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 
   std::unique_ptr<Page> page;
@@ -51,19 +51,19 @@ TEST_F(WithPage, IsAPage) {
   EXPECT_EQ(client().Get("/absent")->status, 404);
 }
 
-TEST_F(WithPage, AsksForNoPictureUntilSomebodyLooks) {
-  EXPECT_FALSE(page->wants_picture());
+TEST_F(WithPage, AsksForNoImageUntilSomebodyLooks) {
+  EXPECT_FALSE(page->wants_image());
   std::jthread viewer([this] { client().Get("/frame.jpg"); });
   wait_for_watcher();
-  page->show(picture(16, 9));
-  EXPECT_FALSE(page->wants_picture());  // so soon
+  page->show(image(16, 9));
+  EXPECT_FALSE(page->wants_image());  // so soon
 }
 
-TEST_F(WithPage, GivesThePictureThatComesNext) {
-  page->show(picture(8, 1));
+TEST_F(WithPage, GivesTheImageThatComesNext) {
+  page->show(image(8, 1));
   std::jthread camera([this] {
     wait_for_watcher();
-    page->show(picture(24, 200));
+    page->show(image(24, 200));
   });
   const auto response = client().Get("/frame.jpg");
   ASSERT_TRUE(response);
@@ -74,14 +74,14 @@ TEST_F(WithPage, GivesThePictureThatComesNext) {
   EXPECT_NEAR(seen->bytes[0], 200, 3);
 }
 
-TEST_F(WithPage, WithoutAPictureSaysSo) {
+TEST_F(WithPage, WithoutAnImageSaysSo) {
   const auto response = client().Get("/frame.jpg");
   ASSERT_TRUE(response);
   EXPECT_EQ(response->status, 503);
 }
 
-TEST_F(WithPage, StreamsPicturesToEveryViewer) {
-  const std::string begin = "--picture\r\nContent-Type: image/jpeg\r\n\r\n";
+TEST_F(WithPage, StreamsImagesToEveryViewer) {
+  const std::string begin = "--image\r\nContent-Type: image/jpeg\r\n\r\n";
   std::vector<std::jthread> viewers;
   std::atomic<int> done = 0;
   for (int v = 0; v < 3; ++v) {
@@ -92,7 +92,7 @@ TEST_F(WithPage, StreamsPicturesToEveryViewer) {
         return stream.find(begin, 1) == std::string::npos;
       });
       ASSERT_TRUE(stream.starts_with(begin)) << stream.substr(0, 80);
-      // With the next part's beginning, without which Chromium does not show the picture yet.
+      // With the next part's beginning, without which Chromium does not show the image yet.
       const size_t end = stream.find("\r\n" + begin, begin.size());
       ASSERT_NE(end, std::string::npos);
       EXPECT_TRUE(decoded(stream.substr(begin.size(), end - begin.size())));
@@ -100,7 +100,7 @@ TEST_F(WithPage, StreamsPicturesToEveryViewer) {
     });
   }
   for (int i = 0; done < 3; ++i) {
-    if (page->wants_picture()) page->show(picture(32, i % 256));
+    if (page->wants_image()) page->show(image(32, i % 256));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }

@@ -21,7 +21,7 @@ void expect_as_defined(const OwnFrame& own, int tolerance) {
   static_cast<ferry_frame&>(frame) = own.frame;
   ferry::Result<Pixels> pixels = rgb_of(frame);
   ASSERT_TRUE(pixels) << pixels.error();
-  const ferry::testing::Picture seen = own.seen();
+  const ferry::testing::Image seen = own.seen();
   ASSERT_EQ(pixels->width, seen.width);
   ASSERT_EQ(pixels->height, seen.height);
   for (int y = 0; y < seen.height; ++y)
@@ -46,7 +46,7 @@ TEST(Pixels, AreAsTheirFormatIsDefined) {
 }
 
 TEST(Pixels, AreUpright) {
-  OwnFrame own(FERRY_FRAME_NV12, 18, 12, OwnFrame::Contents::Picture, true);
+  OwnFrame own(FERRY_FRAME_NV12, 18, 12, OwnFrame::Contents::Image, true);
   for (const int rotation : {0, 90, 180, 270}) {
     for (const bool mirror : {false, true}) {
       SCOPED_TRACE(std::to_string(rotation) + (mirror ? " mirrored" : ""));
@@ -57,10 +57,10 @@ TEST(Pixels, AreUpright) {
   }
 }
 
-Pixels grey_picture(int width, int height) {
-  Pixels picture(width, height);
-  for (uint8_t& level : picture.bytes) level = 100;
-  return picture;
+Pixels grey_image(int width, int height) {
+  Pixels image(width, height);
+  for (uint8_t& level : image.bytes) level = 100;
+  return image;
 }
 
 TEST(Drawing, DarkensWhatAMaskDoesNotCover) {
@@ -69,19 +69,19 @@ TEST(Drawing, DarkensWhatAMaskDoesNotCover) {
   answer.kind = FERRY_ANSWER_MASK;
   answer.width = 2, answer.height = 1;
   answer.mask = mask;
-  ferry::Result<Pixels> drawn = draw(answer, grey_picture(2, 1));
+  ferry::Result<Pixels> drawn = draw(answer, grey_image(2, 1));
   ASSERT_TRUE(drawn);
   EXPECT_EQ(drawn->at(0, 0)[0], 100);
   EXPECT_EQ(drawn->at(1, 0)[0], 25);
 }
 
-TEST(Drawing, LaysColoursOfClassesOverThePicture) {
+TEST(Drawing, LaysColoursOfClassesOverTheImage) {
   const uint16_t labels[] = {0, 3};
   ferry::Answer answer;
   answer.kind = FERRY_ANSWER_LABELS;
   answer.width = 2, answer.height = 1;
   answer.labels = labels;
-  ferry::Result<Pixels> drawn = draw(answer, grey_picture(2, 1));
+  ferry::Result<Pixels> drawn = draw(answer, grey_image(2, 1));
   ASSERT_TRUE(drawn);
   for (int x = 0; x < 2; ++x)
     for (int c = 0; c < 3; ++c) {
@@ -90,7 +90,7 @@ TEST(Drawing, LaysColoursOfClassesOverThePicture) {
     }
 }
 
-TEST(Drawing, PutsDepthBesideThePictureTheNearestBright) {
+TEST(Drawing, PutsDepthBesideTheImageTheNearestBright) {
   const float values[] = {1, 2, 3, std::nanf("")};
   ferry::Answer answer;
   answer.kind = FERRY_ANSWER_MAP;
@@ -99,7 +99,7 @@ TEST(Drawing, PutsDepthBesideThePictureTheNearestBright) {
   answer.minimum = 1, answer.maximum = 3;
   for (const ferry_sense sense : {FERRY_SENSE_NEARNESS, FERRY_SENSE_METRES}) {
     answer.sense = sense;
-    ferry::Result<Pixels> drawn = draw(answer, grey_picture(4, 1));
+    ferry::Result<Pixels> drawn = draw(answer, grey_image(4, 1));
     ASSERT_TRUE(drawn);
     ASSERT_EQ(drawn->width, 8);
     EXPECT_EQ(drawn->at(3, 0)[0], 100);
@@ -119,20 +119,20 @@ TEST(Drawing, FramesBoxes) {
   answer.kind = FERRY_ANSWER_BOXES;
   answer.detections = &detection;
   answer.detection_count = 1;
-  ferry::Result<Pixels> drawn = draw(answer, grey_picture(20, 20));
+  ferry::Result<Pixels> drawn = draw(answer, grey_image(20, 20));
   ASSERT_TRUE(drawn);
   EXPECT_NE(std::vector<uint8_t>(drawn->at(4, 8), drawn->at(4, 8) + 3), std::vector<uint8_t>(3, 100));
   EXPECT_EQ(std::vector<uint8_t>(drawn->at(9, 9), drawn->at(9, 9) + 3), std::vector<uint8_t>(3, 100));
 }
 
 TEST(Jpegs, AreWhatWasPutIn) {
-  Pixels picture(40, 30);
+  Pixels image(40, 30);
   for (int y = 0; y < 30; ++y)
     for (int x = 0; x < 40; ++x) {
-      uint8_t* pixel = picture.at(x, y);
+      uint8_t* pixel = image.at(x, y);
       pixel[0] = static_cast<uint8_t>(5 * x), pixel[1] = static_cast<uint8_t>(6 * y), pixel[2] = 90;
     }
-  ferry::Result<std::string> jpeg = encode_jpeg(picture);
+  ferry::Result<std::string> jpeg = encode_jpeg(image);
   ASSERT_TRUE(jpeg) << jpeg.error();
   std::string padded = *jpeg + std::string(100, '\0');  // as the buffers of some cameras are
   const auto bytes = [](const std::string& text) {
@@ -143,8 +143,8 @@ TEST(Jpegs, AreWhatWasPutIn) {
   ASSERT_EQ(again->width, 40);
   ASSERT_EQ(again->height, 30);
   double sum = 0;
-  for (size_t i = 0; i < picture.bytes.size(); ++i) sum += std::abs(picture.bytes[i] - again->bytes[i]);
-  EXPECT_LT(sum / static_cast<double>(picture.bytes.size()), 3);
+  for (size_t i = 0; i < image.bytes.size(); ++i) sum += std::abs(image.bytes[i] - again->bytes[i]);
+  EXPECT_LT(sum / static_cast<double>(image.bytes.size()), 3);
   // Another decoder reads the same.
   ferry::Result<ferry::Image> other = ferry::Image::decode(jpeg->data(), jpeg->size());
   ASSERT_TRUE(other) << other.error();
@@ -153,14 +153,14 @@ TEST(Jpegs, AreWhatWasPutIn) {
   for (const size_t kept : {size_t{0}, size_t{1}, size_t{20}, jpeg->size() / 2, jpeg->size() - 2}) {
     ferry::Result<Pixels> cut = decode_jpeg(bytes(jpeg->substr(0, kept)));
     EXPECT_FALSE(cut) << kept;
-    EXPECT_EQ(cut.code(), FERRY_PICTURE_DAMAGED) << kept;
+    EXPECT_EQ(cut.code(), FERRY_IMAGE_DAMAGED) << kept;
     EXPECT_TRUE(cut.error().starts_with("not a whole JPEG: ")) << cut.error();
   }
 }
 
 // USB cameras leave out the tables which all of them use (those of the standard's Annex K).
 TEST(Jpegs, WithoutHuffmanTablesAreRead) {
-  ferry::Result<std::string> jpeg = encode_jpeg(grey_picture(16, 16));
+  ferry::Result<std::string> jpeg = encode_jpeg(grey_image(16, 16));
   ASSERT_TRUE(jpeg);
   std::string bare = *jpeg;
   for (size_t at; (at = bare.find("\xff\xc4")) != std::string::npos;) {

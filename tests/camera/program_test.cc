@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr int kWide = 210, kHigh = 190;
 
 // Red in the middle, of which the left is green and the right blue, as tests/support's reader reads "gb".
-std::vector<uint8_t> picture_bytes(int shift) {
+std::vector<uint8_t> image_bytes(int shift) {
   std::vector<uint8_t> bytes;
   for (int y = 0; y < kHigh; ++y) {
     for (int x = 0; x < kWide; ++x) {
@@ -37,20 +37,20 @@ std::vector<uint8_t> picture_bytes(int shift) {
 class Program : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::filesystem::create_directory(at("pictures"));
-    save("pictures/a.png", 0);
-    save("pictures/b.png", 5);
+    std::filesystem::create_directory(at("images"));
+    save("images/a.png", 0);
+    save("images/b.png", 5);
     save("mask.png", 0);
     std::string raw;
     for (const int shift : {0, 5, 9}) {
-      const std::vector<uint8_t> bytes = picture_bytes(shift);
+      const std::vector<uint8_t> bytes = image_bytes(shift);
       raw.append(bytes.begin(), bytes.end());
     }
     folder_.write("frames.rgb", raw);
   }
   std::string at(const std::string& name) const { return folder_.path() / name; }
   void save(const std::string& name, int shift) {
-    std::vector<uint8_t> bytes = picture_bytes(shift);
+    std::vector<uint8_t> bytes = image_bytes(shift);
     const ferry_image image = {bytes.data(), kWide, kHigh, 3 * kWide, false};
     ASSERT_EQ(ferry_image_save_png(&image, at(name).c_str()), FERRY_OK);
   }
@@ -82,14 +82,14 @@ Json answer_of(Json line) {
   return line;
 }
 
-// What `ferry run --json` says of both pictures.
+// What `ferry run --json` says of both images.
 std::vector<Json> expected_of(const Blob& blob, const std::filesystem::path& folder) {
-  std::vector<std::vector<std::string>> calls = {{"pictures/a.png", "pictures/b.png"}};
-  if (!blob.prompts.empty()) calls = {{"pictures/a.png"}, {"pictures/b.png"}};  // a mask goes with one picture
+  std::vector<std::vector<std::string>> calls = {{"images/a.png", "images/b.png"}};
+  if (!blob.prompts.empty()) calls = {{"images/a.png"}, {"images/b.png"}};  // a mask goes with one image
   std::vector<Json> answers;
-  for (const std::vector<std::string>& pictures : calls) {
+  for (const std::vector<std::string>& images : calls) {
     std::vector<std::string> words = {"run", blob.path, "--json"};
-    for (const std::string& picture : pictures) words.push_back(folder / picture);
+    for (const std::string& image : images) words.push_back(folder / image);
     words.insert(words.end(), blob.prompts.begin(), blob.prompts.end());
     const Result run = ferry::cli_test::ferry(folder, words);
     EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -107,7 +107,7 @@ TEST_F(Program, AnswersAsFerryRunDoesWhateverTheTask) {
     const std::vector<Json> expected = expected_of(blob, folder_.path());
     ASSERT_EQ(expected.size(), 2u);
 
-    std::vector<std::string> words = {blob.path, "--pictures", at("pictures")};
+    std::vector<std::string> words = {blob.path, "--images", at("images")};
     words.insert(words.end(), blob.prompts.begin(), blob.prompts.end());
     Result result = camera(words);
     ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -121,7 +121,7 @@ TEST_F(Program, AnswersAsFerryRunDoesWhateverTheTask) {
       EXPECT_EQ(got[i]["size"], Json({kWide, kHigh}));
     }
 
-    // Of a raw frame levels are within one of the picture's.
+    // Of a raw frame levels are within one of the image's.
     words = raw_words(blob.path);
     words.insert(words.end(), blob.prompts.begin(), blob.prompts.end());
     result = camera(words);
@@ -178,9 +178,9 @@ TEST_F(Program, EndsCleanlyWhenItIsToldTo) {
   }
 }
 
-TEST_F(Program, OnePictureThatCannotBeReadIsSkipped) {
-  folder_.write("pictures/aa.jpg", "no picture");
-  const Result result = camera({write_detector(folder_.path()), "--pictures", at("pictures")});
+TEST_F(Program, OneImageThatCannotBeReadIsSkipped) {
+  folder_.write("images/aa.jpg", "no image");
+  const Result result = camera({write_detector(folder_.path()), "--images", at("images")});
   EXPECT_EQ(result.exit_code, 0);
   const std::vector<Json> got = parsed(result.out);
   ASSERT_EQ(got.size(), 2u);
@@ -191,20 +191,20 @@ TEST_F(Program, OnePictureThatCannotBeReadIsSkipped) {
 }
 
 TEST_F(Program, WithoutAnyThatCanBeReadItFails) {
-  std::filesystem::remove_all(at("pictures"));
-  folder_.write("pictures/a.jpg", "no picture");
+  std::filesystem::remove_all(at("images"));
+  folder_.write("images/a.jpg", "no image");
   const std::string model = write_detector(folder_.path());
-  Result result = camera({model, "--pictures", at("pictures")});
+  Result result = camera({model, "--images", at("images")});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_NE(result.err.find("of no frame anything could be made"), std::string::npos) << result.err;
-  result = camera({model, "--pictures", at("pictures"), "--loop"});
+  result = camera({model, "--images", at("images"), "--loop"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_NE(result.err.find("nothing could be made of 100 frames in a row"), std::string::npos) << result.err;
 }
 
 TEST_F(Program, AFullDiskEndsItWithASentence) {
-  const std::string command = std::string(FERRY_CAMERA_LINUX) + " " + write_detector(folder_.path()) + " --pictures " +
-                              at("pictures") + " --no-page >/dev/full 2>" + at("err");
+  const std::string command = std::string(FERRY_CAMERA_LINUX) + " " + write_detector(folder_.path()) + " --images " +
+                              at("images") + " --no-page >/dev/full 2>" + at("err");
   const int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 2);
   EXPECT_NE(ferry::read_text(at("err")).find("the answer cannot be written: No space left on device"),
@@ -216,11 +216,11 @@ TEST_F(Program, WhatMakesNoSenseIsRefused) {
   EXPECT_REFUSED(camera({}), "which model?");
   EXPECT_REFUSED(camera({model, model}), "one model is enough");
   EXPECT_REFUSED(camera({"absent.ferry"}), "absent.ferry");
-  EXPECT_REFUSED(camera({text, "--pictures", at("pictures")}), "answers nothing about pictures: it is for");
+  EXPECT_REFUSED(camera({text, "--images", at("images")}), "answers nothing about images: it is for");
   EXPECT_REFUSED(camera({model, "--speed"}), "--speed: no such option (--help lists them)");
   EXPECT_REFUSED(camera({model, "-xy"}), "-x: no such option");
   EXPECT_REFUSED(camera({model, "--size"}, true), "--size: a value is missing");
-  EXPECT_REFUSED(camera({model, "--raw", "x", "--pictures", "y"}), "three sources: give one of them");
+  EXPECT_REFUSED(camera({model, "--raw", "x", "--images", "y"}), "three sources: give one of them");
   for (const char* size : {"640", "0x480", "640x0", "-1x5", "640x480x3", "20000x20", "axb", "1e9x1", "1.5x2"})
     EXPECT_REFUSED(camera({model, "--size", size}), std::string("--size ") + size + ": expected W");
   EXPECT_REFUSED(camera({model, "--format", "h264"}), "--format h264: expected one of nv12, ");
@@ -235,21 +235,20 @@ TEST_F(Program, WhatMakesNoSenseIsRefused) {
                  "which is no whole number of frames: one of 211x190 in rgb24 has 120270");
   EXPECT_REFUSED(camera({model, "--device", "/dev/null"}), "/dev/null: is no camera: it knows nothing of V4L2");
   EXPECT_REFUSED(camera({model, "--device", at("absent")}), "cannot be opened: No such file or directory");
-  EXPECT_REFUSED(camera({model, "--pictures", at("pictures"), "--bind", "1.2.3.4.5"}, true),
-                 "the page cannot be served");
+  EXPECT_REFUSED(camera({model, "--images", at("images"), "--bind", "1.2.3.4.5"}, true), "the page cannot be served");
 }
 
 TEST_F(Program, HelpNamesEveryOption) {
   const Result result = camera({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* word : {"--device", "--raw",     "--pictures", "--size",   "--format", "--fps",  "--loop",
-                           "--rotate", "--mirror",  "--range",    "--matrix", "--frames", "--top",  "--point",
-                           "--mask",   "--threads", "--cores",    "--gpu",    "--port",   "--bind", "--no-page"})
+  for (const char* word : {"--device", "--raw",     "--images", "--size",   "--format", "--fps",  "--loop",
+                           "--rotate", "--mirror",  "--range",  "--matrix", "--frames", "--top",  "--point",
+                           "--mask",   "--threads", "--cores",  "--gpu",    "--port",   "--bind", "--no-page"})
     EXPECT_TRUE(std::regex_search(result.out, std::regex(std::string("\\n  ") + word + "\\b"))) << word;
 }
 
 // UltraFace with its published weights: a photograph as a camera gives it.
-TEST_F(Program, FindsFacesInFramesAsInPictures) {
+TEST_F(Program, FindsFacesInFramesAsInImages) {
   if (ferry::shared_dir().empty()) GTEST_SKIP() << "../shared is not here";
   const std::string photo = ferry::shared_dir() / "photos" / "face.jpg";
   ASSERT_EQ(

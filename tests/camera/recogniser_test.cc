@@ -19,10 +19,10 @@ constexpr int kWide = 96, kHigh = 48;
 
 // A green bar on black, which tests/support's reader reads as "g": twice as far from the right as from the left.
 Pixels bar() {
-  Pixels picture(kWide, kHigh);
+  Pixels image(kWide, kHigh);
   for (int y = 16; y < 32; ++y)
-    for (int x = 16; x < 64; ++x) picture.at(x, y)[0] = 255, picture.at(x, y)[1] = 230;
-  return picture;
+    for (int x = 16; x < 64; ++x) image.at(x, y)[0] = 255, image.at(x, y)[1] = 230;
+  return image;
 }
 
 class Recognising : public ::testing::Test {
@@ -65,7 +65,7 @@ TEST_F(Recognising, JpegsAreReadAndDrawnUpright) {
     ASSERT_EQ(reader->answer().line_count, 1u);
     EXPECT_STREQ(reader->answer().lines[0].text, "g");
     EXPECT_NEAR(reader->answer().lines[0].corners[0], rotation == 0 ? 16 : 32, 3);
-    ferry::Result<Pixels> drawn = reader->picture();
+    ferry::Result<Pixels> drawn = reader->image();
     ASSERT_TRUE(drawn) << drawn.error();
     ASSERT_EQ(drawn->width, kWide);
     EXPECT_NEAR(drawn->at(rotation == 0 ? 40 : 56, 24)[1], 230, 10);
@@ -78,27 +78,27 @@ TEST_F(Recognising, OnTheirSideTheyHaveTheOtherSize) {
   ASSERT_TRUE(depth->see(packed(90)));
   EXPECT_EQ(depth->width(), kHigh);
   EXPECT_EQ(depth->height(), kWide);
-  ferry::Result<Pixels> drawn = depth->picture();
+  ferry::Result<Pixels> drawn = depth->image();
   ASSERT_TRUE(drawn) << drawn.error();
   EXPECT_EQ(drawn->width, 2 * kHigh);
   EXPECT_EQ(drawn->height, kWide);
 }
 
 TEST_F(Recognising, AFileAndAFrameFollowEachOther) {
-  const auto enlarger = open(named("enlarged"));
+  const auto upscaler = open(named("upscaled"));
   Shot file;
   file.file = folder.path() / "bar.jpg";
   for (const Shot& shot : {packed(0), file, packed(270)}) {
-    ferry::Status seen = enlarger->see(shot);
+    ferry::Status seen = upscaler->see(shot);
     ASSERT_TRUE(seen) << seen.error();
-    ferry::Result<Pixels> shown = enlarger->picture();
+    ferry::Result<Pixels> shown = upscaler->image();
     ASSERT_TRUE(shown);
-    EXPECT_EQ(shown->width, 2 * enlarger->width());
-    EXPECT_EQ(enlarger->width(), shot.frame.rotation == 270 ? kHigh : kWide);
+    EXPECT_EQ(shown->width, 2 * upscaler->width());
+    EXPECT_EQ(upscaler->width(), shot.frame.rotation == 270 ? kHigh : kWide);
   }
 }
 
-TEST_F(Recognising, WhatIsNoPictureFailsAndTheNextOneDoesNot) {
+TEST_F(Recognising, WhatIsNoImageFailsAndTheNextOneDoesNot) {
   const auto detector = open(write_detector(folder.path()));
   Shot cut = packed(0);
   cut.jpeg = cut.jpeg.first(cut.jpeg.size() / 2);

@@ -158,11 +158,11 @@ TEST_F(Files, ThatBecomeShorterEndWithASentence) {
   EXPECT_EQ((*source)->next(stop.get_token()).error(), path + ": became shorter while it was read");
 }
 
-TEST_F(Files, FoldersWithoutPicturesAreRefused) {
+TEST_F(Files, FoldersWithoutImagesAreRefused) {
   const std::string path = folder.path();
-  EXPECT_EQ(open_folder(path, {}).error(), path + ": has no pictures (.jpg, .jpeg, .png, .bmp)");
+  EXPECT_EQ(open_folder(path, {}).error(), path + ": has no images (.jpg, .jpeg, .png, .bmp)");
   EXPECT_EQ(open_folder(path + "/absent", {}).error(), path + "/absent: cannot be read: No such file or directory");
-  EXPECT_NE(open_folder(path, raw(2, 2, "grey")).error().find("pictures say themselves what they are"),
+  EXPECT_NE(open_folder(path, raw(2, 2, "grey")).error().find("images say themselves what they are"),
             std::string::npos);
 }
 

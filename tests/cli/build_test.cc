@@ -46,7 +46,7 @@ TEST_F(BuildCommand, ListsWhatABlobNeeds) {
             "task Classification\n");
   ASSERT_EQ(build({"--for", "classifier.ferry", "--no-files", "--float16", "-o", "parts.txt"}).exit_code, 0);
   EXPECT_EQ(parts("parts.txt"),
-            "feature half\noperator binary\noperator conv2d\noperator linear\noperator pool2d\noperator reduce\n"
+            "feature float16\noperator binary\noperator conv2d\noperator linear\noperator pool2d\noperator reduce\n"
             "task Classification\n");
 }
 

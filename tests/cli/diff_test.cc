@@ -60,7 +60,7 @@ TEST_F(Diff, EachIsNamed) {
   write("b.ferry", g);
   const Result r = run({});
   EXPECT_EQ(r.exit_code, 1) << r.err;
-  for (const char* words : {"~ labels: label 1 '", " | label 1 'something else'", "how a picture becomes the input",
+  for (const char* words : {"~ labels: label 1 '", " | label 1 'something else'", "how an image becomes the input",
                             "~ conv2d ", "..5.5\n", "3 differences; "})
     EXPECT_NE(r.out.find(words), std::string::npos) << words << "\n" << r.out;
   const nlohmann::json j = nlohmann::json::parse(run({"--json"}).out);

@@ -37,12 +37,12 @@ void expect_around(const std::vector<Box>& expected, const std::vector<Box>& fou
         << face.left << "," << face.top;
 }
 
-// Pixels along a box's upper edge that are another colour than the picture's.
-double changed_share(const ferry_image& drawn, const ferry_image& picture, const Box& box) {
+// Pixels along a box's upper edge that are another colour than the image's.
+double changed_share(const ferry_image& drawn, const ferry_image& image, const Box& box) {
   int changed = 0, all = 0;
-  const int y = std::clamp(static_cast<int>(std::lround(box.top)), 0, picture.height - 1);
+  const int y = std::clamp(static_cast<int>(std::lround(box.top)), 0, image.height - 1);
   for (int x = static_cast<int>(box.left) + 1; x < static_cast<int>(box.right); ++x, ++all) {
-    const uint8_t *a = drawn.pixels + y * drawn.stride + 3 * x, *b = picture.pixels + y * picture.stride + 3 * x;
+    const uint8_t *a = drawn.pixels + y * drawn.stride + 3 * x, *b = image.pixels + y * image.stride + 3 * x;
     changed += !std::equal(a, a + 3, b);
   }
   return static_cast<double>(changed) / std::max(all, 1);
@@ -65,8 +65,8 @@ class Faces : public ::testing::TestWithParam<const char*> {
 
   static std::string photo(const std::string& name) { return shared_dir() / "photos" / name; }
 
-  std::vector<Box> found(const std::string& picture, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {"run", "faces.ferry", photo(picture), "--json"};
+  std::vector<Box> found(const std::string& image, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"run", "faces.ferry", photo(image), "--json"};
     words.insert(words.end(), more.begin(), more.end());
     const Result run = ferry(folder_.path(), words);
     EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -94,13 +94,13 @@ const std::vector<Box> kGroup = {{133, 75, 222, 205}, {256, 50, 348, 172}, {438,
 TEST_P(Faces, AreFoundInAGroupAndDrawn) {
   const std::vector<Box> boxes = found("face.jpg", {"-o", "boxes.png"});
   expect_around(kGroup, boxes);
-  ferry_image drawn, picture;
+  ferry_image drawn, image;
   ASSERT_EQ(ferry_image_load((folder_.path() / "boxes.png").c_str(), &drawn), FERRY_OK);
-  ASSERT_EQ(ferry_image_load(photo("face.jpg").c_str(), &picture), FERRY_OK);
-  ASSERT_EQ(drawn.width, picture.width);
-  for (const Box& box : boxes) EXPECT_GT(changed_share(drawn, picture, box), 0.9);
+  ASSERT_EQ(ferry_image_load(photo("face.jpg").c_str(), &image), FERRY_OK);
+  ASSERT_EQ(drawn.width, image.width);
+  for (const Box& box : boxes) EXPECT_GT(changed_share(drawn, image, box), 0.9);
   ferry_image_free(&drawn);
-  ferry_image_free(&picture);
+  ferry_image_free(&image);
 }
 
 TEST_P(Faces, AreFoundInAPortrait) { expect_around({{170, 125, 358, 335}}, found("grace_hopper.bmp")); }
@@ -190,11 +190,11 @@ class BothFaces : public Faces {};
 
 // What the simplified export leaves out, the recipe computes as the raw one does.
 TEST_P(BothFaces, AgreeToAFractionOfAPixel) {
-  for (const char* picture : {"face.jpg", "grace_hopper.bmp"}) {
+  for (const char* image : {"face.jpg", "grace_hopper.bmp"}) {
     convert(GetParam(), {});
-    const std::vector<Box> raw = found(picture);
+    const std::vector<Box> raw = found(image);
     convert("version-RFB-320_simplified.onnx", {});
-    const std::vector<Box> simplified = found(picture);
+    const std::vector<Box> simplified = found(image);
     ASSERT_EQ(raw.size(), simplified.size());
     for (size_t i = 0; i < raw.size(); ++i) {
       EXPECT_NEAR(raw[i].left, simplified[i].left, 0.01);
@@ -227,14 +227,14 @@ TEST_P(BothFaces, AreNamedByARecipeThatIsRefusedWhereItDoesNotFit) {
   const std::string heads = R"({"scores": {"outputs": "scores", "background": 0}, "boxes": {"outputs": "boxes",
       "form": "corners", "unit": "share"}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"])";
   folder_.write("heads.json", heads + "}");
-  EXPECT_REFUSED(conversion({"--detect", "heads.json"}), "heads.json: nothing says how a picture becomes the input");
+  EXPECT_REFUSED(conversion({"--detect", "heads.json"}), "heads.json: nothing says how an image becomes the input");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "other.ferry"));
-  // With options, or with a picture of its own, the same file is good.
+  // With options, or with an image of its own, the same file is good.
   convert(GetParam(), {"--detect", "heads.json", "--mean", "127", "--std", "128"});
   expect_around(kGroup, found("face.jpg"));
   const auto json = nlohmann::json::parse(ferry(folder_.path(), {"inspect", "faces.ferry", "--json"}).out);
   EXPECT_EQ(json["provenance"]["options"], nlohmann::json::array({"--detect heads.json", "--mean 127", "--std 128"}));
-  folder_.write("heads.json", heads + R"(, "picture": {"mean": 127, "std": 128}})");
+  folder_.write("heads.json", heads + R"(, "image": {"mean": 127, "std": 128}})");
   convert(GetParam(), {"--detect", (folder_.path() / "heads.json").string()});
   expect_around(kGroup, found("face.jpg"));
 }

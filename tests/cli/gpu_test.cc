@@ -66,7 +66,7 @@ TEST_F(Gpu, InspectAccountsForEveryOperator) {
   }
 }
 
-TEST_F(Gpu, HalfPrecisionMovesLess) {
+TEST_F(Gpu, Float16MovesLess) {
   const Json single = json({"inspect", blob_, "--backend", "gpu"});
   const Json half = json({"inspect", blob_, "--backend", "gpu", "--precision", "f16"});
   EXPECT_EQ(2 * half["gpu"]["minimum_bytes"].get<uint64_t>(), single["gpu"]["minimum_bytes"].get<uint64_t>());

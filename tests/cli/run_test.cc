@@ -1,4 +1,4 @@
-// ferry run: pictures, tensors, and what it says when they do not fit.
+// ferry run: images, tensors, and what it says when they do not fit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ class Run : public ::testing::Test {
     return folder_.write("model.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
 
-  std::string picture(const std::string& name, int width, int height) {
+  std::string image(const std::string& name, int width, int height) {
     std::vector<uint8_t> pixels(static_cast<size_t>(width * height * 3));
     for (size_t i = 0; i < pixels.size(); ++i) {
       pixels[i] = static_cast<uint8_t>(128 + 255 * testing::noise(1, static_cast<uint32_t>(i)) / 2);
@@ -78,7 +78,7 @@ class Run : public ::testing::Test {
 };
 
 TEST_F(Run, AClassifierPrintsItsBestClassesWithProbabilitiesAndLabels) {
-  const Result r = run({blob(kClassifier), picture("p.png", 20, 13)});
+  const Result r = run({blob(kClassifier), image("p.png", 20, 13)});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.err, "");
   const std::vector<std::string> classes = lines(r.out);
@@ -97,7 +97,7 @@ TEST_F(Run, AClassifierPrintsItsBestClassesWithProbabilitiesAndLabels) {
     EXPECT_STREQ(label, labels[index]);
   }
   EXPECT_NEAR(sum, 1.0, 3e-4);
-  EXPECT_EQ(lines(run({blob(kClassifier), picture("p.png", 20, 13), "--top", "2"}).out).size(), 2u);
+  EXPECT_EQ(lines(run({blob(kClassifier), image("p.png", 20, 13), "--top", "2"}).out).size(), 2u);
 }
 
 TEST_F(Run, PrintsAsManyClassesAsTheBlobSays) {
@@ -106,7 +106,7 @@ TEST_F(Run, PrintsAsManyClassesAsTheBlobSays) {
   const std::vector<std::byte> bytes = pack(*graph);
   const std::string model =
       folder_.write("two.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  const std::string photo = picture("a.png", 20, 14);
+  const std::string photo = image("a.png", 20, 14);
   EXPECT_EQ(lines(run({model, photo}).out).size(), 2u);
   EXPECT_EQ(lines(run({model, photo, "--top", "3"}).out).size(), 3u);
 }
@@ -118,10 +118,10 @@ TEST_F(Run, AFeatureExtractorPrintsASummaryAndSavesTheEmbedding) {
   const std::vector<std::byte> bytes = pack(*graph);
   const std::string model =
       folder_.write("embed.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  Result r = run({model, picture("a.png", 20, 14)});
+  Result r = run({model, image("a.png", 20, 14)});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.out.find("embedding of 5 numbers, length 1:"), 0u) << r.out;
-  r = run({model, picture("a.png", 20, 14), "--save", "out.safetensors"});
+  r = run({model, image("a.png", 20, 14), "--save", "out.safetensors"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const auto saved = open_checkpoint(folder_.path() / "out.safetensors");
   const std::vector<float> raw = saved->tensors().at("logits").to_floats();
@@ -133,7 +133,7 @@ TEST_F(Run, AFeatureExtractorPrintsASummaryAndSavesTheEmbedding) {
 }
 
 TEST_F(Run, AnUpscalerWritesAPngBesideNothingElse) {
-  const std::string model = blob(kUpscaler), photo = picture("photo.png", 9, 11);
+  const std::string model = blob(kUpscaler), photo = image("photo.png", 9, 11);
   Result r = run({model, photo, "-o", "large.png"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   image::Pixels large;
@@ -147,39 +147,39 @@ TEST_F(Run, AnUpscalerWritesAPngBesideNothingElse) {
   EXPECT_TRUE(exists(name.c_str())) << r.out;
 }
 
-TEST_F(Run, WhatIsNotAPictureIsRefused) {
+TEST_F(Run, WhatIsNotAnImageIsRefused) {
   const std::string model = blob(kClassifier);
   folder_.write("notes.jpg", "these are notes");
-  EXPECT_REFUSED(run({model, "notes.jpg"}), "notes.jpg is not a JPEG, PNG or BMP picture");
+  EXPECT_REFUSED(run({model, "notes.jpg"}), "notes.jpg is not a JPEG, PNG or BMP image");
   EXPECT_REFUSED(run({model, "missing.jpg"}), "cannot open missing.jpg: No such file");
-  const std::string png = read_text(picture("p.png", 20, 13));
+  const std::string png = read_text(image("p.png", 20, 13));
   folder_.write("cut.png", std::string_view(png).substr(0, png.size() / 2));
-  EXPECT_REFUSED(run({model, "cut.png"}), "cut.png: damaged picture");
+  EXPECT_REFUSED(run({model, "cut.png"}), "cut.png: damaged image");
 }
 
 // Blobs of ONNX files, mostly: who gets none of the options that say it is told of them.
-TEST_F(Run, ABlobThatKnowsNoPicturesSaysWhatWouldTeachIt) {
+TEST_F(Run, ABlobThatKnowsNoImagesSaysWhatWouldTeachIt) {
   auto graph = testing::small_classifier();
   graph->table.preprocess.reset();
   graph->table.postprocess.reset();
   const std::vector<std::byte> bytes = pack(*graph);
   folder_.write("raw.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   EXPECT_REFUSED(
-      run({"raw.ferry", picture("p.png", 20, 13)}),
-      "raw.ferry does not say how a picture becomes its input: give tensors (--tensors), or convert it again "
+      run({"raw.ferry", image("p.png", 20, 13)}),
+      "raw.ferry does not say how an image becomes its input: give tensors (--tensors), or convert it again "
       "with --like NAME, with --mean, --std and --resize, or with a preprocessor_config.json beside the file");
 }
 
-TEST_F(Run, AnUnwritablePictureIsRefusedAndLeavesNothing) {
-  const std::string model = blob(kUpscaler), photo = picture("photo.png", 9, 11);
+TEST_F(Run, AnUnwritableImageIsRefusedAndLeavesNothing) {
+  const std::string model = blob(kUpscaler), photo = image("photo.png", 9, 11);
   EXPECT_REFUSED(run({model, photo, "-o", "no/such/large.png"}), "there is no folder no/such");
   EXPECT_REFUSED(run({model, photo, "-o", "photo.png/large.png"}), "there is no folder photo.png");
   EXPECT_REFUSED(run({model, photo, "-o", "photo.png/"}), "cannot make the folder photo.png/");
   EXPECT_EQ(files(), 2u);  // model, photo
 }
 
-TEST_F(Run, SeveralPicturesGoToAFolder) {
-  const std::string model = blob(kUpscaler), a = picture("a.png", 9, 11), b = picture("b.png", 12, 8);
+TEST_F(Run, SeveralImagesGoToAFolder) {
+  const std::string model = blob(kUpscaler), a = image("a.png", 9, 11), b = image("b.png", 12, 8);
   Result r = run({model, a, b, "-o", "large"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_TRUE(exists("large/a.png") && exists("large/b.png")) << r.out;
@@ -188,33 +188,33 @@ TEST_F(Run, SeveralPicturesGoToAFolder) {
   ASSERT_EQ(r.exit_code, 0) << r.err;
   ASSERT_EQ(lines(r.out).size(), 2u);
   const auto first = nlohmann::json::parse(lines(r.out)[0]);
-  EXPECT_EQ(first["picture"], a);
+  EXPECT_EQ(first["image"], a);
   EXPECT_EQ(first["file"], "a_x2.png");
   EXPECT_EQ(first["width"], 18);
   EXPECT_TRUE(exists("b_x2.png"));
   fs::create_directory(folder_.path() / "other");
   fs::copy_file(a, folder_.path() / "other" / "a.png");
   EXPECT_REFUSED(run({model, a, "other/a.png", "-o", "large"}), "would both be written to large/a.png");
-  EXPECT_REFUSED(run({model, a, b, "--save", "x"}), "--save keeps the tensors of one picture, 2 are given");
+  EXPECT_REFUSED(run({model, a, b, "--save", "x"}), "--save keeps the tensors of one image, 2 are given");
 }
 
-TEST_F(Run, ClassesOfSeveralPicturesAreLinesOfJson) {
-  const std::string model = blob(kClassifier), a = picture("a.png", 9, 11), b = picture("b.png", 12, 8);
+TEST_F(Run, ClassesOfSeveralImagesAreLinesOfJson) {
+  const std::string model = blob(kClassifier), a = image("a.png", 9, 11), b = image("b.png", 12, 8);
   Result r = run({model, a, b, "--json", "--top", "2"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   ASSERT_EQ(lines(r.out).size(), 2u);
   const auto second = nlohmann::json::parse(lines(r.out)[1]);
-  EXPECT_EQ(second["picture"], b);
+  EXPECT_EQ(second["image"], b);
   ASSERT_EQ(second["classes"].size(), 2u);
   EXPECT_GE(second["classes"][0]["probability"], second["classes"][1]["probability"]);
   r = run({model, a, b, "--top", "1"});
-  ASSERT_EQ(lines(r.out).size(), 4u) << "the picture's name before each";
+  ASSERT_EQ(lines(r.out).size(), 4u) << "the image's name before each";
   EXPECT_EQ(lines(r.out)[2], b);
 }
 
 TEST_F(Run, DepthIsWrittenInThreeWays) {
   const std::string model = write(*testing::colour_as_depth(8, 8, 0, fbs::PreprocessT()));
-  const std::string photo = picture("room.png", 20, 13);
+  const std::string photo = image("room.png", 20, 13);
   Result r = run({model, photo});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.out.find("room_depth.png: 20x13, from 0."), 0u) << r.out;
@@ -226,11 +226,11 @@ TEST_F(Run, DepthIsWrittenInThreeWays) {
   EXPECT_EQ(read_text(folder_.path() / "d.pfm").substr(0, 2), "Pf");
   EXPECT_REFUSED(run({model, photo, "--colours", "--16bit"}), "choose one");
   EXPECT_REFUSED(run({model, photo, "--point", "1,2"}), "it is for depth");
-  EXPECT_REFUSED(run({model, photo, "--tile", "64"}), "takes its pictures whole");
+  EXPECT_REFUSED(run({model, photo, "--tile", "64"}), "takes its images whole");
 }
 
 TEST_F(Run, ClassesOfPixelsHaveALegend) {
-  const std::string model = write(*testing::brightest_colour()), photo = picture("street.png", 20, 13);
+  const std::string model = write(*testing::brightest_colour()), photo = image("street.png", 20, 13);
   Result r = run({model, photo, "--colours"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const std::vector<std::string> legend = lines(r.out);
@@ -246,19 +246,18 @@ TEST_F(Run, ClassesOfPixelsHaveALegend) {
 
 TEST_F(Run, AMaskSaysWhatIsPaintedAnew) {
   const std::string model = write(*testing::gray_painter());
-  const std::string photo = picture("street.png", 20, 13), mask = picture("mask.png", 20, 13);
+  const std::string photo = image("street.png", 20, 13), mask = image("mask.png", 20, 13);
   Result r = run({model, photo, "--mask", mask, "-o", "empty.png"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.out, "empty.png: 20x13, from 20x13\n");
   EXPECT_REFUSED(run({model, photo}), "what shall be painted anew? Give --mask FILE");
-  EXPECT_REFUSED(run({model, photo, "--mask", picture("small.png", 8, 8)}),
-                 "a mask of 8x8 pixels for a picture of 20x13");
-  EXPECT_REFUSED(run({model, photo, photo, "--mask", mask}), "--mask goes with one picture, 2 are given");
+  EXPECT_REFUSED(run({model, photo, "--mask", image("small.png", 8, 8)}), "a mask of 8x8 pixels for an image of 20x13");
+  EXPECT_REFUSED(run({model, photo, photo, "--mask", mask}), "--mask goes with one image, 2 are given");
   EXPECT_REFUSED(run({blob(kClassifier), photo, "--mask", mask}), "is for models that paint anew");
 }
 
 TEST_F(Run, WhatStandsInFrontIsCutOut) {
-  const std::string model = write(*testing::red_in_front()), photo = picture("portrait.png", 20, 13);
+  const std::string model = write(*testing::red_in_front()), photo = image("portrait.png", 20, 13);
   ASSERT_EQ(run({model, photo, "-o", "matte.png", "--composite", "cut.png"}).exit_code, 0);
   EXPECT_EQ(read_text(folder_.path() / "cut.png")[25], 6);
   ASSERT_EQ(run({model, photo, "--composite", "c.png", "--background", "#00ff00"}).exit_code, 0);
@@ -276,7 +275,7 @@ TEST_F(Run, WhatStandsInFrontIsCutOut) {
 }
 
 TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
-  fbs::ReadingT params;
+  fbs::OcrT params;
   params.text_threshold = 0.1f;
   const std::string model = write(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
   image::Pixels page;
@@ -303,8 +302,8 @@ TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
   ASSERT_EQ(json["lines"][0]["corners"].size(), 4u);
   EXPECT_NEAR(json["lines"][0]["corners"][0][0], 20 - 12, 0.5);  // 1.5 * 80 * 20 / 200
   EXPECT_NEAR(json["lines"][0]["corners"][2][1], 40 + 12, 0.5);
-  EXPECT_EQ(run({model, picture("empty.png", 20, 13)}).out, "no text found\n");
-  EXPECT_REFUSED(run({model, "page.png", "--tile", "64"}), "takes its pictures whole");
+  EXPECT_EQ(run({model, image("empty.png", 20, 13)}).out, "no text found\n");
+  EXPECT_REFUSED(run({model, "page.png", "--tile", "64"}), "takes its images whole");
   const Result inspected = ferry(folder_.path(), {"inspect", model});
   EXPECT_NE(inspected.out.find("reading of lines by graph line; text from 0.3, boxes from 0.6"), std::string::npos)
       << inspected.out;
@@ -315,7 +314,7 @@ TEST_F(Run, BoxesAreToldAndDrawnWhereAFileIsAskedFor) {
   exact.resize_mode = fbs::ResizeMode::Exact;
   exact.resize_h = exact.resize_w = 8;
   const std::string model = write(*testing::one_box(8, 8, exact, {0.25f, 0.5f, 0.75f, 1}));
-  const std::string photo = picture("street.png", 40, 20);
+  const std::string photo = image("street.png", 40, 20);
   const size_t before = files();
   const Result text = run({model, photo});
   EXPECT_EQ(text.out, " 1.0000  10,10 to 30,20  class 0\n") << text.err;
@@ -329,7 +328,7 @@ TEST_F(Run, BoxesAreToldAndDrawnWhereAFileIsAskedFor) {
   const Result drawn = run({model, photo, "-o", "boxes.png"});
   EXPECT_EQ(drawn.out, " 1.0000  10,10 to 30,20  class 0\nboxes.png\n") << drawn.err;
   EXPECT_NE(read_text(folder_.path() / "boxes.png"), read_text(photo));
-  const std::string other = picture("road.png", 30, 20);
+  const std::string other = image("road.png", 30, 20);
   fs::create_directory(folder_.path() / "drawn");
   ASSERT_EQ(run({model, photo, other, "-o", "drawn/"}).exit_code, 0);
   EXPECT_TRUE(exists("drawn/street.png"));
@@ -338,7 +337,7 @@ TEST_F(Run, BoxesAreToldAndDrawnWhereAFileIsAskedFor) {
 }
 
 TEST_F(Run, PointsAndABoxSayWhatIsMeant) {
-  const std::string model = write(*testing::colour_masks()), photo = picture("dog.png", 20, 13);
+  const std::string model = write(*testing::colour_masks()), photo = image("dog.png", 20, 13);
   Result r = run({model, photo, "--point", "3,4", "--point", "-9,2", "--box", "1,1,8,8", "--composite", "cut.png"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.out.find("dog_mask.png: 20x13, covers "), 0u) << r.out;
@@ -349,19 +348,19 @@ TEST_F(Run, PointsAndABoxSayWhatIsMeant) {
   EXPECT_REFUSED(run({model, photo}), "what is meant? Give --point X,Y or --box LEFT,TOP,RIGHT,BOTTOM");
   EXPECT_REFUSED(run({model, photo, "--point", "3"}), "--point 3: expected X,Y");
   EXPECT_REFUSED(run({model, photo, "--point", "3,4,5"}), "expected X,Y");
-  EXPECT_REFUSED(run({model, photo, "--point", "30,4"}), "point 30,4 lies outside the picture");
+  EXPECT_REFUSED(run({model, photo, "--point", "30,4"}), "point 30,4 lies outside the image");
   EXPECT_REFUSED(run({model, photo, "--box", "1,2,3"}), "--box 1,2,3: expected LEFT,TOP,RIGHT,BOTTOM");
   EXPECT_REFUSED(run({model, photo, "--box", "5,5,5,9"}), "is empty");
 }
 
 TEST_F(Run, ContradictingOptionsAreRefused) {
   const std::string model = blob(kClassifier);
-  EXPECT_REFUSED(run({model}), "Give a picture, --tensors FILE, --prompt TEXT or --tokens IDS");
+  EXPECT_REFUSED(run({model}), "Give an image, --tensors FILE, --prompt TEXT or --tokens IDS");
   EXPECT_REFUSED(run({model, "a.png", "--tensors", "b", "--save", "c"}), "give one of them");
   EXPECT_REFUSED(run({model, "--tensors", "b"}), "--save FILE");
   EXPECT_REFUSED(run({model, "a.png", "--taps"}), "--save FILE");
   EXPECT_REFUSED(run({model, "--tensors", "b", "--save", "c", "-o", "d.png"}), "use --save");
-  EXPECT_REFUSED(run({model, picture("p.png", 20, 13), "-o", "d.png"}), "gives no picture");
+  EXPECT_REFUSED(run({model, image("p.png", 20, 13), "-o", "d.png"}), "gives no image");
 }
 
 TEST_F(Run, TensorsGoInAndOutInTheFrameworksLayout) {
@@ -411,8 +410,8 @@ TEST_F(Run, AnotherHeightAndWidthIsPlannedAnew) {
 
 TEST_F(Run, WrongNamesAndShapesAreNamedAndNothingIsWritten) {
   const std::string model = blob(kClassifier);
-  EXPECT_REFUSED(run({model, "--tensors", tensors({{"picture", {1, 3, 8, 8}}, {"mask", {1}}}), "--save", "out"}),
-                 "has no tensor 'input', which the model takes; it holds mask, picture");
+  EXPECT_REFUSED(run({model, "--tensors", tensors({{"image", {1, 3, 8, 8}}, {"mask", {1}}}), "--save", "out"}),
+                 "has no tensor 'input', which the model takes; it holds mask, image");
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {3, 8, 8}}}), "--save", "out"}),
                  "input 'input' is [3,8,8], the model takes [1,3,8,8]");
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {1, 4, 8, 8}}}), "--save", "out"}),
@@ -435,7 +434,7 @@ TEST_F(Run, AnUnwritableSaveIsRefused) {
 
 TEST_F(Run, WithoutAGpuItGoesOnOnTheCpuAndSaysSo) {
   const HiddenVulkan hidden;
-  const std::string model = blob(kClassifier), photo = picture("a.png", 20, 15);
+  const std::string model = blob(kClassifier), photo = image("a.png", 20, 15);
   const Result cpu = run({model, photo, "--precision", "f16"});
   const Result gpu = run({model, photo, "--backend", "gpu", "--precision", "f16"});
   EXPECT_EQ(gpu.exit_code, 0) << gpu.err;
@@ -464,35 +463,35 @@ TEST_F(Run, AGraphOfSeveralIsChosenByName) {
   EXPECT_NE(r.err.find("the model has no graph 'none'"), std::string::npos) << r.err;
 }
 
-TEST_F(Run, AFolderGivesItsPictures) {
+TEST_F(Run, AFolderGivesItsImages) {
   const std::string model = blob(kClassifier);
   fs::create_directory(folder_.path() / "holidays");
-  picture("holidays/b.png", 9, 8);
-  picture("holidays/a.PNG", 8, 9);
-  folder_.write("holidays/notes.txt", std::string_view("no picture"));
+  image("holidays/b.png", 9, 8);
+  image("holidays/a.PNG", 8, 9);
+  folder_.write("holidays/notes.txt", std::string_view("no image"));
   const Result r = run({model, "holidays", "--json"});
   EXPECT_EQ(r.exit_code, 0) << r.err;
   const std::vector<std::string> out = lines(r.out);
   ASSERT_EQ(out.size(), 2u) << r.out;
-  EXPECT_EQ(nlohmann::json::parse(out[0])["picture"], "holidays/a.PNG");
-  EXPECT_EQ(nlohmann::json::parse(out[1])["picture"], "holidays/b.png");
+  EXPECT_EQ(nlohmann::json::parse(out[0])["image"], "holidays/a.PNG");
+  EXPECT_EQ(nlohmann::json::parse(out[1])["image"], "holidays/b.png");
   fs::create_directory(folder_.path() / "empty");
-  EXPECT_REFUSED(run({model, "empty"}), "the folder empty has no pictures");
+  EXPECT_REFUSED(run({model, "empty"}), "the folder empty has no images");
 }
 
 // The others are run, and the exit code tells.
-TEST_F(Run, OnePictureOfSeveralThatCannotBeRead) {
+TEST_F(Run, OneImageOfSeveralThatCannotBeRead) {
   const std::string model = blob(kClassifier);
-  picture("a.png", 9, 8);
+  image("a.png", 9, 8);
   folder_.write("b.png", std::string_view("\x89PNG\r\n\x1a\nand no more"));
-  picture("c.png", 8, 9);
+  image("c.png", 8, 9);
   const Result r = run({model, "a.png", "b.png", "c.png", "--json"});
   EXPECT_EQ(r.exit_code, 2);
   const std::vector<std::string> out = lines(r.out);
   ASSERT_EQ(out.size(), 3u) << r.out;
-  EXPECT_EQ(nlohmann::json::parse(out[1])["picture"], "b.png");
+  EXPECT_EQ(nlohmann::json::parse(out[1])["image"], "b.png");
   EXPECT_NE(nlohmann::json::parse(out[1])["error"].get<std::string>().find("b.png"), std::string::npos) << out[1];
-  EXPECT_EQ(nlohmann::json::parse(out[2])["picture"], "c.png");
+  EXPECT_EQ(nlohmann::json::parse(out[2])["image"], "c.png");
   EXPECT_EQ(lines(r.err).size(), 1u) << r.err;
   EXPECT_REFUSED(run({model, "b.png"}), "b.png");
 }

@@ -138,7 +138,7 @@ TEST_F(RunText, ChatSavesAndLoadsAConversation) {
 TEST_F(RunText, WrongUsageGetsASentence) {
   EXPECT_REFUSED(run({"model.ferry"}), "what shall it run on?");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", "a", "--tokens", "1"}), "two inputs");
-  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with pictures or tensors");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with images or tensors");
   EXPECT_REFUSED(run({"model.ferry", "photo.png", "--max-tokens", "3"}), "goes with --prompt or --tokens");
   EXPECT_REFUSED(run({"model.ferry", "photo.png", "--json"}), "--json: this model has no task");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,x"}), "--tokens");

@@ -61,7 +61,7 @@ TEST(Dynamic, InputsThatMustAgreeChangeTogether) {
   expect_agreement(options_for("encoder", {"batch", "sequence"}, {"tokens=1x4x8", "mask=1x4"}));
 }
 
-TEST(Dynamic, MapsAreEnlargedToTheSizeOfOthers) {
+TEST(Dynamic, MapsAreUpscaledToTheSizeOfOthers) {
   expect_agreement(options_for("pyramid", {"batch", "height", "width"}, {"input=1x3x32x32"}));
 }
 

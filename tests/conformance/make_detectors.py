@@ -17,7 +17,7 @@ from make_exported import write_tensor
 
 HEIGHT, WIDTH, STRIDE, CLASSES = 32, 48, 8, 3
 ROWS, COLUMNS = HEIGHT // STRIDE, WIDTH // STRIDE
-PICTURE = {"mean": [0.5], "std": [0.5]}
+IMAGE = {"mean": [0.5], "std": [0.5]}
 
 
 class Heads(nn.Module):
@@ -36,7 +36,7 @@ class Heads(nn.Module):
 
 
 class ChannelsLast(Heads):
-    """TensorFlow's pictures; [1,anchors,rows,columns,numbers], as YOLOv5 has them before its last layer."""
+    """TensorFlow's images; [1,anchors,rows,columns,numbers], as YOLOv5 has them before its last layer."""
 
     def forward(self, x):
         split = lambda y: y.view(1, self.anchors, -1, ROWS, COLUMNS).permute(0, 1, 3, 4, 2)
@@ -117,7 +117,7 @@ def main():
             write_tensor(os.path.join(data, file + ".pb"), value, {"input_0": "input", "output_0": "boxes"}.get(file, "scores"))
         for part in ("scores", "boxes"):
             recipe[part]["outputs"] = part
-        recipe.update(strides=[STRIDE], picture=PICTURE)
+        recipe.update(strides=[STRIDE], image=IMAGE)
         with open(os.path.join(sys.argv[1], name, "recipe.json"), "w") as f:
             json.dump(recipe, f, indent=1)
             f.write("\n")

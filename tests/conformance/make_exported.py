@@ -187,7 +187,7 @@ class Quantized(nn.Module):
 
 
 class Segmenter(nn.Module):
-    """Halved, gated by its mean, enlarged to the size of the map before, joined."""
+    """Halved, gated by its mean, upscaled to the size of the map before, joined."""
 
     def __init__(self):
         super().__init__()
@@ -314,7 +314,7 @@ class RotaryText(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """Maps of three sizes, the smaller enlarged to the larger's, and the result to the picture's: at any size, odd ones too."""
+    """Maps of three sizes, the smaller upscaled to the larger's, and the result to the image's: at any size, odd ones too."""
 
     def __init__(self):
         super().__init__()

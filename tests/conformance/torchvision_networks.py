@@ -32,7 +32,7 @@ class DetectionHeads(nn.Module):
 
 @dataclass
 class Network:
-    side: int  # of the square pictures it is made for
+    side: int  # of the square images it is made for
     small_side: int  # that it takes as well, for quick tests
     build: Callable = lambda name, side: getattr(torchvision.models, name)(weights=None)
 

@@ -24,12 +24,12 @@ struct Case {
   fbs::ResizeKind kind = fbs::ResizeKind::Nearest;
 };
 
-// 5x4 pixels of 3 channels, enlarged, then a convolution to 2 channels with a clamp.
-std::unique_ptr<Graph> make_graph(const Case& c, bool tap_enlarged = false) {
+// 5x4 pixels of 3 channels, upscaled, then a convolution to 2 channels with a clamp.
+std::unique_ptr<Graph> make_graph(const Case& c, bool tap_upscaled = false) {
   auto graph = std::make_unique<Graph>();
   const Tensor input = graph->add_input("input", {1, 5, 4, 3}, fbs::Layout::NCHW);
-  const Tensor enlarged = resize(input, c.kind, c.scale);
-  graph->add_tap("up", enlarged, fbs::Layout::NCHW, tap_enlarged);
+  const Tensor upscaled = resize(input, c.kind, c.scale);
+  graph->add_tap("up", upscaled, fbs::Layout::NCHW, tap_upscaled);
   const Shape shape{2, c.kernel_h, c.kernel_w, 3};
   fbs::Conv2dT conv;
   conv.pad_top = conv.pad_bottom = c.kernel_h / 2 + c.pad_more;
@@ -38,7 +38,7 @@ std::unique_ptr<Graph> make_graph(const Case& c, bool tap_enlarged = false) {
   conv.output_max = 1.5f;
   const Tensor output = graph->add_op(
       "conv", conv,
-      {enlarged, graph->add_constant("conv.weight", shape, noise(static_cast<size_t>(shape.elements()), 2)),
+      {upscaled, graph->add_constant("conv.weight", shape, noise(static_cast<size_t>(shape.elements()), 2)),
        graph->add_constant("conv.bias", Shape{2}, noise(2, 3))});
   graph->add_tap("conv", output, fbs::Layout::NCHW, false);
   graph->add_output("output", output, fbs::Layout::NCHW);
@@ -63,7 +63,7 @@ TEST(AbsorbUpsampling, GivesTheSameResultIncludingTheBorders) {
     ASSERT_EQ(before.size(), after.size());
     // Sums of at most 49 * 3 products of size 1, in another order.
     for (size_t i = 0; i < before.size(); ++i) ASSERT_NEAR(before[i], after[i], 1e-13) << i;
-    ASSERT_EQ(graph->table.taps.size(), 1u) << "the enlarged map is gone, the convolution's result is not";
+    ASSERT_EQ(graph->table.taps.size(), 1u) << "the upscaled map is gone, the convolution's result is not";
     EXPECT_EQ(graph->table.taps[0]->name, "conv");
     EXPECT_EQ(graph->table.taps[0]->tensor, graph->table.outputs[0]->tensor);
   }
@@ -77,7 +77,7 @@ TEST(AbsorbUpsampling, LeavesAloneWhatItCannotDoExactly) {
   EXPECT_TRUE(kept(make_graph({2, 3, 3, 0, fbs::ResizeKind::Bilinear})));
   EXPECT_TRUE(kept(make_graph({2, 3, 3, 1}))) << "padded by more than the kernel's reach";
   EXPECT_TRUE(kept(make_graph({2, 4, 4}))) << "no middle";
-  EXPECT_TRUE(kept(make_graph({2, 3, 3}, true))) << "the enlarged map is a block's output";
+  EXPECT_TRUE(kept(make_graph({2, 3, 3}, true))) << "the upscaled map is a block's output";
   EXPECT_TRUE(kept(make_graph({2, 3, 3}), {.keep_taps = true}));
 }
 
@@ -90,8 +90,8 @@ TEST(AbsorbPixelShuffle, DropsTheTapOfTheConvolutionItReorders) {
     const Tensor conv = graph.add_op("conv", fbs::Conv2dT{}, {input, weight});
     graph.add_tap("conv", conv, fbs::Layout::NCHW, false);
     graph.add_output("output", pixel_shuffle(conv, 2), fbs::Layout::NCHW);
-    const reference::Array picture{{1, 3, 4, 3}, noise(36, 1)};
-    const auto value = [&](TensorId tensor) { return reference::interpret(graph, {picture}).at(tensor).values; };
+    const reference::Array image{{1, 3, 4, 3}, noise(36, 1)};
+    const auto value = [&](TensorId tensor) { return reference::interpret(graph, {image}).at(tensor).values; };
     const auto tapped = value(graph.table.taps[0]->tensor), output = value(graph.table.outputs[0]->tensor);
     run_passes(graph, {.keep_taps = keep_taps});
     EXPECT_EQ(value(graph.table.outputs[0]->tensor), output);

@@ -1,5 +1,5 @@
 // BiRefNet with weights made up here: which network a file holds, at which sizes it can be built, what the blob says
-// about pictures, and what is refused. Its arithmetic is compared in tests/parity.
+// about images, and what is refused. Its arithmetic is compared in tests/parity.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,10 +88,10 @@ Keys birefnet(const BirefnetSizes& sizes) {
   block("squeeze_module.0", width(3), width(0) + width(1) + width(2) + width(3));
   for (int level = 3; level >= 0; --level) {
     const std::string number = std::to_string(level + 1), decoder = "decoder.";
-    const std::string picture = decoder + "ipt_blk" + std::to_string(level + 2);
+    const std::string image = decoder + "ipt_blk" + std::to_string(level + 2);
     const int64_t beside = width(std::min(level + 1, 3)) / 8, out = level > 0 ? width(level - 1) : width(0) / 2;
-    conv(picture + ".conv1", 5, int64_t{3} << (2 * (level + 2)), 3);
-    conv(picture + ".conv_out", beside, 5, 3);
+    conv(image + ".conv1", 5, int64_t{3} << (2 * (level + 2)), 3);
+    conv(image + ".conv_out", beside, 5, 3);
     block(decoder + "decoder_block" + number, out, width(level) + beside);
     if (level == 0) break;
     conv(decoder + "lateral_block" + number + ".conv", out, out, 1);
@@ -140,7 +140,7 @@ TEST(BiRefNet, TheFileSaysWhichNetworkItHolds) {
   EXPECT_EQ(identified({.attention = false}), "birefnet");
 }
 
-TEST(BiRefNet, TheBlobSaysWhatPicturesItTakesAndWhatItIsFor) {
+TEST(BiRefNet, TheBlobSaysWhatImagesItTakesAndWhatItIsFor) {
   ConvertOptions options;
   options.model = "birefnet.hr";
   const auto graph = convert_keys(birefnet({}), "", options);
@@ -215,7 +215,7 @@ TEST(BiRefNet, RefusesWhatDoesNotFit) {
   ConvertOptions grey;
   grey.settings.set("in-chans", 1);
   EXPECT_EQ(birefnet_refusal(birefnet({}), "64x64", grey),
-            "net.safetensors as birefnet: birefnet takes pictures of 3 channels, not 1");
+            "net.safetensors as birefnet: birefnet takes images of 3 channels, not 1");
   Keys keys = birefnet({});
   keys["bb.layers.1.blocks.0.attn.relative_position_bias_table"] = {24, 2};
   EXPECT_EQ(birefnet_refusal(keys, "64x64"),

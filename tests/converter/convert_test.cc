@@ -99,7 +99,7 @@ TEST_F(Convert, FusesActivationsUnlessTapsAreKept) {
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
-TEST_F(Convert, PreparesPicturesAsTheVariantWasTrained) {
+TEST_F(Convert, PreparesImagesAsTheVariantWasTrained) {
   const auto graph = convert_to_graph(options());
   const fbs::PreprocessT& recipe = *graph->table.preprocess;
   EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);

@@ -25,8 +25,8 @@ TEST_P(ConvNeXtOptions, ComputeWhatPyTorchDoes) {
   config.head_hidden = name == "head_mlp" ? 20 : 0;
   config.tokens = name == "transformers";
 
-  const PictureVariant variant{.num_classes = config.tokens ? 0 : 3, .height = 64, .width = 96};
-  const PictureOptions options{
+  const ImageVariant variant{.num_classes = config.tokens ? 0 : 3, .height = 64, .width = 96};
+  const ImageOptions options{
       .variant = variant, .num_classes = variant.num_classes, .height = variant.height, .width = variant.width};
   Graph graph;
   Ledger ledger(torch_checkpoint(GetParam()), namings()[config.tokens ? 1 : 0]);

@@ -124,7 +124,7 @@ TEST(DeepLab, ATrunkIsDilatedWhereItWouldHalveTheMap) {
   EXPECT_EQ(sizes("lraspp_mobilenet_v3_large"), (std::vector<int>{48, 24, 12, 6}));
 }
 
-TEST(DeepLab, PicturesKeepTheirShapeAndTheClassesAreThoseOfPascalVoc) {
+TEST(DeepLab, ImagesKeepTheirShapeAndTheClassesAreThoseOfPascalVoc) {
   Keys keys = keys_of("fcn_resnet50");
   EXPECT_TRUE(graph_of(checkpoint_of(keys))->table.labels.empty());  // of 5 classes
   keys["classifier.4.weight"][0] = keys["classifier.4.bias"][0] = 21;

@@ -141,24 +141,24 @@ std::shared_ptr<MemoryCheckpoint> transformers_checkpoint(const Shapes& keys) {
 }
 
 std::vector<double> depth_of(const std::shared_ptr<const Checkpoint>& file, const depth_anything::Config& config,
-                             const std::string& framework, const Shape& picture) {
+                             const std::string& framework, const Shape& image) {
   const Naming& naming = naming_of(depth_anything::namings(), *file);
   EXPECT_EQ(naming.framework, framework);
-  PictureVariant variant;
+  ImageVariant variant;
   variant.framework = framework;
   Graph graph;
   Ledger ledger(file, naming);
   depth_anything::build(graph, Weights(graph, ledger), {.variant = variant, .num_classes = 0, .height = 6, .width = 6},
                         config);
   ledger.finish();
-  return run_on_torch_input(graph, graph.table.outputs.front()->tensor, picture);
+  return run_on_torch_input(graph, graph.table.outputs.front()->tensor, image);
 }
 
 TEST(DepthAnything, TheAuthorsNamesAreTheSameNetwork) {
   const Shapes keys = authors_keys(tiny(), 3);
-  for (const Shape& picture : {Shape{1, 6, 6, 3}, Shape{1, 8, 4, 3}})
-    expect_near(depth_of(authors_checkpoint(keys), tiny(), "DepthAnything", picture),
-                depth_of(transformers_checkpoint(keys), tiny(), "transformers", picture));
+  for (const Shape& image : {Shape{1, 6, 6, 3}, Shape{1, 8, 4, 3}})
+    expect_near(depth_of(authors_checkpoint(keys), tiny(), "DepthAnything", image),
+                depth_of(transformers_checkpoint(keys), tiny(), "transformers", image));
 }
 
 TEST(DepthAnything, TheAuthorsPositionsLieElsewhereInGridsOfAnotherSizeAlone) {

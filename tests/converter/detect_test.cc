@@ -1,5 +1,5 @@
 // Every form of a detector's head becomes boxes on 0..1: what the appended operators give, computed by the oracle, is
-// what a plain loop over rows gives. A head's raw numbers are the picture's, so that any numbers can be tried.
+// what a plain loop over rows gives. A head's raw numbers are the image's, so that any numbers can be tried.
 #include "converter/detect/detector.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 class Head {
  public:
   Head() : graph_(std::make_unique<Graph>()) {
-    const Tensor picture = graph_->add_input("image", {1, kHeight, kWidth, 3}, fbs::Layout::NCHW);
-    flat_ = reshape(picture, {kHeight * kWidth * 3});
+    const Tensor image = graph_->add_input("image", {1, kHeight, kWidth, 3}, fbs::Layout::NCHW);
+    flat_ = reshape(image, {kHeight * kWidth * 3});
     for (size_t i = 0; i < size_t{kHeight} * kWidth * 3; ++i)
       numbers_.push_back(3 * std::sin(0.37 * static_cast<double>(i)) + 0.2 * static_cast<double>(i % 7) - 0.5);
   }
@@ -61,7 +61,7 @@ class Head {
 
   detect::Detector decode(const std::string& recipe) {
     const std::string path = folder_.write("recipe.json", recipe);
-    return *detect::make_detector(*graph_, {.recipe = path, .picture = {}, .labels = {}});
+    return *detect::make_detector(*graph_, {.recipe = path, .image = {}, .labels = {}});
   }
   // An output's numbers after the passes.
   std::vector<double> run(size_t output, std::vector<int> shape) {
@@ -123,7 +123,7 @@ std::vector<double> around(double x, double y, double width, double height) {
   return on_0_to_1(x - width / 2, y - height / 2, x + width / 2, y + height / 2);
 }
 
-const std::string kPicture = R"("picture": {"mean": [104, 117, 123], "std": 1, "colour": "bgr"})";
+const std::string kImage = R"("image": {"mean": [104, 117, 123], "std": 1, "colour": "bgr"})";
 
 TEST(Detect, CornersAndProbabilitiesStayWhatTheyAre) {
   Head head;
@@ -131,7 +131,7 @@ TEST(Detect, CornersAndProbabilitiesStayWhatTheyAre) {
   const detect::Detector done = head.decode(R"({"scores": {"outputs": "p"}, "threshold": 0.25, "overlap": 0.5,
       "boxes": {"outputs": "b", "form": "corners", "unit": "share"}, "maximum": 7, "across_classes": true,
       "labels": ["one", "two", "three"], )" +
-                                            kPicture + "}");
+                                            kImage + "}");
   EXPECT_EQ(done.boxes, 10);
   EXPECT_EQ(done.classes, 3);
   EXPECT_FALSE(done.recognised);
@@ -160,7 +160,7 @@ TEST(Detect, CornersInPixelsWithYFirstAndScoresOfOneOfAll) {
   const Rows raw = head.add_rows("out", 6, 9);
   head.decode(R"({"scores": {"outputs": 0, "channels": [5, null], "background": 1},
       "boxes": {"outputs": 0, "channels": [1, 5], "form": "corners", "y_first": true}, )" +
-              kPicture + "}");
+              kImage + "}");
   Rows boxes, scores;
   for (const auto& row : raw) {
     boxes.push_back(on_0_to_1(row[2], row[1], row[4], row[3]));
@@ -181,7 +181,7 @@ TEST(Detect, CentreAndSizeWithChannelsFirst) {
       "boxes": {"outputs": 0, "channels": [0, 4], "layout": "first", "form": "center_size"},
       "landmarks": {"outputs": 0, "channels": [7, null], "layout": "first", "numbers": 3},
       "best_class": true, )" +
-              kPicture + "}");
+              kImage + "}");
   const auto at = [&](int row, int channel) { return raw[static_cast<size_t>(channel * n + row)]; };
   Rows boxes, scores, landmarks;
   for (int r = 0; r < n; ++r) {
@@ -216,7 +216,7 @@ TEST(Detect, DistancesOfMapsWithAnchorsAtAPlace) {
         "boxes": {"outputs": ["bbox_16", "bbox_32"], "form": "distances"},
         "landmarks": {"outputs": ["kps_16", "kps_32"], "form": "offsets"},
         "strides": [16, 32], "anchors": {"per_cell": 2, "cell": )" +
-                std::to_string(cell) + "}, " + kPicture + "}");
+                std::to_string(cell) + "}, " + kImage + "}");
     Rows expected_boxes, expected_scores, expected_points;
     for (const auto& [s, row, column, anchor] : cells(strides, 2)) {
       const int h = kHeight / s, w = kWidth / s;
@@ -249,7 +249,7 @@ TEST(Detect, BinsOfDistances) {
   head.decode(R"({"scores": {"outputs": "output", "channels": [0, -20], "activation": "sigmoid"},
       "boxes": {"outputs": "output", "channels": [-20, null], "form": "distances", "bins": 5},
       "strides": [24, 48], )" +
-              kPicture + "}");
+              kImage + "}");
   Rows boxes;
   for (size_t r = 0; r < raw.size(); ++r) {
     const Cell& cell = places[r];
@@ -282,7 +282,7 @@ TEST(Detect, OffsetsFromAnchors) {
         "boxes": {"outputs": "loc", "form": "offsets", "variances": [0.1, 0.2]},
         "landmarks": {"outputs": "landms", "form": "offsets", "variance": 0.1},
         "strides": [16, 48], "anchors": {"sizes": [[10, [20, 80]], [60, [30, 70]]], "clip": true, "even": )") +
-                (even ? "true}, " : "false}, ") + kPicture + "}");
+                (even ? "true}, " : "false}, ") + kImage + "}");
     const double sizes[2][2][2] = {{{10, 10}, {20, 80}}, {{60, 60}, {30, 70}}};
     Rows expected, expected_points;
     for (size_t r = 0; r < places.size(); ++r) {
@@ -315,7 +315,7 @@ TEST(Detect, SizesByRatios) {
   head.add_rows("conf", static_cast<int>(places.size()), 3);
   head.decode(R"({"scores": {"outputs": "conf", "background": -1}, "boxes": {"outputs": "loc", "form": "offsets"},
       "strides": [32], "anchors": {"sizes": [{"minimum": 20, "maximum": 45, "ratios": [4]}]}, )" +
-              kPicture + "}");
+              kImage + "}");
   const double sizes[][2] = {{20, 20}, {30, 30}, {40, 10}, {10, 40}};
   Rows expected;
   for (size_t r = 0; r < places.size(); ++r) {
@@ -335,7 +335,7 @@ TEST(Detect, AnchorsThatAreListed) {
   head.add_rows("conf", 2, 1);
   head.decode(R"({"scores": {"outputs": "conf"}, "boxes": {"outputs": "loc", "form": "offsets"},
       "anchors": {"boxes": [[0.5, 0.25, 0.5, 0.125], [0.1, 0.9, 1, 1]]}, )" +
-              kPicture + "}");
+              kImage + "}");
   const double anchors[][4] = {{0.5, 0.25, 0.5, 0.125}, {0.1, 0.9, 1, 1}};
   Rows expected;
   for (size_t r = 0; r < 2; ++r) {
@@ -352,7 +352,7 @@ TEST(Detect, GridOffsets) {
   Head head;
   const std::vector<Cell> places = cells({8, 16, 32});
   const Rows raw = head.add_rows("output", static_cast<int>(places.size()), 7);
-  const detect::Detector done = *detect::make_detector(head.graph(), {.recipe = "yolox", .picture = {}, .labels = {}});
+  const detect::Detector done = *detect::make_detector(head.graph(), {.recipe = "yolox", .image = {}, .labels = {}});
   EXPECT_EQ(done.classes, 2);
   Rows boxes, scores;
   for (size_t r = 0; r < raw.size(); ++r) {
@@ -378,7 +378,7 @@ TEST(Detect, SigmoidsOfPlacesInCells) {
           "boxes": {"outputs": "map", "channels": [0, 4], "form": ")" +
                   (square ? "sigmoid_square" : "sigmoid_exp") + R"("},
           "strides": [32], "anchors": {"sizes": [[[10, 13], [33, 23]]]}, )" +
-                  kPicture + "}");
+                  kImage + "}");
       const double sizes[][2] = {{10, 13}, {33, 23}};
       Rows expected, scores;
       for (int row = 0; row < h; ++row)
@@ -408,7 +408,7 @@ TEST(Detect, RowsThatGoAnchorByAnchor) {
   head.decode(R"({"scores": {"outputs": "out", "channels": [4, 5]},
       "boxes": {"outputs": "out", "channels": [0, 4], "form": "sigmoid_exp"},
       "strides": [32], "anchors": {"sizes": [[10, 30]], "first": true}, )" +
-              kPicture + "}");
+              kImage + "}");
   Rows expected;
   for (const double size : {10.0, 30.0})
     for (int place = 0; place < h * w; ++place) {
@@ -478,7 +478,7 @@ TEST(Detect, KnownHeadsAreRecognised) {
 // Those that are not recognised, too, fit the heads that they are for.
 TEST(Detect, KnownHeadsAreNamed) {
   const auto named = [](Head& head, const char* name, int boxes, int classes) {
-    const auto done = detect::make_detector(head.graph(), {.recipe = name, .picture = {}, .labels = {}});
+    const auto done = detect::make_detector(head.graph(), {.recipe = name, .image = {}, .labels = {}});
     ASSERT_TRUE(done) << name;
     EXPECT_EQ(done->boxes, boxes) << name;
     EXPECT_EQ(done->classes, classes) << name;
@@ -542,38 +542,37 @@ TEST(Detect, WhatDoesNotFitIsOneSentence) {
   const std::pair<std::string, std::string> cases[] = {
       {"{", "recipe.json"},
       {"[]", "recipe.json: expected an object"},
-      {"{" + scores + kPicture + "}", "recipe.json: boxes is missing: expected an object"},
-      {"{" + scores + R"("boxes": {"outputs": "box"}, )" + kPicture + "}",
+      {"{" + scores + kImage + "}", "recipe.json: boxes is missing: expected an object"},
+      {"{" + scores + R"("boxes": {"outputs": "box"}, )" + kImage + "}",
        "recipe.json: boxes: there is no output 'box': the file has scores, boxes, fewer, made"},
-      {"{" + scores + R"("boxes": {"outputs": 4}, )" + kPicture + "}", "recipe.json: boxes: there is no output 4"},
-      {"{" + scores + R"("boxes": {}, )" + kPicture + "}", "recipe.json: boxes: outputs: expected either that"},
-      {"{" + scores + R"("boxes": {"outputs": "scores"}, )" + kPicture + "}",
+      {"{" + scores + R"("boxes": {"outputs": 4}, )" + kImage + "}", "recipe.json: boxes: there is no output 4"},
+      {"{" + scores + R"("boxes": {}, )" + kImage + "}", "recipe.json: boxes: outputs: expected either that"},
+      {"{" + scores + R"("boxes": {"outputs": "scores"}, )" + kImage + "}",
        "recipe.json: boxes: output 'scores' gives 2 numbers a row, expected 4"},
-      {"{" + scores + R"("boxes": {"outputs": "boxes", "channels": [1, 5]}, )" + kPicture + "}",
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "channels": [1, 5]}, )" + kImage + "}",
        "recipe.json: boxes: channels 1 to 5 of output 'boxes', which has 4"},
-      {"{" + scores + R"("boxes": {"outputs": "fewer"}, )" + kPicture + "}",
+      {"{" + scores + R"("boxes": {"outputs": "fewer"}, )" + kImage + "}",
        "recipe.json: scores have 24 rows and the boxes 23: expected as many"},
-      {"{" + scores + R"("boxes": {"outputs": ["boxes", "made"]}, )" + kPicture + "}",
+      {"{" + scores + R"("boxes": {"outputs": ["boxes", "made"]}, )" + kImage + "}",
        "output 'boxes' has rows of 4 numbers, 'made' of 2: expected as many"},
-      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "circle"}, )" + kPicture + "}",
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "circle"}, )" + kImage + "}",
        "recipe.json: boxes: form: expected one of corners, center_size, distances"},
-      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, )" + kPicture + "}",
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, )" + kImage + "}",
        "recipe.json: strides are missing"},
-      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, "strides": [8], )" + kPicture + "}",
-       "the outputs have 24 rows, but the strides and anchors make 96 of a picture of 64x96"},
-      {"{" + scores + boxes + R"("treshold": 0.5, )" + kPicture + "}",
-       R"(recipe.json has no "treshold": it has scores)"},
-      {"{" + scores + boxes + R"("threshold": 50, )" + kPicture + "}", "threshold: expected a number from 0 to 1"},
-      {"{" + scores + boxes + R"("labels": ["a"], )" + kPicture + "}",
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, "strides": [8], )" + kImage + "}",
+       "the outputs have 24 rows, but the strides and anchors make 96 of an image of 64x96"},
+      {"{" + scores + boxes + R"("treshold": 0.5, )" + kImage + "}", R"(recipe.json has no "treshold": it has scores)"},
+      {"{" + scores + boxes + R"("threshold": 50, )" + kImage + "}", "threshold: expected a number from 0 to 1"},
+      {"{" + scores + boxes + R"("labels": ["a"], )" + kImage + "}",
        "recipe.json has 1 names, but the network has 2 classes"},
-      {R"({"scores": {"outputs": "made"}, )" + boxes + kPicture + "}",
+      {R"({"scores": {"outputs": "made"}, )" + boxes + kImage + "}",
        "recipe.json: scores: what computes output 'made' does not tell whether its numbers are probabilities"},
-      {"{" + scores + boxes + R"("strides": [])" + "}", "recipe.json: nothing says how a picture becomes the input"},
-      {"{" + scores + boxes + R"("picture": {"scale": 2}})", R"(recipe.json: picture has no "scale")"},
-      {"{" + scores + boxes + R"("picture": {"resize": "squeeze"}})", R"(the resizing "squeeze" is none of stretch)"},
-      {"{" + scores + boxes + R"("picture": {"mean": [1, 2]}})", "mean: 2 numbers for an input of 3 channels"},
-      {"{" + scores + boxes + R"("picture": {"colour": "cmyk"}})", R"(the colour "cmyk" is none of rgb, bgr, gray)"},
-      {"{" + scores + boxes + R"("picture": {"std": 0}})", "std: 0, expected more than 0"},
+      {"{" + scores + boxes + R"("strides": [])" + "}", "recipe.json: nothing says how an image becomes the input"},
+      {"{" + scores + boxes + R"("image": {"scale": 2}})", R"(recipe.json: image has no "scale")"},
+      {"{" + scores + boxes + R"("image": {"resize": "squeeze"}})", R"(the resizing "squeeze" is none of stretch)"},
+      {"{" + scores + boxes + R"("image": {"mean": [1, 2]}})", "mean: 2 numbers for an input of 3 channels"},
+      {"{" + scores + boxes + R"("image": {"colour": "cmyk"}})", R"(the colour "cmyk" is none of rgb, bgr, gray)"},
+      {"{" + scores + boxes + R"("image": {"std": 0}})", "std: 0, expected more than 0"},
   };
   for (const auto& [recipe, sentence] : cases)
     EXPECT_NE(refused(recipe).find(sentence), std::string::npos) << recipe << "\n" << refused(recipe);
@@ -581,11 +580,11 @@ TEST(Detect, WhatDoesNotFitIsOneSentence) {
 
 TEST(Detect, EveryKnownRecipeIsWellFormed) {
   EXPECT_GE(detect::known_recipes().size(), detect::known_names().size());
-  for (const detect::Recipe& recipe : detect::known_recipes()) EXPECT_TRUE(recipe.picture.given()) << recipe.name;
+  for (const detect::Recipe& recipe : detect::known_recipes()) EXPECT_TRUE(recipe.image.given()) << recipe.name;
 }
 
-TEST(PictureSettings, ALaterWordTakesTheFormersPlace) {
-  PictureSettings base, over;
+TEST(ImageSettings, ALaterWordTakesTheFormersPlace) {
+  ImageSettings base, over;
   base.mean = {104, 117, 123};
   base.std = {1};
   base.resize = "letterbox";

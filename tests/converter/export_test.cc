@@ -35,11 +35,11 @@ TEST_F(Export, LeavesFilesOfOthersAlone) {
 
 TEST_F(Export, NarrowsWhatWasWidened) {
   std::vector<uint16_t> halves, bfloats;
-  std::vector<float> of_halves, of_bfloats;
+  std::vector<float> of_float16, of_bfloats;
   std::vector<double> doubles;
   for (uint32_t i = 0; i < kRows * kColumns; ++i) {
     halves.push_back(static_cast<uint16_t>(i * 13 % 0x7c00 | (i % 2) << 15));
-    of_halves.push_back(from_half(halves.back()));
+    of_float16.push_back(from_float16(halves.back()));
     bfloats.push_back(static_cast<uint16_t>(0x3f80 + i * 3));
     of_bfloats.push_back(from_bfloat16(bfloats.back()));
     doubles.push_back(noise(7, i));
@@ -47,7 +47,7 @@ TEST_F(Export, NarrowsWhatWasWidened) {
   add("half", ElementType::F16, {kRows, kColumns}, text_of(halves));
   add("bfloat", ElementType::BF16, {kRows, kColumns}, text_of(bfloats));
   add("double", ElementType::F64, {kRows, kColumns}, text_of(doubles));
-  pack(*graph_of({of_halves, of_bfloats, {doubles.begin(), doubles.end()}}), write_and_open());
+  pack(*graph_of({of_float16, of_bfloats, {doubles.begin(), doubles.end()}}), write_and_open());
   EXPECT_EQ(round_trip(), "");
   EXPECT_LT(recorded(), 2000u);
 }

@@ -27,7 +27,7 @@ std::string model_bytes() {
 
 const std::string kModel = model_bytes();
 const std::string kSha256 = sha256_hex(std::as_bytes(std::span(kModel)));
-const std::string kHalf = std::to_string(kModel.size() / 2);
+const std::string kFloat16 = std::to_string(kModel.size() / 2);
 
 class Hub : public ::testing::Test {
  protected:
@@ -126,7 +126,7 @@ TEST_F(Hub, ARepositoryThatMovedIsFollowed) { expect_whole(fetch("moved")); }
 TEST_F(Hub, ABrokenDownloadGoesOnWhereItBroke) {
   expect_whole(fetch("breaks"));
   EXPECT_EQ(server.requests("cdn").size(), 2u);
-  EXPECT_EQ(server.requests("cdn GET /breaks/model.safetensors bytes=" + kHalf + "-").size(), 1u);
+  EXPECT_EQ(server.requests("cdn GET /breaks/model.safetensors bytes=" + kFloat16 + "-").size(), 1u);
   expect_whole(fetch("tiny_bites"));
 }
 
@@ -137,7 +137,7 @@ TEST_F(Hub, AServerWithoutRangesSendsAllAgain) {
 
 TEST_F(Hub, ADownloadThatBringsNothingMoreEnds) {
   const std::string message = refusal("stuck");
-  EXPECT_TRUE(message.starts_with("hf:org/stuck: model.safetensors: stopped after " + kHalf + " of 300001 bytes ("))
+  EXPECT_TRUE(message.starts_with("hf:org/stuck: model.safetensors: stopped after " + kFloat16 + " of 300001 bytes ("))
       << message;
   EXPECT_TRUE(message.ends_with("; the next time goes on from there")) << message;
   EXPECT_EQ(fs::file_size(server.cached("stuck") / "blobs" / (kSha256 + ".incomplete")), kModel.size() / 2);

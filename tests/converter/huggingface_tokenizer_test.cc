@@ -125,9 +125,9 @@ TEST_P(PublishedTokenizerTest, StreamsWholeCharacters) {
 
 TEST_P(PublishedTokenizerTest, TakesAnyBytesAndAMegabyteOfOneLetter) {
   const Compiled& t = tokenizer();
-  std::string octets;
-  for (int octet = 0; octet < 256; ++octet) octets += static_cast<char>(octet);
-  EXPECT_EQ(t.encode(octets, false), t.encode(octets, false));
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
+  EXPECT_EQ(t.encode(bytes, false), t.encode(bytes, false));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(t.encode(std::string(1 << 20, 'a'), false).empty());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));

@@ -107,7 +107,7 @@ TEST(Identify, ATrainingThatIsAssumedIsTold) {
   const std::string told = identify(families(), basic_resnet({2, 2, 2, 2})).assumed;
   EXPECT_TRUE(told.starts_with("taken for timm/resnet18.a1_in1k; timm/resnet18.")) << told;
   EXPECT_TRUE(
-      told.ends_with(" more have the same tensors and other pictures (size, crop or colours): --model NAME says "
+      told.ends_with(" more have the same tensors and other images (size, crop or colours): --model NAME says "
                      "which it is"))
       << told;
   EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18").assumed, told);

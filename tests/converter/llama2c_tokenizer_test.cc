@@ -27,9 +27,9 @@ std::string file_bytes() {
   std::string bytes;
   put(bytes, int32_t{6});
   for (const char* piece : {"<unk>", "\n<s>\n", "\n</s>\n"}) put_piece(bytes, 0, piece);
-  for (int octet = 0; octet < 256; ++octet) {
+  for (int byte = 0; byte < 256; ++byte) {
     char piece[8];
-    std::snprintf(piece, sizeof piece, "<0x%02X>", octet);
+    std::snprintf(piece, sizeof piece, "<0x%02X>", byte);
     put_piece(bytes, 0, piece);
   }
   put_piece(bytes, -0.0f, " t");
@@ -57,7 +57,7 @@ TEST(Llama2cTokenizer, IsReadPieceByPiece) {
   EXPECT_EQ(table->kinds[3 + 0x41], fbs::PieceKind::Byte);
   EXPECT_EQ(table->pieces[3 + 0x41], "<0x41>");
   EXPECT_EQ(table->pieces[3], "<0x00>");
-  EXPECT_EQ(table->octets[0x41], 3 + 0x41);
+  EXPECT_EQ(table->bytes[0x41], 3 + 0x41);
   EXPECT_EQ(table->pieces[259], " t");
   EXPECT_EQ(table->scores[260], -1);
   EXPECT_EQ(table->bos, 1);

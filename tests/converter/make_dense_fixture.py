@@ -1,4 +1,4 @@
-"""Writes dense_fixture.inc: what networks that tell something of every place of a picture compute, with sizes that
+"""Writes dense_fixture.inc: what networks that tell something of every place of an image compute, with sizes that
 nobody published, for tests/converter/transformers_sizes_test.cc.
 
     python3 tests/converter/make_dense_fixture.py      (any Python 3: no package is needed)
@@ -84,7 +84,7 @@ class Network:
         flat = self.get(key, 1, count, width)
         return [flat[i * width:(i + 1) * width] for i in range(count)]
 
-    def picture(self):
+    def image(self):
         height, width = self.size
         flat = iter(values("input", 1, 3, height, width))
         return [[[next(flat) for _ in range(width)] for _ in range(height)] for _ in range(3)]
@@ -112,7 +112,7 @@ class Network:
         rows, columns = ((n + 2 * padding - kernel) // stride + 1 for n in (height, width))
         return [[[at(o, y, z) for z in range(columns)] for y in range(rows)] for o in range(out)]
 
-    def enlarge(self, x, name, out, by):
+    def upscale(self, x, name, out, by):
         """A transposed convolution whose cells do not overlap."""
         weight, shift, (height, width) = self.get(name + ".weight", len(x), out, by, by), self.get(name + ".bias", out), size_of(x)
         return [[[shift[o] + sum(weight[((i * out + o) * by + y % by) * by + z % by] * x[i][y // by][z // by] for i in range(len(x)))
@@ -168,7 +168,7 @@ class DepthAnything(Network):
     def backbone(self):
         c = self.c["backbone_config"]
         width, patch, root = c["hidden_size"], c["patch_size"], "backbone.embeddings."
-        x = self.conv(self.picture(), root + "patch_embeddings.projection", width, patch, stride=patch)
+        x = self.conv(self.image(), root + "patch_embeddings.projection", width, patch, stride=patch)
         grid, side = size_of(x), c["image_size"] // patch
         table = self.rows(root + "position_embeddings", 1 + side * side, width)
         places = to_tokens(resize(to_map(table[1:], (side, side)), grid, "bicubic"))
@@ -192,7 +192,7 @@ class DepthAnything(Network):
             layer = "neck.reassemble_stage.layers.%d." % i
             x = self.conv(x, layer + "projection", out, 1)
             if factor > 1:
-                x = self.enlarge(x, layer + "resize", out, factor)
+                x = self.upscale(x, layer + "resize", out, factor)
             elif factor < 1:
                 x = self.conv(x, layer + "resize", out, 3, stride=int(1 / factor), padding=1)
             maps.append(self.conv(x, "neck.convs.%d" % i, c["fusion_hidden_size"], 3, False, padding=1))
@@ -229,7 +229,7 @@ class Segformer(Network):
         return add(x, self.linear(each(ACT[c["hidden_act"]], y), name + "mlp.dense2", width))
 
     def run(self):
-        c, x, maps, encoder = self.c, self.picture(), [], "segformer.encoder."
+        c, x, maps, encoder = self.c, self.image(), [], "segformer.encoder."
         for s, (width, depth) in enumerate(zip(c["hidden_sizes"], c["depths"])):
             patch, embedding = c["patch_sizes"][s], encoder + "patch_embeddings.%d." % s
             x = self.conv(x, embedding + "proj", width, patch, stride=c["strides"][s], padding=patch // 2)

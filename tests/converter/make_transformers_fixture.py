@@ -35,7 +35,7 @@ class Network:
         self.parameters[key] = list(shape)
         return values(key, *shape)
 
-    def picture(self):
+    def image(self):
         return values("input", 1, 3, *self.size)
 
     def linear(self, x, name, out, bias=True):
@@ -74,7 +74,7 @@ class ViT(Network):
         classifier = c["architectures"][0].endswith("ForImageClassification")
         root = {"vit": "vit.", "dinov2": "dinov2.", "dinov2_with_registers": "dinov2_with_registers."}[c["model_type"]] if classifier else ""
         patch, width, eps = c["patch_size"], c["hidden_size"], c["layer_norm_eps"]
-        x = self.conv(self.picture(), root + "embeddings.patch_embeddings.projection", width, patch, stride=patch)
+        x = self.conv(self.image(), root + "embeddings.patch_embeddings.projection", width, patch, stride=patch)
         x = x.flatten(2).transpose(1, 2)
         x = torch.cat([self.get(root + "embeddings.cls_token", 1, 1, width), x], 1)
         x = x + self.get(root + "embeddings.position_embeddings", 1, x.shape[1], width)
@@ -114,7 +114,7 @@ class DINOv3(Network):
     def run(self):
         c = self.c
         patch, width, heads, eps = c["patch_size"], c["hidden_size"], c["num_attention_heads"], c["layer_norm_eps"]
-        x = self.conv(self.picture(), "embeddings.patch_embeddings", width, patch, stride=patch)
+        x = self.conv(self.image(), "embeddings.patch_embeddings", width, patch, stride=patch)
         height, columns = x.shape[2:]
         x = x.flatten(2).transpose(1, 2)
         prefix = 1 + c["num_register_tokens"]
@@ -187,7 +187,7 @@ class Swin(Network):
 
     def run(self):
         c = self.c
-        x = self.conv(self.picture(), "swin.embeddings.patch_embeddings.projection", c["embed_dim"], c["patch_size"], stride=c["patch_size"])
+        x = self.conv(self.image(), "swin.embeddings.patch_embeddings.projection", c["embed_dim"], c["patch_size"], stride=c["patch_size"])
         x = self.norm(x.permute(0, 2, 3, 1), "swin.embeddings.norm", 1e-5)
         for s, depth in enumerate(c["depths"]):
             layer = "swin.encoder.layers.%d." % s
@@ -209,7 +209,7 @@ class ConvNeXt(Network):
         c = self.c
         root = c["model_type"] + "."
         v2 = c["model_type"] == "convnextv2"
-        x = self.conv(self.picture(), root + "embeddings.patch_embeddings", c["hidden_sizes"][0], c["patch_size"], stride=c["patch_size"])
+        x = self.conv(self.image(), root + "embeddings.patch_embeddings", c["hidden_sizes"][0], c["patch_size"], stride=c["patch_size"])
         x = self.norm2d(x, root + "embeddings.layernorm", 1e-6)
         for s, (width, depth) in enumerate(zip(c["hidden_sizes"], c["depths"])):
             stage = root + "encoder.stages.%d." % s
@@ -237,7 +237,7 @@ class DINOv3ConvNeXt(Network):
 
     def run(self):
         c, eps = self.c, self.c["layer_norm_eps"]
-        x = self.picture()
+        x = self.image()
         for s, (width, depth) in enumerate(zip(c["hidden_sizes"], c["depths"])):
             down = "stages.%d.downsample_layers." % s
             if s == 0:
@@ -263,7 +263,7 @@ class ResNet(Network):
 
     def run(self):
         c = self.c
-        x = self.layer(self.picture(), "resnet.embedder.embedder", c["embedding_size"], 7, 2)
+        x = self.layer(self.image(), "resnet.embedder.embedder", c["embedding_size"], 7, 2)
         x = F.max_pool2d(x, 3, 2, 1)
         for s, (out, depth) in enumerate(zip(c["hidden_sizes"], c["depths"])):
             for b in range(depth):
@@ -309,7 +309,7 @@ class MobileNetV2(Network):
         channels = [scaled(n) for n in [16, 24, 24, 32, 32, 32, 64, 64, 64, 64, 96, 96, 96, 160, 160, 160, 320]]
         strides = [2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1]
         stem = scaled(32)
-        x = self.layer(self.picture(), root + "conv_stem.first_conv", stem, 3, 2)
+        x = self.layer(self.image(), root + "conv_stem.first_conv", stem, 3, 2)
         x = self.layer(x, root + "conv_stem.conv_3x3", stem, 3, 1, stem)
         x = self.layer(x, root + "conv_stem.reduce_1x1", channels[0], 1, act=False)
         for i, stride in enumerate(strides):
@@ -334,7 +334,7 @@ CASES = {
                       hidden_act="gelu_new", image_size=[8, 12], patch_size=2, qkv_bias=False), (8, 12)),
     "vit_pooler": ViT(config("vit", "ViTModel", hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=6,
                              hidden_act="relu", image_size=6, patch_size=2, qkv_bias=True, pooler_act="relu", pooler_output_size=5), (6, 6)),
-    # Saved for pictures of 8 x 8, though its config has the size that it was first trained for.
+    # Saved for images of 8 x 8, though its config has the size that it was first trained for.
     "dinov2": ViT(config("dinov2", "Dinov2ForImageClassification", hidden_size=10, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=3,
                          hidden_act="silu", image_size=518, patch_size=2, qkv_bias=True, use_swiglu_ffn=False), (8, 8)),
     "dinov2_swiglu": ViT(config("dinov2_with_registers", "Dinov2WithRegistersModel", hidden_size=12, num_hidden_layers=2, num_attention_heads=3,

@@ -32,8 +32,8 @@ class MemoryCheckpoint : public Checkpoint {
     tensors_[key] = {ElementType::F64, shape, std::as_bytes(std::span(*doubles_.back()))};
   }
   void add(const std::string& key, const std::vector<int64_t>& shape, std::vector<uint8_t> values) {
-    octets_.push_back(std::make_unique<std::vector<uint8_t>>(std::move(values)));
-    tensors_[key] = {ElementType::U8, shape, std::as_bytes(std::span(*octets_.back()))};
+    bytes_.push_back(std::make_unique<std::vector<uint8_t>>(std::move(values)));
+    tensors_[key] = {ElementType::U8, shape, std::as_bytes(std::span(*bytes_.back()))};
   }
   void set_type(const std::string& key, ElementType type) { tensors_.at(key).type = type; }
   void remove(const std::string& key) { tensors_.erase(key); }
@@ -48,7 +48,7 @@ class MemoryCheckpoint : public Checkpoint {
   std::map<std::string, CheckpointTensor> tensors_;
   std::vector<std::unique_ptr<std::vector<float>>> data_;
   std::vector<std::unique_ptr<std::vector<double>>> doubles_;
-  std::vector<std::unique_ptr<std::vector<uint8_t>>> octets_;
+  std::vector<std::unique_ptr<std::vector<uint8_t>>> bytes_;
   std::filesystem::path path_ = "memory/model.safetensors";
 };
 

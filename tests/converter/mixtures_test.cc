@@ -192,7 +192,7 @@ TEST(Mixtures, GptOssHasGatesAndUpsInTurnAndAColumnForEachOutput) {
   EXPECT_TRUE(all_of(graph, fbs::OpParams::Attention).front()->params.AsAttention()->sinks);
 }
 
-// Blocks of 32 along the rows that a product wants; the first number of an octet is in its lower half.
+// Blocks of 32 along the rows that a product wants; the first number of a byte is in its lower half.
 Checkpoint gpt_oss_of_mxfp4() {
   const Checkpoint from = gpt_oss_without_experts(32);
   std::vector<uint8_t> up(kExperts * 64 * 16), up_scales(kExperts * 64), down(kExperts * 32 * 16),
@@ -221,9 +221,9 @@ TEST(Mixtures, Mxfp4IsReadExactly) {
       for (const size_t h : {0, 5, 31})
         for (const size_t c : {0, 1, 17}) {
           const size_t row = expert * 64 + 2 * h + is_up;
-          const auto octet = static_cast<uint8_t>((row * 16 + c / 2) * 37);
+          const auto byte = static_cast<uint8_t>((row * 16 + c / 2) * 37);
           EXPECT_EQ(read[0][(expert * 64 + is_up * 32 + h) * 32 + c],
-                    std::ldexp(kNumbers[c % 2 == 0 ? octet & 15 : octet >> 4], static_cast<int>(row % 9) - 7));
+                    std::ldexp(kNumbers[c % 2 == 0 ? byte & 15 : byte >> 4], static_cast<int>(row % 9) - 7));
         }
   EXPECT_EQ(read[1][0], 6 * 0x1p-127);  // subnormal in float32
   EXPECT_EQ(read[1][1], -6 * 0x1p-127);
@@ -243,7 +243,7 @@ TEST(Mixtures, Mxfp4ThatIsNoneIsRefused) {
             std::string::npos);
   EXPECT_NE(complaint_of([&](MemoryCheckpoint& c) {
               c.add(up + "_blocks", {kExperts, 64, 1, 8}, std::vector<uint8_t>(kExperts * 64 * 8));
-            }).find("does not have 16 octets"),
+            }).find("does not have 16 bytes"),
             std::string::npos);
   EXPECT_NE(complaint_of([&](MemoryCheckpoint& c) {
               c.add(up + "_blocks", {kExperts, 32, 1, 16}, std::vector<uint8_t>(kExperts * 32 * 16));

@@ -1,4 +1,4 @@
-// The frameworks' configuration files as recipes. What the recipes do to a picture: tests/unit/image_resize_test.cc.
+// The frameworks' configuration files as recipes. What the recipes do to an image: tests/unit/image_resize_test.cc.
 #include "converter/recipes/recipes.h"
 
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@ using nlohmann::json;
 using Mode = fbs::ResizeMode;
 
 fbs::PreprocessT timm(const json& config) {
-  PictureRecipe picture;
+  ImageRecipe image;
   int height = 0, width = 0;
-  read_timm_config(config, &picture, &height, &width);
-  return blob_recipe(picture, height, width, "timm");
+  read_timm_config(config, &image, &height, &width);
+  return blob_recipe(image, height, width, "timm");
 }
 
 void expect_resize(const fbs::PreprocessT& recipe, Mode mode, int height, int width) {
@@ -51,11 +51,11 @@ TEST(TimmRecipe, CropModes) {
 }
 
 TEST(TimmRecipe, WhatTheConfigurationLeavesOutStays) {
-  PictureRecipe picture{.filter = fbs::Filter::Box, .crop_pct = 1.0};
+  ImageRecipe image{.filter = fbs::Filter::Box, .crop_pct = 1.0};
   int height = 96, width = 64;
-  read_timm_config({{"crop_mode", "squash"}}, &picture, &height, &width);
-  expect_resize(blob_recipe(picture, height, width, "timm"), Mode::Exact, 96, 64);
-  EXPECT_EQ(picture.filter, fbs::Filter::Box);
+  read_timm_config({{"crop_mode", "squash"}}, &image, &height, &width);
+  expect_resize(blob_recipe(image, height, width, "timm"), Mode::Exact, 96, 64);
+  EXPECT_EQ(image.filter, fbs::Filter::Box);
 }
 
 TEST(TimmRecipe, RefusesWhatTimmDoesNotHave) {
@@ -153,8 +153,8 @@ TEST(TransformersRecipe, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(Recipe, AnotherSizeKeepsTheShareThatIsCutOff) {
-  PictureRecipe picture{.crop_pct = 0.875};
-  fbs::PreprocessT recipe = blob_recipe(picture, 224, 224, "transformers");
+  ImageRecipe image{.crop_pct = 0.875};
+  fbs::PreprocessT recipe = blob_recipe(image, 224, 224, "transformers");
   int height = 0, width = 0;
   ASSERT_TRUE(fixed_size(recipe, &height, &width));
   EXPECT_EQ(height, 224);
@@ -179,8 +179,8 @@ TEST(TransformersRecipe, ReadsDepthAnythingsAndSegformers) {
   change_size(&depth, 252, 336);
   expect_resize(depth, Mode::LeastScaling, 252, 336);
 
-  PictureRecipe picture{.crop_pct = 1, .crop_mode = CropMode::LeastScaling, .multiple_of = 14};
-  const fbs::PreprocessT own = blob_recipe(picture, 518, 518, "transformers");
+  ImageRecipe image{.crop_pct = 1, .crop_mode = CropMode::LeastScaling, .multiple_of = 14};
+  const fbs::PreprocessT own = blob_recipe(image, 518, 518, "transformers");
   expect_resize(own, Mode::LeastScaling, 518, 518);
   expect_crop(own, 0, 0);
   EXPECT_EQ(own.multiple_of, 14);

@@ -36,8 +36,8 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
   const auto file = std::make_shared<MemoryCheckpoint>();
   for (const TorchCase::Parameter& p : c.parameters) file->add(p.key, p.shape, values(p.key, p.shape));
   constexpr int kSize = 64;
-  const PictureVariant variant{.height = kSize, .width = kSize};
-  const PictureOptions options{.variant = variant, .height = kSize, .width = kSize};
+  const ImageVariant variant{.height = kSize, .width = kSize};
+  const ImageOptions options{.variant = variant, .height = kSize, .width = kSize};
   Graph graph;
   Ledger ledger(file, (repvit ? repvit::namings() : fastvit::namings()).front());
   const Weights w(graph, ledger);

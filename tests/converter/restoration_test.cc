@@ -1,5 +1,5 @@
 // RRDBNet (ESRGAN, Real-ESRGAN) and MI-GAN, with weights made up here: which network a file holds under which names,
-// what the blob says about pictures, and what is refused. Their arithmetic is compared in tests/parity.
+// what the blob says about images, and what is refused. Their arithmetic is compared in tests/parity.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -168,7 +168,7 @@ TEST(RrdbNet, RefusesWhatDoesNotFit) {
   EXPECT_EQ(
       restoration_refusal(rrdbnet({2, 6, 3, 1, 48}), as("rrdbnet")),
       "net.safetensors as rrdbnet: a network of 2 blocks, 6 features, growth of 3, 1 doublings after cells of 4x4 "
-      "pixels gives a smaller picture: expected one as large, or enlarged");
+      "pixels gives a smaller image: expected one as large, or upscaled");
   MemoryCheckpoint wrong = rrdbnet(small);
   wrong.add("body.1.rdb2.conv3.weight", {3, 6, 3, 3});
   EXPECT_EQ(restoration_refusal(wrong, as("rrdbnet")),
@@ -186,7 +186,7 @@ TEST(RrdbNet, RefusesWhatDoesNotFit) {
   ConvertOptions odd;
   odd.settings.set("input-size", "4x7");
   EXPECT_EQ(restoration_refusal(rrdbnet({2, 6, 3, 2, 12}), odd),
-            "net.safetensors as rrdbnet: rrdbnet takes pictures whose sides are multiples of 2, not 4x7");
+            "net.safetensors as rrdbnet: rrdbnet takes images whose sides are multiples of 2, not 4x7");
 }
 
 TEST(RrdbNet, TheHaloIsWholeCells) {
@@ -214,7 +214,7 @@ MemoryCheckpoint migan(int side) {
     checkpoint.add(name + ".noise_strength", {}, std::vector<float>{0.1f});
     checkpoint.add(name + ".noise_const", {noise, noise});
   };
-  const auto enlarging = [&](const std::string& name, int count, int s) {
+  const auto upscaling = [&](const std::string& name, int count, int s) {
     std::vector<float> grid;
     for (int i = 0; i < s * s; ++i) grid.push_back(i / s % 2 == 0 && i % s % 2 == 0 ? 1.0f : 0.0f);
     checkpoint.add(name + ".filter_const", {1, 1, s, s}, std::move(grid));
@@ -235,8 +235,8 @@ MemoryCheckpoint migan(int side) {
     checkpoint.add(synthesis + ".torgb.weight", {3, width(s), 1, 1});
     checkpoint.add(synthesis + ".torgb.bias", {3});
     if (!down) continue;
-    enlarging(synthesis + ".conv1.upsample", width(s), s);
-    enlarging(synthesis + ".upsample", 3, s);
+    upscaling(synthesis + ".conv1.upsample", width(s), s);
+    upscaling(synthesis + ".upsample", 3, s);
   }
   return checkpoint;
 }
@@ -280,12 +280,12 @@ TEST(MiGan, ATensorThatIsMissingIsNamed) {
 
 TEST(MiGan, RefusesWhatDoesNotFit) {
   EXPECT_EQ(restoration_refusal(migan(16), as("migan_256")),
-            "net.safetensors as migan_256: the checkpoint is for pictures of 16x16, migan_256 is for "
+            "net.safetensors as migan_256: the checkpoint is for images of 16x16, migan_256 is for "
             "256x256: --model migan takes any");
   ConvertOptions options;
   options.settings.set("input-size", "32x32");
   EXPECT_EQ(restoration_refusal(migan(16), options),
-            "net.safetensors as migan: the checkpoint is for pictures of 16x16 alone, not 32x32");
+            "net.safetensors as migan: the checkpoint is for images of 16x16 alone, not 32x32");
   options.settings = {};
   options.settings.set("in-chans", 3);
   EXPECT_EQ(restoration_refusal(migan(16), options),
@@ -308,7 +308,7 @@ TEST(MiGan, RefusesWhatDoesNotFit) {
 
 // A filter that is no smaller one over repeated pixels is computed as it stands: one that is, but for a rounding
 // error's worth more than is allowed, gives the same on either way.
-TEST(MiGan, BothWaysToEnlargeGiveTheSame) {
+TEST(MiGan, BothWaysToUpscaleGiveTheSame) {
   const std::string key = "synthesis.b8.conv1.upsample.filter.weight";
   MemoryCheckpoint other = migan(8);
   std::vector<float> values;

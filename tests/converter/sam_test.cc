@@ -253,14 +253,14 @@ TEST(Sam, SizesFollowFromShapes) {
 void expect_one_network(const SamSizes& sizes) {
   const Graphs authors = build(checkpoint("facebookresearch", sizes), "facebookresearch");
   const Graphs transformers = build(checkpoint("transformers", sizes), "transformers", config(sizes));
-  const Array picture = values({1, 64, 64, 3}, 1);
+  const Array image = values({1, 64, 64, 3}, 1);
   const Prompt prompt{{5, 9, 40.5, 33, 0, 0}, {2, 3, -1}, 1};
   Array embedding, logits, qualities;
   for (const Graphs* graphs : {&authors, &transformers}) {
     for (const bool passes : {false, true}) {
       if (passes)
         for (const auto& graph : *graphs) run_passes(*graph, {});
-      const Array here = reference::interpret(*(*graphs)[0], {picture}).at(port(*(*graphs)[0], "image_embedding"));
+      const Array here = reference::interpret(*(*graphs)[0], {image}).at(port(*(*graphs)[0], "image_embedding"));
       const Graph& second = *(*graphs)[1];
       const std::map<TensorId, Array> results = run(second, here, prompt);
       const Array &masks = results.at(port(second, "mask_logits")), &of = results.at(port(second, "mask_qualities"));
@@ -302,7 +302,7 @@ std::vector<double> attended(const Array& q, const Array& k, const Array& v, int
   return out;
 }
 
-TEST(Sam, FewTokensSeeThePictureAsEachHeadWouldSeeItNarrowed) {
+TEST(Sam, FewTokensSeeTheImageAsEachHeadWouldSeeItNarrowed) {
   const SamSizes sizes{.embedding = 128};
   const auto file = checkpoint("facebookresearch", sizes);
   const Graphs graphs = build(file, "facebookresearch");
@@ -364,7 +364,7 @@ TEST(Sam, AMaskCountsOnlyWhereItIsSaidToBeThere) {
             1e-4);
 }
 
-TEST(Sam, AnotherSizeOfPictureResamplesPositionsAndDistances) {
+TEST(Sam, AnotherSizeOfImageResamplesPositionsAndDistances) {
   Settings settings;
   settings.set("input-size", 96);
   const Graphs graphs = build(checkpoint("facebookresearch"), "facebookresearch", {}, settings);
@@ -372,7 +372,7 @@ TEST(Sam, AnotherSizeOfPictureResamplesPositionsAndDistances) {
   EXPECT_EQ(graphs[1]->shape(port(*graphs[1], "mask_logits")), (Shape{1, 24, 24, 3}));
   for (const auto& [size, message] :
        {std::pair{"60", "--input-size 60: the side must be a multiple of the patch's, 16"},
-        {"64x48", "--input-size 64x48: pictures lie in a square"}}) {
+        {"64x48", "--input-size 64x48: images lie in a square"}}) {
     settings.set("input-size", size);
     EXPECT_EQ(complaint([&] { build(checkpoint("facebookresearch"), "facebookresearch", {}, settings); }), message);
   }

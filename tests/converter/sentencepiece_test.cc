@@ -48,7 +48,7 @@ TEST_P(SentencePieceModel, GivesTheIdsOfTheLibrary) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfTheLibrary, SentencePieceModel, ::testing::Values("octets", "folded"),
+INSTANTIATE_TEST_SUITE_P(OfTheLibrary, SentencePieceModel, ::testing::Values("bytes", "folded"),
                          [](const auto& test) { return std::string(test.param); });
 
 // A model of one piece with that charsmap: an array of the trie's units, and texts.
@@ -75,15 +75,15 @@ std::string sentencepiece_refusal(const std::vector<uint32_t>& units, const std:
   return "";
 }
 
-// A few kilobytes may not become gigabytes: all keys of two octets, all of them for one long text.
+// A few kilobytes may not become gigabytes: all keys of two bytes, all of them for one long text.
 TEST(SentencePieceCharsmap, KeysAndTextsHaveABound) {
   constexpr uint32_t kLeaf = 1u << 8;
-  constexpr uint32_t kFirst = 256, kSecond = 512, kLast = 768;  // places of the nodes: of no octet, of one, of two
+  constexpr uint32_t kFirst = 256, kSecond = 512, kLast = 768;  // places of the nodes: of no byte, of one, of two
   std::vector<uint32_t> units(1024);
   units[0] = kFirst << 10;
-  for (uint32_t octet = 1; octet < 256; ++octet) {
-    units[kFirst ^ octet] = octet | kLeaf | (kFirst ^ octet ^ kSecond) << 10;
-    units[kSecond ^ octet] = octet | kLeaf | (kSecond ^ octet ^ kLast) << 10;
+  for (uint32_t byte = 1; byte < 256; ++byte) {
+    units[kFirst ^ byte] = byte | kLeaf | (kFirst ^ byte ^ kSecond) << 10;
+    units[kSecond ^ byte] = byte | kLeaf | (kSecond ^ byte ^ kLast) << 10;
   }
   units[kSecond] = units[kLast] = 1u << 31;  // text 0
   EXPECT_EQ(sentencepiece_refusal(units, std::string(1, '\0')), "");

@@ -1,5 +1,5 @@
 // Real-ESRGAN compact and the residual dense networks, with weights made up here: which variant a file holds, what the
-// blob says about pictures, and how far a pixel reaches. Their arithmetic is compared in tests/parity.
+// blob says about images, and how far a pixel reaches. Their arithmetic is compared in tests/parity.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -159,7 +159,7 @@ TEST(SuperResolution, RefusesWhatDoesNotFit) {
   options.model = "realesr_animevideov3_x3";
   options.settings.set("in-chans", 1);
   EXPECT_EQ(upscaler_refusal(options),
-            "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 takes pictures of 3 channels, not 1");
+            "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 takes images of 3 channels, not 1");
   options.settings = {};
   options.settings.set("num-classes", 10);
   EXPECT_EQ(

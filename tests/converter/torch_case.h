@@ -62,7 +62,7 @@ inline const Naming& naming_of(std::span<const Naming> namings, const Checkpoint
   return *found;
 }
 
-// The value of tensor `output` for the picture that the scripts call "input", N,H,W,C.
+// The value of tensor `output` for the image that the scripts call "input", N,H,W,C.
 inline std::vector<double> run_on_torch_input(const Graph& graph, TensorId output, const Shape& shape) {
   const int places = shape[1] * shape[2], channels = shape[3];
   const std::vector<float> planes = torch_values("input", {channels, places});

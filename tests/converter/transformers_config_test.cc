@@ -20,7 +20,7 @@ using nlohmann::json;
 
 TEST(TransformersConfig, SaysInputAndEpsilon) {
   const json config = json::parse(R"({"num_channels": 1, "image_size": [96, 160], "layer_norm_eps": 1e-7})");
-  const PictureVariant variant = with_transformers_config({}, config);
+  const ImageVariant variant = with_transformers_config({}, config);
   EXPECT_EQ(variant.in_chans, 1);
   EXPECT_EQ(variant.height, 96);
   EXPECT_EQ(variant.width, 160);
@@ -31,7 +31,7 @@ TEST(TransformersConfig, SaysInputAndEpsilon) {
 }
 
 TEST(TransformersConfig, TellsAClassifierFromABaseModel) {
-  const PictureVariant variant{.num_classes = 21};
+  const ImageVariant variant{.num_classes = 21};
   const auto classes = [&](const char* text) { return transformers_classes(json::parse(text), variant); };
   EXPECT_EQ(classes(R"({})"), 21);
   EXPECT_EQ(classes(R"({"architectures": ["ViTModel"], "id2label": {"0": "LABEL_0", "1": "LABEL_1"}})"), 0);
@@ -139,7 +139,7 @@ TEST_F(TransformersCheckpoint, OfViTIsKnownByItsKeys) {
   EXPECT_EQ(identify(families(), keys()).variant->hub, "google/vit-base-patch16-384");
 }
 
-TEST_F(TransformersCheckpoint, OfDinov2SavedForAnotherPictureIsConvertedForIt) {
+TEST_F(TransformersCheckpoint, OfDinov2SavedForAnotherImageIsConvertedForIt) {
   build("", 384, 14, 16 * 16, true);
   EXPECT_EQ(identify(families(), keys()).variant->hub, "facebook/dinov2-small");
   const ScratchFolder folder;
@@ -160,7 +160,7 @@ TEST_F(TransformersCheckpoint, OfDinov2SavedForAnotherPictureIsConvertedForIt) {
   EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));
 }
 
-TEST_F(TransformersCheckpoint, IsConvertedForThePicturesOfItsProcessor) {
+TEST_F(TransformersCheckpoint, IsConvertedForTheImagesOfItsProcessor) {
   build("", 192, 16, 14 * 14, false);
   linear("pooler.dense", 192, 192);
   const ScratchFolder folder;

@@ -187,7 +187,7 @@ TEST_F(TransformersSizes, ACheckpointOfOtherSizesThanItsConfigIsRefused) {
   EXPECT_NE(refusal("vit", "num_hidden_layers", 2).find("the network has no use for"), std::string::npos);
 }
 
-TEST_F(TransformersSizes, APictureThatIsAskedForComesBeforeTheTableOfPositions) {
+TEST_F(TransformersSizes, AnImageThatIsAskedForComesBeforeTheTableOfPositions) {
   const SizesCase& c = case_of("dinov2");
   ConvertOptions options = write(c, nlohmann::json::parse(c.config));
   options.settings.set("input-size", "6x10");

@@ -35,8 +35,8 @@ TEST_P(VisionTransformerOptions, ComputeWhatPyTorchDoes) {
   const std::string name = GetParam().name;
   const bool dinov3 = name.starts_with("dinov3");
   const auto file = torch_checkpoint(GetParam());
-  PictureVariant variant{.height = dinov3 ? 32 : 8, .width = dinov3 ? 48 : 16};
-  const PictureOptions options{.variant = variant, .height = variant.height, .width = variant.width};
+  ImageVariant variant{.height = dinov3 ? 32 : 8, .width = dinov3 ? 48 : 16};
+  const ImageOptions options{.variant = variant, .height = variant.height, .width = variant.width};
   const Naming& naming = naming_of(dinov3 ? dinov3::namings() : vit::namings(), *file);
   Graph graph;
   Ledger ledger(file, naming);
@@ -146,7 +146,7 @@ std::vector<double> run_giant(const std::shared_ptr<const Checkpoint>& file, con
                               const std::string& framework, std::optional<int> num_classes) {
   const Naming& naming = naming_of(vit::namings(), *file);
   EXPECT_EQ(naming.framework, framework);
-  PictureVariant variant;
+  ImageVariant variant;
   variant.framework = framework;
   Graph graph;
   Ledger ledger(file, naming);

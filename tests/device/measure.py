@@ -6,8 +6,8 @@ import tensors
 from faults import DeviceFault, ModelFault
 from transports.base import is_full, last_line
 
-FERRY, PICTURE, BLOB, OUTPUTS = "ferry", "photo", "model.ferry", "outputs.safetensors"
-# The bound for float32 of docs/parity.md, on outputs of the same blob for the same picture. Rounded weights have the
+FERRY, IMAGE, BLOB, OUTPUTS = "ferry", "photo", "model.ferry", "outputs.safetensors"
+# The bound for float32 of docs/parity.md, on outputs of the same blob for the same image. Rounded weights have the
 # bound of their certificate.
 APART = 1e-4
 
@@ -48,7 +48,7 @@ class Device:
             judge(result, words, self.transport.name)
         return result
 
-    def start(self, program, picture):
+    def start(self, program, image):
         """Sends what all blobs share, and sees that the program starts. Returns what it says of itself and of GPUs."""
         self.transport.push(program, FERRY)
         first = self.transport.run([f"./{FERRY}", "--version"], self.limit)
@@ -56,7 +56,7 @@ class Device:
             machine, wanted = self.transport.describe()["machine"], machine_of(program)
             of, what = (f", which is {machine},", f", which is for {wanted}") if machine != wanted else ("", "")
             raise DeviceFault(f"{self.transport.name}{of} cannot start {program}{what}: {last_line(first.err)}")
-        self.transport.push(picture, PICTURE)
+        self.transport.push(image, IMAGE)
         return first.out.strip(), json_of(self.ferry("devices", "--json"), "ferry devices")
 
     def verify(self, backend):
@@ -69,7 +69,7 @@ class Device:
 
     def run(self, backend):
         """The answer for the photograph, and the network's outputs."""
-        result = self.ferry("run", BLOB, PICTURE, "--json", "--save", OUTPUTS, *backend)
+        result = self.ferry("run", BLOB, IMAGE, "--json", "--save", OUTPUTS, *backend)
         # Behind what --save says.
         answer = json_of(result._replace(out=result.out.rstrip().rpartition("\n")[2]), "ferry run")
         with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ examples:
   scripts/build-device arm64 && scripts/device-test qemu
   scripts/device-test qemu-user:cortex-a53 --backend cpu
   scripts/device-test ssh pi@board.local --json board.json
-  scripts/device-test adb --model m.ferry --picture photo.jpg
+  scripts/device-test adb --model m.ferry --image photo.jpg
 """
 
 
@@ -48,7 +48,7 @@ def arguments(words):
                         help="all (default): the CPU, and a GPU where the device has one")
     parser.add_argument("--model", action="append", metavar="BLOB",
                         help="a certified blob (ferry convert --certify) in place of those made here; may be repeated")
-    parser.add_argument("--picture", default=os.path.join(ROOT, "examples/data/grace_hopper.png"), metavar="FILE",
+    parser.add_argument("--image", default=os.path.join(ROOT, "examples/data/grace_hopper.png"), metavar="FILE",
                         help="the photograph (default: examples/data/grace_hopper.png)")
     parser.add_argument("--runs", type=int, metavar="N", help="timed runs (5; emulated, whose times are no figures: 1)")
     parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="for each command (300)")
@@ -64,7 +64,7 @@ def arguments(words):
         raise Usage(f"--runs {given.runs}: expected 1 or more")
     if given.limit <= 0:
         raise Usage(f"--limit {given.limit:g}: expected a time in seconds")
-    for path in [given.picture, *(given.model or []), *([given.ferry] if given.ferry else [])]:
+    for path in [given.image, *(given.model or []), *([given.ferry] if given.ferry else [])]:
         if not os.path.isfile(path):
             raise Usage(f"there is no file '{path}'")
     if given.json and not os.access(os.path.dirname(given.json) or ".", os.W_OK):
@@ -150,7 +150,7 @@ def measure_device(transport, blobs, given, references):
             report["program_bytes"] = os.path.getsize(program)
         device = Device(transport, given.limit, given.runs or (1 if transport.emulated else 5))
         say(f"{transport.name}: sending {os.path.relpath(program)}")
-        report["version"], report["gpus"] = device.start(program, given.picture)
+        report["version"], report["gpus"] = device.start(program, given.image)
         backends = ["cpu"] * (given.backend != "gpu" or is_host)
         backends += ["gpu"] * (given.backend == "gpu" or (given.backend == "all" and serves(report["gpus"])))
         for model in blobs:

@@ -38,7 +38,7 @@ FERRY_FUZZ(config) {
   if (!expect_error_only([&] { config = parse_json(text, "config.json"); }) || !config.is_object()) return;
   expect_error_only([&] { touch(std::string_view(transformers_recipe(config).resize_h > 0 ? "a" : "b")); });
   expect_error_only([&] {
-    PictureRecipe recipe;
+    ImageRecipe recipe;
     int height = 224, width = 224;
     read_timm_config(config, &recipe, &height, &width);
     blob_recipe(recipe, height, width, "timm");

@@ -17,7 +17,7 @@
   X(onnx)                  \
   X(packed)                \
   X(pickle)                \
-  X(picture)               \
+  X(image)                 \
   X(pytorch)               \
   X(reference)             \
   X(safetensors)           \

@@ -116,12 +116,12 @@ void tokenizer() {
   number(uint16_t{262});
   number(int32_t{8});
   for (int id = 0; id < 262; ++id) {
-    char octet[8];
-    std::snprintf(octet, sizeof octet, "<0x%02X>", id - 3);
+    char byte[8];
+    std::snprintf(byte, sizeof byte, "<0x%02X>", id - 3);
     const std::string piece = id == 0     ? "<unk>"
                               : id == 1   ? "<s>"
                               : id == 2   ? "</s>"
-                              : id < 259  ? octet
+                              : id < 259  ? byte
                               : id == 259 ? "th"
                               : id == 260 ? "he"
                                           : " ";
@@ -129,7 +129,7 @@ void tokenizer() {
     number(static_cast<int32_t>(piece.size()));
     file += piece;
   }
-  write("tokenizer", "octets", file);
+  write("tokenizer", "bytes", file);
 }
 
 // One or more characters of a class, or not of it, behind which such a one stands or does not.
@@ -201,8 +201,8 @@ void tables() {
       token->id = 1;
       token->single_word = token->strip_left = token->strip_right = list == &t.added;
       (*list)->tokens.push_back(std::move(token));
-      (*list)->first_octets.assign(8, 0);
-      (*list)->first_octets['<' / 32] = 1u << '<' % 32;
+      (*list)->first_bytes.assign(8, 0);
+      (*list)->first_bytes['<' / 32] = 1u << '<' % 32;
     }
     for (auto* set : {&t.word_characters, &t.space_characters}) {
       *set = std::make_unique<fbs::CharacterClassT>();
@@ -210,7 +210,7 @@ void tables() {
                                                  : std::vector<uint32_t>{0, 0x3FF0000, 0x7FFFFFE, 0x7FFFFFE};
     }
     t.decoder = std::make_unique<fbs::DecoderT>();
-    t.decoder->octets = fbs::OctetDecoding::Runs;
+    t.decoder->bytes = fbs::ByteDecoding::Runs;
     t.decoder->separator = " ";
     t.decoder->continuing = "##";
     t.decoder->strip = " ";

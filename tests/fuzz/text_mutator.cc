@@ -145,18 +145,18 @@ void mutate_added(std::unique_ptr<fbs::AddedTokensT>& added, Random& random) {
   }
   if (random.once_in(8)) return;
   std::sort(tokens.begin(), tokens.end(), [](const auto& a, const auto& b) { return a->content < b->content; });
-  added->first_octets.assign(8, 0);
+  added->first_bytes.assign(8, 0);
   for (const auto& one : tokens) {
     if (one->content.empty()) continue;
-    const auto octet = static_cast<uint8_t>(one->content[0]);
-    added->first_octets[octet / 32] |= 1u << octet % 32;
+    const auto byte = static_cast<uint8_t>(one->content[0]);
+    added->first_bytes[byte / 32] |= 1u << byte % 32;
   }
 }
 
 void mutate_decoder(std::unique_ptr<fbs::DecoderT>& decoder, Random& random) {
   if (decoder == nullptr) decoder = std::make_unique<fbs::DecoderT>();
   switch (random.below(6)) {
-    case 0: decoder->octets = static_cast<fbs::OctetDecoding>(random.below(4)); break;
+    case 0: decoder->bytes = static_cast<fbs::ByteDecoding>(random.below(4)); break;
     case 1: (random.once_in(2) ? decoder->separator : decoder->continuing) = word(random); break;
     case 2:
       decoder->strip = word(random);
@@ -202,7 +202,7 @@ void mutate_tokenizer(fbs::TokenizerT& t, Random& random) {
       });
     case 11: return mutate_numbers(random.once_in(2) ? t.merge_ends : t.merged, random);
     case 12:
-      if (random.once_in(3)) return mutate_numbers(t.octets, random);
+      if (random.once_in(3)) return mutate_numbers(t.bytes, random);
       t.scores.resize(t.pieces.size());
       if (!t.scores.empty()) pick(t.scores, random) = random.once_in(9) ? 1e308 : number(random);
       return;

@@ -51,12 +51,12 @@ void use_states(ferry_session* session) {
   ferry_states_close(states);
 }
 
-// Pictures through the blob's recipes, which are as hostile as the rest of it.
-void use_picture(ferry_session* session) {
+// Images through the blob's recipes, which are as hostile as the rest of it.
+void use_image(ferry_session* session) {
   uint8_t pixels[5 * 6 * 3];
   for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
-  const ferry_image picture{.pixels = pixels, .width = 6, .height = 5, .stride = 18, .owned = false};
-  if (ferry_session_set_image(session, &picture) == FERRY_OK && ferry_session_run(session) == FERRY_OK) {
+  const ferry_image image{.pixels = pixels, .width = 6, .height = 5, .stride = 18, .owned = false};
+  if (ferry_session_set_image(session, &image) == FERRY_OK && ferry_session_run(session) == FERRY_OK) {
     ferry_class classes[3];
     size_t count = 3;
     if (ferry_session_top_classes(session, classes, &count) == FERRY_OK)
@@ -66,7 +66,7 @@ void use_picture(ferry_session* session) {
   size_t width = 64;
   static_cast<void>(ferry_session_embedding(session, embedding, &width) == FERRY_OK);
   ferry_image result{};
-  if (ferry_session_enhance(session, &picture, 4, &result) == FERRY_OK) ferry_image_free(&result);
+  if (ferry_session_enhance(session, &image, 4, &result) == FERRY_OK) ferry_image_free(&result);
 }
 
 // What the blob is for, with every prompt.
@@ -80,11 +80,11 @@ void use_task(ferry_model* model) {
   if (ferry_task_open(model, &options, &task) != FERRY_OK) return;
   uint8_t pixels[5 * 6 * 3];
   for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
-  const ferry_image picture{.pixels = pixels, .width = 6, .height = 5, .stride = 18, .owned = false};
+  const ferry_image image{.pixels = pixels, .width = 6, .height = 5, .stride = 18, .owned = false};
   const ferry_point point{2, 3, false};
   ferry_request request{};
   request.struct_size = sizeof(request);
-  request.picture = request.mask = &picture;
+  request.image = request.mask = &image;
   request.points = &point;
   request.point_count = 1;
   ferry_answer answer{};
@@ -96,7 +96,7 @@ void use_task(ferry_model* model) {
   }
   if (ran == FERRY_OK) {
     for (size_t i = 0; i < answer.class_count; ++i) touch_name(answer.classes[i].label);
-    if (answer.kind == FERRY_ANSWER_MAP) require(answer.value_count == 30, "a map is not of the picture's size");
+    if (answer.kind == FERRY_ANSWER_MAP) require(answer.value_count == 30, "a map is not of the image's size");
   }
   ferry_task_close(task);
 }
@@ -211,7 +211,7 @@ void use_model(ferry_model* model) {
       touch_name(entry.name);
       touch_name(entry.op);
     }
-    use_picture(session);
+    use_image(session);
     resize(session);
   }
   ferry_session_close(session);

@@ -13,7 +13,7 @@ void describe_model(ferry_model* model);
 // One thread, and memory for small networks only.
 ferry_session_options small_options();
 
-// A session: resized, run, its pictures, its texts, its states, and read to the last byte.
+// A session: resized, run, its images, its texts, its states, and read to the last byte.
 void use_model(ferry_model* model);
 
 // Cancels what runs for too long, while it lives: an input that is merely slow is none to be kept. Watches one session

@@ -7,9 +7,9 @@
 #include "converter/pack/pack.h"
 #include "converter/quantize/quantize.h"
 #include "converter/reference/reference.h"
-#include "sdk/gpu/lowerings.h"
-#include "sdk/gpu/partition.h"
-#include "sdk/gpu/pipelines.h"
+#include "sdk/gpu/device/pipelines.h"
+#include "sdk/gpu/lowering/lowerings.h"
+#include "sdk/gpu/lowering/partition.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/per_tensor.h"
 #include "tests/support/blobs.h"
@@ -22,7 +22,7 @@ namespace {
 // and what rides on them.
 constexpr double kBound = 1e-5;
 // Mean squared error over the mean square.
-constexpr double kHalfBound = 1e-5;
+constexpr double kFloat16Bound = 1e-5;
 
 // What follows the operator under test.
 using Riders = Tensor (*)(Graph&, Tensor);
@@ -126,7 +126,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
   for (const TensorId t : graph_.tensors()) shapes.push_back(graph_.shape(t));
   PerTensor<bool> kept(shapes.size(), false);
   kept[graph_.table.outputs[0]->tensor] = true;
-  const gpu::Storage storage = precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;
+  const gpu::Storage storage = precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Float16 : gpu::Storage::Float32;
   const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);
   EXPECT_EQ(chains.size(), 1u);
   device.pipelines().set_tuned(gpu::signature(*model_, chains[0], shapes, storage), alternative);
@@ -152,7 +152,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
     ADD_FAILURE() << status.message();
     return true;
   }
-  const EngineReport& report = session->computing().report();
+  const BackendReport& report = session->computing().report();
   EXPECT_EQ(report.cpu_operators, 0u);
   EXPECT_TRUE(report.notes.empty()) << report.notes[0];
   const auto* got = static_cast<const float*>(session->data(graph_.table.outputs[0]->tensor));
@@ -165,7 +165,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
     expected_squares += expected_[i] * expected_[i];
   }
   if (precision == FERRY_PRECISION_FLOAT16) {
-    EXPECT_LE(squares / expected_squares, kHalfBound);
+    EXPECT_LE(squares / expected_squares, kFloat16Bound);
   } else {
     EXPECT_LE(worst / largest, kBound);
   }
@@ -175,7 +175,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
 // Runs every case in every way that fits on one GPU, and a case in every way on the others, whose drivers compile for
 // longer than they compute. Expects every way to fit some case, but for the `in_halves` that multiply in halves, where
 // a device has no arithmetic of them.
-void force_all(const std::vector<std::unique_ptr<Case>>& cases, fbs::OpParams type, size_t in_halves = 0) {
+void force_all(const std::vector<std::unique_ptr<Case>>& cases, fbs::OpParams type, size_t in_float16 = 0) {
   for (const std::string& gpu : test_gpus()) {
     std::shared_ptr<gpu::Device> device;
     const Status status = gpu::Device::open(gpu.c_str(), nullptr, false, &device);
@@ -194,7 +194,7 @@ void force_all(const std::vector<std::unique_ptr<Case>>& cases, fbs::OpParams ty
       }
       if (fitted == 0) unfit.push_back(alternative);
     }
-    EXPECT_EQ(unfit.size(), device->limits().half_arithmetic ? 0 : in_halves)
+    EXPECT_EQ(unfit.size(), device->limits().float16_arithmetic ? 0 : in_float16)
         << gpu << ": no case for alternatives " << ::testing::PrintToString(unfit);
   }
 }

@@ -1,7 +1,7 @@
 // An app's own Vulkan: instance, device, queue, buffers, as an app with a renderer has them.
 #pragma once
 
-#include "sdk/gpu/vulkan.h"
+#include "sdk/gpu/device/vulkan.h"
 // After volk.h: functions are found at run time.
 #include <ferry/vulkan.h>
 #include <gtest/gtest.h>

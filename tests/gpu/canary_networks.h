@@ -401,7 +401,7 @@ inline Tensor window_reverse(Graph& graph) {
   return graph.add_op("op", p, {input(graph, "x", {75, 6, 22})});
 }
 
-inline Tensor enlarged(Graph& graph) {
+inline Tensor upscaled(Graph& graph) {
   fbs::Resize2dT p;
   p.kind = fbs::ResizeKind::Bicubic;
   p.height = 31;

@@ -1,4 +1,4 @@
-// What canaries take for right (sdk/gpu/canary_reference.h) is what the converter's oracle computes: two programs,
+// What canaries take for right (sdk/gpu/canary/reference.h) is what the converter's oracle computes: two programs,
 // which no code is shared between.
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 
 #include "converter/reference/interpreter.h"
-#include "sdk/gpu/canary_reference.h"
-#include "sdk/gpu/partition.h"
+#include "sdk/gpu/canary/reference.h"
+#include "sdk/gpu/lowering/partition.h"
 #include "sdk/operators/operators.h"
 #include "tests/gpu/canary_networks.h"
 
@@ -80,7 +80,7 @@ TEST(CanaryReference, IsTheOracle) {
                               resize<fbs::ResizeKind::Nearest>,
                               resize<fbs::ResizeKind::Bilinear>,
                               resize<fbs::ResizeKind::Bicubic>,
-                              enlarged,
+                              upscaled,
                               softmax,
                               concat<1>,
                               concat<3>,

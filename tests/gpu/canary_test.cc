@@ -14,8 +14,8 @@
 #include "converter/pack/pack.h"
 #include "converter/quantize/quantize.h"
 #include "converter/reference/interpreter.h"
-#include "sdk/gpu/partition.h"
-#include "sdk/gpu/pipelines.h"
+#include "sdk/gpu/device/pipelines.h"
+#include "sdk/gpu/lowering/partition.h"
 #include "sdk/graph/session.h"
 #include "tests/gpu/canary_networks.h"
 #include "tests/gpu/planted_fault.h"
@@ -26,8 +26,8 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kCanaryTestBound = 1e-5;      // largest difference from the CPU's results over their largest magnitude
-constexpr double kCanaryTestHalfBound = 5e-3;  // likewise, of half precision
+constexpr double kCanaryTestBound = 1e-5;  // largest difference from the CPU's results over their largest magnitude
+constexpr double kCanaryTestFloat16Bound = 5e-3;  // likewise, of half precision
 
 // ---- faults ---------------------------------------------------------------------------------------------------------
 
@@ -61,11 +61,11 @@ constexpr PlantedFault kNone[] = {
     {"matmul_shared", "", "", "", linear, true},
     {"matvec", "", "", "", few_rows, true},
     {"matvec_subgroup", "", "", "", few_rows},
-    {"conv2d_half", "", "", "", conv, true},
-    {"matmul_half", "", "", "", linear, true},
-    {"matmul_shared_half", "", "", "", linear, true},
-    {"matmul_half", "", "", "", linear_of_integers<quantize_to_int4>, true},
-    {"matmul_shared_half", "", "", "", linear_of_integers<quantize_to_int8>, true},
+    {"conv2d_float16", "", "", "", conv, true},
+    {"matmul_float16", "", "", "", linear, true},
+    {"matmul_shared_float16", "", "", "", linear, true},
+    {"matmul_float16", "", "", "", linear_of_integers<quantize_to_int4>, true},
+    {"matmul_shared_float16", "", "", "", linear_of_integers<quantize_to_int8>, true},
     {"matmul", "", "", "", linear_of_integers<quantize_to_int8>},
     {"matmul_shared", "", "", "", linear_of_integers<quantize_to_int4>, true},
     {"matvec", "", "", "", few_rows_of_integers<quantize_to_int4>},
@@ -87,7 +87,7 @@ constexpr PlantedFault kNone[] = {
     {"reduce", "", "", "", sum_of_channels, true},
     {"resize2d", "", "", "", resize<ResizeKind::Nearest>},
     {"resize2d", "", "", "", resize<ResizeKind::Bilinear>, true},
-    {"resize2d", "", "", "", enlarged},
+    {"resize2d", "", "", "", upscaled},
     {"norm", "", "", "", layer_norm, true},
     {"norm", "", "", "", group_norm},
     {"norm", "", "", "", grn, true},
@@ -226,17 +226,17 @@ constexpr PlantedFault kFaults[] = {
     {"matvec_subgroup", "matvec_subgroup.comp", "i < gl_NumSubgroups", "i + 1 < gl_NumSubgroups", few_rows},
 
     // In halves: blocks left out, taken again, added again; what lies behind the last one; one that takes no others in.
-    {"matmul_half", "tile.glsl", "first += kHalfBlock", "first += 2 * kHalfBlock", linear, true},
-    {"matmul_half", "tile.glsl", "ADD_QUAD(first + i)", "ADD_QUAD(i)", linear, true},
-    {"matmul_half", "tile.glsl", "if (first < (end))", "if (false)", linear, true},
-    {"matmul_half", "tile.glsl", "block_sums[k] = TERM(0)", "block_sums[k] = TERM(sums[k])", linear, true},
-    {"conv2d_half", "tile.glsl", "ADD_QUAD(first + i)", "ADD_QUAD(i)", conv, true},
-    {"conv2d_half", "tile.glsl", "sums[k] += vec4(block_sums[k])", "sums[k] = vec4(block_sums[k])", conv, true},
-    {"conv2d_half", "conv2d.comp", ": TERM(0)", ": TERM(1)", conv, true},
-    {"matmul_shared_half", "tile.glsl", "sums[k] += vec4(block_sums[k])", "sums[k] += vec4(block_sums[0])", linear,
+    {"matmul_float16", "tile.glsl", "first += kHalfBlock", "first += 2 * kHalfBlock", linear, true},
+    {"matmul_float16", "tile.glsl", "ADD_QUAD(first + i)", "ADD_QUAD(i)", linear, true},
+    {"matmul_float16", "tile.glsl", "if (first < (end))", "if (false)", linear, true},
+    {"matmul_float16", "tile.glsl", "block_sums[k] = TERM(0)", "block_sums[k] = TERM(sums[k])", linear, true},
+    {"conv2d_float16", "tile.glsl", "ADD_QUAD(first + i)", "ADD_QUAD(i)", conv, true},
+    {"conv2d_float16", "tile.glsl", "sums[k] += vec4(block_sums[k])", "sums[k] = vec4(block_sums[k])", conv, true},
+    {"conv2d_float16", "conv2d.comp", ": TERM(0)", ": TERM(1)", conv, true},
+    {"matmul_shared_float16", "tile.glsl", "sums[k] += vec4(block_sums[k])", "sums[k] += vec4(block_sums[0])", linear,
      true},
-    {"matmul_shared_half", "tile.glsl", "unpackFloat2x16((quad).y))", "unpackFloat2x16((quad).x))", linear, true},
-    {"matmul_half", "weights.glsl", "TERM(scale * bytes(second.y))", "TERM(bytes(second.y))",
+    {"matmul_shared_float16", "tile.glsl", "unpackFloat2x16((quad).y))", "unpackFloat2x16((quad).x))", linear, true},
+    {"matmul_float16", "weights.glsl", "TERM(scale * bytes(second.y))", "TERM(bytes(second.y))",
      linear_of_integers<quantize_to_int8>, true},
 
     {"pack_quantized", "pack_quantized.comp", "push.output_offset + i", "i", linear_of_integers<quantize_to_int8>},
@@ -268,9 +268,9 @@ constexpr PlantedFault kFaults[] = {
      resize<ResizeKind::Nearest>},
     {"resize2d", "resize2d.comp", "push.factor_h + push.offset_h", "push.factor_h", resize<ResizeKind::Bilinear>},
     {"resize2d", "resize2d.comp", "weights_x[u] *", "weights_y[u] *", resize<ResizeKind::Bilinear>},
-    {"resize2d", "resize2d.comp", "clamp(x - before + u, 0, push.width - 1)", "max(x - before + u, 0)", enlarged},
-    {"resize2d", "resize2d.comp", "(int(kCells) - 1) / 2", "0", enlarged},
-    {"resize2d", "resize2d.comp", "1.25 * t - 2.25", "1.5 * t - 2.5", enlarged, true},
+    {"resize2d", "resize2d.comp", "clamp(x - before + u, 0, push.width - 1)", "max(x - before + u, 0)", upscaled},
+    {"resize2d", "resize2d.comp", "(int(kCells) - 1) / 2", "0", upscaled},
+    {"resize2d", "resize2d.comp", "1.25 * t - 2.25", "1.5 * t - 2.5", upscaled, true},
     {"norm", "norm.comp", "if (squares == 1) value *= value;", "", layer_norm},
     {"norm", "norm.comp", "n = kShares / 2", "n = kShares / 4", layer_norm},
     {"norm", "norm.comp", "mean + push.epsilon", "abs(mean) + 1", layer_norm, true},
@@ -336,7 +336,7 @@ constexpr PlantedFault kFaults[] = {
     {"rotary_embedding", "rotary_embedding.comp", "[other % 4]", "[lane]", rotary_embedding<true>, true},
     {"window", "window.comp", "cell % push.window_w + push.shift_w", "cell % push.window_w", window_partition},
     {"window", "window.comp", "x % push.width;", "min(x, push.width - 1);", window_partition},
-    {"window", "window.comp", "picture * windows_y", "picture * windows_x", window_reverse},
+    {"window", "window.comp", "image * windows_y", "image * windows_x", window_reverse},
     {"window", "window.comp", "y % push.window_h) * push.window_w", "y % push.window_h) * push.window_h",
      window_reverse},
     {"softmax", "softmax.glsl", "largest = reduce_max(largest);", "largest = 0;", softmax},
@@ -370,7 +370,7 @@ gpu::Kernel kernel_of(const std::string& name) {
 
 // What the device lacks to run it is an excuse to do without.
 bool may_lack(const gpu::Device& device, const std::string& kernel) {
-  return kernel.ends_with("_half") ? !device.limits().half_arithmetic : !device.limits().subgroup_arithmetic;
+  return kernel.ends_with("_float16") ? !device.limits().float16_arithmetic : !device.limits().subgroup_arithmetic;
 }
 
 bool is_packer(gpu::Kernel kernel) { return kernel == gpu::Kernel::Pack || kernel == gpu::Kernel::PackQuantized; }
@@ -389,10 +389,10 @@ class CanaryCase {
   // Makes the kernel the first choice for the network, where `device` can run it.
   bool choose(gpu::Device& device) const;
   // Results are right, whatever the canaries say.
-  void run(const SessionOptions& options, EngineReport* report) const;
+  void run(const SessionOptions& options, BackendReport* report) const;
 
  private:
-  std::vector<float> compute(const SessionOptions& options, EngineReport* report) const;
+  std::vector<float> compute(const SessionOptions& options, BackendReport* report) const;
   std::vector<float> interpret() const;
   bool quantized() const {
     return std::any_of(graph_.table.tensors.begin(), graph_.table.tensors.end(),
@@ -410,7 +410,7 @@ bool CanaryCase::choose(gpu::Device& device) const {
   for (const TensorId t : graph_.tensors()) shapes.push_back(graph_.shape(t));
   PerTensor<bool> kept(shapes.size(), false);
   kept[graph_.table.outputs[0]->tensor] = true;
-  const gpu::Storage storage = fault_.half ? gpu::Storage::Half : gpu::Storage::Float32;
+  const gpu::Storage storage = fault_.half ? gpu::Storage::Float16 : gpu::Storage::Float32;
   const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);
   EXPECT_EQ(chains.size(), 1u);
   const gpu::Kernel kernel = kernel_of(fault_.kernel);
@@ -430,7 +430,7 @@ bool CanaryCase::choose(gpu::Device& device) const {
   return false;
 }
 
-std::vector<float> CanaryCase::compute(const SessionOptions& options, EngineReport* report) const {
+std::vector<float> CanaryCase::compute(const SessionOptions& options, BackendReport* report) const {
   std::unique_ptr<Session> session;
   Status status = Session::create(model_, options, &session);
   if (status.ok()) {
@@ -461,10 +461,10 @@ std::vector<float> CanaryCase::interpret() const {
   return {output.begin(), output.end()};
 }
 
-void CanaryCase::run(const SessionOptions& options, EngineReport* report) const {
+void CanaryCase::run(const SessionOptions& options, BackendReport* report) const {
   SessionOptions on_cpu;
   on_cpu.num_threads = 1;
-  EngineReport ignored;
+  BackendReport ignored;
   const std::vector<float> got = compute(options, report);
   // The CPU rounds the rows that integers are multiplied with.
   const bool exact = report->cpu_operators == 0 && quantized();
@@ -477,7 +477,7 @@ void CanaryCase::run(const SessionOptions& options, EngineReport* report) const 
     worst = std::isfinite(difference) ? std::max(worst, difference) : INFINITY;
     largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
   }
-  EXPECT_LE(worst / largest, fault_.half ? kCanaryTestHalfBound : kCanaryTestBound);
+  EXPECT_LE(worst / largest, fault_.half ? kCanaryTestFloat16Bound : kCanaryTestBound);
 }
 
 SessionOptions on_gpu(const std::string& gpu, const PlantedFault& fault) {
@@ -507,7 +507,7 @@ TEST(Canary, SingsForEveryKernel) {
         EXPECT_TRUE(may_lack(*device, none.kernel)) << "no alternative uses it";
         continue;
       }
-      EngineReport report;
+      BackendReport report;
       network.run(on_gpu(gpu, none), &report);
       EXPECT_EQ(join(report.notes), "");
       EXPECT_EQ(report.canary_failures, 0u);
@@ -540,14 +540,14 @@ TEST(Canary, DiesOfEveryFault) {
     std::shared_ptr<gpu::Device> device;
     ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
     const gpu::Kernel kernel = kernel_of(fault.kernel);
-    device->pipelines().shaders().replace(kernel, fault.half ? gpu::Storage::Half : gpu::Storage::Float32,
+    device->pipelines().shaders().replace(kernel, fault.half ? gpu::Storage::Float16 : gpu::Storage::Float32,
                                           std::move(codes[f]));
     const CanaryCase network(fault);
     if (!network.choose(*device)) {
       EXPECT_TRUE(may_lack(*device, fault.kernel)) << "no alternative uses it";
       continue;
     }
-    EngineReport report;
+    BackendReport report;
     network.run(on_gpu(gpu, fault), &report);
     EXPECT_GE(report.canary_failures, 1u);
     // Of what every canary needs the kernels at work are blamed.
@@ -566,7 +566,7 @@ TEST(Canary, IsRemembered) {
     const std::string folder = scratch.path().string();
     SessionOptions options = on_gpu(gpu, none);
     options.gpu_cache_dir = folder.c_str();
-    EngineReport first, second, third;
+    BackendReport first, second, third;
     const CanaryCase network(none);
     network.run(options, &first);
     EXPECT_GT(first.canary_ms, 0);

@@ -1,5 +1,5 @@
 // The device layer: devices, memory, pipelines, and what is kept of them on disk.
-#include "sdk/gpu/device.h"
+#include "sdk/gpu/device/device.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "sdk/gpu/commands.h"
-#include "sdk/gpu/pipelines.h"
+#include "sdk/gpu/device/commands.h"
+#include "sdk/gpu/device/pipelines.h"
 #include "tests/support/gpus.h"
 #include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
@@ -205,11 +205,11 @@ TEST(Shaders, AreThoseThatWereBuilt) {
     return read_text(numbered);
   };
   for (size_t k = 0; k < kKernelCount; ++k) {
-    for (Storage storage : {Storage::Float32, Storage::Half}) {
+    for (Storage storage : {Storage::Float32, Storage::Float16}) {
       const fs::path file = build_folder() / "generated" / "shaders" /
-                            (std::string(kKernelNames[k]) + (storage == Storage::Half ? ".half.spv" : ".spv"));
+                            (std::string(kKernelNames[k]) + (storage == Storage::Float16 ? ".float16.spv" : ".spv"));
       const std::span<const uint32_t> code = shaders.code(static_cast<Kernel>(k), storage);
-      if (storage == Storage::Float32 && std::string(kKernelNames[k]).ends_with("_half")) {
+      if (storage == Storage::Float32 && std::string(kKernelNames[k]).ends_with("_float16")) {
         EXPECT_TRUE(code.empty()) << file;  // it multiplies in halves
         continue;
       }

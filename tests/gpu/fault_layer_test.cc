@@ -1,6 +1,6 @@
 // Is the fault layer there, does it count, does it fail what it is told to? And the device layer under it: whichever
 // call fails while a device is opened and used, it gives a status and leaves nothing behind.
-#include "sdk/gpu/device.h"
+#include "sdk/gpu/device/device.h"
 #include "tests/gpu/faults.h"
 #include "tests/support/gpus.h"
 

@@ -1,5 +1,5 @@
 // Frames and memory that lie, and drivers that fail or read frames wrongly.
-#include "sdk/gpu/pipelines.h"
+#include "sdk/gpu/device/pipelines.h"
 #include "tests/gpu/faults.h"
 #include "tests/gpu/gpu_frames.h"
 #include "tests/gpu/planted_fault.h"
@@ -12,7 +12,7 @@ TEST_F(GpuFrames, ThatDoNotFitAreRefused) {
   on_each([](const std::string& gpu) {
     const fbs::PreprocessT recipe = frame_recipe(fbs::ResizeMode::Exact, 8, 8, fbs::Filter::Bilinear);
     const FrameNetwork network(recipe, gpu), on_cpu(recipe, "");
-    OwnFrame own(FERRY_FRAME_NV12, 64, 48, FrameContents::Picture, false);
+    OwnFrame own(FERRY_FRAME_NV12, 64, 48, FrameContents::Image, false);
     FrameBlock block(own.frame);
     ASSERT_TRUE(block.import(network.get()));
     const auto refused = [&](const ferry_frame& frame) {
@@ -95,7 +95,7 @@ TEST_F(GpuFrames, WhicheverCallOfTheDriverFailsNothingIsLeftBehind) {
       for (uint32_t n = 0; fired; n += 6) {  // all of them were tried: nearly a minute
         {
           const FrameNetwork network(recipe, gpu, false);
-          OwnFrame own(FERRY_FRAME_NV12, 20, 14, FrameContents::Picture, false);
+          OwnFrame own(FERRY_FRAME_NV12, 20, 14, FrameContents::Image, false);
           FrameBlock block(own.frame);
           faults.arm(n, result);
           const ferry_memory_source source = block.source();
@@ -163,7 +163,7 @@ TEST_F(GpuFrames, AreRefusedWhereTheDriverReadsThemWrongly) {
       device->pipelines().shaders().replace(columns ? gpu::Kernel::FrameColumns : gpu::Kernel::FrameRows,
                                             gpu::Storage::Float32, std::move(code));
       const FrameNetwork network(recipe, gpu);
-      OwnFrame own(fault.format, 75, 50, FrameContents::Picture, false);
+      OwnFrame own(fault.format, 75, 50, FrameContents::Image, false);
       own.frame.rotation = fault.rotation;
       FrameBlock block(own.frame);
       ASSERT_TRUE(block.import(network.get()));

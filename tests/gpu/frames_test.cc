@@ -1,4 +1,4 @@
-// Frames in memory that a GPU reads, against the steps of a picture in RGB.
+// Frames in memory that a GPU reads, against the steps of an image in RGB.
 #include "tests/gpu/gpu_frames.h"
 
 namespace ferry::testing {
@@ -11,7 +11,7 @@ TEST_F(GpuFrames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
       const FrameNetwork network(recipe, gpu);
       for (const ferry_frame_format format : kFrameFormats) {
         for (const bool gaps : {false, true}) {
-          OwnFrame own(format, 131, 77, gaps ? FrameContents::Noise : FrameContents::Picture, gaps);
+          OwnFrame own(format, 131, 77, gaps ? FrameContents::Noise : FrameContents::Image, gaps);
           FrameBlock block(own.frame);
           ASSERT_TRUE(block.import(network.get()));
           for (int orientation = 0; orientation < 8; ++orientation) {
@@ -72,7 +72,7 @@ TEST_F(GpuFrames, GoThroughEveryKindOfRecipe) {
     for (const fbs::PreprocessT& recipe : {patches, gray, bgr, filled, cropped}) {
       const FrameNetwork network(recipe, gpu);
       for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_RGBA, FERRY_FRAME_GRAY}) {
-        OwnFrame own(format, 75, 50, FrameContents::Picture, false);
+        OwnFrame own(format, 75, 50, FrameContents::Image, false);
         FrameBlock block(own.frame);
         ASSERT_TRUE(block.import(network.get()));
         for (int orientation = 0; orientation < 8; ++orientation) {
@@ -95,7 +95,7 @@ TEST_F(GpuFrames, ComeInTurnFromManyBuffers) {
     std::vector<std::unique_ptr<OwnFrame>> frames;
     std::vector<std::unique_ptr<FrameBlock>> blocks;
     for (int i = 0; i < 11; ++i) {
-      frames.push_back(std::make_unique<OwnFrame>(FERRY_FRAME_NV12, 64 + i / 4, 48, FrameContents::Picture, false));
+      frames.push_back(std::make_unique<OwnFrame>(FERRY_FRAME_NV12, 64 + i / 4, 48, FrameContents::Image, false));
       blocks.push_back(std::make_unique<FrameBlock>(frames.back()->frame));
       ASSERT_TRUE(blocks.back()->import(network.get()));
     }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "converter/graph/ops.h"
-#include "sdk/gpu/device.h"
+#include "sdk/gpu/device/device.h"
 #include "sdk/image/normalizer.h"
 #include "sdk/image/preprocess.h"
 #include "tests/runtime/networks.h"
@@ -31,10 +31,10 @@ inline constexpr double kOneLevel = 1 + 1e-4;
 inline std::unique_ptr<Graph> echo_network(const fbs::PreprocessT& recipe) {
   auto graph = std::make_unique<Graph>();
   const int channels = recipe.color == fbs::ColorOrder::Gray ? 1 : 3;
-  const Shape picture{1, 8, 8, channels};
+  const Shape image{1, 8, 8, channels};
   const Shape patches{4, channels * recipe.patch * recipe.patch * recipe.patch_frames};
   const Tensor x = recipe.patch > 0 ? graph->add_input("input", patches, fbs::Layout::Same)
-                                    : graph->add_input("input", picture, fbs::Layout::NCHW);
+                                    : graph->add_input("input", image, fbs::Layout::NCHW);
   graph->add_output("output", x * 1.0, recipe.patch > 0 ? fbs::Layout::Same : fbs::Layout::NCHW);
   graph->table.preprocess = std::make_unique<fbs::PreprocessT>(recipe);
   return graph;
@@ -125,12 +125,12 @@ class FrameBlock {
   size_t size_;
 };
 
-// As pictures in RGB become it, from the frame's definition in double.
+// As images in RGB become it, from the frame's definition in double.
 inline FrameValues expected_of(const OwnFrame& own, const fbs::PreprocessT& recipe) {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(fbs::Preprocess::Pack(builder, &recipe));
   const auto& packed = *flatbuffers::GetRoot<fbs::Preprocess>(builder.GetBufferPointer());
-  const Picture seen = own.seen();
+  const Image seen = own.seen();
   std::vector<uint8_t> rgb;
   for (const double level : seen.samples) rgb.push_back(static_cast<uint8_t>(level));
   image::Prepared prepared;

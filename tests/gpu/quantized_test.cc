@@ -16,7 +16,7 @@ namespace {
 
 // Mean squared error over the mean square, of four layers: float32's rounding, and half precision's, of which each may
 // add 1e-5.
-constexpr double kQuantizedBound = 1e-12, kQuantizedHalfBound = 4e-5;
+constexpr double kQuantizedBound = 1e-12, kQuantizedFloat16Bound = 4e-5;
 
 std::vector<float> numbers_of(const Shape& shape, uint32_t seed) {
   std::vector<float> values(static_cast<size_t>(shape.elements()));
@@ -75,7 +75,7 @@ Ran run(const Graph& graph, const std::string& gpu, ferry_precision precision) {
   std::memcpy(session->data(port(model->graph().inputs())), x.data(), x.size() * sizeof(float));
   status = session->run();
   EXPECT_TRUE(status.ok()) << status.message();
-  const EngineReport& report = session->computing().report();
+  const BackendReport& report = session->computing().report();
   EXPECT_EQ(report.cpu_operators, 0u);
   EXPECT_EQ(report.canary_failures, 0u);
   const TensorId output = port(model->graph().outputs());
@@ -106,7 +106,7 @@ TEST(Quantized, NetworksRunOnTheGpu) {
           error += difference * difference;
           square += expected[i] * expected[i];
         }
-        EXPECT_LE(error / square, half ? kQuantizedHalfBound : kQuantizedBound);
+        EXPECT_LE(error / square, half ? kQuantizedFloat16Bound : kQuantizedBound);
         // 48,600 weights, of which the classifier's 9,700 stay bytes, 500 scales of outputs or 1,200 of blocks, and 500
         // of the bias, in quads; as halves they took 100,000.
         EXPECT_LE(ran.weight_bytes, bits == WeightBits::Eight ? 54'000u : 38'000u);

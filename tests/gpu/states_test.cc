@@ -15,8 +15,8 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kStatesBound = 1e-5;      // of float32 on either backend, for networks as shallow as these
-constexpr double kStatesHalfBound = 2e-2;  // whose scores are multiplied by 3
+constexpr double kStatesBound = 1e-5;         // of float32 on either backend, for networks as shallow as these
+constexpr double kStatesFloat16Bound = 2e-2;  // whose scores are multiplied by 3
 
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
@@ -66,7 +66,7 @@ TEST_F(GpuStates, PiecesOfASequenceGiveWhatTheCpuGives) {
       EXPECT_LE(relative_error(in_pieces(on_gpu(opened_.model, gpu).get(), 20, piece), expected), kStatesBound);
     }
     const SessionPtr half = on_gpu(opened_.model, gpu, nullptr, nullptr, FERRY_PRECISION_FLOAT16);
-    EXPECT_LE(relative_error(in_pieces(half.get(), 20, 3), expected), kStatesHalfBound) << gpu;
+    EXPECT_LE(relative_error(in_pieces(half.get(), 20, 3), expected), kStatesFloat16Bound) << gpu;
   }
 }
 
@@ -152,7 +152,7 @@ TEST_F(GpuStates, OfFixedSizeAreOnTheDevice) {
     for (int piece : {1, 5, 36}) {
       for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16}) {
         SCOPED_TRACE(gpu + ", pieces of " + std::to_string(piece) + ", " + std::to_string(precision));
-        const double bound = precision == FERRY_PRECISION_FLOAT32 ? kStatesBound : kStatesHalfBound;
+        const double bound = precision == FERRY_PRECISION_FLOAT32 ? kStatesBound : kStatesFloat16Bound;
         const SessionPtr one = on_gpu(recurrent.model, gpu, nullptr, nullptr, precision);
         EXPECT_LE(relative_error(in_pieces(one.get(), 36, piece), expected), bound);
         EXPECT_EQ(report_of(one).cpu_operators, 3u);  // words, places and their cast

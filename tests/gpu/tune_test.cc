@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "converter/pack/pack.h"
-#include "sdk/gpu/partition.h"
-#include "sdk/gpu/pipelines.h"
-#include "sdk/gpu/tune.h"
+#include "sdk/gpu/backend/tune.h"
+#include "sdk/gpu/device/pipelines.h"
+#include "sdk/gpu/lowering/partition.h"
 #include "sdk/graph/session.h"
 #include "tests/support/blobs.h"
 #include "tests/support/gpus.h"
@@ -127,7 +127,7 @@ TEST_F(Tune, IsDoneOnceAndKept) {
     EXPECT_EQ(run(options), got) << "the same alternatives give the same bits";
 
     // The other precision is another choice.
-    ASSERT_TRUE(gpu::tune(*model_, shapes_, kept_, *device, gpu::Storage::Half, &measured).ok());
+    ASSERT_TRUE(gpu::tune(*model_, shapes_, kept_, *device, gpu::Storage::Float16, &measured).ok());
     EXPECT_EQ(measured, chosen);
   }
 }

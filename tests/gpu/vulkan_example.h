@@ -12,8 +12,8 @@ typedef struct vulkan_app {
   VkQueue queue;
   uint32_t queue_family;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-  VkBuffer picture;
-  VkDeviceSize picture_bytes;
+  VkBuffer image;
+  VkDeviceSize image_bytes;
   VkBuffer result;
   VkDeviceSize result_bytes;
 } vulkan_app;

@@ -21,7 +21,7 @@ ferry_session_options options_for(const std::string& gpu) {
 }
 
 // The CPU and every GPU.
-std::vector<std::string> engines() {
+std::vector<std::string> backends() {
   std::vector<std::string> all = test_gpus();
   all.insert(all.begin(), "");
   return all;
@@ -35,7 +35,7 @@ bool names(const std::string& sentence, uint64_t number) {
 std::unique_ptr<Graph> wide_network() { return residual_network(3, 4, 96); }
 
 TEST(MemoryLimit, BoundsPackedWeights) {
-  for (const std::string& gpu : engines()) {
+  for (const std::string& gpu : backends()) {
     SCOPED_TRACE(gpu.empty() ? "the CPU" : gpu);
     const auto graph = wide_network();
     ferry_session_options options = options_for(gpu);
@@ -64,7 +64,7 @@ TEST(MemoryLimit, BoundsPackedWeights) {
 }
 
 TEST(MemoryLimit, CountsNoWeightsThatOtherSessionsHold) {
-  for (const std::string& gpu : engines()) {
+  for (const std::string& gpu : backends()) {
     SCOPED_TRACE(gpu.empty() ? "the CPU" : gpu);
     const Opened opened(*wide_network());
     ferry_session_options options = options_for(gpu);

@@ -195,8 +195,8 @@ TEST_P(OutOfMemory, WhereASessionChangesAndRuns) {
   std::copy_n(large, 4, wanted.shape);
   exhaust({"resize_inputs", [&] { return ferry_session_resize_inputs(session, &wanted, 1); }, back, check});
   std::vector<uint8_t> pixels(3 * 40 * 30, 99);
-  const ferry_image picture = {pixels.data(), 40, 30, 3 * 40, false};
-  exhaust({"set_image", [&] { return ferry_session_set_image(session, &picture); }, back,
+  const ferry_image image = {pixels.data(), 40, 30, 3 * 40, false};
+  exhaust({"set_image", [&] { return ferry_session_set_image(session, &image); }, back,
            [&] {
              ASSERT_OK(ferry_session_input(session, 0, &input));
              std::memcpy(input.data, values.data(), input.bytes);
@@ -351,40 +351,40 @@ TEST_P(OutOfMemory, WhereTextIsMade) {
   ferry_model_close(model);
 }
 
-TEST_P(OutOfMemory, WhereAPictureIsRead) {
+TEST_P(OutOfMemory, WhereAnImageIsRead) {
   std::vector<uint8_t> pixels(3 * 20 * 10);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * i);
-  const ferry_image picture = {pixels.data(), 20, 10, 3 * 20, false};
+  const ferry_image image = {pixels.data(), 20, 10, 3 * 20, false};
   const std::string path = folder_.path() / "a.png";
-  exhaust({"save_png", [&] { return ferry_image_save_png(&picture, path.c_str()); },
+  exhaust({"save_png", [&] { return ferry_image_save_png(&image, path.c_str()); },
            [&] { std::filesystem::remove(path); }, [&] { EXPECT_FALSE(std::filesystem::exists(path)); }});
-  ASSERT_OK(ferry_image_save_png(&picture, path.c_str()));
+  ASSERT_OK(ferry_image_save_png(&image, path.c_str()));
   const std::string bytes = read_text(path);
-  ferry_image image{};
+  ferry_image view{};
   const auto same = [&] {
-    EXPECT_EQ(std::memcmp(image.pixels, pixels.data(), pixels.size()), 0);
-    ferry_image_free(&image);
+    EXPECT_EQ(std::memcmp(view.pixels, pixels.data(), pixels.size()), 0);
+    ferry_image_free(&view);
   };
-  const auto none = [&] { EXPECT_EQ(image.pixels, nullptr); };
-  exhaust({"image_load", [&] { return ferry_image_load(path.c_str(), &image); }, same, none});
-  exhaust({"image_decode", [&] { return ferry_image_decode(bytes.data(), bytes.size(), &image); }, same, none});
+  const auto none = [&] { EXPECT_EQ(view.pixels, nullptr); };
+  exhaust({"image_load", [&] { return ferry_image_load(path.c_str(), &view); }, same, none});
+  exhaust({"image_decode", [&] { return ferry_image_decode(bytes.data(), bytes.size(), &view); }, same, none});
 }
 
-TEST_P(OutOfMemory, WhereAPictureIsEnlarged) {
+TEST_P(OutOfMemory, WhereAnImageIsUpscaled) {
   const Opened opened(*small_upscaler());
   ferry_session_options options = default_options();
   options.num_threads = 1;
   const SessionPtr session = make_session(opened.model, options);
   std::vector<uint8_t> pixels(3 * 20 * 10, 200);
-  const ferry_image picture = {pixels.data(), 20, 10, 3 * 20, false};
-  ferry_image expected{}, image{};
-  if (ferry_session_enhance(session.get(), &picture, 0, &expected) != FERRY_OK) GTEST_SKIP() << ferry_last_error();
-  exhaust({"enhance", [&] { return ferry_session_enhance(session.get(), &picture, 0, &image); },
+  const ferry_image image = {pixels.data(), 20, 10, 3 * 20, false};
+  ferry_image expected{}, view{};
+  if (ferry_session_enhance(session.get(), &image, 0, &expected) != FERRY_OK) GTEST_SKIP() << ferry_last_error();
+  exhaust({"enhance", [&] { return ferry_session_enhance(session.get(), &image, 0, &view); },
            [&] {
-             EXPECT_EQ(std::memcmp(image.pixels, expected.pixels, static_cast<size_t>(image.stride * image.height)), 0);
-             ferry_image_free(&image);
+             EXPECT_EQ(std::memcmp(view.pixels, expected.pixels, static_cast<size_t>(view.stride * image.height)), 0);
+             ferry_image_free(&view);
            },
-           [&] { EXPECT_EQ(image.pixels, nullptr); }});
+           [&] { EXPECT_EQ(view.pixels, nullptr); }});
   ferry_image_free(&expected);
 }
 
@@ -420,7 +420,7 @@ TEST_P(OutOfMemory, InTasks) {
   const auto detector = one_box(8, 8, exact, {0.1f, 0.2f, 0.6f, 0.9f});
   std::vector<uint8_t> pixels(3 * 20 * 10, 200), holes(3 * 20 * 10);
   holes[3 * 50] = 255;
-  const ferry_image picture = {pixels.data(), 20, 10, 3 * 20, false}, mask = {holes.data(), 20, 10, 3 * 20, false};
+  const ferry_image image = {pixels.data(), 20, 10, 3 * 20, false}, mask = {holes.data(), 20, 10, 3 * 20, false};
   const ferry_point point = {3, 4, false};
   ferry_session_options options = default_options();
   options.num_threads = 1;
@@ -436,7 +436,7 @@ TEST_P(OutOfMemory, InTasks) {
     ASSERT_OK(ferry_task_open(opened.model, &options, &task));
     ferry_request request{};
     request.struct_size = sizeof(request);
-    request.picture = &picture;
+    request.image = &image;
     request.mask = &mask;
     request.points = &point;
     request.point_count = 1;
@@ -448,7 +448,7 @@ TEST_P(OutOfMemory, InTasks) {
     if (answer.kind == FERRY_ANSWER_LINES || answer.kind == FERRY_ANSWER_BOXES) {
       EXPECT_EQ(answer.line_count + answer.detection_count, 1u);
       ferry_image out{};
-      exhaust({"answer_draw", [&] { return ferry_answer_draw(&answer, &picture, &out); },
+      exhaust({"answer_draw", [&] { return ferry_answer_draw(&answer, &image, &out); },
                [&] { ferry_image_free(&out); }, [&] { EXPECT_EQ(out.pixels, nullptr); }});
       close();
       continue;
@@ -459,7 +459,7 @@ TEST_P(OutOfMemory, InTasks) {
              [&] { std::filesystem::remove(path); }, [&] { EXPECT_FALSE(std::filesystem::exists(path)); }});
     if (answer.kind == FERRY_ANSWER_MASK) {
       ferry_image out{};
-      exhaust({"answer_composite", [&] { return ferry_answer_composite(&answer, &picture, &mask, &out); },
+      exhaust({"answer_composite", [&] { return ferry_answer_composite(&answer, &image, &mask, &out); },
                [&] { ferry_image_free(&out); }, [&] { EXPECT_EQ(out.pixels, nullptr); }});
     }
     close();

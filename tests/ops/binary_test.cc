@@ -103,15 +103,15 @@ TEST(Binary, TakesTinyNumbers) {
   }
 }
 
-TEST(Binary, WidensHalfPrecisionConstants) {
-  expect_like_oracle(binary(fbs::BinaryKind::PRelu), {input({1, 6, 5, 7}), half_constant({7})}, kBinaryBound);
-  expect_like_oracle(binary(fbs::BinaryKind::Sub), {half_constant({7}), input({1, 6, 5, 7})}, kBinaryBound);
+TEST(Binary, WidensFloat16Constants) {
+  expect_like_oracle(binary(fbs::BinaryKind::PRelu), {input({1, 6, 5, 7}), float16_constant({7})}, kBinaryBound);
+  expect_like_oracle(binary(fbs::BinaryKind::Sub), {float16_constant({7}), input({1, 6, 5, 7})}, kBinaryBound);
 }
 
 TEST(Binary, BroadcastsConstantsOnEitherSide) {
   expect_like_oracle(binary(fbs::BinaryKind::Sub), {constant({5, 1, 3}), input({3, 5, 2, 1})}, kBinaryBound);
   expect_like_oracle(binary(fbs::BinaryKind::Sub), {input({3, 5, 2, 1}), constant({5, 1, 8})}, kBinaryBound);
-  expect_like_oracle(binary(fbs::BinaryKind::Sub), {half_constant({3, 1, 1, 5}), input({3, 2, 3, 5})}, kBinaryBound);
+  expect_like_oracle(binary(fbs::BinaryKind::Sub), {float16_constant({3, 1, 1, 5}), input({3, 2, 3, 5})}, kBinaryBound);
 }
 
 TEST(Binary, CutsLargeTensorsAmongThreads) {

@@ -45,7 +45,7 @@ TEST(Conv2d, MatchesTheOracleForSpatialKernels) {
     }
 }
 
-// Rows of the kernel are read where they lie, on x86 under wide pictures, but for windows that reach beyond the ends of
+// Rows of the kernel are read where they lie, on x86 under wide images, but for windows that reach beyond the ends of
 // a row.
 TEST(Conv2d, MatchesTheOracleForStems) {
   for (const int kernel : {3, 7})
@@ -55,7 +55,7 @@ TEST(Conv2d, MatchesTheOracleForStems) {
         const Operand weight = constant({outputs, kernel, kernel, 3});
         fbs::Conv2dT p = conv(2, kernel / 2);
         expect_like_oracle(p, {input({2, 15, width, 3}), weight, constant({outputs})}, kConv2dBound);
-        p.pad_top = kernel + 2;  // whole rows of the output read nothing of the picture
+        p.pad_top = kernel + 2;  // whole rows of the output read nothing of the image
         p.pad_left = kernel - 1;
         p.pad_right = kernel + 1;
         p.dilation_h = 2;
@@ -75,7 +75,7 @@ TEST(Conv2d, MatchesTheOracleForRectangularKernelsAndStrides) {
   expect_like_oracle(p, {input({1, 12, 14, 4}), constant({6, 3, 2, 4}), constant({6})}, kConv2dBound);
 }
 
-// As segmentation heads have them: parts of the kernel lie outside the picture for some pixels, or for all.
+// As segmentation heads have them: parts of the kernel lie outside the image for some pixels, or for all.
 TEST(Conv2d, MatchesTheOracleForDilatedKernels) {
   for (const int dilation : {2, 3, 6, 11, 12, 30})
     for (const int batch : {1, 2}) {
@@ -140,14 +140,14 @@ TEST(Conv2d, MatchesTheOracleForALongSum) {
   expect_like_oracle(conv(1, 1), {input({1, 7, 7, 512}), constant({16, 3, 3, 512}), constant({16})}, kConv2dBound);
 }
 
-// Large weights run in panels of output channels (sdk/cpu/panels.h): full ones, and a last one of any width.
+// Large weights run in panels of output channels (sdk/cpu/xnnpack/panels.h): full ones, and a last one of any width.
 TEST(Conv2d, MatchesTheOracleInPanels) {
   expect_like_oracle(conv(), {input({1, 7, 7, 512}), constant({273, 1, 1, 512}), constant({273})}, kConv2dBound);
   expect_like_oracle(conv(2), {input({2, 9, 8, 512}), constant({288, 1, 1, 512})}, kConv2dBound);
   expect_like_oracle(conv(2, 1), {input({1, 13, 12, 96}), constant({200, 3, 3, 96}), constant({200})}, kConv2dBound);
 }
 
-// Enough pixels and outputs for the matrix products of wide machines (sdk/cpu/gemm.h), a last vector of any
+// Enough pixels and outputs for the matrix products of wide machines (sdk/cpu/gemm/gemm.h), a last vector of any
 // width.
 TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   for (const int outputs : {8, 16, 24, 27, 33, 64}) {
@@ -162,9 +162,9 @@ TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   }
 }
 
-// Tiles inside a picture are read where they lie, others are copied (sdk/cpu/depthwise_op.h): several of each,
+// Tiles inside an image are read where they lie, others are copied (sdk/cpu/depthwise/depthwise_op.h): several of each,
 // over more rows than a tile has.
-TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWidePictures) {
+TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWideImages) {
   for (const int kernel : {3, 4, 5, 7, 9})
     for (const int channels : {16, 48, 64}) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", " << channels << " channels");
@@ -191,7 +191,7 @@ TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWithUnevenPadding) {
   for (const int kernel : {3, 5, 7, 9}) {
     SCOPED_TRACE(::testing::Message() << "kernel " << kernel);
     fbs::Conv2dT p = conv(1, 0, 48);
-    p.pad_top = kernel + 2;  // whole rows of the output read nothing of the picture
+    p.pad_top = kernel + 2;  // whole rows of the output read nothing of the image
     p.pad_left = kernel - 1;
     p.pad_right = 1;
     const Operand weight = constant({48, kernel, kernel, 1});
@@ -212,7 +212,7 @@ TEST(Conv2d, MatchesTheOracleForRectangularDepthwiseKernels) {
   expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 2, 17, 1}), constant({20})}, kConv2dBound);
 }
 
-TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWiderThanThePicture) {
+TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWiderThanTheImage) {
   fbs::Conv2dT p = conv(2, 0, 16);
   p.pad_right = 1;
   expect_like_oracle(p, {input({1, 9, 4, 16}), constant({16, 5, 5, 1}), constant({16})}, kConv2dBound);
@@ -250,9 +250,10 @@ TEST(Conv2d, MultipliesByTinyWeights) {
   expect_like_oracle(conv(1, 1, 32), {input({1, 12, 9, 32}), constant({32, 3, 3, 1}, -1e-4, 1e-4)}, kConv2dBound);
 }
 
-TEST(Conv2d, WidensHalfPrecisionWeights) {
-  expect_like_oracle(conv(1, 1), {input({1, 6, 5, 7}), half_constant({9, 3, 3, 7}), half_constant({9})}, kConv2dBound);
-  expect_like_oracle(conv(1, 1, 9), {input({1, 6, 5, 9}), half_constant({9, 3, 3, 1}), constant({9})}, kConv2dBound);
+TEST(Conv2d, WidensFloat16Weights) {
+  expect_like_oracle(conv(1, 1), {input({1, 6, 5, 7}), float16_constant({9, 3, 3, 7}), float16_constant({9})},
+                     kConv2dBound);
+  expect_like_oracle(conv(1, 1, 9), {input({1, 6, 5, 9}), float16_constant({9, 3, 3, 1}), constant({9})}, kConv2dBound);
 }
 
 TEST(Conv2d, KeepsBatchesApart) {
@@ -260,7 +261,7 @@ TEST(Conv2d, KeepsBatchesApart) {
   expect_like_oracle(conv(), {input({3, 5, 6, 8}), constant({12, 1, 1, 8}), constant({12})}, kConv2dBound);
 }
 
-// By hand: a 2x2 kernel of 1, 2, 3, 4 over the picture 0..8, padded by one on the left.
+// By hand: a 2x2 kernel of 1, 2, 3, 4 over the image 0..8, padded by one on the left.
 TEST(Conv2dOracle, CountsByHand) {
   fbs::Conv2dT p = conv();
   p.pad_left = 1;

@@ -112,7 +112,7 @@ TEST(ConvTranspose2d, MatchesTheOracleForALongSum) {
 TEST(ConvTranspose2d, LaysOutWindowsThatDoNotOverlap) {
   fbs::ConvTranspose2dT p = up(2);
   expect_like_oracle(p, {input({3, 18, 21, 24}), constant({32, 2, 2, 24}), constant({32})}, kConvTranspose2dBound);
-  expect_like_oracle(p, {input({1, 18, 21, 7}), half_constant({5, 2, 2, 7})}, kConvTranspose2dBound);
+  expect_like_oracle(p, {input({1, 18, 21, 7}), float16_constant({5, 2, 2, 7})}, kConvTranspose2dBound);
   p.stride_w = 3;
   p.output_max = 0.25f;
   const std::vector<float> y =
@@ -135,8 +135,8 @@ TEST(ConvTranspose2d, ClampsItsOutput) {
   EXPECT_GT(std::count(y.begin(), y.end(), 1.0f), 0);
 }
 
-TEST(ConvTranspose2d, WidensHalfPrecisionWeights) {
-  expect_like_oracle(up(2, 1), {input({1, 6, 5, 7}), half_constant({9, 3, 3, 7}), half_constant({9})},
+TEST(ConvTranspose2d, WidensFloat16Weights) {
+  expect_like_oracle(up(2, 1), {input({1, 6, 5, 7}), float16_constant({9, 3, 3, 7}), float16_constant({9})},
                      kConvTranspose2dBound);
 }
 
@@ -154,7 +154,7 @@ TEST(ConvTranspose2d, RefusesAnOutputFarBelowTheStride) {
       "an output of 2x2 is too small for strides of 4x4");
 }
 
-// By hand: a 2x2 kernel of 1, 2, 3, 4 and a stride of 1 over the picture 1, 2, cropped by one column on the right.
+// By hand: a 2x2 kernel of 1, 2, 3, 4 and a stride of 1 over the image 1, 2, cropped by one column on the right.
 TEST(ConvTranspose2dOracle, CountsByHand) {
   fbs::ConvTranspose2dT p = up();
   const std::vector<reference::Array> inputs = {{{1, 1, 2, 1}, {1, 2}}, {{1, 2, 2, 1}, {1, 2, 3, 4}}, {{1}, {0.5}}};

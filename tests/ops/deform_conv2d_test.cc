@@ -18,8 +18,8 @@ fbs::DeformConv2dT deform(int stride = 1, int pad = 0, int groups = 1, int offse
   return p;
 }
 
-int32_t size(int32_t picture, int before, int after, int kernel, int stride, int dilation) {
-  return (picture + before + after - dilation * (kernel - 1) - 1) / stride + 1;
+int32_t size(int32_t image, int before, int after, int kernel, int stride, int dilation) {
+  return (image + before + after - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
 // x, weight, bias, offsets up to `reach` pixels away and a mask on [0, 1).
@@ -90,15 +90,15 @@ TEST(DeformConv2d, MatchesTheOracleForManyChannelsAndPlaces) {
   expect_convolved(deform(1, 3), {1, 20, 21, 16}, 16, 7, 7);
 }
 
-TEST(DeformConv2d, ReadsZerosOutsideThePicture) {
+TEST(DeformConv2d, ReadsZerosOutsideTheImage) {
   expect_convolved(deform(1, 1), {1, 8, 9, 5}, 6, 3, 3, 30);
   expect_convolved(deform(1, 4), {1, 1, 1, 5}, 6, 3, 3, 3);
 }
 
-TEST(DeformConv2d, WidensHalfPrecisionWeights) {
+TEST(DeformConv2d, WidensFloat16Weights) {
   const fbs::DeformConv2dT p = deform(1, 1);
   std::vector<Operand> of = operands(p, {1, 6, 5, 8}, 9, 3, 3);
-  of[1] = half_constant(of[1].shape);
+  of[1] = float16_constant(of[1].shape);
   expect_like_oracle(p, of, kDeformConv2dBound, kDeformConv2dGpuBound);
 }
 

@@ -86,7 +86,7 @@ TEST(Experts, LimitsGatesAndUps) {
 
 TEST(Experts, ComputesWithTheNumbersThatWeightsStandFor) {
   for (const int32_t tokens : {1, 5, 90}) {
-    for (const auto stored : {half_constant, bytes_constant, nibbles_constant}) {
+    for (const auto stored : {float16_constant, bytes_constant, nibbles_constant}) {
       std::vector<Operand> all = operands({tokens, 2, 4, 64, 96}, true);
       all[3] = stored({4, 192, 64}, -1, 1);
       all[4] = stored({4, 64, 96}, -1, 1);

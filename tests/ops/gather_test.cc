@@ -28,11 +28,11 @@ fbs::ScatterT scatter(GatherKind where, int axis, ScatterKind kind = ScatterKind
   return p;
 }
 
-TEST(Gather, WidensTablesOfHalves) {
-  expect_like_oracle(fbs::GatherT(), {half_constant({50, 24}), ints({2, 7}, -50, 50)}, 0);
+TEST(Gather, WidensTablesOfFloat16) {
+  expect_like_oracle(fbs::GatherT(), {float16_constant({50, 24}), ints({2, 7}, -50, 50)}, 0);
   fbs::GatherT columns;
   columns.axis = 1;
-  expect_like_oracle(columns, {half_constant({5, 9, 3}), ints({4}, 0, 9)}, 0);
+  expect_like_oracle(columns, {float16_constant({5, 9, 3}), ints({4}, 0, 9)}, 0);
 }
 
 TEST(Gather, WidensTablesOfIntegers) {

@@ -104,7 +104,7 @@ void expect_on_gpus(const std::shared_ptr<Model>& model, const std::vector<std::
     std::unique_ptr<Session> session;
     Status status = Session::create(model, options, &session);
     ASSERT_TRUE(status.ok()) << status.message();
-    const EngineReport& report = session->computing().report();
+    const BackendReport& report = session->computing().report();
     EXPECT_EQ(report.cpu_operators, left_to_cpu ? 1u : 0u);
     EXPECT_EQ(report.backend, FERRY_BACKEND_GPU);
     EXPECT_EQ(report.precision, precision);

@@ -12,7 +12,7 @@ namespace ferry::testing {
 
 // Mean squared error over the mean square of `expected`: what half precision is held to. Half the distance of the
 // numbers next to zero in half precision, 2^-25, is no error.
-inline constexpr double kHalfBound = 1e-5;
+inline constexpr double kFloat16Bound = 1e-5;
 double normalised_squared_error(const std::vector<double>& got, const std::vector<double>& expected);
 
 // On every GPU under test: runs the blob twice, and after a resize and back; expects the same bits each time, the

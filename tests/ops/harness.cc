@@ -14,8 +14,8 @@
 #include "converter/pack/pack.h"
 #include "converter/quantize/quantize.h"
 #include "converter/reference/interpreter.h"
-#include "sdk/cpu/half.h"
-#include "sdk/cpu/op.h"
+#include "sdk/cpu/backend/op.h"
+#include "sdk/cpu/elementwise/float16.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
 #include "tests/ops/gpu_runs.h"
@@ -54,7 +54,7 @@ Pool* pool_of(int threads) {
 }
 
 // IEEE half precision of a value below 65536, cut.
-uint16_t to_half(double value) {
+uint16_t to_float16(double value) {
   const unsigned sign = value < 0 ? 0x8000u : 0u;
   const double magnitude = std::fabs(value);
   if (magnitude < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<unsigned>(magnitude * 0x1p24));
@@ -93,7 +93,7 @@ Data generate(const Operand& operand, bool halves, std::mt19937& random) {
     }
     float value = static_cast<float>(operand.low + (operand.high - operand.low) * unit);
     if (halves || operand.dtype == fbs::DType::Float16) {
-      data.halves.push_back(to_half(static_cast<double>(value)));
+      data.halves.push_back(to_float16(static_cast<double>(value)));
       value = static_cast<float>(half_value(data.halves.back()));
     }
     data.floats.push_back(value);
@@ -128,9 +128,9 @@ void reshape_larger(const Model& model, const fbs::Operator& op, std::vector<Sha
 
 // Numbers as the operator under test takes and gives them, and back.
 std::vector<std::byte> in_memory(const std::vector<float>& values, bool half) {
-  std::vector<std::byte> bytes(values.size() * (half ? sizeof(cpu::Half) : sizeof(float)));
+  std::vector<std::byte> bytes(values.size() * (half ? sizeof(cpu::Float16) : sizeof(float)));
   if (half)
-    cpu::narrow(values.data(), reinterpret_cast<cpu::Half*>(bytes.data()), values.size());
+    cpu::narrow(values.data(), reinterpret_cast<cpu::Float16*>(bytes.data()), values.size());
   else
     std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
@@ -139,7 +139,7 @@ std::vector<std::byte> in_memory(const std::vector<float>& values, bool half) {
 std::vector<float> from_memory(const void* memory, size_t count, bool half) {
   std::vector<float> values(count);
   if (half)
-    cpu::widen(cpu::halves(memory), values.data(), count);
+    cpu::widen(cpu::float16s(memory), values.data(), count);
   else
     std::memcpy(values.data(), memory, count * sizeof(float));
   return values;
@@ -159,7 +159,7 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   uint64_t workspace_bytes = 0;
   FERRY_TRY(cpu::initialize());
   if (how.half) {
-    FERRY_TRY(cpu::create_half_op(how.cpu, model, op, &lowered));
+    FERRY_TRY(cpu::create_float16_op(how.cpu, model, op, &lowered));
     if (lowered == nullptr) return {};
   } else {
     FERRY_TRY(cpu::create_op(how.cpu, model, op, &lowered));
@@ -168,7 +168,7 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   FERRY_TRY(lowered->reshape(shapes, output_shape, pool, &workspace_bytes));
 
   constexpr unsigned char kUntouched = 0xa5;
-  const size_t output_bytes = count * (how.half ? sizeof(cpu::Half) : sizeof(float));
+  const size_t output_bytes = count * (how.half ? sizeof(cpu::Float16) : sizeof(float));
   Buffer output(output_bytes + kExtraBytes);
   std::memset(output.data(), kUntouched, output_bytes + kExtraBytes);
   Buffer workspace(workspace_bytes + kExtraBytes);
@@ -180,8 +180,8 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
       addresses.push_back(model.constant(tensor).data());
       continue;
     }
-    const bool is_half = how.half && model.tensor(tensor).dtype() == fbs::DType::Float32;
-    const std::vector<std::byte> numbers = in_memory(data[i].floats, is_half);
+    const bool is_float16 = how.half && model.tensor(tensor).dtype() == fbs::DType::Float32;
+    const std::vector<std::byte> numbers = in_memory(data[i].floats, is_float16);
     const size_t bytes = numbers.size();
     buffers.push_back(std::make_unique<Buffer>(bytes + kExtraBytes));
     void* memory = static_cast<int>(i) == how.in_place ? output.data() : buffers.back()->data();
@@ -293,7 +293,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 // With halves, on a CPU that computes with them.
-void expect_halves_like_oracle(const Case& made) {
+void expect_float16s_like_oracle(const Case& made) {
   std::vector<float> first;
   for (const How& how : {How{.name = "1 thread", .half = true}, How{.name = "3 threads", .threads = 3, .half = true},
                          How{.name = "resized", .resized = true, .half = true}}) {
@@ -304,7 +304,7 @@ void expect_halves_like_oracle(const Case& made) {
     if (first.empty()) first = values;
     EXPECT_TRUE(same_bits(values, first)) << "halves, " << how.name << ": other bits than at first";
   }
-  EXPECT_LE(normalised_squared_error(numbers(first, made.expected.dtype), made.expected.values), kHalfBound)
+  EXPECT_LE(normalised_squared_error(numbers(first, made.expected.dtype), made.expected.values), kFloat16Bound)
       << "with halves, " << EnumNameOpParams(made.model->graph().operators()->Get(0)->params_type()) << " with input "
       << to_string(made.data[0].array.shape);
 }
@@ -385,9 +385,9 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
   left_to_cpu = left_to_cpu || (made.expected.dtype == fbs::DType::Int32 && params.type != fbs::OpParams::TopK);
   const std::vector<double> got = numbers(first, made.expected.dtype);
   const std::vector<float> result(got.begin(), got.end());
-  if (here.half) {
+  if (here.float16) {
     const Case halves(params, operands, true);
-    if (halves.model != nullptr) expect_halves_like_oracle(halves);
+    if (halves.model != nullptr) expect_float16s_like_oracle(halves);
   }
   if (test_gpus().empty()) return result;
   const auto expected = [&](const Case& c) { return left_to_cpu ? c.expected : c.expected_on_gpu; };
@@ -400,7 +400,7 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
   };
   if (params.type == fbs::OpParams::TopK && !std::all_of(made.data.begin(), made.data.end(), finite)) return result;
   const Case halves(params, operands, true);
-  expect_on_gpus(halves.model, halves.inputs(), expected(halves), FERRY_PRECISION_FLOAT16, kHalfBound, left_to_cpu);
+  expect_on_gpus(halves.model, halves.inputs(), expected(halves), FERRY_PRECISION_FLOAT16, kFloat16Bound, left_to_cpu);
   return result;
 }
 

@@ -37,7 +37,7 @@ inline Operand int_constant(Shape shape, double low, double high) {
 inline Operand given(Shape shape, std::vector<double> values, fbs::DType dtype = fbs::DType::Float32) {
   return {shape, false, dtype, 0, 0, std::move(values)};
 }
-inline Operand half_constant(Shape shape, double low = -1, double high = 1) {
+inline Operand float16_constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Float16, low, high};
 }
 

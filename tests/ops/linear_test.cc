@@ -1,4 +1,4 @@
-#include "sdk/cpu/gemm_plan.h"
+#include "sdk/cpu/gemm/plan.h"
 #include "tests/ops/harness.h"
 
 namespace ferry::testing {
@@ -53,7 +53,7 @@ TEST(Linear, TakesAnyRank) {
   expect_like_oracle(fbs::LinearT(), {input({2, 3, 5, 12}), constant({7, 12})}, kLinearBound);
 }
 
-// Large weights run in panels of output channels (sdk/cpu/panels.h): full ones, and a last one of any width.
+// Large weights run in panels of output channels (sdk/cpu/xnnpack/panels.h): full ones, and a last one of any width.
 TEST(Linear, MatchesTheOracleInPanels) {
   for (const int outputs : {257, 384, 400}) {
     SCOPED_TRACE(::testing::Message() << "to " << outputs);
@@ -81,8 +81,9 @@ TEST(Linear, ClampsItsOutput) {
   expect_like_oracle(p, {input({4, 20}), constant({30, 20}), constant({30})}, kLinearBound);
 }
 
-TEST(Linear, WidensHalfPrecisionWeights) {
-  expect_like_oracle(fbs::LinearT(), {input({4, 20}), half_constant({30, 20}), half_constant({30})}, kLinearBound);
+TEST(Linear, WidensFloat16Weights) {
+  expect_like_oracle(fbs::LinearT(), {input({4, 20}), float16_constant({30, 20}), float16_constant({30})},
+                     kLinearBound);
 }
 
 TEST(LinearOracle, CountsByHand) {

@@ -5,8 +5,8 @@
 
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
-#include "sdk/cpu/features.h"
-#include "sdk/cpu/op.h"
+#include "sdk/cpu/backend/features.h"
+#include "sdk/cpu/backend/op.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_store.h"
 #include "sdk/model/seeded.h"

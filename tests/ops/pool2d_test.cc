@@ -66,7 +66,7 @@ TEST(Pool2d, LeavesVeryLargeWindowsToTheCpu) {
   expect_like_oracle(pool(fbs::PoolKind::Max, 240, 1), {input({1, 240, 240, 17})}, 0);
 }
 
-TEST(Pool2d, TakesAWholePicture) {
+TEST(Pool2d, TakesAWholeImage) {
   expect_like_oracle(pool(fbs::PoolKind::Average, 7, 1), {input({3, 7, 7, 100})}, kMeanBound);
   expect_like_oracle(pool(fbs::PoolKind::Max, 1, 1), {input({1, 1, 1, 3})}, 0);
 }

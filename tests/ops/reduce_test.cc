@@ -16,7 +16,7 @@ fbs::ReduceT reduce(fbs::ReduceKind kind, std::vector<int> axes, bool keep_dims 
   return p;
 }
 
-TEST(Reduce, AveragesAPicture) {
+TEST(Reduce, AveragesAnImage) {
   for (const int channels : {1, 3, 64, 129, 512})
     for (const bool keep_dims : {false, true}) {
       SCOPED_TRACE(channels);
@@ -24,7 +24,7 @@ TEST(Reduce, AveragesAPicture) {
                          kReduceGpuBound);
     }
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kReduceBound, kReduceGpuBound);
-  for (const int side : {7, 14, 29})  // of one picture, in parts
+  for (const int side : {7, 14, 29})  // of one image, in parts
     for (const int channels : {130, 672})
       expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, side, side, channels}, 0, 1)}, kReduceBound,
                          kReduceGpuBound);

@@ -454,7 +454,7 @@ TEST(TypeRules, SayWhatAnOperatorTakes) {
     EXPECT_TRUE(!status.ok() || type.dtype == gives) << to_string(type);
   };
   constexpr DType kReal = DType::Float32, kWhole = DType::Int32;
-  constexpr Type kScaled{DType::Int8, true}, kScaledNibbles{DType::Int4, true}, kHalf{DType::Float16};
+  constexpr Type kScaled{DType::Int8, true}, kScaledNibbles{DType::Int4, true}, kFloat16{DType::Float16};
   expect(fbs::SoftmaxT(), {{kReal}}, kReal);
   expect(fbs::SoftmaxT(), {{kWhole}}, kReal, "softmax: input 0 is of type Int32, expected Float32");
   expect(fbs::TransposeT(), {{kWhole}}, kWhole);
@@ -474,7 +474,7 @@ TEST(TypeRules, SayWhatAnOperatorTakes) {
   expect(fbs::GatherT(), {{kReal}, {kWhole}}, kReal);
   expect(fbs::GatherT(), {{kReal}, {kReal}}, kReal, "gather: input 1 is of type Float32, expected Int32");
   expect(fbs::TopKT(), {{kReal}}, kWhole);
-  expect(fbs::LinearT(), {{kReal}, kScaled, kHalf}, kReal);
+  expect(fbs::LinearT(), {{kReal}, kScaled, kFloat16}, kReal);
   expect(fbs::LinearT(), {{kReal}, kScaledNibbles}, kReal);
   expect(fbs::LinearT(), {{kReal}, {DType::Int8}}, kReal,
          "linear: input 1 is of type Int8, expected Float32, Float16, Int8 with scales or Int4 with scales");
@@ -482,17 +482,17 @@ TEST(TypeRules, SayWhatAnOperatorTakes) {
          "linear: input 2 is of type Int8 with scales, expected Float32 or Float16");
   expect(fbs::MatMulT(), {{kReal}, {kReal}}, kReal);
   expect(fbs::MatMulT(), {{kWhole}, {kWhole}}, kReal, "matmul: input 0 is of type Int32, expected Float32");
-  expect(fbs::MatMulT(), {{kReal}, kHalf}, kReal, "matmul: input 1 is of type Float16, expected Float32");
+  expect(fbs::MatMulT(), {{kReal}, kFloat16}, kReal, "matmul: input 1 is of type Float16, expected Float32");
   expect(fbs::ExpertsT(), {{kReal}, {kWhole}, {kReal}, kScaled, kScaledNibbles}, kReal);
-  expect(fbs::ExpertsT(), {{kReal}, {kWhole}, {kReal}, kHalf, {kReal}, {kReal}, kHalf}, kReal);
+  expect(fbs::ExpertsT(), {{kReal}, {kWhole}, {kReal}, kFloat16, {kReal}, {kReal}, kFloat16}, kReal);
   expect(fbs::ExpertsT(), {{kReal}, {kReal}, {kReal}, {kReal}, {kReal}}, kReal,
          "experts: input 1 is of type Float32, expected Int32");
   expect(fbs::ExpertsT(), {{kReal}, {kWhole}, kScaled, {kReal}, {kReal}}, kReal,
          "experts: input 2 is of type Int8 with scales, expected Float32");
   expect(fbs::ConvTranspose2dT(), {{kReal}, kScaled}, kReal,
          "conv_transpose2d: input 1 is of type Int8 with scales, expected Float32 or Float16");
-  expect(fbs::GatherT(), {kHalf, {kWhole}}, kReal);
-  expect(with<fbs::GatherT>([](auto& p) { p.kind = fbs::GatherKind::Tuples; }), {kHalf, {kWhole}}, kReal,
+  expect(fbs::GatherT(), {kFloat16, {kWhole}}, kReal);
+  expect(with<fbs::GatherT>([](auto& p) { p.kind = fbs::GatherKind::Tuples; }), {kFloat16, {kWhole}}, kReal,
          "gather: input 0 is of type Float16, expected Float32 or Int32");
 }
 

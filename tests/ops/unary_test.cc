@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "converter/pack/pack.h"
-#include "sdk/cpu/features.h"
-#include "sdk/cpu/unary.h"
+#include "sdk/cpu/backend/features.h"
+#include "sdk/cpu/elementwise/unary.h"
 #include "tests/ops/gpu_runs.h"
 #include "tests/ops/harness.h"
 #include "tests/support/blobs.h"
@@ -162,11 +162,11 @@ TEST(Unary, SiluVanishesFarBelowZero) {
 // As a network's float16 has them, whatever this CPU computes them by: within two steps of a half, or of what a sigmoid
 // of -9 is off by.
 TEST(Unary, TakesEveryHalf) {
-  if (!cpu::cpu_features().half) GTEST_SKIP() << "this CPU has no float16 arithmetic";
+  if (!cpu::cpu_features().float16) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   std::vector<uint16_t> bits(0x10000);
   std::iota(bits.begin(), bits.end(), uint16_t{0});
   std::vector<float> values(bits.size()), results(bits.size());
-  cpu::widen(cpu::halves(bits.data()), values.data(), values.size());
+  cpu::widen(cpu::float16s(bits.data()), values.data(), values.size());
   for (const fbs::UnaryKind kind :
        {fbs::UnaryKind::Silu, fbs::UnaryKind::Sigmoid, fbs::UnaryKind::HardSigmoid, fbs::UnaryKind::HardSwish}) {
     SCOPED_TRACE(fbs::EnumNameUnaryKind(kind));
@@ -178,8 +178,8 @@ TEST(Unary, TakesEveryHalf) {
     std::vector<uint16_t> y(bits.size());
     const cpu::Elementwise function = cpu::elementwise(cpu::cpu_features(), params);
     if (!function) continue;  // XNNPACK's
-    function(cpu::halves(bits.data()), cpu::halves(y.data()), y.size());
-    cpu::widen(cpu::halves(y.data()), results.data(), y.size());
+    function(cpu::float16s(bits.data()), cpu::float16s(y.data()), y.size());
+    cpu::widen(cpu::float16s(y.data()), results.data(), y.size());
     for (size_t i = 0; i < values.size(); ++i) {
       const double x = static_cast<double>(values[i]), sigmoid = 1 / (1 + std::exp(-x));
       const double hard = std::clamp(x + 3, 0.0, 6.0) / 6;

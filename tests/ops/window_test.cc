@@ -22,7 +22,7 @@ struct Windows {
     p.width = width;
     return p;
   }
-  Shape picture() const { return {samples, height, width, channels}; }
+  Shape image() const { return {samples, height, width, channels}; }
   Shape windows() const { return {samples * (height / window_h) * (width / window_w), window_h * window_w, channels}; }
 };
 
@@ -32,7 +32,7 @@ constexpr Windows kWindowCases[] = {
 };
 
 TEST(Window, PartitionMatchesTheOracle) {
-  for (const Windows& c : kWindowCases) expect_like_oracle(c.partition(), {input(c.picture())}, 0);
+  for (const Windows& c : kWindowCases) expect_like_oracle(c.partition(), {input(c.image())}, 0);
 }
 
 TEST(Window, ReverseMatchesTheOracle) {
@@ -52,7 +52,7 @@ TEST(WindowOracle, CountsByHand) {
   const Windows c{1, 2, 4, 1, 2, 2, 1, 1};
   // Rolled: 5 6 7 4 above 1 2 3 0.
   const std::vector<double> cut{5, 6, 1, 2, 7, 4, 3, 0};
-  EXPECT_EQ(oracle(c.partition(), {{c.picture(), counting(8)}}).values, cut);
+  EXPECT_EQ(oracle(c.partition(), {{c.image(), counting(8)}}).values, cut);
   EXPECT_EQ(oracle(c.reverse(), {{c.windows(), cut}}).values, counting(8));
 }
 

@@ -1,4 +1,4 @@
-#include "sdk/cpu/winograd.h"
+#include "sdk/cpu/gemm/winograd.h"
 
 #include "tests/ops/harness.h"
 
@@ -79,8 +79,9 @@ TEST(Winograd, ClampsItsOutput) {
   EXPECT_GT(at_max, 0u);
 }
 
-TEST(Winograd, WidensHalfPrecisionWeights) {
-  expect_like_oracle(conv(1, 1, 1, 1), {input({1, 30, 30, 32}), half_constant({32, 3, 3, 32}), half_constant({32})},
+TEST(Winograd, WidensFloat16Weights) {
+  expect_like_oracle(conv(1, 1, 1, 1),
+                     {input({1, 30, 30, 32}), float16_constant({32, 3, 3, 32}), float16_constant({32})},
                      kWinogradBound);
 }
 

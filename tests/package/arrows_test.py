@@ -13,10 +13,10 @@ RULES = [
     (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
     (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|task|text|api)/", ""),
     (r"sdk/threads/", r"sdk/(?!threads/|status\.h)", ""),
-    (r"sdk/graph/", r"sdk/(cpu|gpu|image|task|text|api)/", r"sdk/graph/session\.cc"),  # which makes the engines
+    (r"sdk/graph/", r"sdk/(cpu|gpu|image|task|text|api)/", r"sdk/graph/session\.cc"),  # which makes the backends
     (r"sdk/cpu/", r"sdk/(gpu|image|task|text|api)/", ""),
     (r"sdk/gpu/", r"sdk/(task|text|api)/", ""),
-    (r"sdk/gpu/", r"sdk/image/", r"sdk/gpu/frame\.(h|cc)"),  # frames come in by one door
+    (r"sdk/gpu/", r"sdk/image/", r"sdk/gpu/backend/frame\.(h|cc)"),  # frames come in by one door
     (r"sdk/image/", r"sdk/(cpu|gpu|task|text|api)/", ""),
     (r"sdk/task/", r"sdk/(cpu|gpu|text|api)/", ""),
     (r"sdk/text/", r"sdk/(?!text/|status\.h|attempt\.h)", r"sdk/text/api\.cc"),  # which begins as the C API does

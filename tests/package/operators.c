@@ -35,9 +35,9 @@ int main(int argc, char** argv) {
   ferry_task* task = NULL;
   ferry_states* states = NULL;
   ferry_tensor output, same;
-  ferry_image picture = {grey, 32, 32, 32 * 3, false};
+  ferry_image image = {grey, 32, 32, 32 * 3, false};
   ferry_task_info info = {.struct_size = sizeof info};
-  ferry_request request = {.struct_size = sizeof request, .picture = &picture};
+  ferry_request request = {.struct_size = sizeof request, .image = &image};
   ferry_answer answer = {.struct_size = sizeof answer};
   ferry_status status;
   size_t i;

@@ -1,4 +1,4 @@
-// Faults in operators that have no module and no tap of their own (an activation, a concatenation, an enlargement...)
+// Faults in operators that have no module and no tap of their own (an activation, a concatenation, an upscaling...)
 // are found between the taps around them: in a family's code and in a blob.
 #ifdef FERRY_HAS_CONVERTER
 
@@ -87,7 +87,7 @@ TEST_F(BisectFunctional, Concatenation) {
                "the concatenated parts 2 and 4 are exchanged");
 }
 
-TEST_F(BisectFunctional, Enlargement) {
+TEST_F(BisectFunctional, Upscaling) {
   const auto smooth = [](Graph& graph) {
     last_before(graph, Op::Resize2d, "conv_up1").params.AsResize2d()->kind = fbs::ResizeKind::Bilinear;
   };

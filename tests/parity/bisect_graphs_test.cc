@@ -1,4 +1,4 @@
-// `ferry bisect` in a blob of two graphs, whose inputs are not all pictures: a fault is found in the graph where it is.
+// `ferry bisect` in a blob of two graphs, whose inputs are not all images: a fault is found in the graph where it is.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>

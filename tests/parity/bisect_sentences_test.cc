@@ -110,7 +110,7 @@ fbs::UnaryT activation(fbs::UnaryKind kind, float alpha = 0, float beta = 0) {
   return out;
 }
 
-const Array& picture() {
+const Array& image() {
   static const Array out = waves({1, 6, 5, 4});
   return out;
 }
@@ -122,7 +122,7 @@ Piece convolution(const Change& change, bool bias = true, const Array& weight = 
   change(params);
   std::vector<std::pair<std::string, Array>> constants = {{"conv.weight", weight}};
   if (bias) constants.push_back({"conv.bias", waves({3}, 2.3)});
-  return Line(picture()).then(params, constants, "conv");
+  return Line(image()).then(params, constants, "conv");
 }
 
 Piece turned(Piece piece, const std::function<size_t(size_t)>& from) {
@@ -142,7 +142,7 @@ Piece batch_norm(double epsilon, double means = 1, double biases = 1) {
   }
   fbs::BinaryT multiply;
   multiply.kind = fbs::BinaryKind::Mul;
-  return Line(picture())
+  return Line(image())
       .then(multiply, {{"bn.scale", {.shape = {4}, .values = scale}}}, "bn")
       .then(fbs::BinaryT(), {{"bn.shift", {.shape = {4}, .values = shift}}}, "bn");
 }
@@ -153,7 +153,7 @@ Piece norm(float epsilon, double weight = 1, bool shifted = true) {
   Array scale = waves({4}, 0.8), shift = waves({4}, 2.9);
   for (double& v : scale.values) v = weight == 1 ? v + 2 : v + 2 + weight;
   if (!shifted) std::fill(shift.values.begin(), shift.values.end(), 0.0);
-  Array small = picture();
+  Array small = image();
   for (double& v : small.values) v *= 0.02;
   return Line(small).then(params, {{"norm.weight", scale}, {"norm.bias", shift}}, "norm");
 }
@@ -161,13 +161,13 @@ Piece norm(float epsilon, double weight = 1, bool shifted = true) {
 Piece resized(fbs::ResizeKind kind) {
   fbs::Resize2dT params;
   params.kind = kind;
-  return Line(picture()).then(params);
+  return Line(image()).then(params);
 }
 
 Piece padded(std::vector<int> before, std::vector<int> after, float value = 0) {
   fbs::PadT params;
   params.before = std::move(before), params.after = std::move(after), params.value = value;
-  return Line(picture()).then(params);
+  return Line(image()).then(params);
 }
 
 Piece pooled(bool max, bool counts = true) {
@@ -176,14 +176,14 @@ Piece pooled(bool max, bool counts = true) {
   params.kernel_h = params.kernel_w = 3;
   params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = 1;
   params.count_include_pad = counts;
-  return Line(picture()).then(params);
+  return Line(image()).then(params);
 }
 
 Piece reduced(fbs::ReduceKind kind) {
   fbs::ReduceT params;
   params.kind = kind;
   params.axes = {1, 2};
-  return Line(picture()).then(std::move(params));
+  return Line(image()).then(std::move(params));
 }
 
 Piece joined(const Array& a, const Array& b, const Array& c) {
@@ -195,12 +195,12 @@ Piece joined(const Array& a, const Array& b, const Array& c) {
 Piece added(fbs::BinaryKind kind) {
   fbs::BinaryT params;
   params.kind = kind;
-  return Line(picture()).then(params).reading({waves({1, 6, 5, 4}, 0.6)});
+  return Line(image()).then(params).reading({waves({1, 6, 5, 4}, 0.6)});
 }
 
 Piece kept_side() {
   fbs::UnaryT all = activation(fbs::UnaryKind::Clamp, -HUGE_VALF, HUGE_VALF);
-  return Line(picture()).then(all);
+  return Line(image()).then(all);
 }
 
 Piece attending(float scale, bool causal) {
@@ -217,11 +217,11 @@ std::vector<Told> all() {
   const Piece conv = convolution(as_it_is);
   const auto flipped = [](size_t i) { return i / 36 * 36 + (8 - i / 4 % 9) * 4 + i % 4; };
   const Array a = waves({1, 2, 2, 3}, 0.5), b = waves({1, 2, 2, 3}, 1.1), c = waves({1, 2, 2, 3}, 2.7);
-  const Piece silu = Line(picture()).then(activation(fbs::UnaryKind::Silu)),
-              gelu = Line(picture()).then(activation(fbs::UnaryKind::Gelu));
+  const Piece silu = Line(image()).then(activation(fbs::UnaryKind::Silu)),
+              gelu = Line(image()).then(activation(fbs::UnaryKind::Gelu));
   fbs::PadT below;
   below.before = {0, 0, 0, 0}, below.after = {0, 1, 0, 0}, below.value = 3;
-  const Piece activated = Line(picture()).then(below).then(activation(fbs::UnaryKind::Tanh));
+  const Piece activated = Line(image()).then(below).then(activation(fbs::UnaryKind::Tanh));
   return {
       {"Activation", gelu, silu, "the activation is SiLU in place of GELU (erf)",
        "the activation: the blob has SiLU, the reference GELU (erf)"},

@@ -120,7 +120,7 @@ TEST_F(Bisect, 16_ClassifierWithoutBias) {
   set_constant(op("classifier", fbs::OpParams::Linear), 2, 0);
   expect_conversion("classifier", "bias is missing");
 }
-TEST_F(Bisect, 17_HalvesOfInputsExchanged) {
+TEST_F(Bisect, 17_Float16sOfInputsExchanged) {
   from_right(false);
   reweigh(op("classifier", fbs::OpParams::Linear), [](const auto& w, Place p, Place n) {
     return w({p.o, 0, 0, (p.i + n.i / 2) % n.i});

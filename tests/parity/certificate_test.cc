@@ -149,7 +149,7 @@ TEST(Certificate, ACorruptedWeightIsCaught) {
   }
 }
 
-TEST(Certificate, CannotBeMeasuredWithoutOneNorInHalfPrecision) {
+TEST(Certificate, CannotBeMeasuredWithoutOneNorInFloat16) {
   ferry_status status;
   verdict(tiny_blob(), &status);
   EXPECT_EQ(status, FERRY_NOT_FOUND);

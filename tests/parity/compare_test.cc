@@ -35,7 +35,7 @@ TEST(Compare, ErrorIsRelativeToTheReferencesMaximum) {
   EXPECT_FALSE(row.in_bounds);
 }
 
-TEST(CompareEntry, JudgesHalfPrecisionByTheMeanSquare) {
+TEST(CompareEntry, JudgesFloat16ByTheMeanSquare) {
   // (0.03^2 + 0) / (8^2 + 6^2) = 9e-6
   const Row row = compare_entry(entry("a", {8, 6}), {1, 2}, std::vector<float>{8.03f, 6}, Precision::Float16);
   EXPECT_NEAR(row.squared_error, 9e-6, 1e-8);

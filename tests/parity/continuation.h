@@ -29,20 +29,20 @@ inline void require(const Status& status) {
   if (!status.ok()) fail("%s", status.message().data());
 }
 
-// A text's pictures, as patches.
-struct Picture {
+// A text's images, as patches.
+struct Image {
   std::vector<float> patches;
-  PictureGrid grid;
+  ImageGrid grid;
 };
-using Seen = std::vector<Picture>;
+using Seen = std::vector<Image>;
 
 // What the model adds to the prompt, which is given in pieces of `piece` tokens.
-inline Ids greedy(const std::filesystem::path& blob, const Ids& prompt, const Seen& pictures, size_t piece,
-                  size_t count, const ferry_session_options& options = cli::session_options(1)) {
+inline Ids greedy(const std::filesystem::path& blob, const Ids& prompt, const Seen& images, size_t piece, size_t count,
+                  const ferry_session_options& options = cli::session_options(1)) {
   const cli::ModelHandle model = cli::open_model(blob);
   std::unique_ptr<Generator> generator;
   require(Generator::create(model.get(), options, &generator));
-  for (const Picture& picture : pictures) require(generator->add_patches(picture.patches, picture.grid));
+  for (const Image& image : images) require(generator->add_patches(image.patches, image.grid));
   for (size_t at = 0; at < prompt.size(); at += piece)
     require(generator->append(std::span(prompt).subspan(at, std::min(piece, prompt.size() - at))));
   Ids tokens(count);

@@ -25,7 +25,7 @@
 #include "tests/support/fixtures.h"
 #include "tests/support/scratch_folder.h"
 #if FERRY_GPU
-#include "tests/parity/forced_halves.h"
+#include "tests/parity/forced_float16.h"
 #endif
 
 namespace ferry::parity {
@@ -147,9 +147,9 @@ TEST_P(FamilyOnGpus, EveryGpuComputesTheSame) {
 }
 
 // Float16 arithmetic of this CPU, as `ferry parity --precision f16` judges it.
-class FamilyInHalf : public Family {};
+class FamilyInFloat16 : public Family {};
 
-TEST_P(FamilyInHalf, TheCpuStaysWithinTheBoundsOfFloat16) {
+TEST_P(FamilyInFloat16, TheCpuStaysWithinTheBoundsOfFloat16) {
   ferry_session_options options = cli::session_options(1);
   options.precision = FERRY_PRECISION_FLOAT16;
   const fs::path blob = convert_fixture(/*keep_taps=*/false);
@@ -162,7 +162,7 @@ TEST_P(FamilyInHalf, TheCpuStaysWithinTheBoundsOfFloat16) {
 }
 
 // One of depthwise convolutions, one of residual products, one of attention.
-std::vector<ParityFixture> run_in_half() {
+std::vector<ParityFixture> run_in_float16() {
   std::vector<ParityFixture> rows = parity_fixtures();
   std::erase_if(rows, [](const ParityFixture& row) {
     return row.name != "timm_mobilenetv2_100" && row.name != "timm_resnet50_a1_in1k" &&
@@ -173,16 +173,16 @@ std::vector<ParityFixture> run_in_half() {
 
 #if FERRY_GPU
 // Products in halves on a GPU, which tuning alone would choose.
-class FamilyInHalvesOnAGpu : public Family {};
+class FamilyInFloat16OnAGpu : public Family {};
 
-TEST_P(FamilyInHalvesOnAGpu, StaysWithinTheBoundsOfFloat16) {
+TEST_P(FamilyInFloat16OnAGpu, StaysWithinTheBoundsOfFloat16) {
   if (ferry::testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver";
   const std::string gpu = ferry::testing::test_gpus()[0];  // lavapipe has the arithmetic
   std::shared_ptr<gpu::Device> device;                     // sessions share it while it lives
   ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
-  ASSERT_TRUE(device->limits().half_arithmetic);
+  ASSERT_TRUE(device->limits().float16_arithmetic);
   const fs::path blob = convert_fixture(/*keep_taps=*/false);
-  const std::set<gpu::Variant> forced = force_halves(*open_blob(blob), *device);
+  const std::set<gpu::Variant> forced = force_float16s(*open_blob(blob), *device);
   expect_gpu_computes_the_same(gpu, blob, on_cpu(/*keep_taps=*/false), read_fixture(row().folder()),
                                Precision::Float16);
   // Only what a session uses is judged; with its taps it may use fewer.
@@ -196,13 +196,13 @@ TEST_P(FamilyInHalvesOnAGpu, StaysWithinTheBoundsOfFloat16) {
 }
 
 // One of depthwise convolutions, one of attention; a ResNet-50's products in halves take lavapipe too long.
-std::vector<ParityFixture> run_in_halves_on_a_gpu() {
-  std::vector<ParityFixture> rows = run_in_half();
+std::vector<ParityFixture> run_in_float16_on_a_gpu() {
+  std::vector<ParityFixture> rows = run_in_float16();
   std::erase_if(rows, [](const ParityFixture& row) { return row.name == "timm_resnet50_a1_in1k"; });
   return rows;
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyInHalvesOnAGpu, ::testing::ValuesIn(run_in_halves_on_a_gpu()),
+INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyInFloat16OnAGpu, ::testing::ValuesIn(run_in_float16_on_a_gpu()),
                          [](const auto& tested) { return tested.param.name; });
 #endif
 
@@ -214,7 +214,7 @@ std::vector<ParityFixture> run_on_gpus() {
 
 const auto kName = [](const auto& tested) { return tested.param.name; };
 INSTANTIATE_TEST_SUITE_P(Fixtures, Family, ::testing::ValuesIn(parity_fixtures()), kName);
-INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyInHalf, ::testing::ValuesIn(run_in_half()), kName);
+INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyInFloat16, ::testing::ValuesIn(run_in_float16()), kName);
 INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyOnGpus, ::testing::ValuesIn(run_on_gpus()), kName);
 
 // ---- half precision
@@ -233,10 +233,10 @@ std::vector<std::byte> convert_mobilenet(const fs::path& checkpoint) {
   return pack(*convert_to_graph(options));
 }
 
-class HalfPrecision : public ::testing::TestWithParam<ElementType> {};
+class Float16 : public ::testing::TestWithParam<ElementType> {};
 
 // A checkpoint of half precision gives the very weights that its values, widened to float32, give.
-TEST_P(HalfPrecision, ConvertsAsItsWidenedValues) {
+TEST_P(Float16, ConvertsAsItsWidenedValues) {
   SKIP_WITHOUT_FIXTURES();
   const ScratchFolder folder;
   const fs::path half = folder.path() / "half.safetensors", wide = folder.path() / "wide.safetensors";
@@ -267,7 +267,7 @@ TEST_P(HalfPrecision, ConvertsAsItsWidenedValues) {
   EXPECT_GT(comparison.worst()->relative_error, step / 16);
 }
 
-INSTANTIATE_TEST_SUITE_P(Casts, HalfPrecision, ::testing::Values(ElementType::F16, ElementType::BF16),
+INSTANTIATE_TEST_SUITE_P(Casts, Float16, ::testing::Values(ElementType::F16, ElementType::BF16),
                          [](const auto& tested) { return std::string(element_name(tested.param)); });
 
 // ---- planted faults

@@ -108,8 +108,8 @@ TEST_F(Broken, AnInputThatIsRemadeMayBeAnInpaintersByItsSum) {
   EXPECT_EQ(masked[3 * 12 + 7], 0.5f);
   EXPECT_EQ(masked[4 * 12 + 4], 0.5f);
   EXPECT_EQ(masked[96 + 2 * 12 + 4], 0.0f);
-  const std::vector<float> picture = input_image({1, 3, 8, 12}, 5);
-  EXPECT_EQ(masked[96], std::clamp(picture[0], -1.0f, 1.0f));
+  const std::vector<float> image = input_image({1, 3, 8, 12}, 5);
+  EXPECT_EQ(masked[96], std::clamp(image[0], -1.0f, 1.0f));
   json& input = manifest_["inputs"][0];
   input["shape"] = {1, 4, 8, 12};
   input["stored"] = "sample";

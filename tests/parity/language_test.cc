@@ -12,8 +12,8 @@
 
 #include "cli/parity/certify.h"
 #include "cli/parity/fixture.h"
+#include "cli/parity/images.h"
 #include "cli/parity/network.h"
-#include "cli/parity/pictures.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
 #include "models/families.h"
@@ -36,19 +36,19 @@ nlohmann::json read_json(const fs::path& path) {
 }
 
 // The logits of every token, given in pieces of that many; of graph "last" one row a piece.
-std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, const Seen& pictures, size_t piece,
+std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, const Seen& images, size_t piece,
                                        const char* graph = nullptr) {
   const cli::ModelHandle model = cli::open_model(blob);
   ferry_session_options options = cli::session_options(1);
   options.graph = graph;
   const cli::SessionHandle session = cli::create_session(model, options);
-  std::unique_ptr<PictureReader> reader;
+  std::unique_ptr<ImageReader> reader;
   TokenPlaces places(-1);
-  if (const fbs::Pictures* table = pictures_of(model->model->root())) {
-    require(PictureReader::open(model.get(), *table, options, session.get(), &reader));
-    for (const Picture& picture : pictures) require(reader->see_patches(picture.patches, picture.grid));
+  if (const fbs::Images* table = images_of(model->model->root())) {
+    require(ImageReader::open(model.get(), *table, options, session.get(), &reader));
+    for (const Image& image : images) require(reader->see_patches(image.patches, image.grid));
     places = TokenPlaces(reader->token());
-    require(places.append(tokens, reader->pictures()));
+    require(places.append(tokens, reader->images()));
   }
   std::vector<std::vector<float>> rows;
   for (size_t at = 0; at < tokens.size(); at += piece) {
@@ -84,14 +84,14 @@ double difference(const std::vector<std::vector<float>>& a, const std::vector<st
   return error / largest;
 }
 
-void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens, const Seen& pictures = {}) {
-  const auto whole = logits(blob, tokens, pictures, tokens.size());
+void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens, const Seen& images = {}) {
+  const auto whole = logits(blob, tokens, images, tokens.size());
   for (const size_t piece : {1, 7, 16}) {
-    const double error = difference(whole, logits(blob, tokens, pictures, piece));
+    const double error = difference(whole, logits(blob, tokens, images, piece));
     EXPECT_LE(error, 1e-5) << "pieces of " << piece;
     std::printf("pieces of %zu: %.1e\n", piece, error);
   }
-  const double error = difference({whole.back()}, logits(blob, tokens, pictures, tokens.size(), "last"));
+  const double error = difference({whole.back()}, logits(blob, tokens, images, tokens.size(), "last"));
   EXPECT_LE(error, 1e-5) << "of the last token alone";
 }
 
@@ -142,7 +142,7 @@ class LanguageFixture : public ::testing::TestWithParam<LanguageCase> {
   }
 
   // Those that generate.json names the fixture's inputs for.
-  Seen pictures() const {
+  Seen images() const {
     const Fixture fixture = read_fixture(fixture_);
     Seen out;
     const auto input = [&](const char* name) -> const FixtureInput* {
@@ -154,7 +154,7 @@ class LanguageFixture : public ::testing::TestWithParam<LanguageCase> {
     if (pixels == nullptr) return out;
     auto begin = pixels->values.begin();
     for (size_t i = 0; i < grids->values.size(); i += 3) {
-      const PictureGrid grid{static_cast<int32_t>(grids->values[i + 1]), static_cast<int32_t>(grids->values[i + 2])};
+      const ImageGrid grid{static_cast<int32_t>(grids->values[i + 1]), static_cast<int32_t>(grids->values[i + 2])};
       const auto end = begin + grid.size() * pixels->shape.back();
       out.push_back({{begin, end}, grid});
       begin = end;
@@ -170,7 +170,7 @@ TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
   const nlohmann::json expected = read_json(fixture_ / "generate.json");
   const Ids prompt = expected["prompt"], tokens = expected["greedy"];
   const fs::path blob = converted_with("config.json");
-  const Seen seen = pictures();
+  const Seen seen = images();
   for (const size_t piece : {prompt.size(), size_t{1}, size_t{7}, size_t{16}})
     EXPECT_EQ(greedy(blob, prompt, seen, piece, tokens.size()), tokens) << "a prompt in pieces of " << piece;
   EXPECT_EQ(greedy(blob, prompt, seen, prompt.size(), tokens.size(), cli::session_options(3)), tokens)
@@ -265,7 +265,7 @@ TEST_P(LanguageFixture, EveryGpuGoesOnAsTransformersDoes) {
   options.backend = FERRY_BACKEND_GPU;
   options.gpu_device = gpus.front().c_str();
   options.gpu_required = true;
-  EXPECT_EQ(greedy(blob, prompt, pictures(), 7, tokens.size(), options), tokens);
+  EXPECT_EQ(greedy(blob, prompt, images(), 7, tokens.size(), options), tokens);
 }
 
 TEST(Stories260k, TellsItsStory) {

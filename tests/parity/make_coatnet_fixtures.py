@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/fixtures/coatnet_*: what timm's CoAtNets compute for a picture of 64 x 96. Needs PyTorch and timm.
+"""Writes tests/data/fixtures/coatnet_*: what timm's CoAtNets compute for an image of 64 x 96. Needs PyTorch and timm.
 
     make_coatnet_fixtures.py tests/data/fixtures
 
@@ -9,7 +9,7 @@ import os, sys
 import numpy as np
 import timm
 import torch
-from fixture_files import entry, input_entry, rule, seeded_picture, tensor_of, write_fixture
+from fixture_files import entry, input_entry, rule, seeded_image, tensor_of, write_fixture
 
 ARCHITECTURES = ("coatnet_0_rw_224", "coatnet_rmlp_nano_rw_224", "coatnet_0_224")
 SHAPE, CLASSES, SEED, SAMPLES = (1, 3, 64, 96), 10, 0, 64
@@ -67,7 +67,7 @@ def wanted(name):
 def make(architecture, folder):
     model = timm.create_model(architecture, img_size=SHAPE[2:], num_classes=CLASSES).eval()
     rules = tensors(model)
-    x = seeded_picture(SHAPE, SEED)
+    x = seeded_image(SHAPE, SEED)
     single = compute(model, torch.from_numpy(x))
     exact = compute(model.double(), torch.from_numpy(x).double())
     stored = {}

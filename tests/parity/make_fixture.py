@@ -14,7 +14,7 @@ and two seeds are a good start for a new family. Needs torch, and torchvision, t
 import argparse, os, sys
 import numpy as np
 import torch
-from fixture_files import rule, seeded_picture, tensor_of
+from fixture_files import rule, seeded_image, tensor_of
 from ferry import fixture
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -105,9 +105,9 @@ def make(args, seed):
         model = type(model).from_pretrained(args.weights)
     height, width = args.size
     if args.input:
-        picture = photograph(args.input, height, width)
+        image = photograph(args.input, height, width)
     else:
-        picture = seeded_picture((1, args.in_chans, height, width), seed)
+        image = seeded_image((1, args.in_chans, height, width), seed)
     name = (args.name or args.library + "_" + args.arch.replace("/", "_")) + (f"_seed{seed}" if seed else "")
     extra = {"in_chans": args.in_chans}
     if rules is not None:
@@ -116,7 +116,7 @@ def make(args, seed):
         extra["config_file"] = "config.json"
     folder = os.path.join(args.out, name)
     library = {"name": args.library, "version": version}
-    fixture(model, picture, folder, seed=seed, samples=args.samples, library=library, arch=args.arch, extra=extra)
+    fixture(model, image, folder, seed=seed, samples=args.samples, library=library, arch=args.arch, extra=extra)
     if args.library == "transformers":
         model.config.to_json_file(os.path.join(folder, "config.json"))
     print(folder)

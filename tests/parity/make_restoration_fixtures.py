@@ -6,7 +6,7 @@
 Plain Python, one number after the other; nothing needs to be installed. Writes folders in the format parity-fixture/1:
 
     rrdbnet_x2_small    Real-ESRGAN's x2 network, narrow: pixel_unshuffle, residual dense blocks, two doublings
-    migan_16            MI-GAN for pictures of 16 x 16, narrow; one of its filters is not the authors'
+    migan_16            MI-GAN for images of 16 x 16, narrow; one of its filters is not the authors'
 
 Everything is computed twice, in float64 (stored, rounded to float32) and with every product and sum rounded to float32
 (whose error is the floor). Maps are lists of channels, which are lists of rows.
@@ -47,7 +47,7 @@ def steps(name, count):
     return [(word >> 40) - (1 << 23) for word in bits(name, SEED, count)]
 
 
-def picture(channels, height, width):
+def image(channels, height, width):
     """N,C,H,W as a flat list: tiles of 32 x 32 with noise."""
     across, down = -(-width // 32), -(-height // 32)
     tiles = steps("input.tile", channels * down * across)
@@ -220,7 +220,7 @@ def migan_checkpoint():
         if down:
             c.add_constant(name + ".downsample.filter.weight", (fan_in, 1, 4, 4), [f / 64 for f in FILTER] * fan_in)
 
-    def enlarging(name, channels, side, own=False):
+    def upscaling(name, channels, side, own=False):
         grid = [1.0 if y % 2 == 0 and x % 2 == 0 else 0.0 for y in range(side) for x in range(side)]
         c.add_constant(name + ".filter_const", (1, 1, side, side), grid)
         if own:
@@ -238,8 +238,8 @@ def migan_checkpoint():
         separable(name + ".conv2", width, width, noise)
         c.convolution(name + ".torgb", 3, width, 1)
         if noise:
-            enlarging(name + ".conv1.upsample", width, side)
-            enlarging(name + ".upsample", 3, side, own=side == 8)
+            upscaling(name + ".conv1.upsample", width, side)
+            upscaling(name + ".upsample", 3, side, own=side == 8)
     return c
 
 
@@ -250,7 +250,7 @@ def migan(net, x):
 
         return net.each(function, x)
 
-    def enlarge(name, x):
+    def upscale(name, x):
         """Zeros between the pixels, then the filter; padding: 2 before, 1 behind."""
         side = 2 * len(x[0])
         grid = net.values[name + ".filter_const"]
@@ -265,7 +265,7 @@ def migan(net, x):
             x = net.convolve(name + ".downsample.filter", x, len(x), 4, stride=2, padding=(1, 1), groups=len(x))
         x = net.convolve(name + ".conv2", x, out, 1)
         if name + ".upsample.filter.weight" in net.values:
-            x = enlarge(name + ".upsample", x)
+            x = upscale(name + ".upsample", x)
         if name + ".noise_const" in net.values:
             side, strength = len(x[0]), net.values[name + ".noise_strength"][0]
             noise = net.values[name + ".noise_const"]
@@ -285,7 +285,7 @@ def migan(net, x):
         x = net.add(separable(name + ".conv1", x), seen[side])
         x = net.tap(name, separable(name + ".conv2", x))
         if result:
-            result = net.tap(name + ".upsample", enlarge(name + ".upsample", result))
+            result = net.tap(name + ".upsample", upscale(name + ".upsample", result))
         colours = net.tap(name + ".torgb", net.convolve(name + ".torgb", x, 3, 1))
         result = net.add(result, colours) if result else colours
     return result
@@ -334,7 +334,7 @@ def entry(name, exact, rough, stored):
 
 def make_fixture(folder, arch, library, checkpoint, network, shape):
     channels, height, width = shape
-    values = picture(channels, height, width)
+    values = image(channels, height, width)
     x = [[values[(c * height + y) * width :][:width] for y in range(height)] for c in range(channels)]
     runs = []
     for rounded in (exactly, to_float32):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/data/fixtures/{deeplabv3,fcn,lraspp}_*: what torchvision's networks for classes of pixels compute for
-pictures whose sides are no multiples of anything. Needs PyTorch and torchvision.
+images whose sides are no multiples of anything. Needs PyTorch and torchvision.
 
     make_segmentation_fixtures.py tests/data/fixtures
 
@@ -12,7 +12,7 @@ import torch
 import torchvision
 from torchvision.models import resnet50
 from torchvision.models.segmentation import deeplabv3, deeplabv3_mobilenet_v3_large, fcn, lraspp_mobilenet_v3_large
-from fixture_files import entry, input_entry, seeded_picture, write_fixture
+from fixture_files import entry, input_entry, seeded_image, write_fixture
 from ferry.recording import run_module
 from make_fixture import synthesize
 
@@ -49,7 +49,7 @@ def wanted(name):
 def make(architecture, build, size, folder):
     model = build().eval()
     rules = synthesize(model, SEED)
-    x = seeded_picture((1, 3, *size), SEED)
+    x = seeded_image((1, 3, *size), SEED)
     single = run_module(model.float(), {"x": x}, True, torch.float32)
     exact = run_module(model.double(), {"x": x}, True, torch.float64)
     stored = {}

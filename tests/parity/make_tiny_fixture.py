@@ -12,7 +12,7 @@ depthwise convolution with a lopsided kernel, a residual, a pooled head.
 """
 import sys
 import numpy as np
-from fixture_files import entry, input_entry, rule, sampled, seeded_picture, tensor_of, write_fixture
+from fixture_files import entry, input_entry, rule, sampled, seeded_image, tensor_of, write_fixture
 
 SEED = 7
 
@@ -75,7 +75,7 @@ def forward(w, x, t):
 
 
 def main(folder):
-    x = seeded_picture((1, 3, 36, 44), SEED)
+    x = seeded_image((1, 3, 36, 44), SEED)
     w = weights()
     exact, single = forward(w, x, np.float64), forward(w, x, np.float32)
     stored = {}

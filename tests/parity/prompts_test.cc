@@ -24,7 +24,7 @@ class Prompts : public ::testing::Test {
   void add(const std::string& name, const Dims& shape, std::vector<float> values) {
     fixture_.inputs.push_back({name, shape, std::move(values)});
   }
-  // That of the prompted graph, whatever the picture gave.
+  // That of the prompted graph, whatever the image gave.
   FixtureInput input(const std::string& name) const {
     const Computed embedding{{1, 3, 4, 4}, 0, false, [] { return std::vector<float>(48, 1.0f); }};
     const Fixture seen = by_graph(model_, fixture_, {{"image_embedding", embedding}}).at(1).fixture;
@@ -47,7 +47,7 @@ class Prompts : public ::testing::Test {
   Fixture fixture_;
 };
 
-TEST_F(Prompts, TheFirstGraphSeesThePictureAlone) {
+TEST_F(Prompts, TheFirstGraphSeesTheImageAlone) {
   add("input_boxes", {1, 1, 4}, {1, 2, 3, 4});
   const std::vector<FixtureInput> inputs = without_prompts(fixture_).inputs;
   ASSERT_EQ(inputs.size(), 1u);
@@ -83,8 +83,7 @@ TEST_F(Prompts, AMaskIsSaidToBeThere) {
 
 TEST_F(Prompts, WhatDoesNotFitIsRefused) {
   add("input_boxes", {1, 2, 4}, std::vector<float>(8));
-  EXPECT_EQ(message(),
-            "input \"input_boxes\" of the fixture is 1x2x4: one group of prompts for one picture is expected");
+  EXPECT_EQ(message(), "input \"input_boxes\" of the fixture is 1x2x4: one group of prompts for one image is expected");
   fixture_.inputs.back() = {"point_labels", {1, 1}, {1}};
   EXPECT_EQ(message(), "input \"point_labels\" of the fixture has 1 labels for 0 points");
   fixture_.inputs.back() = {"mask_input", {1, 1, 4, 8}, std::vector<float>(32)};

@@ -122,8 +122,8 @@ TEST_F(RealWeights, MobileNetV2SeesTheMacawTheCatAndTheUniform) {
   EXPECT_LE(uniform.probability, 0.7);
 }
 
-// Averaged back, the enlarged photograph goes along with the original; and its pixels have detail within.
-TEST_F(RealWeights, RealEsrganEnlargesAPhotographFaithfully) {
+// Averaged back, the upscaled photograph goes along with the original; and its pixels have detail within.
+TEST_F(RealWeights, RealEsrganUpscalesAPhotographFaithfully) {
   convert("realesr_animevideov3", "realesr_animevideov3");
   ferry_image photo, large;
   load("bird.bmp", &photo);

@@ -127,22 +127,22 @@ INSTANTIATE_TEST_SUITE_P(, RoundedText,
                          ::testing::Values(Rounded{"hf_llama_tiny", "", "f16"}, Rounded{"hf_llama_tiny", "", "i8"},
                                            Rounded{"hf_llama_tiny", "", "i4"}));
 
-class RoundedPicture : public RoundedBlob {};
+class RoundedImage : public RoundedBlob {};
 
-TEST_P(RoundedPicture, IsInBounds) {
+TEST_P(RoundedImage, IsInBounds) {
   const Comparison comparison = judged(cli::session_options(1));
   EXPECT_TRUE(comparison.passed()) << text(comparison);
 }
 
-INSTANTIATE_TEST_SUITE_P(, RoundedPicture,
+INSTANTIATE_TEST_SUITE_P(, RoundedImage,
                          ::testing::Values(Rounded{"timm_vit_small_patch16_224", "vit_small_patch16_224", "i8"},
                                            Rounded{"timm_convnext_atto", "convnext_atto", "i4"},
                                            Rounded{"timm_convnext_atto", "convnext_atto", "i8"}));
 
-class RoundedPictureOnEveryGpu : public RoundedBlob {};
+class RoundedImageOnEveryGpu : public RoundedBlob {};
 
 // The GPU multiplies rows as they are, and its operators are judged so. One driver: tests/gpu has them all.
-TEST_P(RoundedPictureOnEveryGpu, IsInBounds) {
+TEST_P(RoundedImageOnEveryGpu, IsInBounds) {
   if (testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
   const std::string gpu = testing::test_gpus()[0];
   for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16}) {
@@ -157,7 +157,7 @@ TEST_P(RoundedPictureOnEveryGpu, IsInBounds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, RoundedPictureOnEveryGpu,
+INSTANTIATE_TEST_SUITE_P(, RoundedImageOnEveryGpu,
                          ::testing::Values(Rounded{"timm_convnext_atto", "convnext_atto", "i8"},
                                            Rounded{"timm_convnext_atto", "convnext_atto", "i4"}));
 

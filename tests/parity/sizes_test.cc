@@ -1,4 +1,4 @@
-// Networks of any size of picture: a blob that was converted for another one than the fixture's is resized to it.
+// Networks of any size of image: a blob that was converted for another one than the fixture's is resized to it.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>

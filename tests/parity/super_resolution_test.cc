@@ -1,4 +1,4 @@
-// Real-ESRGAN compact and the residual dense networks, picture by picture against what the weights' publishers show.
+// Real-ESRGAN compact and the residual dense networks, image by image against what the weights' publishers show.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <ferry/image.h>
@@ -31,19 +31,19 @@ fs::path convert_to(const fs::path& blob, const fs::path& checkpoint) {
   return blob;
 }
 
-struct Picture {
+struct Image {
   ferry_image image{};
-  ~Picture() { ferry_image_free(&image); }
-  Picture() = default;
-  Picture(const Picture&) = delete;
-  Picture& operator=(const Picture&) = delete;
+  ~Image() { ferry_image_free(&image); }
+  Image() = default;
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
 };
 
-void load(const fs::path& path, Picture* picture) {
-  ASSERT_EQ(ferry_image_load(path.c_str(), &picture->image), FERRY_OK) << ferry_last_error();
+void load(const fs::path& path, Image* image) {
+  ASSERT_EQ(ferry_image_load(path.c_str(), &image->image), FERRY_OK) << ferry_last_error();
 }
 
-void enlarge(const fs::path& blob, const ferry_image& image, int tile, Picture* out) {
+void upscale(const fs::path& blob, const ferry_image& image, int tile, Image* out) {
   ferry_model* model = nullptr;
   ferry_session* session = nullptr;
   ASSERT_EQ(ferry_model_open(blob.c_str(), &model), FERRY_OK) << ferry_last_error();
@@ -63,47 +63,47 @@ int largest_difference(const ferry_image& a, const ferry_image& b) {
   return largest;
 }
 
-void expect_the_publishers_pictures(const fs::path& package) {
+void expect_the_publishers_images(const fs::path& package) {
   const ScratchFolder scratch;
-  Picture small;
+  Image small;
   load(package / "assets" / "fixture.png", &small);
   for (const std::string scale : {"2", "3", "4"}) {
     const fs::path blob = convert_to(scratch.path() / "net.ferry", package / "models" / ("x" + scale) / "model.json");
-    Picture published, ours;
+    Image published, ours;
     load(package / "assets" / "samples" / (scale + "x") / "result.png", &published);
-    enlarge(blob, small.image, 0, &ours);
+    upscale(blob, small.image, 0, &ours);
     EXPECT_LE(largest_difference(ours.image, published.image), 1) << "x" << scale;
   }
 }
 
-TEST(SuperResolutionPictures, AreThePublishersWithinOneLevel) {
+TEST(SuperResolutionImages, AreThePublishersWithinOneLevel) {
   if (esrgan_slim_dir().empty()) GTEST_SKIP() << kNoEsrganSlim;
-  expect_the_publishers_pictures(esrgan_slim_dir());
+  expect_the_publishers_images(esrgan_slim_dir());
 }
 
-TEST(SuperResolutionPictures, OfResidualsInResidualsToo) {
+TEST(SuperResolutionImages, OfResidualsInResidualsToo) {
   if (esrgan_thick_dir().empty()) GTEST_SKIP() << kNoEsrganThick;
-  expect_the_publishers_pictures(esrgan_thick_dir());
+  expect_the_publishers_images(esrgan_thick_dir());
 }
 
 // The halo is less than what can reach a tile: with trained weights it is enough for a level.
-TEST(SuperResolutionPictures, OfResidualsInResidualsShowNoSeam) {
+TEST(SuperResolutionImages, OfResidualsInResidualsShowNoSeam) {
   const fs::path package = esrgan_thick_dir();
   if (package.empty()) GTEST_SKIP() << kNoEsrganThick;
   const ScratchFolder scratch;
   const fs::path blob = convert_to(scratch.path() / "net.ferry", package / "models" / "x2" / "model.json");
-  Picture small, whole, tiled;
+  Image small, whole, tiled;
   load(package / "assets" / "fixture.png", &small);
-  enlarge(blob, small.image, 1024, &whole);
-  enlarge(blob, small.image, 40, &tiled);
+  upscale(blob, small.image, 1024, &whole);
+  upscale(blob, small.image, 40, &tiled);
   EXPECT_LE(largest_difference(whole.image, tiled.image), 1);
 }
 
 // Tiles carry exactly the surroundings that can reach them, so that joining them leaves no seam. One level: a value
 // halfway between two may be rounded either way.
-TEST(SuperResolutionPictures, AreTheSameInTilesAndWhole) {
+TEST(SuperResolutionImages, AreTheSameInTilesAndWhole) {
   const ScratchFolder scratch;
-  std::vector<std::pair<fs::path, fs::path>> cases;  // weights, picture
+  std::vector<std::pair<fs::path, fs::path>> cases;  // weights, image
   if (const fs::path package = esrgan_slim_dir(); !package.empty())
     for (const char* scale : {"x2", "x3"})
       cases.emplace_back(package / "models" / scale / "model.json", package / "assets" / "fixture.png");
@@ -113,11 +113,11 @@ TEST(SuperResolutionPictures, AreTheSameInTilesAndWhole) {
   for (const auto& [weights, path] : cases) {
     SCOPED_TRACE(weights.string());
     const fs::path blob = convert_to(scratch.path() / "net.ferry", weights);
-    Picture small, whole, tiled;
+    Image small, whole, tiled;
     load(path, &small);
     small.image.height = 75;  // so that the last tiles are smaller than the others
-    enlarge(blob, small.image, 1024, &whole);
-    enlarge(blob, small.image, 50, &tiled);
+    upscale(blob, small.image, 1024, &whole);
+    upscale(blob, small.image, 50, &tiled);
     EXPECT_LE(largest_difference(whole.image, tiled.image), 1);
   }
 }

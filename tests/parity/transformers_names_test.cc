@@ -277,7 +277,7 @@ const TransformersNamesCase kSwin = {
     37,
     0};
 
-// The one fixture that transformers itself computed: DINOv2 as the backbone of a depth estimator, on a picture for
+// The one fixture that transformers itself computed: DINOv2 as the backbone of a depth estimator, on an image for
 // which positions are resampled. It normalizes the outputs of four blocks; of these calls the last one is DINOv2's own.
 TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
@@ -307,9 +307,9 @@ TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
                               .layer_scale = true,
                               .entries = vit::Entries::ClassToken,
                               .class_and_mean = true};
-  PictureVariant variant;
+  ImageVariant variant;
   variant.framework = "transformers";
-  const PictureOptions options{
+  const ImageOptions options{
       .variant = variant, .num_classes = 0, .height = 70, .width = 98, .input_name = "pixel_values"};
   const auto naming = std::find_if(vit::namings().begin(), vit::namings().end(), [&](const Naming& n) {
     return std::all_of(n.probes.begin(), n.probes.end(), [&](const auto& key) { return tensors.contains(key); });

@@ -1,5 +1,5 @@
-// Convolutions that are computed together (sdk/cpu/bands.h), on maps that are large enough for it on this machine.
-#include "sdk/cpu/features.h"
+// Convolutions that are computed together (sdk/cpu/backend/bands.h), on maps that are large enough for it on this machine.
+#include "sdk/cpu/backend/features.h"
 #include "tests/runtime/networks.h"
 
 namespace ferry {
@@ -7,7 +7,7 @@ namespace {
 
 using namespace testing;
 
-// Pictures [batch,height,width,3] through a chain of convolutions, every one of whose maps is half an L2 cache or more.
+// Images [batch,height,width,3] through a chain of convolutions, every one of whose maps is half an L2 cache or more.
 class Chain {
  public:
   Chain(int batch, int height, int width) {
@@ -150,16 +150,16 @@ TEST(Bands, FunctionsBetweenAndAResidualSumAfter) {
                    .graph());
 }
 
-TEST(Bands, SeveralPicturesAndALongChain) {
+TEST(Bands, SeveralImagesAndALongChain) {
   const int height = height_for(16, 41);
   expect_bands(Chain(2, height, 41).conv(16).depthwise(3).conv(16).depthwise(5).conv(16).depthwise(3).graph());
 }
 
-TEST(Bands, Halves) {
+TEST(Bands, Float16s) {
 #if !defined(__aarch64__)
   GTEST_SKIP() << "products of halves are XNNPACK's here, which compute no rows on their own";
 #endif
-  if (!cpu::cpu_features().half) GTEST_SKIP() << "this CPU has no float16 arithmetic";
+  if (!cpu::cpu_features().float16) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   const int height = 2 * height_for(16, 50);
   for (const int stride : {1, 2}) {
     SCOPED_TRACE(::testing::Message() << "stride " << stride);

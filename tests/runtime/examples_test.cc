@@ -104,7 +104,7 @@ TEST_F(Examples, InHeadersHaveAtMostFifteenLines) {
   }
 }
 
-TEST_F(Examples, ClassifyPrintsTheBestClassesOfEachPicture) {
+TEST_F(Examples, ClassifyPrintsTheBestClassesOfEachImage) {
   EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry", "photo.png", "photo.jpg"}), 0) << error_;
   int lines = 0;
   std::istringstream stream(out_);
@@ -116,7 +116,7 @@ TEST_F(Examples, ClassifyPrintsTheBestClassesOfEachPicture) {
 
 TEST_F(Examples, ClassifySaysWhatIsWrong) {
   EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry"}), 2);
-  EXPECT_EQ(error_, "usage: classify MODEL.ferry PICTURE...\n");
+  EXPECT_EQ(error_, "usage: classify MODEL.ferry IMAGE...\n");
   EXPECT_EQ(run(classify_main, {"classify", "absent.ferry", "photo.png"}), 2);
   EXPECT_NE(error_.find("absent.ferry"), std::string::npos) << error_;
   EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry", "absent.png"}), 2);
@@ -132,7 +132,7 @@ TEST_F(Examples, SegmentWritesAMaskForEachPoint) {
   EXPECT_EQ(error_, "segment: expected X,Y or -X,Y\n");
   EXPECT_TRUE(fs::exists("cut_1.png") && fs::exists("cut_2.png") && !fs::exists("cut_3.png"));
   EXPECT_EQ(run(segment_main, {"segment", "squeezenet.ferry"}), 2);
-  EXPECT_EQ(error_, "usage: segment MODEL.ferry PICTURE OUTPUT\n");
+  EXPECT_EQ(error_, "usage: segment MODEL.ferry IMAGE OUTPUT\n");
 }
 
 TEST_F(Examples, ChatAnswersUntilTheModelIsFull) {
@@ -147,7 +147,7 @@ TEST_F(Examples, ChatAnswersUntilTheModelIsFull) {
   EXPECT_EQ(run(chat_main, {"chat"}), 2);
 }
 
-TEST_F(Examples, UpscaleWritesALargerPicture) {
+TEST_F(Examples, UpscaleWritesALargerImage) {
   EXPECT_EQ(run(upscale_main, {"upscale", "upscaler.ferry", "photo.png", "large.png"}), 0) << error_;
   EXPECT_NE(out_.find("20x15 -> 40x30"), std::string::npos) << out_;
   ferry_image large;
@@ -157,7 +157,7 @@ TEST_F(Examples, UpscaleWritesALargerPicture) {
   ferry_image_free(&large);
 }
 
-TEST_F(Examples, CutoutTakesAThingOutOfAPictureOrPutsItBeforeAnother) {
+TEST_F(Examples, CutoutTakesAThingOutOfAnImageOrPutsItBeforeAnother) {
   write_file("matting.ferry", pack(*red_in_front()));
   EXPECT_EQ(run(cutout_main, {"cutout", "matting.ferry", "photo.png", "cut.png"}), 0) << error_;
   EXPECT_EQ(run(cutout_main, {"cutout", "matting.ferry", "photo.png", "new.png", "photo.jpg"}), 0) << error_;
@@ -172,7 +172,7 @@ TEST_F(Examples, CutoutTakesAThingOutOfAPictureOrPutsItBeforeAnother) {
 
 TEST_F(Examples, UpscaleSaysWhatIsWrong) {
   EXPECT_EQ(run(upscale_main, {"upscale"}), 2);
-  EXPECT_EQ(error_, "usage: upscale MODEL.ferry PICTURE OUTPUT.png\n");
+  EXPECT_EQ(error_, "usage: upscale MODEL.ferry IMAGE OUTPUT.png\n");
   EXPECT_EQ(run(upscale_main, {"upscale", "photo.png", "photo.png", "large.png"}), 2);
   EXPECT_NE(error_.find("photo.png"), std::string::npos) << error_;
   EXPECT_FALSE(fs::exists("large.png"));

@@ -64,7 +64,7 @@ void mutate(Bytes bytes, Random& random) {
 }
 
 struct Tally {
-  int64_t refused = 0, opened = 0, planned = 0, ran = 0, pictures = 0;
+  int64_t refused = 0, opened = 0, planned = 0, ran = 0, images = 0;
   double slowest = 0;  // seconds, for one blob
 };
 
@@ -74,8 +74,8 @@ void touch(const char* s) {
   ASSERT_LT(std::strlen(s), size_t{1} << 20);
 }
 
-// A picture through the blob's recipes, which are as hostile as the rest of it.
-void use_picture(ferry_session* session, Tally* tally) {
+// An image through the blob's recipes, which are as hostile as the rest of it.
+void use_image(ferry_session* session, Tally* tally) {
   uint8_t pixels[5 * 6 * 3];
   for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
   const ferry_image image{.pixels = pixels, .width = 6, .height = 5, .stride = 18, .owned = false};
@@ -83,16 +83,16 @@ void use_picture(ferry_session* session, Tally* tally) {
     ferry_class classes[3];
     size_t count = 3;
     if (ferry_session_top_classes(session, classes, &count) == FERRY_OK) {
-      ++tally->pictures;
+      ++tally->images;
       for (size_t i = 0; i < count; ++i) touch(classes[i].label);
     }
   }
   float embedding[64];
   size_t width = 64;
-  if (ferry_session_embedding(session, embedding, &width) == FERRY_OK) ++tally->pictures;
+  if (ferry_session_embedding(session, embedding, &width) == FERRY_OK) ++tally->images;
   ferry_image result{};
   if (ferry_session_enhance(session, &image, 4, &result) == FERRY_OK) {
-    ++tally->pictures;
+    ++tally->images;
     ferry_image_free(&result);
   }
 }
@@ -170,7 +170,7 @@ void use(ferry_model* model, bool run, Tally* tally) {
       touch(entry.name);
       touch(entry.op);
     }
-    use_picture(session, tally);
+    use_image(session, tally);
   }
   ferry_session_close(session);
 }
@@ -241,7 +241,7 @@ void attack(const std::vector<std::byte>& blob, size_t first, size_t last, int c
 
 void report(const char* what, const Tally& t) {
   std::cout << what << ": " << t.refused << " refused, " << t.opened << " opened, " << t.planned << " planned, "
-            << t.ran << " run, " << t.pictures << " pictures; slowest " << t.slowest << " s\n";
+            << t.ran << " run, " << t.images << " images; slowest " << t.slowest << " s\n";
 }
 
 TEST(HostileBlob, TheUndamagedOnesRun) {

@@ -1,4 +1,4 @@
-// What depends on lasting inputs alone is computed once for many runs, and what other runs do does not touch it.
+// What depends on static inputs alone is computed once for many runs, and what other runs do does not touch it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Lasts : public ::testing::Test {
   float* input(const Session& session, unsigned i) const {
     return static_cast<float*>(session.data(model_->graph().inputs()->Get(i)->tensor()));
   }
-  std::vector<float> run(Session& session, Lasting lasting) const {
+  std::vector<float> run(Session& session, Static lasting) const {
     const Status status = session.run(lasting);
     EXPECT_TRUE(status.ok()) << status.message();
     const TensorId output = model_->graph().outputs()->Get(0)->tensor();
@@ -78,7 +78,7 @@ TEST_F(Lasts, LaterRunsGiveWhatWholeOnesDo) {
         std::generate_n(input(*session, i), kElements, [&] { return static_cast<float>(random() % 256) / 256 - 0.5f; });
         std::copy_n(input(*session, i), kElements, input(*whole, i));
       }
-      ASSERT_EQ(run(*session, changed ? Lasting::Changed : Lasting::Unchanged), run(*whole, Lasting::Changed));
+      ASSERT_EQ(run(*session, changed ? Static::Changed : Static::Unchanged), run(*whole, Static::Changed));
     }
   }
 }
@@ -98,33 +98,33 @@ std::unique_ptr<Graph> sum_network() {
 TEST_F(Lasts, IsNotComputedAgainUntilItMayHaveChanged) {
   open(*sum_network());
   const auto session = make_session();
-  const auto first = [&](Lasting lasting) { return run(*session, lasting).front(); };
+  const auto first = [&](Static lasting) { return run(*session, lasting).front(); };
   float* last = input(*session, 0);
   last[0] = 3;
-  EXPECT_EQ(first(Lasting::Unchanged), 3) << "nothing ran before";
+  EXPECT_EQ(first(Static::Unchanged), 3) << "nothing ran before";
   last[0] = 5;
   input(*session, 1)[0] = 1;
-  EXPECT_EQ(first(Lasting::Unchanged), 4) << "the caller said that it is as it was";
+  EXPECT_EQ(first(Static::Unchanged), 4) << "the caller said that it is as it was";
   // Another length of what changes leaves it, within the bound...
   ASSERT_TRUE(session->resize(1, {1, 7, 4}).ok());
-  EXPECT_EQ(first(Lasting::Unchanged), 3);
-  EXPECT_EQ(first(Lasting::Changed), 5);
+  EXPECT_EQ(first(Static::Unchanged), 3);
+  EXPECT_EQ(first(Static::Changed), 5);
   // ...and what is planned anew computes it.
   last[0] = 7;
   ASSERT_TRUE(session->resize(1, {1, 9, 4}).ok());
-  EXPECT_EQ(first(Lasting::Unchanged), 7);
+  EXPECT_EQ(first(Static::Unchanged), 7);
 }
 
 TEST_F(Lasts, ACancelledRunHasNotComputedIt) {
   open(*sum_network());
   const auto session = make_session();
   input(*session, 0)[0] = 3;
-  EXPECT_EQ(run(*session, Lasting::Changed).front(), 3);
+  EXPECT_EQ(run(*session, Static::Changed).front(), 3);
   input(*session, 0)[0] = 5;
   session->begin();
   session->cancel();
   EXPECT_EQ(session->run().code(), FERRY_CANCELLED);
-  EXPECT_EQ(run(*session, Lasting::Unchanged).front(), 5);
+  EXPECT_EQ(run(*session, Static::Unchanged).front(), 5);
 }
 
 }  // namespace

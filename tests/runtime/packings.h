@@ -1,4 +1,4 @@
-// Networks of every packing of constant weights, for tests of packed files on each engine.
+// Networks of every packing of constant weights, for tests of packed files on each backend.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -100,7 +100,7 @@ TEST_F(SavedTextTest, GoesOnAsIfNothingHadBeen) {
 
 // The beginning of a stop string comes out when it is known to be none, behind a load as well.
 TEST_F(SavedTextTest, WhatIsHeldBackComes) {
-  one_.choose(0, 0, "ab!", 3 + 'a');  // the piece of that octet
+  one_.choose(0, 0, "ab!", 3 + 'a');  // the piece of that byte
   one_.append("x");
   std::string text;
   one_.next(1, &text);

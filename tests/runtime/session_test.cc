@@ -159,7 +159,7 @@ TEST(Session, ReshapesAreViews) {
   EXPECT_EQ(elements(input), given) << "the square must not be computed in place of a view of the input";
 }
 
-// A function after a convolution, of either kind, or a linear layer may be applied where these write (sdk/cpu/op.h:
+// A function after a convolution, of either kind, or a linear layer may be applied where these write (sdk/cpu/backend/op.h:
 // fuse), unless a session wants to see what was written.
 TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
   const int32_t channels = 40;
@@ -190,9 +190,9 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
     x = apply("stem", graph.add_op("stem", stem, {x, values("w", {channels, 3, 3, 3})}));
     x = apply("depthwise", graph.add_op("depthwise", depthwise, {x, values("dw", {channels, 3, 3, 1})}));
     x = apply("pointwise", graph.add_op("pointwise", fbs::Conv2dT(), {x, values("pw", {60, 1, 1, channels})}));
-    fbs::ConvTranspose2dT enlarge;
-    enlarge.stride_h = enlarge.stride_w = 2;
-    x = apply("enlarged", graph.add_op("enlarge", enlarge, {x, values("ew", {24, 2, 2, 60})}));
+    fbs::ConvTranspose2dT upscale;
+    upscale.stride_h = upscale.stride_w = 2;
+    x = apply("upscaled", graph.add_op("upscale", upscale, {x, values("ew", {24, 2, 2, 60})}));
     graph.add_output("output", x, fbs::Layout::Same);
     Opened opened(graph);
     SessionPtr plain = make_session(opened.model);
@@ -210,7 +210,7 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
   }
 }
 
-// An addition may be computed where the convolution or the linear layer before it writes (sdk/cpu/op.h:
+// An addition may be computed where the convolution or the linear layer before it writes (sdk/cpu/backend/op.h:
 // fuse), unless a session wants to see what was written.
 TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
   Graph graph;

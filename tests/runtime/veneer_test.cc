@@ -180,9 +180,9 @@ TEST_F(Veneer, AnswersAsATask) {
   EXPECT_EQ(model_.task_info().answer, FERRY_ANSWER_CLASSES);
   ferry::Task task = model_.task().value();
   std::vector<uint8_t> pixels(20 * 15 * 3, 90);
-  const ferry_image picture = {pixels.data(), 20, 15, 60, false};
+  const ferry_image image = {pixels.data(), 20, 15, 60, false};
   ferry::Request request;
-  request.picture = &picture;
+  request.image = &image;
   request.top = 2;
   ferry::Result<ferry::Answer> answer = task.run(request);
   ASSERT_TRUE(answer) << answer.error();

@@ -1,6 +1,6 @@
 // soak MINUTES [THREADS [SEED]]: sessions of small networks are opened, run, resized, cancelled and closed by several
 // threads at once, with files that are damaged, caches that vanish and GPUs that are lost, as chance has it. Every
-// answer must be, bit for bit, what the same network gave on the same engine when it was alone; memory, open files and
+// answer must be, bit for bit, what the same network gave on the same backend when it was alone; memory, open files and
 // threads must not grow. A line a minute; the exit status says how it ended. scripts/soak builds and starts it.
 #include <fcntl.h>
 #include <ferry/ferry.h>
@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 // ---- what is counted, and what ends the soak -----------------------------------------------------------------------
 
 struct Counts {
-  std::atomic<uint64_t> sessions, runs, resizes, cancelled, pictures, refused, lost;
+  std::atomic<uint64_t> sessions, runs, resizes, cancelled, images, refused, lost;
 };
 
 Counts counts;
@@ -60,7 +60,7 @@ struct Network {
   std::string name;
   std::shared_ptr<AlignedBytes> blob;
   std::filesystem::path file;
-  bool resizable = false;  // its first input is a picture of any size
+  bool resizable = false;  // its first input is an image of any size
 };
 
 std::vector<Network> networks(const std::filesystem::path& folder) {
@@ -110,12 +110,12 @@ class Answers {
     const std::lock_guard lock(mutex_);
     auto& known = known_[key];
     if (known.contains(answer)) return;
-    // The first of each engine; a run that loses its GPU gives the CPU's.
-    const size_t engines = known_gpu_.contains(key) ? 2 : known.size();
+    // The first of each backend; a run that loses its GPU gives the CPU's.
+    const size_t backends = known_gpu_.contains(key) ? 2 : known.size();
     if (on_gpu && !known_gpu_.contains(key)) {
       known_gpu_.insert(key);
       known.insert(answer);
-    } else if (!on_gpu && engines == 0) {
+    } else if (!on_gpu && backends == 0) {
       known.insert(answer);
     } else {
       complain(key + (on_gpu ? " on the GPU" : "") + ": another answer than the first one");
@@ -212,7 +212,7 @@ class Worker {
   }
 
   void act(const Network& network, ferry_session* session, size_t inputs, size_t outputs) {
-    if (random_.once_in(6)) return picture(session);
+    if (random_.once_in(6)) return image(session);
     const int size = network.resizable ? static_cast<int>(random_.below(kSizes)) : 0;
     run(network, session, inputs, outputs, size, static_cast<int>(random_.below(kInputs)));
   }
@@ -255,7 +255,7 @@ class Worker {
   }
 
   // Through the recipe, where there is one: whatever it says, nothing is lost.
-  void picture(ferry_session* session) {
+  void image(ferry_session* session) {
     uint8_t pixels[9 * 10 * 3];
     for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
     const ferry_image image{.pixels = pixels, .width = 10, .height = 9, .stride = 30, .owned = false};
@@ -264,7 +264,7 @@ class Worker {
     static_cast<void>(ferry_session_run(session) == FERRY_OK);
     ferry_image enhanced{};
     if (ferry_session_enhance(session, &image, 4, &enhanced) == FERRY_OK) ferry_image_free(&enhanced);
-    ++counts.pictures;
+    ++counts.images;
   }
 
   // A blob with some bytes changed: refused in a sentence, or opened and run to whatever end.
@@ -386,11 +386,11 @@ int soak(double minutes, int threads, uint64_t seed) {
     const Footprint now = gate.while_idle(footprint);
     if (minute == 1) warm = now;
     std::printf(
-        "%3d min  %llu sessions  %llu runs  %llu resizes  %llu cancelled  %llu pictures  %llu refused  %llu off the GPU"
+        "%3d min  %llu sessions  %llu runs  %llu resizes  %llu cancelled  %llu images  %llu refused  %llu off the GPU"
         "  |  %ld KB  %ld files  %ld threads\n",
         minute, static_cast<unsigned long long>(counts.sessions), static_cast<unsigned long long>(counts.runs),
         static_cast<unsigned long long>(counts.resizes), static_cast<unsigned long long>(counts.cancelled),
-        static_cast<unsigned long long>(counts.pictures), static_cast<unsigned long long>(counts.refused),
+        static_cast<unsigned long long>(counts.images), static_cast<unsigned long long>(counts.refused),
         static_cast<unsigned long long>(counts.lost), now.kilobytes, now.files, now.threads);
     std::fflush(stdout);
     if (now.files > warm.files) complain("files stay open");

@@ -1,4 +1,4 @@
-// The npm packages @upscalerjs/esrgan-slim and esrgan-thick: real weights, a picture and its published results.
+// The npm packages @upscalerjs/esrgan-slim and esrgan-thick: real weights, an image and its published results.
 #pragma once
 
 #include "tests/support/cache.h"

@@ -203,30 +203,30 @@ std::array<double, 3> OwnFrame::colour(int x, int y) const {
   return {255 * red, 255 * green, 255 * blue};
 }
 
-Picture OwnFrame::seen() const {
+Image OwnFrame::seen() const {
   const bool all = frame.crop_width == 0;
   const int left = frame.crop_left, top = frame.crop_top;
-  Picture picture{all ? frame.width : frame.crop_width, all ? frame.height : frame.crop_height, {}};
-  for (int y = 0; y < picture.height; ++y) {
-    for (int x = 0; x < picture.width; ++x)
-      for (const double level : colour(left + x, top + y)) picture.samples.push_back(rounded_level(level));
+  Image image{all ? frame.width : frame.crop_width, all ? frame.height : frame.crop_height, {}};
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x)
+      for (const double level : colour(left + x, top + y)) image.samples.push_back(rounded_level(level));
   }
   // A quarter turn clockwise: the left column, from the bottom on, becomes the first row.
   for (int turned = 0; turned < frame.rotation; turned += 90) {
-    Picture next{picture.height, picture.width, std::vector<double>(picture.samples.size())};
+    Image next{image.height, image.width, std::vector<double>(image.samples.size())};
     for (int y = 0; y < next.height; ++y)
       for (int x = 0; x < next.width; ++x)
-        for (int c = 0; c < 3; ++c) next.at(x, y, c) = picture.at(y, picture.height - 1 - x, c);
-    picture = next;
+        for (int c = 0; c < 3; ++c) next.at(x, y, c) = image.at(y, image.height - 1 - x, c);
+    image = next;
   }
   if (frame.mirror) {
-    Picture next = picture;
+    Image next = image;
     for (int y = 0; y < next.height; ++y)
       for (int x = 0; x < next.width; ++x)
-        for (int c = 0; c < 3; ++c) next.at(x, y, c) = picture.at(next.width - 1 - x, y, c);
-    picture = next;
+        for (int c = 0; c < 3; ++c) next.at(x, y, c) = image.at(next.width - 1 - x, y, c);
+    image = next;
   }
-  return picture;
+  return image;
 }
 
 fbs::PreprocessT frame_recipe(fbs::ResizeMode mode, int height, int width, fbs::Filter filter, int crop) {
@@ -239,22 +239,22 @@ fbs::PreprocessT frame_recipe(fbs::ResizeMode mode, int height, int width, fbs::
   return recipe;
 }
 
-Picture resized(const Picture& picture, int width, int height, fbs::Filter filter) {
+Image resized(const Image& image, int width, int height, fbs::Filter filter) {
   const ReferenceKernel kernel = reference_kernel(filter);
-  Picture narrow{width, picture.height, std::vector<double>(static_cast<size_t>(width * picture.height * 3))};
-  for (int y = 0; y < picture.height; ++y)
+  Image narrow{width, image.height, std::vector<double>(static_cast<size_t>(width * image.height * 3))};
+  for (int y = 0; y < image.height; ++y)
     for (int x = 0; x < width; ++x)
       for (int c = 0; c < 3; ++c)
-        narrow.at(x, y, c) = width == picture.width
-                                 ? picture.at(x, y, c)
-                                 : under([&](int at) { return picture.at(at, y, c); }, picture.width, width, x, kernel);
-  Picture out{width, height, std::vector<double>(static_cast<size_t>(width * height * 3))};
+        narrow.at(x, y, c) = width == image.width
+                                 ? image.at(x, y, c)
+                                 : under([&](int at) { return image.at(at, y, c); }, image.width, width, x, kernel);
+  Image out{width, height, std::vector<double>(static_cast<size_t>(width * height * 3))};
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       for (int c = 0; c < 3; ++c)
-        out.at(x, y, c) = height == picture.height
+        out.at(x, y, c) = height == image.height
                               ? narrow.at(x, y, c)
-                              : under([&](int at) { return narrow.at(x, at, c); }, picture.height, height, y, kernel);
+                              : under([&](int at) { return narrow.at(x, at, c); }, image.height, height, y, kernel);
   return out;
 }
 

@@ -12,7 +12,7 @@
 namespace ferry::testing {
 
 // Samples of 0 to 1 in three channels, row by row.
-struct Picture {
+struct Image {
   int width = 0, height = 0;
   std::vector<double> samples;
 
@@ -23,15 +23,15 @@ struct Picture {
 // A frame whose planes are its own. Every byte that is no sample of it is noise.
 class OwnFrame {
  public:
-  // What the samples are: a smooth picture with edges, which YUV holds without clipping but for its edges; or noise,
+  // What the samples are: a smooth image with edges, which YUV holds without clipping but for its edges; or noise,
   // most of which clips.
-  enum class Contents { Picture, Noise };
+  enum class Contents { Image, Noise };
   // `gaps`: strides larger than they need be.
   OwnFrame(ferry_frame_format format, int width, int height, Contents contents, bool gaps);
 
   ferry_frame frame{};
   // As ITU-R BT.601, BT.709 and BT.2020 define them, clipped and rounded to 8 bits; upright, the crop alone.
-  Picture seen() const;
+  Image seen() const;
 
  private:
   uint8_t* plane(int index, int columns, int rows, int bytes);
@@ -45,7 +45,7 @@ class OwnFrame {
 fbs::PreprocessT frame_recipe(fbs::ResizeMode mode, int height, int width, fbs::Filter filter, int crop = 0);
 
 // Pillow's resize by its definition: each pass rounded to 8 bits.
-Picture resized(const Picture& picture, int width, int height, fbs::Filter filter);
+Image resized(const Image& image, int width, int height, fbs::Filter filter);
 
 std::string name_of(ferry_frame_format format);
 

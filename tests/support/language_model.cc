@@ -33,9 +33,9 @@ void add_text(fbs::GraphT& table) {
   add("<unk>", fbs::PieceKind::Unknown);
   add("<s>", fbs::PieceKind::Control);
   add("</s>", fbs::PieceKind::Control);
-  for (int octet = 0; octet < 256; ++octet) {
+  for (int byte = 0; byte < 256; ++byte) {
     char piece[8];
-    std::snprintf(piece, sizeof piece, "<0x%02X>", octet);
+    std::snprintf(piece, sizeof piece, "<0x%02X>", byte);
     add(piece, fbs::PieceKind::Byte);
   }
   for (const char* piece : {"th", "he", " "}) add(piece, fbs::PieceKind::Normal);

@@ -31,10 +31,10 @@ class OpenTask {
     EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_OK) << ferry_last_error();
     return answer;
   }
-  ferry_answer run(const ferry_image& picture) {
+  ferry_answer run(const ferry_image& image) {
     ferry_request request{};
     request.struct_size = sizeof(request);
-    request.picture = &picture;
+    request.image = &image;
     return run(request);
   }
 

@@ -5,7 +5,7 @@
 namespace ferry::testing {
 namespace {
 
-Tensor add_picture(Graph& g, int height, int width, int channels = 3) {
+Tensor add_image(Graph& g, int height, int width, int channels = 3) {
   return g.add_input("input", {1, height, width, channels}, fbs::Layout::NCHW);
 }
 
@@ -34,7 +34,7 @@ Tensor halved(Tensor x, int factor) { return avg_pool2d(x, {.kernel = factor, .s
 std::unique_ptr<Graph> colour_as_depth(int height, int width, int colour, const fbs::PreprocessT& recipe, bool metric) {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  g.add_output("depth", slice(add_picture(g, height, width), 3, colour, 1), fbs::Layout::NCHW);
+  g.add_output("depth", slice(add_image(g, height, width), 3, colour, 1), fbs::Layout::NCHW);
   g.table.name = "colour_as_depth";
   set_recipe(g, recipe);
   fbs::DepthT params;
@@ -46,7 +46,7 @@ std::unique_ptr<Graph> colour_as_depth(int height, int width, int colour, const 
 std::unique_ptr<Graph> brightest_colour() {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  g.add_output("logits", halved(add_picture(g, 8, 12), 2), fbs::Layout::NCHW);
+  g.add_output("logits", halved(add_image(g, 8, 12), 2), fbs::Layout::NCHW);
   g.table.name = "brightest_colour";
   g.table.labels = {"red", "green", "blue"};
   set_recipe(g, exact(8, 12));
@@ -57,7 +57,7 @@ std::unique_ptr<Graph> brightest_colour() {
 std::unique_ptr<Graph> gray_painter() {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  g.add_output("output", slice(add_picture(g, 8, 8, 4), 3, 1, 3), fbs::Layout::NCHW);
+  g.add_output("output", slice(add_image(g, 8, 8, 4), 3, 1, 3), fbs::Layout::NCHW);
   g.table.name = "gray_painter";
   fbs::PreprocessT recipe = exact(8, 8);
   recipe.mean = recipe.std = {0.5f, 0.5f, 0.5f};
@@ -74,7 +74,7 @@ std::unique_ptr<Graph> gray_painter() {
 std::unique_ptr<Graph> colour_masks() {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  g.add_output("image_embedding", halved(add_picture(g, 16, 16), 4), fbs::Layout::NCHW);
+  g.add_output("image_embedding", halved(add_image(g, 16, 16), 4), fbs::Layout::NCHW);
   g.table.name = "colour_masks";
   fbs::PreprocessT recipe;
   recipe.resize_mode = fbs::ResizeMode::LongestEdge;
@@ -109,7 +109,7 @@ std::unique_ptr<Graph> colour_masks() {
 std::unique_ptr<Graph> red_in_front() {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  const Tensor red = slice(add_picture(g, 8, 8), 3, 0, 1);
+  const Tensor red = slice(add_image(g, 8, 8), 3, 0, 1);
   g.add_output("logits", (red + -0.5) * 32.0, fbs::Layout::NCHW);
   g.table.name = "red_in_front";
   set_recipe(g, fbs::PreprocessT());
@@ -117,20 +117,19 @@ std::unique_ptr<Graph> red_in_front() {
   return graph;
 }
 
-std::unique_ptr<Graph> colour_reader(int height, int width, const fbs::PreprocessT& recipe,
-                                     const fbs::ReadingT& params) {
+std::unique_ptr<Graph> colour_reader(int height, int width, const fbs::PreprocessT& recipe, const fbs::OcrT& params) {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  g.add_output("text", slice(add_picture(g, height, width), 3, 0, 1), fbs::Layout::NCHW);
+  g.add_output("text", slice(add_image(g, height, width), 3, 0, 1), fbs::Layout::NCHW);
   g.table.name = "colour_reader";
   set_recipe(g, recipe);
-  fbs::ReadingT named = params;
+  fbs::OcrT named = params;
   named.graph = "line";
-  set_task(g, fbs::Task::Reading).params.Set(named);
+  set_task(g, fbs::Task::Ocr).params.Set(named);
 
   Graph p;
   p.table.name = "line";
-  const Tensor places = reshape(halved(add_picture(p, 4, 8), 4), {1, -1, 3});
+  const Tensor places = reshape(halved(add_image(p, 4, 8), 4), {1, -1, 3});
   p.add_output("classes", places * p.add_constant("shares", {3}, std::vector<float>{0.3f, 1, 1}), fbs::Layout::Same);
   p.table.labels = {"", "g", "b"};
   fbs::PreprocessT line;
@@ -146,7 +145,7 @@ std::unique_ptr<Graph> boxes_of_colours(int height, int width, const fbs::Prepro
                                         const fbs::DetectionT& params) {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  const Tensor corner = slice(slice(add_picture(g, height, width), 1, 0, 4), 2, 0, 4);
+  const Tensor corner = slice(slice(add_image(g, height, width), 1, 0, 4), 2, 0, 4);
   const auto colour = [&](int c) { return reshape(slice(corner, 3, c, 1), {1, 4, 4}); };
   g.add_output("boxes", colour(0), fbs::Layout::Same);
   g.add_output("scores", slice(colour(1), 2, 0, 2), fbs::Layout::Same);
@@ -161,7 +160,7 @@ std::unique_ptr<Graph> boxes_of_colours(int height, int width, const fbs::Prepro
 std::unique_ptr<Graph> one_box(int height, int width, const fbs::PreprocessT& recipe, const std::array<float, 4>& box) {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
-  const Tensor nothing = reshape(global_avg_pool(slice(add_picture(g, height, width), 3, 0, 1)), {1, 1, 1}) * 0.0;
+  const Tensor nothing = reshape(global_avg_pool(slice(add_image(g, height, width), 3, 0, 1)), {1, 1, 1}) * 0.0;
   const Tensor places = nothing + g.add_constant("places", Shape{1, 1, 4}, std::vector<float>(box.begin(), box.end()));
   g.add_output("boxes", places, fbs::Layout::Same);
   g.add_output("scores", nothing + 1.0, fbs::Layout::Same);

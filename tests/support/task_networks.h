@@ -8,12 +8,12 @@
 
 namespace ferry::testing {
 
-// input [1,H,W,3] -> depth [1,H,W,1]: one of the picture's colours, 0 to 1.
+// input [1,H,W,3] -> depth [1,H,W,1]: one of the image's colours, 0 to 1.
 std::unique_ptr<Graph> colour_as_depth(int height, int width, int colour, const fbs::PreprocessT& recipe,
                                        bool metric = false);
 // input [1,8,12,3] -> logits [1,4,6,3]: the class of a place is its brightest colour.
 std::unique_ptr<Graph> brightest_colour();
-// input [1,8,8,4] -> output [1,8,8,3]: what is known of the picture, in -1..1, and grey where it is not.
+// input [1,8,8,4] -> output [1,8,8,3]: what is known of the image, in -1..1, and grey where it is not.
 std::unique_ptr<Graph> gray_painter();
 // input [1,16,16,3] -> image_embedding [1,4,4,3], and graph "prompt": mask_logits [1,8,8,3], a mask a colour, that of
 // the places where it is brighter than the half, plus the former mask's; the qualities are the colours' means.
@@ -25,7 +25,7 @@ std::unique_ptr<Graph> red_in_front();
 // input [1,H,W,3] -> text [1,H,W,1], red; and graph "line": [1,4,W,3], at least 8 long, -> classes [1,W/4,3] of "", "g"
 // and "b", how much red (of that 0.3), green and blue a place has.
 std::unique_ptr<Graph> colour_reader(int height, int width, const fbs::PreprocessT& recipe,
-                                     const fbs::ReadingT& params = {});
+                                     const fbs::OcrT& params = {});
 
 // input [1,H,W,3] -> boxes [1,4,4], scores [1,4,2] ("red", "green") and landmarks [1,4,4]: what the colours of the
 // places (row, column) of the top left 4x4 pixels say, a box a row. Its corners are the levels on 0..1 of red in that

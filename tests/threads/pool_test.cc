@@ -119,35 +119,35 @@ TEST(Pool, HasFewerThreadsWhereTheSystemStartsNoMore) {
 
 TEST(Pool, FlushesDenormalsOnEveryThreadAndNotAfterwards) {
   volatile float small = 1e-38f;
-  const auto halves_of = [&] { return small * 0.125f; };
-  ASSERT_GT(halves_of(), 0.0f);
+  const auto float16s_of = [&] { return small * 0.125f; };
+  ASSERT_GT(float16s_of(), 0.0f);
   for (size_t threads : {1, 4}) {
     const auto pool = Pool::create(threads, nullptr);
     std::atomic<int> kept{0};
     for (int round = 0; round < 20; ++round)
-      parallel(pool.get(), Grid<1, 0>{{1000}}, [&](Pool::Share&, size_t) { kept += halves_of() != 0.0f; });
+      parallel(pool.get(), Grid<1, 0>{{1000}}, [&](Pool::Share&, size_t) { kept += float16s_of() != 0.0f; });
     EXPECT_EQ(kept, 0);
-    EXPECT_GT(halves_of(), 0.0f);
+    EXPECT_GT(float16s_of(), 0.0f);
   }
 }
 
 #if defined(__aarch64__)
-uint64_t flushes_halves() {  // FPCR's FZ16, of CPUs that compute with halves
+uint64_t flushes_float16s() {  // FPCR's FZ16, of CPUs that compute with halves
   uint64_t control;
   __asm__ __volatile__("mrs %0, fpcr" : "=r"(control));
   return control & 0x80000;
 }
 
-TEST(Pool, KeepsDenormalsOfHalvesWhateverTheCallerDoes) {
+TEST(Pool, KeepsDenormalsOfFloat16WhateverTheCallerDoes) {
   __asm__ __volatile__("msr fpcr, %0" : : "r"(uint64_t{0x80000}));
-  const uint64_t callers = flushes_halves();
+  const uint64_t callers = flushes_float16s();
   std::atomic<int> flushed{0};
   for (size_t threads : {1, 4}) {
     const auto pool = Pool::create(threads, nullptr);
-    parallel(pool.get(), Grid<1, 0>{{1000}}, [&](Pool::Share&, size_t) { flushed += flushes_halves() != 0; });
+    parallel(pool.get(), Grid<1, 0>{{1000}}, [&](Pool::Share&, size_t) { flushed += flushes_float16s() != 0; });
   }
   EXPECT_EQ(flushed, 0);
-  EXPECT_EQ(flushes_halves(), callers);
+  EXPECT_EQ(flushes_float16s(), callers);
   __asm__ __volatile__("msr fpcr, %0" : : "r"(uint64_t{0}));
 }
 #endif

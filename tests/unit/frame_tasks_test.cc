@@ -1,4 +1,4 @@
-// Tasks with frames: each answers in the pixels of the frame's upright picture, as if that had been given.
+// Tasks with frames: each answers in the pixels of the frame's upright image, as if that had been given.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Levels {
   const uint8_t* at(int x, int y) const { return &rgb[static_cast<size_t>((y * width + x) * 3)]; }
 };
 
-Levels upright_picture() {
+Levels upright_image() {
   Levels p{kWide, kHigh, {}};
   for (int y = 0; y < kHigh; ++y) {
     for (int x = 0; x < kWide; ++x) {
@@ -49,7 +49,7 @@ Levels mirrored(const Levels& p) {
   return next;
 }
 
-// A frame that is that picture once it has been turned and mirrored.
+// A frame that is that image once it has been turned and mirrored.
 struct Turned {
   Turned(const Levels& upright, int rotation, bool mirror) : pixels(mirror ? mirrored(upright) : upright) {
     for (int turned = rotation; turned < 360; turned += 90) pixels = turned_once(pixels);
@@ -96,10 +96,10 @@ std::vector<std::pair<const char*, std::unique_ptr<Graph>>> networks() {
              padded = recipe_of(fbs::ResizeMode::Fit, 40, 40, 40);
   std::vector<std::pair<const char*, std::unique_ptr<Graph>>> all;
   all.emplace_back("classes", testing::small_classifier());
-  all.emplace_back("a map across, of a picture that is cut", testing::colour_as_depth(28, 28, 0, cut));
-  all.emplace_back("a map downwards, of a picture that is cut", testing::colour_as_depth(28, 28, 1, cut));
-  all.emplace_back("a map across, of a padded picture", testing::colour_as_depth(40, 40, 0, padded));
-  all.emplace_back("a map downwards, of a padded picture", testing::colour_as_depth(40, 40, 1, padded));
+  all.emplace_back("a map across, of an image that is cut", testing::colour_as_depth(28, 28, 0, cut));
+  all.emplace_back("a map downwards, of an image that is cut", testing::colour_as_depth(28, 28, 1, cut));
+  all.emplace_back("a map across, of a padded image", testing::colour_as_depth(40, 40, 0, padded));
+  all.emplace_back("a map downwards, of a padded image", testing::colour_as_depth(40, 40, 1, padded));
   all.emplace_back("labels", testing::brightest_colour());
   all.emplace_back("a matte", testing::red_in_front());
   all.emplace_back("a mask by prompts", testing::colour_masks());
@@ -107,19 +107,19 @@ std::vector<std::pair<const char*, std::unique_ptr<Graph>>> networks() {
   return all;
 }
 
-TEST(FrameTasks, AnswerAsOfTheUprightPicture) {
-  Levels upright = upright_picture();
+TEST(FrameTasks, AnswerAsOfTheUprightImage) {
+  Levels upright = upright_image();
   ferry_image image = {upright.rgb.data(), kWide, kHigh, 3 * kWide, false};
   const ferry_point point = {50, 30, false};
   for (const auto& [name, graph] : networks()) {
     testing::OpenTask task(pack(*graph));
     ferry_request request{};
     request.struct_size = sizeof(request);
-    request.picture = &image;
+    request.image = &image;
     if (std::string(name) == "a mask by prompts") request.points = &point, request.point_count = 1;
     const std::vector<double> expected = numbers(task.run(request));
     EXPECT_GT(expected.size(), 2u);
-    request.picture = nullptr;
+    request.image = nullptr;
     for (int orientation = 0; orientation < 8; ++orientation) {
       SCOPED_TRACE(std::string(name) + ", orientation " + std::to_string(orientation));
       const Turned turned(upright, orientation / 2 * 90, orientation % 2 != 0);
@@ -135,7 +135,7 @@ TEST(FrameTasks, AnswerAsOfTheUprightPicture) {
 }
 
 TEST(FrameTasks, AFrameIsAskedAboutAgainWithoutIt) {
-  const Turned turned(upright_picture(), 90, false);
+  const Turned turned(upright_image(), 90, false);
   testing::OpenTask task(pack(*testing::colour_masks()));
   const ferry_point point = {50, 30, false}, beyond = {kWide + 1, 30, false};
   ferry_request request{};
@@ -150,11 +150,11 @@ TEST(FrameTasks, AFrameIsAskedAboutAgainWithoutIt) {
   ferry_answer answer{};
   answer.struct_size = sizeof(answer);
   EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "point 61,30 lies outside the picture, which has 60x36 pixels");
+  EXPECT_STREQ(ferry_last_error(), "point 61,30 lies outside the image, which has 60x36 pixels");
 }
 
-TEST(FrameTasks, ThatNeedThePicturesPixelsRefuseFrames) {
-  const Turned turned(upright_picture(), 0, false);
+TEST(FrameTasks, ThatNeedTheImagesPixelsRefuseFrames) {
+  const Turned turned(upright_image(), 0, false);
   ferry_request request{};
   request.struct_size = sizeof(request);
   request.frame = &turned.frame;
@@ -167,29 +167,28 @@ TEST(FrameTasks, ThatNeedThePicturesPixelsRefuseFrames) {
   for (const auto& [name, graph] : all) {
     const testing::OpenTask task(pack(*graph));
     EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_INVALID_ARGUMENT);
-    EXPECT_EQ(ferry_last_error(),
-              name + " works on a picture's own pixels: give it as request.picture, not as a frame");
+    EXPECT_EQ(ferry_last_error(), name + " works on an image's own pixels: give it as request.image, not as a frame");
   }
 }
 
-TEST(FrameTasks, TakeAPictureOrAFrame) {
-  Levels upright = upright_picture();
+TEST(FrameTasks, TakeAnImageOrAFrame) {
+  Levels upright = upright_image();
   const Turned turned(upright, 0, false);
   const ferry_image image = {upright.rgb.data(), kWide, kHigh, 3 * kWide, false};
   const testing::OpenTask task(pack(*testing::small_classifier()));
   ferry_request request{};
   request.struct_size = sizeof(request);
   request.frame = &turned.frame;
-  request.picture = &image;
+  request.image = &image;
   ferry_answer answer{};
   answer.struct_size = sizeof(answer);
   EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "request.picture and request.frame are both set: one of them is the picture");
-  request.picture = nullptr;
+  EXPECT_STREQ(ferry_last_error(), "request.image and request.frame are both set: one of them is the image");
+  request.image = nullptr;
   request.frame = nullptr;
   EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_INVALID_ARGUMENT);
   // A caller that was built before there were frames.
-  request.picture = &image;
+  request.image = &image;
   request.struct_size = offsetof(ferry_request, frame);
   request.frame = reinterpret_cast<const ferry_frame*>(1);
   EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_OK) << ferry_last_error();

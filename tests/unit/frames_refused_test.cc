@@ -93,7 +93,7 @@ class RefusedFrame : public ::testing::TestWithParam<Refusal> {};
 TEST_P(RefusedFrame, IsToldWhy) {
   const Refusal& refusal = GetParam();
   testing::OpenTask task(pack(*testing::small_classifier()));
-  OwnFrame own(refusal.format, 7, 9, OwnFrame::Contents::Picture, false);
+  OwnFrame own(refusal.format, 7, 9, OwnFrame::Contents::Image, false);
   ferry_session* session = ferry_task_session(task.get());
   ASSERT_EQ(ferry_session_set_frame(session, &own.frame), FERRY_OK) << ferry_last_error();
   refusal.change(own.frame);

@@ -17,8 +17,8 @@
 namespace ferry {
 namespace {
 
+using testing::Image;
 using testing::OwnFrame;
-using testing::Picture;
 using Contents = OwnFrame::Contents;
 
 // A session of a network with that recipe.
@@ -50,7 +50,7 @@ class Network {
 };
 
 // How far apart input and reference are, in levels; `left` and `top`: where the input begins in the reference.
-double apart(const ferry_tensor& input, const Picture& expected, int left = 0, int top = 0) {
+double apart(const ferry_tensor& input, const Image& expected, int left = 0, int top = 0) {
   const auto* value = static_cast<const float*>(input.data);
   double worst = 0;
   for (int y = 0; y < input.shape[1]; ++y) {
@@ -66,14 +66,13 @@ constexpr double kOneLevel = 1 + 1e-4;
 
 // In Pillow's own integers, of which tests/unit/image_resize_test.cc is a test: a sum that lies in the middle of two
 // levels goes its way, not that of doubles.
-Picture resized_like_pillow(const Picture& picture, int width, int height, fbs::Filter filter) {
+Image resized_like_pillow(const Image& image, int width, int height, fbs::Filter filter) {
   std::vector<uint8_t> rgb;
-  for (const double level : picture.samples) rgb.push_back(static_cast<uint8_t>(level));
+  for (const double level : image.samples) rgb.push_back(static_cast<uint8_t>(level));
   image::Pixels pixels;
   EXPECT_TRUE(
-      image::resize({rgb.data(), picture.width, picture.height, 3, 3 * picture.width}, width, height, filter, &pixels)
-          .ok());
-  Picture out{width, height, {}};
+      image::resize({rgb.data(), image.width, image.height, 3, 3 * image.width}, width, height, filter, &pixels).ok());
+  Image out{width, height, {}};
   for (int y = 0; y < height; ++y) out.samples.insert(out.samples.end(), pixels.row(y), pixels.row(y) + 3 * width);
   return out;
 }
@@ -86,7 +85,7 @@ TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic}) {
     Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 24, 40, filter));
     for (const ferry_frame_format format : kFormats) {
-      for (const Contents contents : {Contents::Picture, Contents::Noise}) {
+      for (const Contents contents : {Contents::Image, Contents::Noise}) {
         for (const bool gaps : {false, true}) {
           OwnFrame own(format, 131, 77, contents, gaps);
           for (int orientation = 0; orientation < 8; ++orientation) {
@@ -111,7 +110,7 @@ TEST(Frames, OfManyColumnsAreWithinALevelOfTheReference) {
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic, fbs::Filter::Lanczos}) {
     for (const ferry_frame_format format :
          {FERRY_FRAME_YUV420, FERRY_FRAME_NV12, FERRY_FRAME_NV21, FERRY_FRAME_P010, FERRY_FRAME_YUY2}) {
-      for (const Contents contents : {Contents::Picture, Contents::Noise}) {
+      for (const Contents contents : {Contents::Image, Contents::Noise}) {
         OwnFrame own(format, 1101, 61, contents, false);
         for (int orientation = 0; orientation < 8; ++orientation) {
           own.frame.rotation = orientation / 2 * 90;
@@ -128,7 +127,7 @@ TEST(Frames, OfManyColumnsAreWithinALevelOfTheReference) {
   }
 }
 
-// Reductions at which few pixels count for an output, so that roundings do not cancel out, and enlargements. In limited
+// Reductions at which few pixels count for an output, so that roundings do not cancel out, and upscalings. In limited
 // range no colour lies in the middle of two levels.
 TEST(Frames, OfEveryScaleAreWithinALevelOfTheReference) {
   for (const fbs::Filter filter : {fbs::Filter::Bicubic, fbs::Filter::Bilinear, fbs::Filter::Box}) {
@@ -138,7 +137,7 @@ TEST(Frames, OfEveryScaleAreWithinALevelOfTheReference) {
         const int to_width = static_cast<int>(width / scale) + i % 3, to_height = static_cast<int>(height / scale);
         Network network(testing::frame_recipe(fbs::ResizeMode::Exact, to_height, to_width, filter));
         for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010}) {
-          for (const Contents contents : {Contents::Picture, Contents::Noise}) {
+          for (const Contents contents : {Contents::Image, Contents::Noise}) {
             OwnFrame own(format, width, height, contents, false);
             own.frame.range = FERRY_RANGE_LIMITED;
             own.frame.rotation = i % 2 * 90;
@@ -157,7 +156,7 @@ TEST(Frames, OfEveryMatrixAndRangeAreWithinALevelOfTheReference) {
   Network whole(testing::frame_recipe(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
   Network small(testing::frame_recipe(fbs::ResizeMode::Exact, 9, 11, fbs::Filter::Bilinear));
   for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010, FERRY_FRAME_GRAY, FERRY_FRAME_YUY2}) {
-    for (const Contents contents : {Contents::Picture, Contents::Noise}) {
+    for (const Contents contents : {Contents::Image, Contents::Noise}) {
       OwnFrame own(format, 64, 40, contents, false);
       for (const ferry_yuv_matrix matrix : {FERRY_MATRIX_BT601, FERRY_MATRIX_BT709, FERRY_MATRIX_BT2020}) {
         for (const ferry_yuv_range range : {FERRY_RANGE_FULL, FERRY_RANGE_LIMITED}) {
@@ -239,7 +238,7 @@ TEST(Frames, OfAnySideAreRead) {
     Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 5, 6, fbs::Filter::Bilinear));
     for (const auto& [width, height] :
          {std::pair(1, 1), std::pair(2, 1), std::pair(1, 3), std::pair(3, 2), std::pair(513, 3), std::pair(1027, 2)}) {
-      OwnFrame own(format, width, height, Contents::Picture, false);
+      OwnFrame own(format, width, height, Contents::Image, false);
       for (const int rotation : {0, 90}) {
         own.frame.rotation = rotation;
         EXPECT_LE(apart(network.input(own.frame), resized(own.seen(), 6, 5, fbs::Filter::Bilinear)), kOneLevel)
@@ -252,7 +251,7 @@ TEST(Frames, OfAnySideAreRead) {
 TEST(Frames, AreCutBeforeTheyAreTurned) {
   for (const ferry_frame_format format : kFormats) {
     Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 20, 14, fbs::Filter::Bilinear));
-    OwnFrame own(format, 90, 70, Contents::Picture, true);
+    OwnFrame own(format, 90, 70, Contents::Image, true);
     own.frame.crop_left = 7;  // odd: it begins between two samples of chroma
     own.frame.crop_top = 11;
     own.frame.crop_width = 61;
@@ -269,7 +268,7 @@ TEST(Frames, AreCutBeforeTheyAreTurned) {
 TEST(Frames, AreCroppedByTheRecipeInTheMiddleOfWhatIsSeen) {
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic, fbs::Filter::Box}) {
     Network network(testing::frame_recipe(fbs::ResizeMode::ShortestEdge, 32, 0, filter, 28));
-    OwnFrame own(FERRY_FRAME_NV21, 160, 90, Contents::Picture, false);
+    OwnFrame own(FERRY_FRAME_NV21, 160, 90, Contents::Image, false);
     for (const int rotation : {0, 90, 180, 270}) {
       own.frame.rotation = rotation;
       // 32 * 160 / 90 = 56.9, truncated
@@ -283,8 +282,8 @@ TEST(Frames, AreCroppedByTheRecipeInTheMiddleOfWhatIsSeen) {
   }
 }
 
-// Recipes that no network of this file takes: against the steps of a picture in RGB, which have tests of their own.
-TEST(Frames, BecomePatchesAndGreyAsPicturesDo) {
+// Recipes that no network of this file takes: against the steps of an image in RGB, which have tests of their own.
+TEST(Frames, BecomePatchesAndGreyAsImagesDo) {
   fbs::PreprocessT patches = testing::frame_recipe(fbs::ResizeMode::Exact, 24, 36, fbs::Filter::Bicubic);
   patches.patch = 3;
   patches.patch_block = 2;
@@ -300,10 +299,10 @@ TEST(Frames, BecomePatchesAndGreyAsPicturesDo) {
     image::Intake intake;  // one for all: what it keeps must follow
     for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_RGBA, FERRY_FRAME_P010, FERRY_FRAME_GRAY}) {
       for (int orientation = 0; orientation < 8; ++orientation) {
-        OwnFrame own(format, 75, 50, Contents::Picture, false);
+        OwnFrame own(format, 75, 50, Contents::Image, false);
         own.frame.rotation = orientation / 2 * 90;
         own.frame.mirror = orientation % 2 != 0;
-        const Picture seen = own.seen();
+        const Image seen = own.seen();
         std::vector<uint8_t> rgb;
         for (const double level : seen.samples) rgb.push_back(static_cast<uint8_t>(level));
         image::Prepared prepared;
@@ -330,11 +329,11 @@ TEST(Frames, AreSurroundedByTheRecipesFill) {
   fbs::PreprocessT recipe = testing::frame_recipe(fbs::ResizeMode::Fit, 32, 32, fbs::Filter::Bilinear, 32);
   recipe.fill = {0.25f, 0.5f, 0.75f};
   Network network(recipe);
-  OwnFrame own(FERRY_FRAME_NV12, 128, 64, Contents::Picture, false);
+  OwnFrame own(FERRY_FRAME_NV12, 128, 64, Contents::Image, false);
   for (const int rotation : {0, 90}) {
     own.frame.rotation = rotation;
     const ferry_tensor input = network.input(own.frame);
-    const Picture seen = resized(own.seen(), rotation == 0 ? 32 : 16, rotation == 0 ? 16 : 32, fbs::Filter::Bilinear);
+    const Image seen = resized(own.seen(), rotation == 0 ? 32 : 16, rotation == 0 ? 16 : 32, fbs::Filter::Bilinear);
     const auto* value = static_cast<const float*>(input.data);
     for (int y = 0; y < 32; ++y) {
       for (int x = 0; x < 32; ++x) {

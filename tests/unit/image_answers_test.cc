@@ -1,4 +1,4 @@
-// From a picture to an answer through the C API: what the blob's recipes make of input and output 0.
+// From an image to an answer through the C API: what the blob's recipes make of input and output 0.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ class Answers : public ::testing::Test {
   void run(int width, int height) {
     pixels_.resize(static_cast<size_t>(width * height * 3));
     for (size_t i = 0; i < pixels_.size(); ++i) pixels_[i] = static_cast<uint8_t>(i * 7 + i / 13);
-    const ferry_image picture{pixels_.data(), width, height, 3 * width, false};
-    ASSERT_EQ(ferry_session_set_image(session_, &picture), FERRY_OK) << ferry_last_error();
+    const ferry_image image{pixels_.data(), width, height, 3 * width, false};
+    ASSERT_EQ(ferry_session_set_image(session_, &image), FERRY_OK) << ferry_last_error();
     ASSERT_EQ(ferry_session_run(session_), FERRY_OK) << ferry_last_error();
   }
   void TearDown() override {
@@ -91,17 +91,17 @@ TEST_F(Answers, BeforeARunThereAreNone) {
   EXPECT_STREQ(ferry_last_error(), "call ferry_session_run() first");
 }
 
-// A batch gives what its pictures give one by one.
-TEST_F(Answers, ABatchHasAPlaceForEachPictureAndAnAnswerOfEach) {
+// A batch gives what its images give one by one.
+TEST_F(Answers, ABatchHasAPlaceForEachImageAndAnAnswerOfEach) {
   open(*testing::small_classifier());
   std::vector<uint8_t> pixels(size_t{3} * 20 * 14 * 3);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * i / 11 + i * 5);
-  const auto picture = [&](size_t i) { return ferry_image{&pixels[i * 20 * 14 * 3], 20, 14, 60, false}; };
+  const auto image = [&](size_t i) { return ferry_image{&pixels[i * 20 * 14 * 3], 20, 14, 60, false}; };
   ferry_class alone[3], together;
   size_t count = 1;
   for (size_t i = 0; i < 3; ++i) {
-    const ferry_image image = picture(i);
-    ASSERT_EQ(ferry_session_set_image(session_, &image), FERRY_OK) << ferry_last_error();
+    const ferry_image view = image(i);
+    ASSERT_EQ(ferry_session_set_image(session_, &view), FERRY_OK) << ferry_last_error();
     ASSERT_EQ(ferry_session_run(session_), FERRY_OK) << ferry_last_error();
     ASSERT_EQ(ferry_session_top_classes_at(session_, 0, &alone[i], &count), FERRY_OK) << ferry_last_error();
   }
@@ -113,8 +113,8 @@ TEST_F(Answers, ABatchHasAPlaceForEachPictureAndAnAnswerOfEach) {
   ASSERT_EQ(ferry_session_resize(session_, 0, input.shape, 4), FERRY_OK) << ferry_last_error();
   EXPECT_EQ(ferry_session_top_classes_at(session_, 0, &together, &count), FERRY_INVALID_ARGUMENT);  // of another shape
   for (const size_t i : {2u, 0u, 1u}) {
-    const ferry_image image = picture(i);
-    ASSERT_EQ(ferry_session_set_image_at(session_, i, &image), FERRY_OK) << ferry_last_error();
+    const ferry_image view = image(i);
+    ASSERT_EQ(ferry_session_set_image_at(session_, i, &view), FERRY_OK) << ferry_last_error();
   }
   ASSERT_EQ(ferry_session_run(session_), FERRY_OK) << ferry_last_error();
   for (size_t i = 0; i < 3; ++i) {
@@ -123,14 +123,14 @@ TEST_F(Answers, ABatchHasAPlaceForEachPictureAndAnAnswerOfEach) {
     EXPECT_EQ(together.index, alone[i].index);
     EXPECT_FLOAT_EQ(together.probability, alone[i].probability);
   }
-  const ferry_image image = picture(0);
+  const ferry_image view = image(0);
   const auto says = [](const char* words) { return std::string(ferry_last_error()).find(words) != std::string::npos; };
-  EXPECT_EQ(ferry_session_set_image(session_, &image), FERRY_INVALID_ARGUMENT);
-  EXPECT_TRUE(says("takes 3 picture(s): call ferry_session_set_image_at()")) << ferry_last_error();
-  EXPECT_EQ(ferry_session_set_image_at(session_, 3, &image), FERRY_INVALID_ARGUMENT);
-  EXPECT_TRUE(says("takes 3 picture(s)")) << ferry_last_error();
+  EXPECT_EQ(ferry_session_set_image(session_, &view), FERRY_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("takes 3 image(s): call ferry_session_set_image_at()")) << ferry_last_error();
+  EXPECT_EQ(ferry_session_set_image_at(session_, 3, &view), FERRY_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("takes 3 image(s)")) << ferry_last_error();
   EXPECT_EQ(ferry_session_top_classes(session_, &together, &count), FERRY_INVALID_ARGUMENT);
-  EXPECT_TRUE(says("of 3 pictures: name one with ..._at()")) << ferry_last_error();
+  EXPECT_TRUE(says("of 3 images: name one with ..._at()")) << ferry_last_error();
   EXPECT_EQ(ferry_session_top_classes_at(session_, 3, &together, &count), FERRY_INVALID_ARGUMENT);
 }
 
@@ -194,7 +194,7 @@ TEST_F(Answers, WhereSeveralClassesMayBeRightEachHasItsOwnProbability) {
   }
 }
 
-TEST_F(Answers, APictureCutIntoPatchesPlansTheSessionForTheirNumber) {
+TEST_F(Answers, AnImageCutIntoPatchesPlansTheSessionForTheirNumber) {
   Graph graph;
   const Tensor patches = graph.add_input("pixel_values", {4, 24}, fbs::Layout::Same);
   graph.add_output("output", graph.add_op("softmax", fbs::SoftmaxT(), {patches}), fbs::Layout::Same);
@@ -218,8 +218,8 @@ TEST_F(Answers, APictureCutIntoPatchesPlansTheSessionForTheirNumber) {
   // Rows of another length have no room for patches.
   const int32_t narrow[] = {15, 3};
   ASSERT_EQ(ferry_session_resize(session_, 0, narrow, 2), FERRY_OK) << ferry_last_error();
-  const ferry_image picture{pixels_.data(), 6, 10, 18, false};
-  EXPECT_EQ(ferry_session_set_image(session_, &picture), FERRY_INVALID_ARGUMENT);
+  const ferry_image image{pixels_.data(), 6, 10, 18, false};
+  EXPECT_EQ(ferry_session_set_image(session_, &image), FERRY_INVALID_ARGUMENT);
 }
 
 }  // namespace

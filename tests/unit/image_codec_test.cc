@@ -1,4 +1,4 @@
-// Picture files: what is read, what is refused and in which words, what is written.
+// Image files: what is read, what is refused and in which words, what is written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,7 +119,7 @@ std::string corner_of(const View& v, int level) {
 }
 
 TEST(Exif, PhotosAreTurnedUprightByEveryOrientation) {
-  // Where the standard says that the stored picture's row 0 and column 0 are seen.
+  // Where the standard says that the stored image's row 0 and column 0 are seen.
   const char* white[] = {"TL", "TR", "BR", "BL", "TL", "TR", "BR", "BL"};
   const char* grey[] = {"TR", "TL", "BL", "BR", "BL", "BR", "TR", "TL"};
   for (const bool little : {false, true}) {
@@ -136,7 +136,7 @@ TEST(Exif, PhotosAreTurnedUprightByEveryOrientation) {
   }
 }
 
-TEST(Exif, WhatMakesNoSenseLeavesThePictureAsItIs) {
+TEST(Exif, WhatMakesNoSenseLeavesTheImageAsItIs) {
   for (const uint8_t orientation : {uint8_t{0}, uint8_t{9}, uint8_t{255}}) {
     const Bytes file = jpeg_file(exif_segment(orientation, true));
     EXPECT_EQ(image::exif_orientation(file.data(), file.size()), 1);
@@ -188,15 +188,15 @@ TEST(Codec, JpegIsNear) {
   for (uint8_t level : packed(out.view())) EXPECT_NEAR(level, 120, 2);
 }
 
-TEST(Codec, AnotherFormatIsNamedAsNotAPicture) {
+TEST(Codec, AnotherFormatIsNamedAsNotAnImage) {
   Pixels out;
   const Status s = image::decode("GIF89a..", 8, "cat.gif", &out);
-  EXPECT_EQ(s.code(), FERRY_NOT_A_PICTURE);
-  EXPECT_EQ(s.message(), "cat.gif is not a JPEG, PNG or BMP picture");
-  EXPECT_EQ(image::decode("", 0, "empty", &out).code(), FERRY_NOT_A_PICTURE);
+  EXPECT_EQ(s.code(), FERRY_NOT_AN_IMAGE);
+  EXPECT_EQ(s.message(), "cat.gif is not a JPEG, PNG or BMP image");
+  EXPECT_EQ(image::decode("", 0, "empty", &out).code(), FERRY_NOT_AN_IMAGE);
 }
 
-TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
+TEST(Codec, AnImageCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   const Bytes file = png_file(samples(9, 9, 3), 9, 9, 3);
   int refused = 0;
   for (size_t n = 0; n < file.size(); ++n) {
@@ -208,12 +208,12 @@ TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   Bytes half(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(file.size() / 2));
   Pixels out;
   const Status s = decode(half, &out);
-  EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED);
-  EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
+  EXPECT_EQ(s.code(), FERRY_IMAGE_DAMAGED);
+  EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged image ") << s.message();
 }
 
 // Within its headers it always is; of what is coded behind them, the rest may be filled up.
-TEST(Codec, ATruncatedJpegIsADamagedPicture) {
+TEST(Codec, ATruncatedJpegIsADamagedImage) {
   const Bytes file = jpeg_file(samples(32, 32, 3), 32, 32);
   const uint8_t scan[] = {0xff, 0xda};
   const auto coded = std::search(file.begin(), file.end(), scan, scan + 2);
@@ -221,13 +221,13 @@ TEST(Codec, ATruncatedJpegIsADamagedPicture) {
   for (const std::ptrdiff_t kept : {std::ptrdiff_t{4}, (coded - file.begin()) / 2, coded - file.begin()}) {
     Pixels out;
     const Status s = decode(Bytes(file.begin(), file.begin() + kept), &out);
-    EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED) << kept << ": " << s.message();
-    EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
+    EXPECT_EQ(s.code(), FERRY_IMAGE_DAMAGED) << kept << ": " << s.message();
+    EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged image ") << s.message();
   }
   for (auto end = coded; end != file.end(); ++end) {
     Pixels out;
     const Status s = decode(Bytes(file.begin(), end), &out);
-    EXPECT_TRUE(s.ok() || s.code() == FERRY_PICTURE_DAMAGED) << s.message();
+    EXPECT_TRUE(s.ok() || s.code() == FERRY_IMAGE_DAMAGED) << s.message();
   }
 }
 
@@ -240,8 +240,8 @@ TEST(Codec, AHuffmanTableThatStbWouldOverrunIsRefused) {
   ASSERT_NE(table, file.end());
   std::fill_n(table + 5, 16, uint8_t{17});  // 272 codes
   const Status s = decode(file, &out);
-  EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED);
-  EXPECT_EQ(s.message(), "test.png: damaged picture (a Huffman table of more than 256 codes)");
+  EXPECT_EQ(s.code(), FERRY_IMAGE_DAMAGED);
+  EXPECT_EQ(s.message(), "test.png: damaged image (a Huffman table of more than 256 codes)");
 }
 
 Bytes joined(std::initializer_list<Bytes> parts) {
@@ -269,7 +269,7 @@ TEST(Codec, ManyScansAreRefused) {
   EXPECT_STREQ(image::fault_of_jpeg(file.data(), file.size()), "more than 100 scans");
 }
 
-// 64 MB of zeros in the place of four pixels: the picture of 2x2 is made of what its header says, or refused.
+// 64 MB of zeros in the place of four pixels: the image of 2x2 is made of what its header says, or refused.
 TEST(Codec, APngThatInflatesToMoreThanItsHeaderSaysIsRefused) {
   Bytes zeros(size_t{64} << 20, 0);
   int length = 0;
@@ -287,11 +287,11 @@ TEST(Codec, APngThatInflatesToMoreThanItsHeaderSaysIsRefused) {
   STBIW_FREE(deflated);
   Pixels out;
   const Status s = decode(file, &out);
-  EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED);
+  EXPECT_EQ(s.code(), FERRY_IMAGE_DAMAGED);
   EXPECT_NE(s.message().find("more than its header says"), std::string::npos) << s.message();
 }
 
-TEST(Codec, MutatedPicturesAreRefusedOrReadButNeverCrash) {
+TEST(Codec, MutatedImagesAreRefusedOrReadButNeverCrash) {
   int refused = 0;
   for (const Bytes& file : {jpeg_file(samples(24, 17, 3), 24, 17), png_file(samples(9, 9, 4), 9, 9, 4)}) {
     uint32_t state = 1;
@@ -309,16 +309,16 @@ TEST(Codec, MutatedPicturesAreRefusedOrReadButNeverCrash) {
 TEST(Codec, AHeaderThatPromisesTooManyPixelsIsRefusedBeforeAnyIsAllocated) {
   Bytes file = png_file(samples(2, 2, 3), 2, 2, 3);
   const uint8_t sides[8] = {0, 0, 0x4e, 0x20,
-                            0, 0, 0x3e, 0x80};  // each side may be that long, the picture not that large
+                            0, 0, 0x3e, 0x80};  // each side may be that long, the image not that large
   std::memcpy(&file[16], sides, 8);
   Pixels out;
   const Status s = decode(file, &out);
-  EXPECT_EQ(s.code(), FERRY_PICTURE_TOO_LARGE);
+  EXPECT_EQ(s.code(), FERRY_IMAGE_TOO_LARGE);
   EXPECT_NE(s.message().find("20000x16000"), std::string::npos) << s.message();
   const uint8_t square[8] = {0, 0, 0x4e, 0x20, 0, 0, 0x4e, 0x20};  // which stb does not even count
   std::memcpy(&file[16], square, 8);
   const Status more = decode(file, &out);
-  EXPECT_EQ(more.code(), FERRY_PICTURE_TOO_LARGE);
+  EXPECT_EQ(more.code(), FERRY_IMAGE_TOO_LARGE);
   EXPECT_NE(more.message().find("20000x20000"), std::string::npos) << more.message();
 }
 

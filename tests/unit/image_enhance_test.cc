@@ -1,4 +1,4 @@
-// A large picture enlarged tile by tile: the same picture as in one piece, whatever the tiles.
+// A large image upscaled tile by tile: the same image as in one piece, whatever the tiles.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 // Three padded 3x3 convolutions with a nonlinearity between, then pixels shuffled to twice the size: three input pixels
 // to each side reach an output.
-std::vector<std::byte> enlarger(int halo) {
+std::vector<std::byte> upscaler(int halo) {
   Graph g;
   Tensor x = g.add_input("input", {1, 8, 8, 3}, fbs::Layout::NCHW);
   for (int i = 0; i < 3; ++i) {
@@ -39,7 +39,7 @@ std::vector<std::byte> enlarger(int halo) {
     x = g.add_op(name + ".act", leaky, {x});
   }
   g.add_output("output", g.add_op("shuffle", fbs::PixelShuffleT(), {x}), fbs::Layout::NCHW);
-  g.table.name = "enlarger";
+  g.table.name = "upscaler";
   g.table.preprocess = std::make_unique<fbs::PreprocessT>();
   g.table.postprocess = std::make_unique<fbs::PostprocessT>();
   g.table.postprocess->task = fbs::Task::ImageToImage;
@@ -54,13 +54,13 @@ class Enhance : public ::testing::Test {
     for (uint32_t i = 0; i < kWidth * kHeight * 3; ++i) {
       pixels_.push_back(static_cast<uint8_t>(127.5f + 255 * testing::noise(3, i)));
     }
-    picture_ = {pixels_.data(), kWidth, kHeight, 3 * kWidth, false};
+    image_ = {pixels_.data(), kWidth, kHeight, 3 * kWidth, false};
     open(3);
   }
   void TearDown() override { close(); }
 
   void open(int halo) {
-    blob_ = std::make_unique<testing::AlignedBytes>(enlarger(halo));
+    blob_ = std::make_unique<testing::AlignedBytes>(upscaler(halo));
     ASSERT_EQ(ferry_model_open_memory(blob_->data(), blob_->size(), &model_), FERRY_OK) << ferry_last_error();
     ferry_session_options options;
     ferry_session_options_init(&options);
@@ -74,7 +74,7 @@ class Enhance : public ::testing::Test {
 
   std::vector<uint8_t> enhanced(int tile) {
     ferry_image out;
-    EXPECT_EQ(ferry_session_enhance(session_, &picture_, tile, &out), FERRY_OK) << ferry_last_error();
+    EXPECT_EQ(ferry_session_enhance(session_, &image_, tile, &out), FERRY_OK) << ferry_last_error();
     EXPECT_EQ(out.width, 2 * kWidth);
     EXPECT_EQ(out.height, 2 * kHeight);
     std::vector<uint8_t> bytes(out.pixels, out.pixels + int64_t{out.stride} * out.height);
@@ -88,10 +88,10 @@ class Enhance : public ::testing::Test {
   ferry_model* model_ = nullptr;
   ferry_session* session_ = nullptr;
   std::vector<uint8_t> pixels_;
-  ferry_image picture_ = {};
+  ferry_image image_ = {};
 };
 
-TEST_F(Enhance, TilesOfAnySizeGiveThePictureOfOnePiece) {
+TEST_F(Enhance, TilesOfAnySizeGiveTheImageOfOnePiece) {
   const std::vector<uint8_t> whole = enhanced(0);
   // Not flat, and not clipped to a few levels: a seam could be seen.
   int seen[256] = {}, levels = 0;
@@ -113,9 +113,9 @@ TEST_F(Enhance, TilesOfItsOwnChoiceStayWithinTheSessionsMemory) {
   std::vector<uint8_t> pixels;
   for (uint32_t i = 0; i < kSide * kSide * 3; ++i)
     pixels.push_back(static_cast<uint8_t>(127.5f + 255 * testing::noise(3, i)));
-  const ferry_image picture = {pixels.data(), kSide, kSide, 3 * kSide, false};
+  const ferry_image image = {pixels.data(), kSide, kSide, 3 * kSide, false};
   ferry_image whole, tiled;
-  ASSERT_EQ(ferry_session_enhance(session_, &picture, 0, &whole), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_session_enhance(session_, &image, 0, &whole), FERRY_OK) << ferry_last_error();
   const uint64_t arena = ferry_session_arena_bytes(session_);
   ferry_session_options options;
   ferry_session_options_init(&options);
@@ -123,8 +123,8 @@ TEST_F(Enhance, TilesOfItsOwnChoiceStayWithinTheSessionsMemory) {
   options.memory_limit = arena / 3;
   ferry_session* small = nullptr;
   ASSERT_EQ(ferry_session_create(model_, &options, &small), FERRY_OK) << ferry_last_error();
-  EXPECT_EQ(ferry_session_enhance(small, &picture, kSide, &tiled), FERRY_MEMORY_LIMIT);
-  ASSERT_EQ(ferry_session_enhance(small, &picture, 0, &tiled), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(ferry_session_enhance(small, &image, kSide, &tiled), FERRY_MEMORY_LIMIT);
+  ASSERT_EQ(ferry_session_enhance(small, &image, 0, &tiled), FERRY_OK) << ferry_last_error();
   EXPECT_LE(ferry_session_arena_bytes(small), arena / 3);
   EXPECT_EQ(std::memcmp(whole.pixels, tiled.pixels, static_cast<size_t>(whole.stride) * 2 * kSide), 0);
   ferry_image_free(&whole);
@@ -133,7 +133,7 @@ TEST_F(Enhance, TilesOfItsOwnChoiceStayWithinTheSessionsMemory) {
 }
 
 TEST_F(Enhance, IsWhatSetImageAndRunGive) {
-  ASSERT_EQ(ferry_session_set_image(session_, &picture_), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_session_set_image(session_, &image_), FERRY_OK) << ferry_last_error();
   ASSERT_EQ(ferry_session_run(session_), FERRY_OK);
   ferry_tensor output;
   ASSERT_EQ(ferry_session_output(session_, 0, &output), FERRY_OK);
@@ -153,26 +153,26 @@ TEST_F(Enhance, PaddedRowsAndPackedRowsGiveTheSame) {
   for (int y = 0; y < kHeight; ++y) {
     std::copy_n(pixels_.begin() + y * 3 * kWidth, 3 * kWidth, padded.begin() + y * kStride);
   }
-  picture_ = {padded.data(), kWidth, kHeight, kStride, false};
+  image_ = {padded.data(), kWidth, kHeight, kStride, false};
   EXPECT_EQ(enhanced(9), packed);
 }
 
-TEST_F(Enhance, PicturesThatAreNoneAreRefusedWithTheirNumbers) {
+TEST_F(Enhance, ImagesThatAreNoneAreRefusedWithTheirNumbers) {
   ferry_image out;
-  ferry_image wrong = picture_;
+  ferry_image wrong = image_;
   wrong.stride = 3 * kWidth - 1;
   EXPECT_EQ(ferry_session_enhance(session_, &wrong, 0, &out), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "a picture 45 pixels wide with rows of 134 bytes: RGB needs 135");
+  EXPECT_STREQ(ferry_last_error(), "an image 45 pixels wide with rows of 134 bytes: RGB needs 135");
   EXPECT_EQ(out.pixels, nullptr);
-  wrong = picture_;
+  wrong = image_;
   wrong.width = 0;
   EXPECT_EQ(ferry_session_set_image(session_, &wrong), FERRY_INVALID_ARGUMENT);
   wrong = {};
   EXPECT_EQ(ferry_session_set_image(session_, &wrong), FERRY_INVALID_ARGUMENT);
-  EXPECT_EQ(ferry_session_enhance(session_, &picture_, -1, &out), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry_session_enhance(session_, &image_, -1, &out), FERRY_INVALID_ARGUMENT);
 }
 
-TEST_F(Enhance, IsRefusedForAClassifierAndClassesForAnEnlarger) {
+TEST_F(Enhance, IsRefusedForAClassifierAndClassesForAnUpscaler) {
   ferry_class top[5];
   size_t count = 5;
   EXPECT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_INVALID_ARGUMENT);
@@ -184,7 +184,7 @@ TEST_F(Enhance, IsRefusedForAClassifierAndClassesForAnEnlarger) {
   ASSERT_EQ(ferry_model_open_memory(bytes.data(), bytes.size(), &classifier), FERRY_OK) << ferry_last_error();
   ASSERT_EQ(ferry_session_create(classifier, nullptr, &session), FERRY_OK) << ferry_last_error();
   ferry_image out;
-  EXPECT_EQ(ferry_session_enhance(session, &picture_, 0, &out), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry_session_enhance(session, &image_, 0, &out), FERRY_INVALID_ARGUMENT);
   ferry_session_close(session);
   ferry_model_close(classifier);
 }
@@ -192,7 +192,7 @@ TEST_F(Enhance, IsRefusedForAClassifierAndClassesForAnEnlarger) {
 // ---- networks that take whole cells of pixels
 
 // One convolution over cells of side x side pixels and their neighbours, to twice the size.
-std::vector<std::byte> cell_enlarger(int side) {
+std::vector<std::byte> cell_upscaler(int side) {
   Graph g;
   const int kernel = 3 * side, out = 3 * 4 * side * side;
   const Tensor x = g.add_input("input", {1, 2 * side, 2 * side, 3}, fbs::Layout::NCHW);
@@ -224,21 +224,21 @@ struct Rgb {
   uint8_t at(int y, int x, int c) const { return samples[static_cast<size_t>((y * width + x) * 3 + c)]; }
 };
 
-Rgb noise_picture(int width, int height) {
-  Rgb picture{width, height, {}};
+Rgb noise_image(int width, int height) {
+  Rgb image{width, height, {}};
   for (int i = 0; i < width * height * 3; ++i)
-    picture.samples.push_back(static_cast<uint8_t>(127.5f + 255 * testing::noise(5, static_cast<uint32_t>(i))));
-  return picture;
+    image.samples.push_back(static_cast<uint8_t>(127.5f + 255 * testing::noise(5, static_cast<uint32_t>(i))));
+  return image;
 }
 
-Rgb enlarge(const std::vector<std::byte>& blob, const Rgb& picture, int tile) {
+Rgb upscale(const std::vector<std::byte>& blob, const Rgb& image, int tile) {
   testing::AlignedBytes bytes(blob);
   ferry_model* model = nullptr;
   ferry_session* session = nullptr;
   EXPECT_EQ(ferry_model_open_memory(bytes.data(), bytes.size(), &model), FERRY_OK) << ferry_last_error();
   EXPECT_EQ(ferry_session_create(model, nullptr, &session), FERRY_OK) << ferry_last_error();
-  const ferry_image in = {const_cast<uint8_t*>(picture.samples.data()), picture.width, picture.height,
-                          3 * picture.width, false};
+  const ferry_image in = {const_cast<uint8_t*>(image.samples.data()), image.width, image.height, 3 * image.width,
+                          false};
   ferry_image out = {};
   EXPECT_EQ(ferry_session_enhance(session, &in, tile, &out), FERRY_OK) << ferry_last_error();
   Rgb result{out.width, out.height, {out.pixels, out.pixels + int64_t{out.stride} * out.height}};
@@ -249,7 +249,7 @@ Rgb enlarge(const std::vector<std::byte>& blob, const Rgb& picture, int tile) {
 }
 
 // By the definition: walking past an edge turns back at it, and a single pixel stays.
-Rgb mirrored(const Rgb& picture, int multiple) {
+Rgb mirrored(const Rgb& image, int multiple) {
   const auto walk = [](int steps, int length) {
     int at = 0, step = 1;
     for (int i = 0; i < steps && length > 1; ++i) {
@@ -258,21 +258,20 @@ Rgb mirrored(const Rgb& picture, int multiple) {
     }
     return at;
   };
-  Rgb out{
-      (picture.width + multiple - 1) / multiple * multiple, (picture.height + multiple - 1) / multiple * multiple, {}};
+  Rgb out{(image.width + multiple - 1) / multiple * multiple, (image.height + multiple - 1) / multiple * multiple, {}};
   for (int y = 0; y < out.height; ++y)
     for (int x = 0; x < out.width; ++x)
-      for (int c = 0; c < 3; ++c) out.samples.push_back(picture.at(walk(y, picture.height), walk(x, picture.width), c));
+      for (int c = 0; c < 3; ++c) out.samples.push_back(image.at(walk(y, image.height), walk(x, image.width), c));
   return out;
 }
 
-TEST(EnhanceInCells, PicturesOfOtherSidesAreMirroredAndTheResultIsCut) {
+TEST(EnhanceInCells, ImagesOfOtherSidesAreMirroredAndTheResultIsCut) {
   for (const auto& [width, height, cell] :
        {std::tuple{21, 13, 2}, {20, 13, 2}, {21, 14, 2}, {22, 15, 4}, {1, 1, 4}, {2, 1, 4}, {1, 6, 4}, {3, 2, 8}}) {
     SCOPED_TRACE(::testing::Message() << width << "x" << height << " in cells of " << cell);
-    const std::vector<std::byte> blob = cell_enlarger(cell);
-    const Rgb picture = noise_picture(width, height), ours = enlarge(blob, picture, 0);
-    const Rgb whole = enlarge(blob, mirrored(picture, cell), 0);
+    const std::vector<std::byte> blob = cell_upscaler(cell);
+    const Rgb image = noise_image(width, height), ours = upscale(blob, image, 0);
+    const Rgb whole = upscale(blob, mirrored(image, cell), 0);
     ASSERT_EQ(ours.width, 2 * width);
     ASSERT_EQ(ours.height, 2 * height);
     for (int y = 0; y < ours.height; ++y)
@@ -281,12 +280,12 @@ TEST(EnhanceInCells, PicturesOfOtherSidesAreMirroredAndTheResultIsCut) {
   }
 }
 
-TEST(EnhanceInCells, TilesOfAnySizeGiveThePictureOfOnePiece) {
+TEST(EnhanceInCells, TilesOfAnySizeGiveTheImageOfOnePiece) {
   for (const int cell : {2, 4}) {
-    const std::vector<std::byte> blob = cell_enlarger(cell);
-    const Rgb picture = noise_picture(45, 31), whole = enlarge(blob, picture, 1000);
+    const std::vector<std::byte> blob = cell_upscaler(cell);
+    const Rgb image = noise_image(45, 31), whole = upscale(blob, image, 1000);
     for (const int tile : {1, 3, 7, 8, 16, 30})
-      EXPECT_EQ(enlarge(blob, picture, tile).samples, whole.samples) << "tiles of " << tile << ", cells of " << cell;
+      EXPECT_EQ(upscale(blob, image, tile).samples, whole.samples) << "tiles of " << tile << ", cells of " << cell;
   }
 }
 

@@ -58,7 +58,7 @@ TEST(Resize, NearestTakesThePixelUnderTheCentre) {
   EXPECT_EQ(resized({1, 2}, 2, 1, 4, 2, fbs::Filter::Nearest), (Row{1, 1, 2, 2, 1, 1, 2, 2}));
 }
 
-TEST(Resize, EveryFilterKeepsAFlatPicture) {
+TEST(Resize, EveryFilterKeepsAFlatImage) {
   const Row flat(17 * 13, 201);
   for (auto filter : fbs::EnumValuesFilter()) {
     EXPECT_EQ(resized(flat, 17, 13, 5, 40, filter), Row(5 * 40, 201)) << fbs::EnumNameFilter(filter);
@@ -109,10 +109,10 @@ Resizer resizer_of(const std::string& name) {
 
 fbs::PreprocessT recipe_of(const nlohmann::json& entry) {
   if (!std::string(entry["name"]).starts_with("timm/")) return transformers_recipe(entry["config"]);
-  PictureRecipe picture;
+  ImageRecipe image;
   int height = 0, width = 0;
-  read_timm_config(entry["config"], &picture, &height, &width);
-  return blob_recipe(picture, height, width, "timm");
+  read_timm_config(entry["config"], &image, &height, &width);
+  return blob_recipe(image, height, width, "timm");
 }
 
 // The channel that place `at` of a pipeline's result belongs to, and where it lies in ours.
@@ -134,9 +134,9 @@ TEST(Preprocess, AgreesWithTheFrameworksPipelines) {
   std::ifstream file(folder / "manifest.json");
   const auto manifest = nlohmann::json::parse(file);
   const auto fixture = open_checkpoint(folder / "fixture.safetensors");
-  const CheckpointTensor& picture = fixture->tensors().at("image_u8");
-  const View view = {reinterpret_cast<const uint8_t*>(picture.bytes.data()), static_cast<int>(picture.shape[1]),
-                     static_cast<int>(picture.shape[0]), 3, picture.shape[1] * 3};
+  const CheckpointTensor& image = fixture->tensors().at("image_u8");
+  const View view = {reinterpret_cast<const uint8_t*>(image.bytes.data()), static_cast<int>(image.shape[1]),
+                     static_cast<int>(image.shape[0]), 3, image.shape[1] * 3};
 
   int pipelines = 0, exact = 0;
   for (const auto& entry : manifest["outputs"]) {

@@ -1,4 +1,4 @@
-// Crops, colours, tiles and classes: the steps between a picture, a network and its answer.
+// Crops, colours, tiles and classes: the steps between an image, a network and its answer.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,11 +27,11 @@ class Recipe {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
-// The picture as the network sees it, in levels; patches one after the other.
-Bytes prepared(const fbs::PreprocessT& recipe, const View& picture) {
+// The image as the network sees it, in levels; patches one after the other.
+Bytes prepared(const fbs::PreprocessT& recipe, const View& image) {
   const Recipe packed(recipe);
   image::Prepared seen;
-  Status s = image::prepare(*packed, picture, &seen);
+  Status s = image::prepare(*packed, image, &seen);
   EXPECT_TRUE(s.ok()) << s.message();
   std::vector<float> levels(static_cast<size_t>(seen.height * seen.width * seen.view.channels * recipe.patch_frames));
   s = image::normalize(*packed, seen, levels.data());
@@ -41,16 +41,16 @@ Bytes prepared(const fbs::PreprocessT& recipe, const View& picture) {
   return bytes;
 }
 
-Status scaled(const fbs::PreprocessT& recipe, const View& picture, float* out) {
-  return image::normalize(*Recipe(recipe), {picture, picture.height, picture.width}, out);
+Status scaled(const fbs::PreprocessT& recipe, const View& image, float* out) {
+  return image::normalize(*Recipe(recipe), {image, image.height, image.width}, out);
 }
 
-// Width and height that a picture of so many pixels is resized to.
+// Width and height that an image of so many pixels is resized to.
 std::pair<int, int> resized(fbs::PreprocessT recipe, int width, int height) {
-  const Bytes picture(static_cast<size_t>(width * height * 3), 5);
+  const Bytes image(static_cast<size_t>(width * height * 3), 5);
   recipe.filter = fbs::Filter::Nearest;
   image::Prepared out;
-  const Status s = image::prepare(*Recipe(recipe), {picture.data(), width, height, 3, 3 * width}, &out);
+  const Status s = image::prepare(*Recipe(recipe), {image.data(), width, height, 3, 3 * width}, &out);
   EXPECT_TRUE(s.ok()) << s.message();
   return {out.view.width, out.view.height};
 }
@@ -94,12 +94,12 @@ TEST(Crop, AnOddMarginGoesDownAsInTransformersWhereTheRecipeSaysSo) {
   EXPECT_EQ(prepared(centre_crop(2, 1, true), {five.data(), 5, 1, 3, 15}), rgb_row({1, 2}));
 }
 
-TEST(Crop, ACropLargerThanThePicturePadsWithZeros) {
+TEST(Crop, ACropLargerThanTheImagePadsWithZeros) {
   const Bytes two = rgb_row({8, 9});
   EXPECT_EQ(prepared(centre_crop(5, 1), {two.data(), 2, 1, 3, 6}), rgb_row({0, 8, 9, 0, 0}));
 }
 
-TEST(Crop, WhatIsAroundASmallPictureIsTheRecipesFill) {
+TEST(Crop, WhatIsAroundASmallImageIsTheRecipesFill) {
   const Bytes two = rgb_row({8, 9});
   fbs::PreprocessT recipe = centre_crop(5, 1);
   recipe.fill = {1.0f, 0.0f, 51 / 255.0f};
@@ -151,7 +151,7 @@ TEST(Preprocess, APixelBudgetRoundsToMultiplesAndHoldsTheArea) {
   EXPECT_EQ(resized(recipe, 8, 4), (Sides{12, 8}));      // up: 11.3 x 5.7
 }
 
-TEST(Preprocess, PatchesAreCutFromNoPictureThatIs200TimesAsLongAsItIsHigh) {
+TEST(Preprocess, PatchesAreCutFromNoImageThatIs200TimesAsLongAsItIsHigh) {
   auto recipe = resizing(fbs::ResizeMode::PixelBudget, 0);
   recipe.multiple_of = recipe.patch = 1;
   recipe.max_pixels = 1 << 20;
@@ -161,43 +161,43 @@ TEST(Preprocess, PatchesAreCutFromNoPictureThatIs200TimesAsLongAsItIsHigh) {
 }
 
 TEST(Preprocess, PatchesComeInBlocksChannelsFirstAndTheFramesRepeated) {
-  Bytes picture;  // 4 wide, 2 high; red counts, green is 100, blue 200
-  for (uint8_t i = 0; i < 8; ++i) picture.insert(picture.end(), {i, 100, 200});
+  Bytes image;  // 4 wide, 2 high; red counts, green is 100, blue 200
+  for (uint8_t i = 0; i < 8; ++i) image.insert(image.end(), {i, 100, 200});
   fbs::PreprocessT recipe;
   recipe.patch = 1;
   recipe.patch_block = 2;
   recipe.patch_frames = 2;
   Bytes expected;
   for (uint8_t red : {0, 1, 4, 5, 2, 3, 6, 7}) expected.insert(expected.end(), {red, red, 100, 100, 200, 200});
-  EXPECT_EQ(prepared(recipe, {picture.data(), 4, 2, 3, 12}), expected);
+  EXPECT_EQ(prepared(recipe, {image.data(), 4, 2, 3, 12}), expected);
   recipe.patch = 2;
   recipe.patch_block = recipe.patch_frames = 1;
   expected.clear();
   for (uint8_t first : {0, 2})
     expected.insert(expected.end(), {first, static_cast<uint8_t>(first + 1), static_cast<uint8_t>(first + 4),
                                      static_cast<uint8_t>(first + 5), 100, 100, 100, 100, 200, 200, 200, 200});
-  EXPECT_EQ(prepared(recipe, {picture.data(), 4, 2, 3, 12}), expected);
+  EXPECT_EQ(prepared(recipe, {image.data(), 4, 2, 3, 12}), expected);
 }
 
-TEST(Preprocess, APictureThatPatchesDoNotCoverIsRefusedWithItsSides) {
-  const Bytes picture(6 * 2 * 3, 5);
+TEST(Preprocess, AnImageThatPatchesDoNotCoverIsRefusedWithItsSides) {
+  const Bytes image(6 * 2 * 3, 5);
   fbs::PreprocessT recipe;
   recipe.patch = 2;
   recipe.patch_block = 2;
   float out[36];
-  const Status s = scaled(recipe, {picture.data(), 6, 2, 3, 18}, out);
+  const Status s = scaled(recipe, {image.data(), 6, 2, 3, 18}, out);
   EXPECT_EQ(s.code(), FERRY_INVALID_ARGUMENT);
-  EXPECT_EQ(s.message(), "a picture of 6x2 pixels cannot be cut into blocks of 2x2 patches of 2 pixels each");
+  EXPECT_EQ(s.message(), "an image of 6x2 pixels cannot be cut into blocks of 2x2 patches of 2 pixels each");
 }
 
 TEST(Preprocess, AnAbsurdAspectIsRefusedWithTheSizes) {
-  const Bytes picture(30000 * 3, 5);
+  const Bytes image(30000 * 3, 5);
   fbs::PreprocessT recipe;
   recipe.resize_mode = fbs::ResizeMode::ShortestEdge;
   recipe.resize_h = 256;
   const Recipe packed(recipe);
   image::Prepared out;
-  const Status s = image::prepare(*packed, {picture.data(), 30000, 1, 3, 90000}, &out);
+  const Status s = image::prepare(*packed, {image.data(), 30000, 1, 3, 90000}, &out);
   EXPECT_EQ(s.code(), FERRY_INVALID_ARGUMENT);
   EXPECT_NE(s.message().find("30000x1"), std::string::npos) << s.message();
 }
@@ -226,7 +226,7 @@ TEST(Preprocess, MeansAndDeviationsBelongToTheTensorsChannels) {
   EXPECT_FLOAT_EQ(out[2], 0.0f);
 }
 
-TEST(Preprocess, WithoutMeansThePictureIsOnZeroToOne) {
+TEST(Preprocess, WithoutMeansTheImageIsOnZeroToOne) {
   const Bytes rgb = {0, 51, 255};
   float out[3];
   ASSERT_TRUE(scaled(fbs::PreprocessT(), {rgb.data(), 1, 1, 3, 3}, out).ok());
@@ -243,7 +243,7 @@ TEST(Preprocess, MeansForAnotherNumberOfChannelsAreRefused) {
   EXPECT_EQ(scaled(recipe, {rgb.data(), 1, 1, 3, 3}, out).code(), FERRY_INVALID_ARGUMENT);
 }
 
-TEST(Tiles, CoverEveryPixelOnceWithTheirHaloOrThePicturesBorder) {
+TEST(Tiles, CoverEveryPixelOnceWithTheirHaloOrTheImagesBorder) {
   for (int length : {1, 2, 7, 31, 32, 33, 64, 100, 257, 1000}) {
     for (int tile : {1, 2, 5, 16, 100, 2000}) {
       for (int halo : {0, 1, 3, 18}) {
@@ -293,7 +293,7 @@ TEST(Tiles, AreOfMultiplesWhereANetworkWantsThem) {
   }
 }
 
-TEST(Tiles, APictureThatFitsIsNotCut) {
+TEST(Tiles, AnImageThatFitsIsNotCut) {
   EXPECT_EQ(image::TileAxis(100, 64, 18).count(), 1);
   EXPECT_EQ(image::TileAxis(101, 64, 18).count(), 2);
   EXPECT_EQ(image::TileAxis(101, 64, 18).extent(), 69);  // two of 69 overlapping by 2 halos (37), not 100 and 37

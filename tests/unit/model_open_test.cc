@@ -414,7 +414,7 @@ const GraphCase kGraphCases[] = {
        p.model.preprocess->fill = {1, 1};
      },
      FERRY_CORRUPT, "2 fills for 3 channels"},
-    {"patches_of_a_picture",
+    {"patches_of_an_image",
      [](Parts& p) {
        p.model.preprocess->resize_mode = fbs::ResizeMode::LongestEdge;
        p.model.preprocess->patch = 2;
@@ -431,7 +431,7 @@ const GraphCase kGraphCases[] = {
        p.model.postprocess->task = fbs::Task::Depth;
        p.model.postprocess->params.Set(fbs::DepthT());
      },
-     FERRY_CORRUPT, "expected a picture with a recipe and Float32 places of it"},
+     FERRY_CORRUPT, "expected an image with a recipe and Float32 places of it"},
     {"depth_without_end",
      [](Parts& p) {
        p = Parts(pack(*colour_as_depth(8, 8, 0, fbs::PreprocessT())));
@@ -445,7 +445,7 @@ const GraphCase kGraphCases[] = {
        p = Parts(pack(*brightest_colour()));
        p.model.preprocess.reset();
      },
-     FERRY_CORRUPT, "expected a picture with a recipe"},
+     FERRY_CORRUPT, "expected an image with a recipe"},
     {"upscale_0", [](Parts& p) { p.model.postprocess->upscale = 0; }, FERRY_CORRUPT, "upscale is 0, expected 1 to 16"},
     {"upscale_17", [](Parts& p) { p.model.postprocess->upscale = 17; }, FERRY_CORRUPT, "upscale is 17"},
     {"halo", [](Parts& p) { p.model.postprocess->halo = 4097; }, FERRY_CORRUPT, "halo is 4097"},
@@ -476,7 +476,7 @@ const GraphCase kGraphCases[] = {
        p.model.preprocess->mean.clear();
        p.model.preprocess->std.clear();
      },
-     FERRY_CORRUPT, "expected a mask and a picture with a recipe, and a picture"},
+     FERRY_CORRUPT, "expected a mask and an image with a recipe, and an image"},
     {"inpainting_without_a_mask",
      [](Parts& p) {
        p = Parts(pack(*gray_painter()));
@@ -494,13 +494,13 @@ const GraphCase kGraphCases[] = {
        p = Parts(pack(*gray_painter()));
        p.model.postprocess->params.AsInpainting()->hole = 0.5f;
      },
-     FERRY_CORRUPT, "a mask of 0.5 where the picture is known and 0.5 in the hole"},
+     FERRY_CORRUPT, "a mask of 0.5 where the image is known and 0.5 in the hole"},
     {"inpainting_of_a_mask_that_is_no_number",
      [](Parts& p) {
        p = Parts(pack(*gray_painter()));
        p.model.postprocess->params.AsInpainting()->known = kNaN;
      },
-     FERRY_CORRUPT, "where the picture is known"},
+     FERRY_CORRUPT, "where the image is known"},
     {"inpainting_with_a_mean_for_the_mask",
      [](Parts& p) {
        p = Parts(pack(*gray_painter()));
@@ -513,8 +513,8 @@ const GraphCase kGraphCases[] = {
        p.model.postprocess->mean = p.model.postprocess->std = {1, 1};
      },
      FERRY_CORRUPT, "postprocess: 2 means and 2 deviations for 3 channels"},
-    {"picture_rank", [](Parts& p) { p.model.postprocess->task = fbs::Task::ImageToImage; }, FERRY_CORRUPT,
-     "expected two pictures"},
+    {"image_rank", [](Parts& p) { p.model.postprocess->task = fbs::Task::ImageToImage; }, FERRY_CORRUPT,
+     "expected two images"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedGraph, ::testing::ValuesIn(kGraphCases),
@@ -718,7 +718,7 @@ TEST(ModelOpen, AllowsARecipeForManyChannels) {
   EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
 
-TEST(ModelOpen, TheMasksChannelIsNoneOfThePictures) { EXPECT_TRUE(open_bytes(pack(*gray_painter())).ok()); }
+TEST(ModelOpen, TheMasksChannelIsNoneOfTheImages) { EXPECT_TRUE(open_bytes(pack(*gray_painter())).ok()); }
 
 TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
   Parts parts(classifier());

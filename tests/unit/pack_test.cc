@@ -153,9 +153,9 @@ std::unique_ptr<Graph> linear_with(std::vector<double> weights) {
   return graph;
 }
 
-constexpr PackOptions kHalf{PackOptions::Weights::Float16};
+constexpr PackOptions kFloat16{PackOptions::Weights::Float16};
 
-TEST(Pack, StoresWeightsInHalfPrecisionWhereAsked) {
+TEST(Pack, StoresWeightsInFloat16WhereAsked) {
   // Halves by hand: sign, 5 bits of exponent, 10 of fraction. Ties go to the even neighbour; subnormals down to 2^-24.
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<std::pair<double, uint16_t>> cases{{0.0, 0x0000},
@@ -179,7 +179,7 @@ TEST(Pack, StoresWeightsInHalfPrecisionWhereAsked) {
                                                        {-inf, 0xfc00}};
   std::vector<double> weights;
   for (const auto& c : cases) weights.push_back(c.first);
-  const Opened opened(pack(*linear_with(weights), kHalf));
+  const Opened opened(pack(*linear_with(weights), kFloat16));
   EXPECT_EQ(opened.model->tensor(tensor_at(1)).dtype(), fbs::DType::Float16);
   EXPECT_EQ(opened.model->tensor(tensor_at(2)).dtype(), fbs::DType::Float32);  // the bias
   const auto bytes = opened.model->constant(tensor_at(1));
@@ -191,16 +191,16 @@ TEST(Pack, StoresWeightsInHalfPrecisionWhereAsked) {
   }
 }
 
-TEST(Pack, RefusesAWeightBeyondHalfPrecision) {
+TEST(Pack, RefusesAWeightBeyondFloat16) {
   EXPECT_EQ(message([&] {
-              pack(*linear_with({0, -65520}), kHalf);
+              pack(*linear_with({0, -65520}), kFloat16);
             }),
             "constant 'fc.weight': element 1 is -65520, beyond float16");
 }
 
-TEST(Pack, StoresSmallerBlobsInHalfPrecision) {
+TEST(Pack, StoresSmallerBlobsInFloat16) {
   for (const auto& graph : {small_classifier(), small_upscaler(), small_mixture(), small_decoder()}) {
-    const auto half = pack(*graph, kHalf), single = pack(*graph);
+    const auto half = pack(*graph, kFloat16), single = pack(*graph);
     EXPECT_LT(half.size(), single.size());
     const Opened opened(half);
     for (const auto* tensor : *opened.model->graph().tensors()) {

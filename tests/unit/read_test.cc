@@ -65,8 +65,8 @@ class Reading : public ::testing::Test {
     for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), tolerance) << i;
   }
 
-  static fbs::ReadingT exactly(float unclip = 0) {
-    fbs::ReadingT params;
+  static fbs::OcrT exactly(float unclip = 0) {
+    fbs::OcrT params;
     params.text_threshold = 0.1f;
     params.threshold = 0.5f;
     params.unclip = unclip;
@@ -118,13 +118,13 @@ TEST_F(Reading, BoxesGrowByAreaOverPerimeter) {
   expect_one_line(run(), {50, 30, 60 + 2 * more, 12 + 2 * more, 0, ""}, 0.01);
 }
 
-TEST_F(Reading, TheAnswerEndsWhereThePictureEnds) {
+TEST_F(Reading, TheAnswerEndsWhereTheImageEnds) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(4)));
   paint(60, 20, {{30, 10, 60, 20, 0, "b"}});
   expect_one_line(run(), {30, 10, 60, 20, 0, "b"}, 0);
 }
 
-// Where the network sees the picture larger, smaller and padded, boxes come back to the picture's own pixels.
+// Where the network sees the image larger, smaller and padded, boxes come back to the image's own pixels.
 TEST_F(Reading, EveryWayOfResizingLeadsBack) {
   const Strip strip = {47, 33, 56, 20, 0, "gb"};
   std::vector<fbs::PreprocessT> recipes(4);
@@ -169,7 +169,7 @@ TEST_F(Reading, WhatIsAlikeIsOneUnlessSomethingStandsBetween) {
 }
 
 TEST_F(Reading, WhatIsNotSureIsLeftOut) {
-  fbs::ReadingT params = exactly();
+  fbs::OcrT params = exactly();
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
   paint(64, 64, {});
   EXPECT_EQ(run().line_count, 0u);

@@ -67,7 +67,7 @@ TEST_F(AnswerFiles, SixteenBitsAreAPngOfTheirOwnWithWholeMillimetres) {
   const std::string png = read_text(path("depth.png"));
   EXPECT_EQ(png[24], 16) << "bits";
   EXPECT_EQ(png[25], 0) << "grey";
-  // The reader checks the headers' sums and gives the upper octets.
+  // The reader checks the headers' sums and gives the upper bytes.
   const image::View view = loaded("depth.png");
   const int millimetres[] = {500, 2000, 3000, 65535, 0, 0};
   for (int i = 0; i < 6; ++i) EXPECT_EQ(view.row(i / 3)[3 * (i % 3)], millimetres[i] >> 8) << i;
@@ -124,7 +124,7 @@ TEST_F(AnswerFiles, ClassesAreLevelsOrColours) {
   EXPECT_FALSE(std::filesystem::exists(path("no.png")));
 }
 
-TEST_F(AnswerFiles, WhatIsNoPictureIsRefused) {
+TEST_F(AnswerFiles, WhatIsNoImageIsRefused) {
   ferry_answer answer{};
   answer.kind = FERRY_ANSWER_CLASSES;
   EXPECT_EQ(ferry_answer_save(&answer, path("no.png").c_str(), FERRY_SAVE_PLAIN), FERRY_INVALID_ARGUMENT);
@@ -146,25 +146,25 @@ class Cut : public AnswerFiles {
         matte_.push_back(static_cast<uint8_t>(std::lrint(255 * alpha)));
         const double a = matte_.back() / 255.0;
         for (const double level : {230 * a, 10 * a + 20 * (1 - a), 250 * (1 - a)})
-          picture_pixels_.push_back(static_cast<uint8_t>(std::lrint(level)));
+          image_pixels_.push_back(static_cast<uint8_t>(std::lrint(level)));
       }
     }
     mask_.kind = FERRY_ANSWER_MASK;
     mask_.mask = matte_.data();
     mask_.width = mask_.height = kSide;
-    picture_ = {picture_pixels_.data(), kSide, kSide, 3 * kSide, false};
+    image_ = {image_pixels_.data(), kSide, kSide, 3 * kSide, false};
   }
 
-  std::vector<uint8_t> matte_, picture_pixels_;
+  std::vector<uint8_t> matte_, image_pixels_;
   ferry_answer mask_{};
-  ferry_image picture_{};
+  ferry_image image_{};
 };
 
 TEST_F(Cut, WhatIsInFrontKeepsItsColourAtTheEdge) {
   const uint8_t white[] = {255, 255, 255};
   const ferry_image background = {const_cast<uint8_t*>(white), 1, 1, 3, false};
   ferry_image out{};
-  ASSERT_EQ(ferry_answer_composite(&mask_, &picture_, &background, &out), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_answer_composite(&mask_, &image_, &background, &out), FERRY_OK) << ferry_last_error();
   ASSERT_EQ(out.width, kSide);
   for (int i = 0; i < kSide * kSide; ++i) {
     const double a = matte_[static_cast<size_t>(i)] / 255.0;
@@ -179,31 +179,31 @@ TEST_F(Cut, WhatIsInFrontKeepsItsColourAtTheEdge) {
 }
 
 TEST_F(Cut, ACutOutIsAPngWithTheMaskAsAlpha) {
-  ASSERT_EQ(ferry_answer_cut_out(&mask_, &picture_, path("cut.png").c_str()), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_answer_cut_out(&mask_, &image_, path("cut.png").c_str()), FERRY_OK) << ferry_last_error();
   EXPECT_EQ(read_text(path("cut.png"))[25], 6) << "RGB and alpha";
   const image::View view = loaded("cut.png");
   EXPECT_NEAR(view.row(32)[3 * 32], 230, 2);
 }
 
-TEST_F(Cut, ABackgroundCoversThePictureFromItsMiddle) {
-  // A stripe of green in the middle of a wide black picture.
+TEST_F(Cut, ABackgroundCoversTheImageFromItsMiddle) {
+  // A stripe of green in the middle of a wide black image.
   std::vector<uint8_t> wide(256 * 32 * 3);
   for (int y = 0; y < 32; ++y)
     for (int x = 112; x < 144; ++x) wide[static_cast<size_t>((y * 256 + x) * 3 + 1)] = 200;
   const ferry_image background = {wide.data(), 256, 32, 3 * 256, false};
   ferry_image out{};
-  ASSERT_EQ(ferry_answer_composite(&mask_, &picture_, &background, &out), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_answer_composite(&mask_, &image_, &background, &out), FERRY_OK) << ferry_last_error();
   EXPECT_NEAR(out.pixels[3 * 8 + 1], 200, 2) << "twice as high, it is 64 wide there";
   ferry_image_free(&out);
 }
 
-TEST_F(Cut, MasksOfOtherPicturesAreRefused) {
+TEST_F(Cut, MasksOfOtherImagesAreRefused) {
   mask_.width = 32;
   ferry_image out{};
-  EXPECT_EQ(ferry_answer_composite(&mask_, &picture_, &picture_, &out), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "a mask of 32x64 pixels for a picture of 64x64: it is of another picture");
+  EXPECT_EQ(ferry_answer_composite(&mask_, &image_, &image_, &out), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "a mask of 32x64 pixels for an image of 64x64: it is of another image");
   mask_.kind = FERRY_ANSWER_MAP;
-  EXPECT_EQ(ferry_answer_cut_out(&mask_, &picture_, path("cut.png").c_str()), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry_answer_cut_out(&mask_, &image_, path("cut.png").c_str()), FERRY_INVALID_ARGUMENT);
   EXPECT_FALSE(std::filesystem::exists(path("cut.png")));
 }
 
@@ -241,7 +241,7 @@ TEST(Holes, NearOnesAreOneAndFarOnesAreTwo) {
   EXPECT_EQ(holes_in(1, 1, {{0, 0, 1, 1}}, 64).size(), 1u);
 }
 
-TEST(Holes, LieInTheMiddleOfTheirSurroundingsWhereThePictureHasRoom) {
+TEST(Holes, LieInTheMiddleOfTheirSurroundingsWhereTheImageHasRoom) {
   const auto expect = [](const Area& a, int left, int top, int right, int bottom) {
     EXPECT_EQ(a.left, left);
     EXPECT_EQ(a.top, top);

@@ -1,4 +1,4 @@
-// Tasks through the C API: what each makes of a picture, in the pixels of that picture.
+// Tasks through the C API: what each makes of an image, in the pixels of that image.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace ferry {
 namespace {
 
-// A picture whose colour at (x, y) `colour(x, y)` gives as {r, g, b}.
-class Picture {
+// An image whose colour at (x, y) `colour(x, y)` gives as {r, g, b}.
+class Image {
  public:
   template <typename Colour>
-  Picture(int width, int height, const Colour& colour) {
+  Image(int width, int height, const Colour& colour) {
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
         const std::array<int, 3> rgb = colour(x, y);
@@ -40,10 +40,10 @@ class Tasks : public ::testing::Test {
  protected:
   void open(const Graph& graph) { task_.emplace(pack(graph)); }
 
-  static ferry_request request_for(const Picture* picture) {
+  static ferry_request request_for(const Image* image) {
     ferry_request request{};
     request.struct_size = sizeof(request);
-    if (picture != nullptr) request.picture = picture->get();
+    if (image != nullptr) request.image = image->get();
     return request;
   }
   ferry_answer run(const ferry_request& request) { return task_->run(request); }
@@ -105,15 +105,15 @@ std::vector<Mode> all_modes() {
 constexpr int kStep = 3;
 std::array<int, 3> ramp(int x, int y) { return {kStep * x, kStep * y, 0}; }
 
-TEST_F(Tasks, AMapLiesOnThePictureWhateverItsRecipeDoes) {
+TEST_F(Tasks, AMapLiesOnTheImageWhateverItsRecipeDoes) {
   for (const Mode& mode : all_modes()) {
     for (const auto& [width, height] : {std::pair(64, 45), std::pair(33, 70), std::pair(80, 80)}) {
-      const Picture picture(width, height, ramp);
+      const Image image(width, height, ramp);
       for (int axis = 0; axis < 2; ++axis) {
         SCOPED_TRACE(std::string(mode.name) + ", " + std::to_string(width) + "x" + std::to_string(height) +
                      (axis == 0 ? ", x" : ", y"));
         open(*testing::colour_as_depth(8, 8, axis, mode.recipe));
-        const ferry_answer answer = run(request_for(&picture));
+        const ferry_answer answer = run(request_for(&image));
         ASSERT_EQ(answer.kind, FERRY_ANSWER_MAP);
         ASSERT_EQ(answer.width, width);
         ASSERT_EQ(answer.height, height);
@@ -132,20 +132,20 @@ TEST_F(Tasks, AMapLiesOnThePictureWhateverItsRecipeDoes) {
           }
         }
         EXPECT_LE(largest, 0.5);
-        EXPECT_LE(sum / count, 0.5 / kStep + 0.01) << "more than a picture's levels are rounded by";
+        EXPECT_LE(sum / count, 0.5 / kStep + 0.01) << "more than an image's levels are rounded by";
       }
     }
   }
 }
 
 TEST_F(Tasks, DepthSaysItsRangeAndSense) {
-  const Picture picture(20, 10, [](int x, int) { return std::array{10 * x, 0, 0}; });
+  const Image image(20, 10, [](int x, int) { return std::array{10 * x, 0, 0}; });
   for (const bool metric : {false, true}) {
     open(*testing::colour_as_depth(8, 8, 0, recipe_of(fbs::ResizeMode::None, 0, 0), metric));
     EXPECT_EQ(info().kind, FERRY_TASK_DEPTH);
     EXPECT_EQ(info().answer, FERRY_ANSWER_MAP);
     EXPECT_STREQ(info().name, "depth");
-    const ferry_answer answer = run(request_for(&picture));
+    const ferry_answer answer = run(request_for(&image));
     EXPECT_EQ(answer.sense, metric ? FERRY_SENSE_METRES : FERRY_SENSE_NEARNESS);
     EXPECT_EQ(answer.minimum, 0.0f);
     EXPECT_FLOAT_EQ(answer.maximum, 190 / 255.0f);
@@ -157,8 +157,8 @@ TEST_F(Tasks, DepthSaysItsRangeAndSense) {
 TEST_F(Tasks, LabelsAreTheLargestScoresWithALegendByShare) {
   open(*testing::brightest_colour());
   // A quarter is blue, the rest red.
-  const Picture picture(96, 64, [](int x, int) { return x < 72 ? std::array{200, 10, 20} : std::array{0, 40, 180}; });
-  const ferry_answer answer = run(request_for(&picture));
+  const Image image(96, 64, [](int x, int) { return x < 72 ? std::array{200, 10, 20} : std::array{0, 40, 180}; });
+  const ferry_answer answer = run(request_for(&image));
   ASSERT_EQ(answer.kind, FERRY_ANSWER_LABELS);
   ASSERT_EQ(answer.width, 96);
   ASSERT_EQ(answer.class_count, 2u);
@@ -177,15 +177,15 @@ TEST_F(Tasks, LabelsAreTheLargestScoresWithALegendByShare) {
 
 TEST_F(Tasks, ClassesAndVectorsAreThoseOfASession) {
   open(*testing::small_classifier());
-  const Picture picture(20, 14, [](int x, int y) { return std::array{x * 9, y * 13, 77}; });
-  ferry_request request = request_for(&picture);
+  const Image image(20, 14, [](int x, int y) { return std::array{x * 9, y * 13, 77}; });
+  ferry_request request = request_for(&image);
   request.top = 3;
   const ferry_answer answer = run(request);
   ASSERT_EQ(answer.kind, FERRY_ANSWER_CLASSES);
   ASSERT_EQ(answer.class_count, 3u);
   ferry_session* session = nullptr;
   ASSERT_EQ(ferry_session_create(task_->model(), nullptr, &session), FERRY_OK);
-  ASSERT_EQ(ferry_session_set_image(session, picture.get()), FERRY_OK);
+  ASSERT_EQ(ferry_session_set_image(session, image.get()), FERRY_OK);
   ASSERT_EQ(ferry_session_run(session), FERRY_OK);
   ferry_class classes[3];
   size_t count = 3;
@@ -199,11 +199,11 @@ TEST_F(Tasks, ClassesAndVectorsAreThoseOfASession) {
   EXPECT_EQ(run(request).class_count, 5u);
 }
 
-TEST_F(Tasks, APictureIsEnlargedAndItsTilesAreToldOf) {
+TEST_F(Tasks, AnImageIsUpscaledAndItsTilesAreToldOf) {
   open(*testing::small_upscaler());
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_TILE});
-  const Picture picture(40, 30, [](int x, int y) { return std::array{x * 5, y * 7, 50}; });
-  ferry_request request = request_for(&picture);
+  const Image image(40, 30, [](int x, int y) { return std::array{x * 5, y * 7, 50}; });
+  ferry_request request = request_for(&image);
   request.tile = 16;
   int told = 0;
   request.progress = [](void* user, int32_t done, int32_t total) {
@@ -212,18 +212,18 @@ TEST_F(Tasks, APictureIsEnlargedAndItsTilesAreToldOf) {
   };
   request.user = &told;
   const ferry_answer answer = run(request);
-  ASSERT_EQ(answer.kind, FERRY_ANSWER_PICTURE);
-  EXPECT_EQ(answer.picture.width, 80);
-  EXPECT_EQ(answer.picture.height, 60);
-  EXPECT_FALSE(answer.picture.owned);
+  ASSERT_EQ(answer.kind, FERRY_ANSWER_IMAGE);
+  EXPECT_EQ(answer.image.width, 80);
+  EXPECT_EQ(answer.image.height, 60);
+  EXPECT_FALSE(answer.image.owned);
   EXPECT_GT(told, 1);
 }
 
 // Between two tiles no network runs: the next one has to hear of it. The run after that is another one.
 TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
   open(*testing::small_upscaler());
-  const Picture picture(100, 20, ramp);
-  ferry_request request = request_for(&picture);
+  const Image image(100, 20, ramp);
+  ferry_request request = request_for(&image);
   request.tile = 16;
   std::pair<ferry_task*, int> seen = {task_->get(), 0};
   request.progress = [](void* user, int32_t done, int32_t) {
@@ -237,69 +237,67 @@ TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
   EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_CANCELLED);
   EXPECT_EQ(seen.second, 2);
   request.progress = nullptr;
-  EXPECT_EQ(run(request).kind, FERRY_ANSWER_PICTURE);
+  EXPECT_EQ(run(request).kind, FERRY_ANSWER_IMAGE);
 }
 
 TEST_F(Tasks, OnlyWhatTheMaskCoversIsPainted) {
   open(*testing::gray_painter());
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_MASK});
   for (const auto& [width, height] : {std::pair(70, 50), std::pair(8, 8), std::pair(5, 21)}) {
-    const Picture picture(width, height, [](int x, int y) { return std::array{x * 3 % 256, y * 4 % 256, 9}; });
+    const Image image(width, height, [](int x, int y) { return std::array{x * 3 % 256, y * 4 % 256, 9}; });
     // Two holes far from each other, one of them in a corner.
     const auto hole = [w = width, h = height](int x, int y) {
       return (x < 2 && y < 2) || (x > w / 2 && x < w / 2 + 3 && y > 2 * h / 3 && y < 2 * h / 3 + 4);
     };
-    const Picture mask(width, height, [&](int x, int y) {
+    const Image mask(width, height, [&](int x, int y) {
       return hole(x, y) ? std::array{128, 0, 0} : std::array{127, 255, 255};
     });
-    ferry_request request = request_for(&picture);
+    ferry_request request = request_for(&image);
     request.mask = mask.get();
     int holes = 0;
     request.progress = [](void* user, int32_t, int32_t total) { *static_cast<int*>(user) = total; };
     request.user = &holes;
     const ferry_answer answer = run(request);
-    ASSERT_EQ(answer.kind, FERRY_ANSWER_PICTURE);
-    ASSERT_EQ(answer.picture.width, width);
+    ASSERT_EQ(answer.kind, FERRY_ANSWER_IMAGE);
+    ASSERT_EQ(answer.image.width, width);
     EXPECT_EQ(holes, width == 70 ? 2 : holes);
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
-        const uint8_t* got = answer.picture.pixels + y * answer.picture.stride + 3 * x;
-        for (int c = 0; c < 3; ++c) ASSERT_EQ(got[c], hole(x, y) ? 128 : picture.at(x, y)[c]) << x << ", " << y;
+        const uint8_t* got = answer.image.pixels + y * answer.image.stride + 3 * x;
+        for (int c = 0; c < 3; ++c) ASSERT_EQ(got[c], hole(x, y) ? 128 : image.at(x, y)[c]) << x << ", " << y;
       }
     }
   }
 }
 
-TEST_F(Tasks, WhereAMaskCoversNothingNothingIsPaintedAndCoveredPicturesArePaintedWhole) {
+TEST_F(Tasks, WhereAMaskCoversNothingNothingIsPaintedAndCoveredImagesArePaintedWhole) {
   open(*testing::gray_painter());
-  const Picture picture(30, 20, ramp);
-  ferry_request request = request_for(&picture);
+  const Image image(30, 20, ramp);
+  ferry_request request = request_for(&image);
   for (const int level : {0, 255}) {
-    const Picture mask(30, 20, [&](int, int) { return std::array{level, level, level}; });
+    const Image mask(30, 20, [&](int, int) { return std::array{level, level, level}; });
     request.mask = mask.get();
     const ferry_answer answer = run(request);
-    EXPECT_EQ(answer.picture.pixels[3 * 17], level == 0 ? kStep * 17 : 128);
+    EXPECT_EQ(answer.image.pixels[3 * 17], level == 0 ? kStep * 17 : 128);
   }
 }
 
 TEST_F(Tasks, MasksThatAreMissingOrOfAnotherSizeAreRefused) {
   open(*testing::gray_painter());
-  const Picture picture(30, 20, ramp), mask(30, 21, ramp);
-  ferry_request request = request_for(&picture);
-  EXPECT_EQ(refused(request), "no mask: this model paints what a mask of the picture's size covers");
+  const Image image(30, 20, ramp), mask(30, 21, ramp);
+  ferry_request request = request_for(&image);
+  EXPECT_EQ(refused(request), "no mask: this model paints what a mask of the image's size covers");
   request.mask = mask.get();
-  EXPECT_EQ(refused(request), "a mask of 30x21 pixels for a picture of 30x20: they must be of one size");
+  EXPECT_EQ(refused(request), "a mask of 30x21 pixels for an image of 30x20: they must be of one size");
 }
 
 // Left half red, right half green, more of it.
-const Picture& halves() {
-  static const Picture picture(64, 32, [](int x, int) {
-    return x < 32 ? std::array{200, 0, 0} : std::array{0, 250, 0};
-  });
-  return picture;
+const Image& halves() {
+  static const Image image(64, 32, [](int x, int) { return x < 32 ? std::array{200, 0, 0} : std::array{0, 250, 0}; });
+  return image;
 }
 
-TEST_F(Tasks, PromptsChooseAMaskInThePicturesPixels) {
+TEST_F(Tasks, PromptsChooseAMaskInTheImagesPixels) {
   open(*testing::colour_masks());
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_POINTS});
   ferry_request request = request_for(&halves());
@@ -311,7 +309,7 @@ TEST_F(Tasks, PromptsChooseAMaskInThePicturesPixels) {
   ASSERT_EQ(answer.width, 64);
   ASSERT_EQ(answer.height, 32);
   // One point: of the masks after the first the one of the highest quality, which is green's.
-  const auto covers_half = [&](bool left) {
+  const auto covers_float16 = [&](bool left) {
     for (int y = 0; y < 32; ++y) {
       for (int x = 0; x < 64; ++x) {
         if (std::abs(x - 32) <= 4 || y >= 28) continue;  // where the two meet, or the padding below
@@ -319,31 +317,31 @@ TEST_F(Tasks, PromptsChooseAMaskInThePicturesPixels) {
       }
     }
   };
-  covers_half(false);
+  covers_float16(false);
   EXPECT_NEAR(answer.quality, 250 / 255.0 / 4, 1e-3);
-  // Several: the first mask, red's; and asking again needs no picture.
-  request.picture = nullptr;
+  // Several: the first mask, red's; and asking again needs no image.
+  request.image = nullptr;
   request.point_count = 2;
   answer = run(request);
-  covers_half(true);
+  covers_float16(true);
   request.mask_index = 2;
   answer = run(request);
-  covers_half(false);
+  covers_float16(false);
   // The former mask adds to all of them.
   request.mask_index = 1;
   request.refine = true;
   answer = run(request);
   EXPECT_EQ(answer.mask[10 * 64 + 10], 0);
-  // Without it all is as before, and of another picture it is another's.
+  // Without it all is as before, and of another image it is another's.
   request.refine = false;
   for (int i = 0; i < 2; ++i) {
     answer = run(request);
-    covers_half(true);
+    covers_float16(true);
   }
-  const Picture dark(64, 32, [](int, int) { return std::array{0, 0, 0}; });
-  request.picture = dark.get();
+  const Image dark(64, 32, [](int, int) { return std::array{0, 0, 0}; });
+  request.image = dark.get();
   for (const bool told : {true, false}) {
-    if (!told) request.picture = nullptr;
+    if (!told) request.image = nullptr;
     answer = run(request);
     EXPECT_EQ(std::count(answer.mask, answer.mask + 64 * 32, 255), 0);
   }
@@ -368,24 +366,24 @@ TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
   ferry_point point = {65, 3, false};
   request.points = &point;
   request.point_count = 1;
-  EXPECT_EQ(refused(request), "point 65,3 lies outside the picture, which has 64x32 pixels");
+  EXPECT_EQ(refused(request), "point 65,3 lies outside the image, which has 64x32 pixels");
   point = {NAN, 3, false};
-  EXPECT_EQ(refused(request), "point nan,3 lies outside the picture, which has 64x32 pixels");
+  EXPECT_EQ(refused(request), "point nan,3 lies outside the image, which has 64x32 pixels");
   point = {3, 3, false};
   ferry_box box = {10, 10, 10, 20};
   request.box = &box;
   EXPECT_EQ(refused(request), "box 10,10,10,20 is empty: it goes from left and top to right and bottom");
   box = {70, 10, 80, 20};
-  EXPECT_EQ(refused(request), "box 70,10,80,20 lies outside the picture, which has 64x32 pixels");
+  EXPECT_EQ(refused(request), "box 70,10,80,20 lies outside the image, which has 64x32 pixels");
   request.box = nullptr;
-  request.picture = nullptr;
-  EXPECT_EQ(refused(request), "no picture: the first run needs one");
-  request.picture = halves().get();
+  request.image = nullptr;
+  EXPECT_EQ(refused(request), "no image: the first run needs one");
+  request.image = halves().get();
   request.mask_index = 4;
   EXPECT_EQ(refused(request), "mask 4: the network gives 3, and 0 is the best of them");
   request.mask_index = 0;
   request.refine = true;
-  EXPECT_EQ(refused(request), "no mask to refine: the last run gave none for this picture");
+  EXPECT_EQ(refused(request), "no mask to refine: the last run gave none for this image");
   request.points = nullptr;
   EXPECT_EQ(refused(request), "request.points is NULL but request.point_count is 1");
 }
@@ -393,8 +391,8 @@ TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
 TEST_F(Tasks, AMatteIsSoftWhereFrontAndBackMeet) {
   open(*testing::red_in_front());
   EXPECT_EQ(info().kind, FERRY_TASK_MATTING);
-  const Picture picture(9, 4, [](int x, int) { return std::array{x < 4 ? 255 : x == 4 ? 128 : 0, 0, 0}; });
-  const ferry_answer answer = run(request_for(&picture));
+  const Image image(9, 4, [](int x, int) { return std::array{x < 4 ? 255 : x == 4 ? 128 : 0, 0, 0}; });
+  const ferry_answer answer = run(request_for(&image));
   ASSERT_EQ(answer.kind, FERRY_ANSWER_MASK);
   ASSERT_EQ(answer.width, 9);
   EXPECT_EQ(answer.quality, 0);
@@ -403,25 +401,25 @@ TEST_F(Tasks, AMatteIsSoftWhereFrontAndBackMeet) {
   EXPECT_EQ(answer.mask[9 + 8], 0);
 }
 
-// A network's box, whatever the recipe did to the picture, is where the network saw it: its corners are a place's that
+// A network's box, whatever the recipe did to the image, is where the network saw it: its corners are a place's that
 // a red dot shows it.
-TEST_F(Tasks, ABoxLiesOnThePictureWhateverItsRecipeDoes) {
+TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
   for (const Mode& mode : all_modes()) {
     for (const auto& [width, height] : {std::pair(64, 45), std::pair(33, 70), std::pair(80, 80)}) {
       SCOPED_TRACE(std::string(mode.name) + ", " + std::to_string(width) + "x" + std::to_string(height));
-      // How the network sees this picture: a map of where each of its places lies.
-      const Picture picture(width, height, ramp);
+      // How the network sees this image: a map of where each of its places lies.
+      const Image image(width, height, ramp);
       double at[2];
       int seen_height = 0, seen_width = 0;
       for (int axis = 0; axis < 2; ++axis) {
         open(*testing::colour_as_depth(8, 8, axis, mode.recipe));
-        run(request_for(&picture));
+        run(request_for(&image));
         ferry_tensor input;
         ASSERT_EQ(ferry_session_input(ferry_task_session(task_->get()), 0, &input), FERRY_OK);
         seen_height = input.shape[1];
         seen_width = input.shape[2];
         const auto* values = static_cast<const float*>(input.data);
-        // A place that is not in what surrounds the picture.
+        // A place that is not in what surrounds the image.
         const int place = (seen_height * 3 / 8) * seen_width + seen_width * 3 / 8;
         at[axis] = static_cast<double>(values[3 * place + axis]) * 255 / kStep;
       }
@@ -429,7 +427,7 @@ TEST_F(Tasks, ABoxLiesOnThePictureWhateverItsRecipeDoes) {
       const auto middle = [](int side) { return (static_cast<float>(side * 3 / 8) + 0.5f) / static_cast<float>(side); };
       const std::array<float, 4> box = {middle(seen_width), middle(seen_height), 1, 1};
       open(*testing::one_box(seen_height, seen_width, mode.recipe, box));
-      const ferry_answer answer = run(request_for(&picture));
+      const ferry_answer answer = run(request_for(&image));
       ASSERT_EQ(answer.kind, FERRY_ANSWER_BOXES);
       ASSERT_EQ(answer.detection_count, 1u);
       const ferry_detection& found = answer.detections[0];
@@ -446,12 +444,12 @@ TEST_F(Tasks, ABoxLiesOnThePictureWhateverItsRecipeDoes) {
   }
 }
 
-// A picture of 8x4 pixels that tells boxes_of_colours() these boxes, scores and landmarks, in 250ths.
+// An image of 8x4 pixels that tells boxes_of_colours() these boxes, scores and landmarks, in 250ths.
 struct Told {
   int box[4], scores[2], landmarks[4];
 };
-Picture telling(const std::vector<Told>& rows) {
-  return Picture(8, 4, [&](int x, int y) {
+Image telling(const std::vector<Told>& rows) {
+  return Image(8, 4, [&](int x, int y) {
     if (x >= 4 || y >= static_cast<int>(rows.size())) return std::array{0, 0, 0};
     const Told& row = rows[static_cast<size_t>(y)];
     return std::array{row.box[x], x < 2 ? row.scores[x] : 0, row.landmarks[x]};
@@ -471,13 +469,13 @@ TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
   params.threshold = 0.3f;
   params.overlap = 0.5f;
   // The second covers 180 of 200 that both cover; the third is of the other class; the fourth is elsewhere.
-  const Picture picture = telling({{{0, 0, 100, 100}, {150, 0}, {}},
-                                   {{10, 0, 110, 100}, {200, 0}, {5, 10, 15, 20}},
-                                   {{0, 0, 100, 100}, {0, 100}, {}},
-                                   {{125, 125, 250, 250}, {80, 70}, {}}});
+  const Image image = telling({{{0, 0, 100, 100}, {150, 0}, {}},
+                               {{10, 0, 110, 100}, {200, 0}, {5, 10, 15, 20}},
+                               {{0, 0, 100, 100}, {0, 100}, {}},
+                               {{125, 125, 250, 250}, {80, 70}, {}}});
   const auto answered = [&](const fbs::DetectionT& of) {
     open(*testing::boxes_of_colours(4, 8, in_250ths(), of));
-    const ferry_answer answer = run(request_for(&picture));
+    const ferry_answer answer = run(request_for(&image));
     std::vector<int> rows;
     for (size_t i = 0; i < answer.detection_count; ++i)
       rows.push_back(static_cast<int>(std::lround(answer.detections[i].score * 250)));
@@ -500,7 +498,7 @@ TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
   open(*testing::boxes_of_colours(4, 8, in_250ths(), params));
   EXPECT_EQ(info().kind, FERRY_TASK_DETECTION);
   EXPECT_EQ(info().answer, FERRY_ANSWER_BOXES);
-  const ferry_answer answer = run(request_for(&picture));
+  const ferry_answer answer = run(request_for(&image));
   ASSERT_EQ(answer.detection_count, 1u);
   const ferry_detection& best = answer.detections[0];
   EXPECT_EQ(best.index, 0);
@@ -513,24 +511,24 @@ TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(best.landmarks[i], expected[i], 1e-4);
 }
 
-TEST_F(Tasks, BoxesEndWithThePictureAndEmptyOnesAreNone) {
+TEST_F(Tasks, BoxesEndWithTheImageAndEmptyOnesAreNone) {
   fbs::DetectionT params;
   fbs::PreprocessT recipe = in_250ths();
   recipe.mean = {50 / 255.0f, 0, 0};  // red on -0.2..0.82
   open(*testing::boxes_of_colours(4, 8, recipe, params));
-  const Picture picture = telling({{{0, 0, 175, 100}, {200, 0}, {}},      // begins before the picture
-                                   {{100, 100, 100, 200}, {220, 0}, {}},  // no width
-                                   {{200, 50, 100, 200}, {230, 0}, {}},   // right of left
-                                   {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the picture begins
-  const ferry_answer answer = run(request_for(&picture));
+  const Image image = telling({{{0, 0, 175, 100}, {200, 0}, {}},      // begins before the image
+                               {{100, 100, 100, 200}, {220, 0}, {}},  // no width
+                               {{200, 50, 100, 200}, {230, 0}, {}},   // right of left
+                               {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the image begins
+  const ferry_answer answer = run(request_for(&image));
   ASSERT_EQ(answer.detection_count, 1u);
   EXPECT_EQ(answer.detections[0].box.left, 0);
   EXPECT_EQ(answer.detections[0].box.top, 0);
   EXPECT_NEAR(answer.detections[0].box.right, 4, 1e-4);
 }
 
-// A blob that is made for one size of picture and gives something else at another.
-TEST_F(Tasks, BoxesThatFollowThePicturesSizeAreRefused) {
+// A blob that is made for one size of image and gives something else at another.
+TEST_F(Tasks, BoxesThatFollowTheImagesSizeAreRefused) {
   Graph graph;
   const Tensor red = slice(graph.add_input("input", {1, 4, 4, 3}, fbs::Layout::NCHW), 3, 0, 1);
   graph.add_output("boxes", reshape(red, {0, 0, -1}), fbs::Layout::Same);
@@ -540,21 +538,21 @@ TEST_F(Tasks, BoxesThatFollowThePicturesSizeAreRefused) {
   graph.table.postprocess->task = fbs::Task::Detection;
   graph.table.postprocess->params.Set(fbs::DetectionT());
   open(graph);
-  const Picture square(4, 4, ramp), narrow(2, 4, ramp);
+  const Image square(4, 4, ramp), narrow(2, 4, ramp);
   EXPECT_EQ(run(request_for(&square)).kind, FERRY_ANSWER_BOXES);
   const ferry_request request = request_for(&narrow);
   ferry_answer answer{};
   answer.struct_size = sizeof(answer);
   EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_SHAPE_MISMATCH);
-  EXPECT_STREQ(ferry_last_error(), "output 0 gives 4 rows of 2 numbers, which are no boxes for a picture of this size");
+  EXPECT_STREQ(ferry_last_error(), "output 0 gives 4 rows of 2 numbers, which are no boxes for an image of this size");
 }
 
-TEST_F(Tasks, BoxesAreDrawnOnTheirPicture) {
-  const Picture picture(64, 48, [](int, int) { return std::array{9, 9, 9}; });
+TEST_F(Tasks, BoxesAreDrawnOnTheirImage) {
+  const Image image(64, 48, [](int, int) { return std::array{9, 9, 9}; });
   open(*testing::one_box(8, 8, recipe_of(fbs::ResizeMode::Exact, 8, 8), {0.25f, 0.25f, 0.75f, 0.5f}));
-  const ferry_answer answer = run(request_for(&picture));
+  const ferry_answer answer = run(request_for(&image));
   ferry_image drawn{};
-  ASSERT_EQ(ferry_answer_draw(&answer, picture.get(), &drawn), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_answer_draw(&answer, image.get(), &drawn), FERRY_OK) << ferry_last_error();
   ASSERT_EQ(drawn.width, 64);
   ASSERT_EQ(drawn.height, 48);
   const uint32_t colour = 0xbf0000;  // that of label 1, lighter
@@ -569,31 +567,31 @@ TEST_F(Tasks, BoxesAreDrawnOnTheirPicture) {
   }
   ferry_image_free(&drawn);
   open(*testing::red_in_front());
-  const ferry_answer mask = run(request_for(&picture));
-  EXPECT_EQ(ferry_answer_draw(&mask, picture.get(), &drawn), FERRY_INVALID_ARGUMENT);
+  const ferry_answer mask = run(request_for(&image));
+  EXPECT_EQ(ferry_answer_draw(&mask, image.get(), &drawn), FERRY_INVALID_ARGUMENT);
   EXPECT_STREQ(ferry_last_error(), "an answer of kind 5 has neither boxes nor lines to draw");
 }
 
 TEST_F(Tasks, RequestsOfAnotherVersionAreReadAsFarAsTheyGo) {
   open(*testing::small_classifier());
-  const Picture picture(20, 14, ramp);
+  const Image image(20, 14, ramp);
   struct Later {
     ferry_request request;
     uint64_t unknown;
-  } later = {request_for(&picture), 0};
+  } later = {request_for(&image), 0};
   later.request.struct_size = sizeof(later);
   run(later.request);
   later.unknown = 1;
   EXPECT_NE(refused(later.request).find("holds a field that ferry"), std::string::npos);
-  ferry_request request = request_for(&picture);
+  ferry_request request = request_for(&image);
   request.struct_size = 0;
   EXPECT_EQ(refused(request), "struct_size is 0: set it to sizeof(ferry_request)");
-  request = request_for(&picture);
+  request = request_for(&image);
   request.top = -1;
   EXPECT_EQ(refused(request), "request.top is -1 and request.tile 0: must be 0 or more");
-  EXPECT_EQ(refused(request_for(nullptr)), "request.picture is NULL: this task needs one at each run");
+  EXPECT_EQ(refused(request_for(nullptr)), "request.image is NULL: this task needs one at each run");
   ferry_answer answer{};
-  request = request_for(&picture);
+  request = request_for(&image);
   EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_INVALID_ARGUMENT);
   EXPECT_STREQ(ferry_last_error(), "struct_size is 0: set it to sizeof(ferry_answer)");
 }

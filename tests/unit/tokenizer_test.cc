@@ -56,19 +56,19 @@ void add(fbs::TokenizerT& table, const std::string& piece, double score = 0, Kin
   add_piece(&table, piece, score, kind);
 }
 
-std::string octet_piece(int octet) {
+std::string byte_piece(int byte) {
   char piece[8];
-  std::snprintf(piece, sizeof piece, "<0x%02X>", octet);
+  std::snprintf(piece, sizeof piece, "<0x%02X>", byte);
   return piece;
 }
 
-// Ids 0 to 2 as in llama2.c, 3 to 258 octets, then the pieces, the earlier ones with the higher scores.
+// Ids 0 to 2 as in llama2.c, 3 to 258 bytes, then the pieces, the earlier ones with the higher scores.
 fbs::TokenizerT table_of(const std::vector<std::string>& pieces) {
   fbs::TokenizerT table;
   add(table, "<unk>", 0, Kind::Unknown);
   add(table, "<s>", 0, Kind::Control);
   add(table, "</s>", 0, Kind::Control);
-  for (int octet = 0; octet < 256; ++octet) add(table, octet_piece(octet), 0, Kind::Byte);
+  for (int byte = 0; byte < 256; ++byte) add(table, byte_piece(byte), 0, Kind::Byte);
   for (const std::string& piece : pieces) add(table, piece, -static_cast<double>(table.pieces.size()));
   index_pieces(&table);
   table.bos = 1;
@@ -120,7 +120,7 @@ TEST(TokenizerTest, ControlPiecesAreNoText) {
 TEST(TokenizerTest, TakesAnyBytes) {
   const Made t(table_of({"a", "\xC3\xA9"}));
   std::string text;
-  for (int octet = 0; octet < 256; ++octet) text += static_cast<char>(octet);
+  for (int byte = 0; byte < 256; ++byte) text += static_cast<char>(byte);
   const Ids ids = t.encode(text, kNothing);
   EXPECT_EQ(ids.size(), 256u);
   EXPECT_EQ(ids['a'], 259);
@@ -167,7 +167,7 @@ TEST(TextDecoderTest, GivesWholeCharactersOnly) {
   const Made t(table_of({"\xE2\x82\xAC", "x"}));
   TextDecoder decoder(*t);
   std::string text;
-  for (const int octet : {0xF0, 0x9F, 0x99}) decoder.append(3 + octet, &text);
+  for (const int byte : {0xF0, 0x9F, 0x99}) decoder.append(3 + byte, &text);
   EXPECT_EQ(text, "");
   decoder.append(3 + 0x82, &text);
   EXPECT_EQ(text, "\xF0\x9F\x99\x82");
@@ -250,10 +250,10 @@ TEST(VerifyTokenizerTest, NamesWhatIsWrong) {
       {"kind", [](auto& t) { t.kinds[5] = static_cast<Kind>(9); }, FERRY_UNSUPPORTED, "the kind 9 of piece 5"},
       {"tokenizer", [](auto& t) { t.kind = static_cast<fbs::TokenizerKind>(7); }, FERRY_UNSUPPORTED, "its kind 7"},
       {"long piece", [](auto& t) { t.pieces[260].assign(4097, 'a'); }, FERRY_CORRUPT, "piece 260 has 4097 bytes"},
-      {"octet of two", [](auto& t) { t.pieces[3] = "ab"; }, FERRY_CORRUPT, "piece 3 stands for an octet"},
-      {"octet of none", [](auto& t) { t.pieces[3] = ""; }, FERRY_CORRUPT, "has 0 bytes, expected 6"},
-      {"octets", [](auto& t) { t.octets.pop_back(); }, FERRY_CORRUPT, "the pieces of 255 octets, expected 256"},
-      {"octet", [](auto& t) { t.octets[7] = 261; }, FERRY_CORRUPT, "the piece of an octet is 261"},
+      {"byte of two", [](auto& t) { t.pieces[3] = "ab"; }, FERRY_CORRUPT, "piece 3 stands for a byte"},
+      {"byte of none", [](auto& t) { t.pieces[3] = ""; }, FERRY_CORRUPT, "has 0 bytes, expected 6"},
+      {"bytes", [](auto& t) { t.bytes.pop_back(); }, FERRY_CORRUPT, "the pieces of 255 bytes, expected 256"},
+      {"byte", [](auto& t) { t.bytes[7] = 261; }, FERRY_CORRUPT, "the piece of a byte is 261"},
       {"order", [](auto& t) { t.order[0] = 261; }, FERRY_CORRUPT, "order is 261"},
       {"unknown", [](auto& t) { t.unknown = 261; }, FERRY_CORRUPT, "unknown is 261"},
       {"before", [](auto& t) { t.before = {-1}; }, FERRY_CORRUPT, "before 0 is -1"},

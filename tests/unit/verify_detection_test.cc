@@ -56,8 +56,8 @@ const DetectorDamage kDetectorDamages[] = {
        p.model.outputs.push_back(std::make_unique<fbs::PortT>(*p.model.outputs[0])), p.model.outputs[3]->name = "more";
      },
      "a detector with 4 outputs, expected boxes"},
-    {"sees_no_picture", [](Parts& p) { p.model.preprocess = nullptr; },
-     "a detector with 3 outputs and no recipe for pictures"},
+    {"sees_no_image", [](Parts& p) { p.model.preprocess = nullptr; },
+     "a detector with 3 outputs and no recipe for images"},
     {"gives_other_boxes", [](Parts& p) { std::swap(p.model.outputs[0]->tensor, p.model.outputs[1]->tensor); },
      "output 0 of a detector is Float32 [1,4,2], expected Float32 [1,4,4]"},
     {"gives_no_rows", [](Parts& p) { p.model.outputs[1]->tensor = p.model.inputs[0]->tensor; },

@@ -18,7 +18,7 @@ struct BadReader {
 };
 
 Parts reader_parts() { return Parts(pack(*colour_reader(32, 32, fbs::PreprocessT()))); }
-fbs::ReadingT& reading(Parts& p) { return *p.model.postprocess->params.AsReading(); }
+fbs::OcrT& reading(Parts& p) { return *p.model.postprocess->params.AsOcr(); }
 fbs::GraphT& line(Parts& p) { return *p.model.graphs[0]; }
 
 Status open_parts(const Parts& parts) {
@@ -29,7 +29,7 @@ Status open_parts(const Parts& parts) {
 
 class DamagedReader : public ::testing::TestWithParam<BadReader> {};
 
-TEST(VerifyReading, AReaderOpens) {
+TEST(VerifyOcr, AReaderOpens) {
   const Status status = open_parts(reader_parts());
   EXPECT_TRUE(status.ok()) << status.message();
 }
@@ -49,7 +49,7 @@ const BadReader kBadReaders[] = {
      "postprocess: Reading by graph 'line', which is not there"},
     {"has_no_parameters", [](Parts& p) { p.model.postprocess->params.Reset(); },
      "Reading with parameters of NONE, which are absent, expected Reading"},
-    {"sees_no_picture", [](Parts& p) { p.model.preprocess = nullptr; }, "expected a picture with a recipe"},
+    {"sees_no_image", [](Parts& p) { p.model.preprocess = nullptr; }, "expected an image with a recipe"},
     {"gives_several_maps", [](Parts& p) { p.model.outputs[0]->tensor = p.model.inputs[0]->tensor; },
      "at most 1 channels"},
     {"threshold", [](Parts& p) { reading(p).threshold = 1.5f; }, "the threshold is 1.5, expected 0 to 1"},

@@ -117,12 +117,12 @@ ferry_status frame_of(JNIEnv* env, jintArray numbers, jobject first, jobject sec
   return FERRY_OK;
 }
 
-ferry_status picture_of(JNIEnv* env, jint width, jint height, jobject pixels, ferry_image* out) {
+ferry_status image_of(JNIEnv* env, jint width, jint height, jobject pixels, ferry_image* out) {
   Memory memory;
   if (ferry_status status = memory_of(env, pixels, &memory); status != FERRY_OK) return status;
-  // As io.ferry.Picture has checked.
+  // As io.ferry.Image has checked.
   if (width <= 0 || height <= 0 || memory.size / 3 / static_cast<size_t>(width) < static_cast<size_t>(height)) {
-    return ferry_set_last_error(FERRY_INVALID_ARGUMENT, "a picture's buffer is smaller than its sides say");
+    return ferry_set_last_error(FERRY_INVALID_ARGUMENT, "an image's buffer is smaller than its sides say");
   }
   *out = {memory.data, width, height, 3 * width, false};
   return FERRY_OK;

@@ -92,8 +92,8 @@ jint open_with_options(JNIEnv* env, jlong model, jintArray numbers, jlongArray l
 // io.ferry.Frame.
 ferry_status frame_of(JNIEnv* env, jintArray numbers, jobject first, jobject second, jobject third, ferry_frame* out);
 
-// An io.ferry.Picture, which must have all its rows.
-ferry_status picture_of(JNIEnv* env, jint width, jint height, jobject pixels, ferry_image* out);
+// An io.ferry.Image, which must have all its rows.
+ferry_status image_of(JNIEnv* env, jint width, jint height, jobject pixels, ferry_image* out);
 
 }  // namespace ferry::jni
 

@@ -39,7 +39,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* machine, void*) {
   using namespace ferry::jni;
   const jint version =
       load(machine, "io/ferry/Native",
-           {kOwn, model_methods(), session_methods(), states_methods(), task_methods(), picture_methods()});
+           {kOwn, model_methods(), session_methods(), states_methods(), task_methods(), image_methods()});
   void* env = nullptr;
   if (version == JNI_ERR || machine->GetEnv(&env, version) != JNI_OK) return JNI_ERR;
   return prepare_tasks(static_cast<JNIEnv*>(env)) ? version : JNI_ERR;

@@ -15,7 +15,7 @@ std::span<const JNINativeMethod> states_methods();
 std::span<const JNINativeMethod> task_methods();
 // Finds what task_methods() call in Java; false with an exception where it is not there.
 bool prepare_tasks(JNIEnv* env);
-std::span<const JNINativeMethod> picture_methods();
+std::span<const JNINativeMethod> image_methods();
 // Those of io.ferry.NativeText, which a library of their own holds.
 std::span<const JNINativeMethod> text_methods();
 

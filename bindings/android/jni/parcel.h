@@ -33,7 +33,7 @@ class Parcel {
   ferry_status values(const float* data, size_t count);
   ferry_status classes(const uint16_t* data, size_t count);
   ferry_status bytes(const uint8_t* data, size_t count);
-  // A picture's rows without the gaps between them.
+  // An image's rows without the gaps between them.
   ferry_status pixels(const uint8_t* data, int32_t width, int32_t height, int32_t stride);
   ferry_status send();
 

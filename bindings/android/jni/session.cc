@@ -103,12 +103,12 @@ jint set_frame(JNIEnv* env, jclass, jlong session, jintArray numbers, jobject fi
   return status == FERRY_OK ? ferry_session_set_frame(pointer<ferry_session>(session), &frame) : status;
 }
 
-jint set_picture(JNIEnv* env, jclass, jlong handle, jint index, jint width, jint height, jobject pixels) {
-  ferry_image picture;
-  if (ferry_status status = picture_of(env, width, height, pixels, &picture); status != FERRY_OK) return status;
+jint set_image(JNIEnv* env, jclass, jlong handle, jint index, jint width, jint height, jobject pixels) {
+  ferry_image image;
+  if (ferry_status status = image_of(env, width, height, pixels, &image); status != FERRY_OK) return status;
   auto* session = pointer<ferry_session>(handle);
-  return index < 0 ? ferry_session_set_image(session, &picture)
-                   : ferry_session_set_image_at(session, index_of(index), &picture);
+  return index < 0 ? ferry_session_set_image(session, &image)
+                   : ferry_session_set_image_at(session, index_of(index), &image);
 }
 
 jint run(JNIEnv*, jclass, jlong session) { return ferry_session_run(pointer<ferry_session>(session)); }
@@ -197,7 +197,7 @@ std::span<const JNINativeMethod> session_methods() {
       method("tap", "(J[BLio/ferry/Parcel;)I", tap),
       method("readTap", "(J[BLjava/nio/ByteBuffer;)I", read_tap),
       method("setFrame", "(J[ILjava/nio/ByteBuffer;Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;)I", set_frame),
-      method("setPicture", "(JIIILjava/nio/ByteBuffer;)I", set_picture),
+      method("setImage", "(JIIILjava/nio/ByteBuffer;)I", set_image),
       method("run", "(J)I", run),
       method("topClasses", "(JIILio/ferry/Parcel;)I", top_classes),
       method("embedding", "(JILio/ferry/Parcel;)I", embedding),

@@ -71,9 +71,9 @@ ferry_status send(const ferry_answer& a, Parcel parcel) {
       parcel.number(a.width).number(a.height).number(double{a.quality});
       status = parcel.bytes(a.mask, size);
       break;
-    case FERRY_ANSWER_PICTURE:
-      parcel.number(a.picture.width).number(a.picture.height);
-      status = parcel.pixels(a.picture.pixels, a.picture.width, a.picture.height, a.picture.stride);
+    case FERRY_ANSWER_IMAGE:
+      parcel.number(a.image.width).number(a.image.height);
+      status = parcel.pixels(a.image.pixels, a.image.width, a.image.height, a.image.stride);
       break;
     case FERRY_ANSWER_BOXES: add_detections(a, &parcel); break;
     case FERRY_ANSWER_LINES: add_lines(a, &parcel); break;
@@ -84,7 +84,7 @@ ferry_status send(const ferry_answer& a, Parcel parcel) {
 // io.ferry.Request; it holds what `value` points to.
 struct Request {
   ferry_request value = {};
-  ferry_image picture, mask;
+  ferry_image image, mask;
   ferry_frame frame;
   ferry_box box;
   std::vector<ferry_point> points;
@@ -130,11 +130,11 @@ jint run_task(JNIEnv* env, jclass, jlong task, jintArray numbers, jfloatArray pr
     ferry_status status = numbers_of(env, numbers, n, 9);
     if (status == FERRY_OK) status = request.prompts(env, prompts, n[4] != 0);
     if (status == FERRY_OK && pixels != nullptr) {
-      status = picture_of(env, n[5], n[6], pixels, &request.picture);
-      request.value.picture = &request.picture;
+      status = image_of(env, n[5], n[6], pixels, &request.image);
+      request.value.image = &request.image;
     }
     if (status == FERRY_OK && mask != nullptr) {
-      status = picture_of(env, n[7], n[8], mask, &request.mask);
+      status = image_of(env, n[7], n[8], mask, &request.mask);
       request.value.mask = &request.mask;
     }
     if (status == FERRY_OK && frame != nullptr) {

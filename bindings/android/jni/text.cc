@@ -174,11 +174,11 @@ jint set_text(JNIEnv* env, jclass, jlong generator, jbyteArray words) {
   return put(env, generator, words, ferry_generator_set_text);
 }
 
-jint append_picture(JNIEnv* env, jclass, jlong generator, jint width, jint height, jobject pixels, jboolean with_text) {
-  ferry_image picture;
-  if (ferry_status status = picture_of(env, width, height, pixels, &picture); status != FERRY_OK) return status;
-  const auto see = with_text != 0 ? ferry_generator_add_picture : ferry_generator_append_picture;
-  return see(pointer<ferry_generator>(generator), &picture);
+jint append_image(JNIEnv* env, jclass, jlong generator, jint width, jint height, jobject pixels, jboolean with_text) {
+  ferry_image image;
+  if (ferry_status status = image_of(env, width, height, pixels, &image); status != FERRY_OK) return status;
+  const auto see = with_text != 0 ? ferry_generator_add_image : ferry_generator_append_image;
+  return see(pointer<ferry_generator>(generator), &image);
 }
 
 jint next(JNIEnv* env, jclass, jlong handle, jobject out) {
@@ -255,7 +255,7 @@ std::span<const JNINativeMethod> text_methods() {
       method("appendText", "(J[B)I", append_text),
       method("setTokens", "(J[I)I", set_tokens),
       method("setText", "(J[B)I", set_text),
-      method("appendPicture", "(JIILjava/nio/ByteBuffer;Z)I", append_picture),
+      method("appendImage", "(JIILjava/nio/ByteBuffer;Z)I", append_image),
       method("next", "(JLio/ferry/Parcel;)I", next),
       method("describeGenerator", "(JLio/ferry/Parcel;)I", describe_generator),
       method("save", "(J[B[B)I", save),

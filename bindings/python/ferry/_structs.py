@@ -77,7 +77,7 @@ PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_int32)
 
 
 class Request(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("picture", POINTER(Image)), ("top", c_int32), ("tile", c_int32),
+    _fields_ = [("struct_size", c_size_t), ("image", POINTER(Image)), ("top", c_int32), ("tile", c_int32),
                 ("progress", PROGRESS), ("user", c_void_p), ("mask", POINTER(Image)), ("points", POINTER(Point)),
                 ("point_count", c_size_t), ("box", POINTER(Box)), ("mask_index", c_int32), ("refine", c_bool),
                 ("frame", c_void_p)]
@@ -96,7 +96,7 @@ class Answer(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("kind", c_int), ("classes", POINTER(Class)), ("class_count", c_size_t),
                 ("values", POINTER(c_float)), ("value_count", c_size_t), ("width", c_int32), ("height", c_int32),
                 ("minimum", c_float), ("maximum", c_float), ("sense", c_int), ("labels", POINTER(c_uint16)),
-                ("mask", POINTER(c_uint8)), ("quality", c_float), ("picture", Image),
+                ("mask", POINTER(c_uint8)), ("quality", c_float), ("image", Image),
                 ("detections", POINTER(Detection)), ("detection_count", c_size_t), ("lines", POINTER(Line)),
                 ("line_count", c_size_t)]
 
@@ -127,13 +127,13 @@ STRUCTS = {"ferry_tensor": Tensor, "ferry_session_options": SessionOptions, "fer
 STATUS = {"OK": 0, "INVALID_ARGUMENT": 100, "NOT_FOUND": 101, "SHAPE_MISMATCH": 102, "IO_ERROR": 200,
           "NOT_A_BLOB": 201, "UNSUPPORTED_VERSION": 202, "CORRUPT": 203, "UNSUPPORTED": 204, "OUT_OF_MEMORY": 300,
           "MEMORY_LIMIT": 301, "STATE_FULL": 302, "CANCELLED": 400, "BACKEND_ERROR": 401, "GPU_UNAVAILABLE": 402,
-          "GPU_LOST": 403, "NOT_A_PICTURE": 500, "PICTURE_DAMAGED": 501, "PICTURE_TOO_LARGE": 502}
+          "GPU_LOST": 403, "NOT_AN_IMAGE": 500, "IMAGE_DAMAGED": 501, "IMAGE_TOO_LARGE": 502}
 DTYPE = {"FLOAT32": 0, "FLOAT16": 1, "INT8": 3, "UINT8": 4, "INT32": 5, "INT64": 6}
 LAYOUT = {"SAME": 0, "NCHW": 1}
 BACKEND = {"CPU": 0, "GPU": 1}
 PRECISION = {"FLOAT32": 0, "FLOAT16": 1}
 CORES = {"PERFORMANCE": 0, "BALANCED": 1, "EFFICIENT": 2, "ALL": 3}
-ANSWER = {"NONE": 0, "CLASSES": 1, "VECTOR": 2, "MAP": 3, "LABELS": 4, "MASK": 5, "PICTURE": 6, "BOXES": 7, "LINES": 8}
+ANSWER = {"NONE": 0, "CLASSES": 1, "VECTOR": 2, "MAP": 3, "LABELS": 4, "MASK": 5, "IMAGE": 6, "BOXES": 7, "LINES": 8}
 SENSE = {"NEARNESS": 0, "METRES": 1}
 SAVE = {"PLAIN": 0, "COLOURS": 1, "16_BIT": 2}
 PROMPT = {"MASK": 1, "POINTS": 2, "TILE": 4}
@@ -218,7 +218,7 @@ TEXT_FUNCTIONS = [
     ("ferry_generator_set_sampling", STATUS_CODE, _HANDLE, POINTER(Sampling)),
     ("ferry_generator_append", STATUS_CODE, _HANDLE, POINTER(c_int32), c_size_t),
     ("ferry_generator_append_text", STATUS_CODE, _HANDLE, c_char_p, c_size_t),
-    ("ferry_generator_append_picture", STATUS_CODE, _HANDLE, POINTER(Image)),
+    ("ferry_generator_append_image", STATUS_CODE, _HANDLE, POINTER(Image)),
     ("ferry_generator_next", STATUS_CODE, _HANDLE, POINTER(c_int32)),
     ("ferry_generator_text", c_void_p, _HANDLE, _COUNT),
     ("ferry_generator_log_probability", c_float, _HANDLE),

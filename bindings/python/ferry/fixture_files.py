@@ -41,7 +41,7 @@ def unit(name, seed, shape):
     return steps(name, seed, shape) / float(1 << 23)
 
 
-def seeded_picture(shape, seed):
+def seeded_image(shape, seed):
     """N,C,H,W of float32: tiles of 32 x 32 with noise."""
     n, c, h, w = shape
     tiles = unit("input.tile", seed, (n, c, -(-h // 32), -(-w // 32)))

@@ -23,7 +23,7 @@ _DTYPES = {c.DTYPE["FLOAT32"]: "float32", c.DTYPE["FLOAT16"]: "float16", c.DTYPE
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor's name, shape and type. Shapes are channels last: a picture is [batch, height, width, channels]."""
+    """A tensor's name, shape and type. Shapes are channels last: an image is [batch, height, width, channels]."""
 
     name: str
     shape: Tuple[int, ...]
@@ -178,7 +178,7 @@ class Model(Closing):
     def task(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32", device: Optional[str] = None,
              gpu_required: bool = False, cache_dir=None, memory_limit: int = 0,
              cores: Cores = "performance") -> "Task":
-        """What the model is for, in one call from a picture to the answer in its pixels: ferry.Task. Options as for
+        """What the model is for, in one call from an image to the answer in its pixels: ferry.Task. Options as for
         session(). ferry.Error: UNSUPPORTED for a model without a task."""
         from .task import Task
 

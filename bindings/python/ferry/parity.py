@@ -6,7 +6,7 @@ from typing import List, Optional, Tuple
 
 import numpy as np
 
-from .fixture_files import FORMAT, read_safetensors, sample_positions, seeded_picture
+from .fixture_files import FORMAT, read_safetensors, sample_positions, seeded_image
 from .session import turned
 
 LOGITS_BOUND, RELATIVE_BOUND = 1e-3, 1e-4  # as in cli/parity/compare.h
@@ -73,7 +73,7 @@ def verify(model, folder=None, *, backend: str = "cpu", threads: int = 0, device
         assert result, result.first_out_of_bounds
 
     The bounds are float32's: 1e-3 absolute for `logits`, 1e-4 of the reference's maximum for all else. It is what
-    `ferry parity` does, but for what that alone can: blobs with rounded weights, float16, prompts, pictures in texts,
+    `ferry parity` does, but for what that alone can: blobs with rounded weights, float16, prompts, images in texts,
     and to tell which taps a blob must have.
 
     ValueError: the folder holds no fixture, or one whose inputs do not fit. ferry.Error: as for Model.session()."""
@@ -172,7 +172,7 @@ def _inputs(session, manifest, stored):
             raise ValueError(f"input {name!r} of the fixture is not an input of the blob")
         values, positions = _stored(item, stored)
         if positions is not None:
-            values = seeded_picture(tuple(item["shape"]), manifest["seed"])
+            values = seeded_image(tuple(item["shape"]), manifest["seed"])
         if hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest() != item["sha256"]:
             other = "" if positions is None else ", or follow from another rule: `ferry parity` knows it"
             raise ValueError(f"input {name!r}: its values have another SHA-256 than the manifest says{other}")

@@ -6,7 +6,7 @@ from typing import Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from .fixture_files import entry, input_entry, seeded_picture, write_files
+from .fixture_files import entry, input_entry, seeded_image, write_files
 
 
 def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
@@ -17,11 +17,11 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
     output of every submodule into `folder`, for `ferry parity blob folder`, `ferry convert --certify folder`, `ferry
     bisect` and ferry.verify(). The module is copied, and run in eval mode on the CPU; gives the folder's path.
 
-        ferry.fixture(net, (1, 3, 224, 224), "fixtures/net")               # a picture that follows from the seed
+        ferry.fixture(net, (1, 3, 224, 224), "fixtures/net")               # an image that follows from the seed
         ferry.fixture(net, pixels, "fixtures/net", taps=["layer1", "layer2"])
         ferry.fixture(net, {"ids": ids, "mask": mask}, "fixtures/net")     # by the names of forward()'s arguments
 
-    inputs   a shape N,C,H,W: a made-up picture, which a certificate has room for, and which is not stored; or what
+    inputs   a shape N,C,H,W: a made-up image, which a certificate has room for, and which is not stored; or what
              forward() takes, in PyTorch's own layout: a tensor or array, several of them, or a dict of them by name.
              Floats are rounded to float32, integers stay what they are
     taps     names of the submodules to record, as named_modules() has them; None: all that are called once and give a
@@ -97,8 +97,8 @@ def _inputs(module, inputs, seed):
     """Arrays by name, and whether forward() takes them in their order. float32 and integers."""
     if isinstance(inputs, (tuple, list)) and all(isinstance(side, Integral) for side in inputs):
         if len(inputs) != 4 or min(inputs) < 1:
-            raise ValueError(f"a picture's shape is N,C,H,W, not {tuple(inputs)}: give other inputs as arrays")
-        inputs = seeded_picture(tuple(inputs), seed)
+            raise ValueError(f"an image's shape is N,C,H,W, not {tuple(inputs)}: give other inputs as arrays")
+        inputs = seeded_image(tuple(inputs), seed)
     if isinstance(inputs, Mapping):
         return {name: _array(name, value) for name, value in inputs.items()}, False
     given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
@@ -126,7 +126,7 @@ def _array(name, value):
 def _input_entry(name, array, seed, stored):
     if array.dtype.kind != "f":
         array = array.astype(np.int64)
-    elif array.ndim == 4 and np.array_equal(array, seeded_picture(array.shape, seed)):
+    elif array.ndim == 4 and np.array_equal(array, seeded_image(array.shape, seed)):
         return input_entry(name, array, stored, 1)  # it is remade
     return input_entry(name, array, stored)
 

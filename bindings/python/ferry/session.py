@@ -11,7 +11,7 @@ from . import _structs as c
 from ._handle import Closing, Handle, opened, words
 from ._library import library, status_name
 from .model import TensorInfo, info_of
-from .pictures import image_of
+from .images import image_of
 
 LAYOUTS = ("ferry", "framework")
 
@@ -134,7 +134,7 @@ class Session(Closing):
             both = session.run({"ids": ids, "mask": mask})    # or run(ids=ids, mask=mask), or run(ids, mask)
             session.run()                                     # on what the inputs hold: after set_image()
 
-        Arrays have the inputs' types (float32 or int32) and shapes, which resize() changes. Pictures are channels last,
+        Arrays have the inputs' types (float32 or int32) and shapes, which resize() changes. Images are channels last,
         [batch, height, width, channels]; with layout="framework" arrays go in and come out as the framework that
         trained the model has them. What is not given keeps what it held. copy=False gives read-only arrays over the
         session's own memory, which the next run overwrites.
@@ -197,23 +197,23 @@ class Session(Closing):
         with self._states() as states:
             library().ferry_states_reset(states)
 
-    # ---- pictures
+    # ---- images
 
-    def set_image(self, picture):
-        """Prepares a picture for input 0 by the blob's recipe: resized, cropped, normalised. `picture` is a path (JPEG,
+    def set_image(self, image):
+        """Prepares an image for input 0 by the blob's recipe: resized, cropped, normalised. `image` is a path (JPEG,
         PNG, BMP), a PIL image, or an array uint8 [height, width, 3]. A model whose recipe has no resize takes the
-        picture's size."""
-        with image_of(picture) as image, self._use() as session:
+        image's size."""
+        with image_of(image) as pixels, self._use() as session:
             self._handle.check_no_views("set_image()")
-            library().ferry_session_set_image(session, ctypes.byref(image))
+            library().ferry_session_set_image(session, ctypes.byref(pixels))
 
-    def set_image_at(self, index: int, picture):
-        """Prepares picture `index` of a batch: input 0 is [batch, height, width, channels], after resize(). The others
+    def set_image_at(self, index: int, image):
+        """Prepares image `index` of a batch: input 0 is [batch, height, width, channels], after resize(). The others
         stay. ferry.Error: INVALID_ARGUMENT, the batch has no such place; SHAPE_MISMATCH, the recipe makes another size
         of it than the batch has."""
-        with image_of(picture) as image, self._use() as session:
+        with image_of(image) as pixels, self._use() as session:
             self._handle.check_no_views("set_image_at()")
-            library().ferry_session_set_image_at(session, _place(index), ctypes.byref(image))
+            library().ferry_session_set_image_at(session, _place(index), ctypes.byref(pixels))
 
     def top_classes(self, count: int = 5) -> List[Classification]:
         """The most probable classes of the last run, best first. ferry.Error, INVALID_ARGUMENT: the model is no
@@ -221,7 +221,7 @@ class Session(Closing):
         return self._top_classes(library().ferry_session_top_classes, count)
 
     def top_classes_at(self, index: int, count: int = 5) -> List[Classification]:
-        """Those of picture `index` of a batch."""
+        """Those of image `index` of a batch."""
         return self._top_classes(library().ferry_session_top_classes_at, count, _place(index))
 
     def _top_classes(self, function, count, *place):
@@ -234,12 +234,12 @@ class Session(Closing):
             return classes_of(classes, room.value)
 
     def embedding(self) -> np.ndarray:
-        """The picture's embedding of the last run, float32 [numbers]. ferry.Error, INVALID_ARGUMENT: the model gives
+        """The image's embedding of the last run, float32 [numbers]. ferry.Error, INVALID_ARGUMENT: the model gives
         none, nothing was run yet, or a batch was: embedding_at()."""
         return self._embedding(library().ferry_session_embedding)
 
     def embedding_at(self, index: int) -> np.ndarray:
-        """That of picture `index` of a batch."""
+        """That of image `index` of a batch."""
         return self._embedding(library().ferry_session_embedding_at, _place(index))
 
     def _embedding(self, function, *place):
@@ -293,7 +293,7 @@ def turned(info: TensorInfo) -> bool:
 def _place(index):
     index = operator.index(index)
     if not 0 <= index < 2**31:
-        raise ValueError(f"picture {index} of a batch: they are counted from 0")
+        raise ValueError(f"image {index} of a batch: they are counted from 0")
     return index
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model is for: a picture in, the answer out, in the pixels of that picture."""
+"""What a model is for: an image in, the answer out, in the pixels of that image."""
 import ctypes
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple
@@ -9,7 +9,7 @@ import numpy as np
 from . import _structs as c
 from ._handle import Closing, Handle, path_bytes, words
 from ._library import library
-from .pictures import array_of, image_of, mask_rgb
+from .images import array_of, image_of, mask_rgb
 from .session import Classification, Report, classes_of, report_of
 
 _KINDS = {value: name.lower() for name, value in c.ANSWER.items()}
@@ -20,7 +20,7 @@ _STYLES = {"plain": c.SAVE["PLAIN"], "colours": c.SAVE["COLOURS"], "16bit": c.SA
 class Detection:
     """A thing that was found."""
 
-    box: Tuple[float, float, float, float]  # left, top, right, bottom, in the picture's pixels
+    box: Tuple[float, float, float, float]  # left, top, right, bottom, in the image's pixels
     score: float  # 0 to 1
     index: int  # of its class
     label: str
@@ -40,8 +40,8 @@ class Line:
 class Answer:
     """What a task found; `kind` says which of the fields hold it, the others are None. All of it is copied."""
 
-    kind: str  # "classes", "vector", "map", "labels", "mask", "picture", "boxes", "lines"
-    # classes: the most probable, best first; labels: those that occur, largest first, with their share of the picture
+    kind: str  # "classes", "vector", "map", "labels", "mask", "image", "boxes", "lines"
+    # classes: the most probable, best first; labels: those that occur, largest first, with their share of the image
     classes: Optional[List[Classification]] = None
     vector: Optional[np.ndarray] = None  # float32 [numbers]: an embedding
     depth: Optional[np.ndarray] = None  # float32 [height, width]: of a map; `metres` says what its numbers are
@@ -49,7 +49,7 @@ class Answer:
     labels: Optional[np.ndarray] = None  # uint16 [height, width]: a class a pixel
     mask: Optional[np.ndarray] = None  # uint8 [height, width]: 255 within, 0 outside
     quality: Optional[float] = None  # of a mask by prompts: the network's guess of intersection over union
-    picture: Optional[np.ndarray] = None  # uint8 [height, width, 3]
+    image: Optional[np.ndarray] = None  # uint8 [height, width, 3]
     boxes: Optional[List[Detection]] = None  # best first
     lines: Optional[List[Line]] = None  # from top to bottom
 
@@ -72,8 +72,8 @@ def _answer(raw: c.Answer) -> Answer:
         out.labels = _copied(raw.labels, *size)
     elif out.kind == "mask":
         out.mask, out.quality = _copied(raw.mask, *size), raw.quality
-    elif out.kind == "picture":
-        out.picture = array_of(raw.picture)
+    elif out.kind == "image":
+        out.image = array_of(raw.image)
     elif out.kind == "boxes":
         out.boxes = [_detection(raw.detections[i]) for i in range(raw.detection_count)]
     elif out.kind == "lines":
@@ -99,7 +99,7 @@ class Task(Closing):
 
         with ferry.Model("mobile_sam.ferry") as model, model.task() as task:
             mask = task.run("dog.jpg", points=[(320, 240)]).mask   # uint8 [height, width]
-            mask = task.run(points=[(320, 240), (20, 20, False)]).mask   # of the same picture"""
+            mask = task.run(points=[(320, 240), (20, 20, False)]).mask   # of the same image"""
 
     _what = "task"
 
@@ -107,24 +107,24 @@ class Task(Closing):
         self._handle = Handle(self._what, pointer, library().ferry_task_close, library().ferry_task_cancel)
         self._last = None  # the ferry_answer of the last run, whose memory is the task's
 
-    def run(self, picture=None, *, points: Sequence[tuple] = (), box: Optional[Sequence[float]] = None, mask=None,
+    def run(self, image=None, *, points: Sequence[tuple] = (), box: Optional[Sequence[float]] = None, mask=None,
             top: int = 0, tile: int = 0, mask_index: int = 0, refine: bool = False,
             progress: Optional[Callable[[int, int], None]] = None) -> Answer:
-        """Runs the network, or several, on a picture of any size.
+        """Runs the network, or several, on an image of any size.
 
-        picture     a path (JPEG, PNG, BMP), a PIL image, or an array uint8 [height, width, 3]; None: the last run's,
+        image     a path (JPEG, PNG, BMP), a PIL image, or an array uint8 [height, width, 3]; None: the last run's,
                     where the task takes points or a box
-        points      (x, y), or (x, y, False) for what does not belong to the thing; in the picture's pixels
+        points      (x, y), or (x, y, False) for what does not belong to the thing; in the image's pixels
         box         (left, top, right, bottom) around the thing
-        mask        what is painted anew: truth values or uint8 [height, width] (above 127), or a picture
+        mask        what is painted anew: truth values or uint8 [height, width] (above 127), or an image
         top         how many classes; 0: as many as the model says
-        tile        side of the tiles that a large picture is cut into; 0: automatic
+        tile        side of the tiles that a large image is cut into; 0: automatic
         mask_index  0: the best mask; otherwise the network's first, second...
         refine      the last run's mask is a prompt, too
         progress    is told (done, total) of each part of the work
 
-        TypeError, ValueError: no picture, no point. ferry.Error: INVALID_ARGUMENT (a prompt that the task needs is
-        missing, or does not fit the picture), CANCELLED. What `progress` raises is raised when the run has ended."""
+        TypeError, ValueError: no image, no point. ferry.Error: INVALID_ARGUMENT (a prompt that the task needs is
+        missing, or does not fit the image), CANCELLED. What `progress` raises is raised when the run has ended."""
         request = c.Request(struct_size=ctypes.sizeof(c.Request), top=_number("top", top), tile=_number("tile", tile),
                             mask_index=_number("mask_index", mask_index), refine=refine)
         if len(points) > 0:
@@ -138,9 +138,9 @@ class Task(Closing):
         if progress is not None:
             request.progress = c.PROGRESS(_told(progress, failures, self.cancel))
         answer = c.Answer(struct_size=ctypes.sizeof(c.Answer))
-        with _maybe(picture) as seen, _maybe(mask_rgb(mask)) as covered, self._use() as task:
+        with _maybe(image) as seen, _maybe(mask_rgb(mask)) as covered, self._use() as task:
             if seen is not None:
-                request.picture = ctypes.pointer(seen)
+                request.image = ctypes.pointer(seen)
             if covered is not None:
                 request.mask = ctypes.pointer(covered)
             self._last = None
@@ -153,17 +153,17 @@ class Task(Closing):
             return _answer(answer)
 
     def save(self, path, style: str = "plain"):
-        """Writes the last answer as a PNG (a map, labels, a mask, a picture; a map to a name that ends in ".pfm" as its
+        """Writes the last answer as a PNG (a map, labels, a mask, an image; a map to a name that ends in ".pfm" as its
         numbers). style: "plain", "colours" for maps and labels, "16bit" for maps."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}: must be 'plain', 'colours' or '16bit'")
         with self._use():
             library().ferry_answer_save(ctypes.byref(self._answered()), path_bytes(path), _STYLES[style])
 
-    def draw(self, picture) -> np.ndarray:
-        """The last answer's boxes or lines on their picture, uint8 [height, width, 3]."""
+    def draw(self, image) -> np.ndarray:
+        """The last answer's boxes or lines on their image, uint8 [height, width, 3]."""
         drawn = c.Image()
-        with image_of(picture) as image, self._use():
+        with image_of(image) as pixels, self._use():
             library().ferry_answer_draw(ctypes.byref(self._answered()), ctypes.byref(image), ctypes.byref(drawn))
         try:
             return array_of(drawn)
@@ -189,8 +189,8 @@ class Task(Closing):
 class _maybe:
     """image_of(), or None of None."""
 
-    def __init__(self, picture):
-        self._image = None if picture is None else image_of(picture)
+    def __init__(self, image):
+        self._image = None if image is None else image_of(image)
 
     def __enter__(self):
         return self._image and self._image.__enter__()

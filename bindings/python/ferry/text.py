@@ -6,7 +6,7 @@ from typing import Iterator, List, Mapping, Optional, Sequence, Union
 from . import _structs as c
 from ._handle import Closing, Handle
 from ._library import text_library
-from .pictures import image_of
+from .images import image_of
 from .session import Report, report_of
 
 
@@ -95,11 +95,11 @@ class Generator(Closing):
                 ids = _ids(words)
                 text_library().ferry_generator_append(generator, ids, len(ids))
 
-    def append_picture(self, picture):
-        """Puts a picture behind the text, for models that see: a path, a PIL image or an array uint8 [height, width,
+    def append_image(self, image):
+        """Puts an image behind the text, for models that see: a path, a PIL image or an array uint8 [height, width,
         3]. ferry.Error, UNSUPPORTED: the model reads text alone."""
-        with image_of(picture) as image, self._use() as generator:
-            text_library().ferry_generator_append_picture(generator, ctypes.byref(image))
+        with image_of(image) as pixels, self._use() as generator:
+            text_library().ferry_generator_append_image(generator, ctypes.byref(image))
 
     def next(self) -> int:
         """The next token, which becomes the text's last one. ferry.Error: STATE_FULL (the text is as long as it may
@@ -153,7 +153,7 @@ class Generator(Closing):
             return text_library().ferry_generator_max_length(generator)
 
     def reset(self):
-        """Forgets the text and its pictures."""
+        """Forgets the text and its images."""
         with self._use() as generator:
             text_library().ferry_generator_reset(generator)
 

@@ -104,7 +104,7 @@ class Recorded(Folder):
         np.testing.assert_array_equal(stored["input"], x.numpy())
         self.assertEqual(given["sha256"], hashlib.sha256(x.numpy().tobytes()).hexdigest())
 
-    def test_a_shape_is_a_picture_that_follows_from_the_seed(self):
+    def test_a_shape_is_an_image_that_follows_from_the_seed(self):
         folder = ferry.fixture(seeded(Net), (1, 3, 32, 48), self.path("seeded"), seed=5, taps=["stem"], arch="net",
                                library={"name": "own", "version": "2"})
         manifest, stored = self.read(folder)
@@ -112,8 +112,8 @@ class Recorded(Folder):
         self.assertEqual(stored["input"].shape, (1,))
         self.assertEqual([tap["name"] for tap in manifest["taps"]], ["tap/stem"])
         self.assertEqual((manifest["arch"], manifest["library"]["name"]), ("net", "own"))
-        picture = fixture_files.seeded_picture((1, 3, 32, 48), 5)
-        again = ferry.fixture(seeded(Net), picture, self.path("same"), seed=5, taps=["stem"])
+        image = fixture_files.seeded_image((1, 3, 32, 48), 5)
+        again = ferry.fixture(seeded(Net), image, self.path("same"), seed=5, taps=["stem"])
         np.testing.assert_array_equal(self.read(again)[1]["logits"], stored["logits"])
         other = ferry.fixture(seeded(Net), (1, 3, 32, 48), self.path("other"), seed=6, taps=())
         self.assertTrue((self.read(other)[1]["logits"] != stored["logits"]).any())
@@ -163,8 +163,8 @@ class Refused(Folder):
             ("'relu' is called 2 times", ValueError, Net(), x, {"taps": ["relu"]}),
             ("'unused' is called 0 times", ValueError, Net(), x, {"taps": "unused"}),
             ("'both' gives no tensor of floats", ValueError, Net(), x, {"taps": ["both"]}),
-            ("a picture's shape is N,C,H,W", ValueError, Net(), (3, 32, 32), {}),
-            ("a picture's shape is N,C,H,W", ValueError, Net(), (), {}),
+            ("an image's shape is N,C,H,W", ValueError, Net(), (3, 32, 32), {}),
+            ("an image's shape is N,C,H,W", ValueError, Net(), (), {}),
             ("seed is -1", ValueError, Net(), x, {"seed": -1}),
             ("seed is 0.5", ValueError, Net(), x, {"seed": 0.5}),
             ("2 inputs were given, forward() names 1", ValueError, Net(), (x, x), {}),

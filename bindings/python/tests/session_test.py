@@ -146,8 +146,8 @@ class Description(unittest.TestCase):
                 self.assertEqual(half.report.precision, "float16")
 
 
-class Pictures(unittest.TestCase):
-    def test_paths_arrays_and_pil_images_are_the_same_picture(self):
+class Images(unittest.TestCase):
+    def test_paths_arrays_and_pil_images_are_the_same_image(self):
         pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
         with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
             session.set_image(pixels)
@@ -164,47 +164,47 @@ class Pictures(unittest.TestCase):
             except ImportError:
                 self.skipTest("PIL is not installed (python3-pil)")
             with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "picture.png")
+                path = os.path.join(folder, "image.png")
                 Image.fromarray(pixels).save(path)
-                for picture in (path, Image.fromarray(pixels), Image.fromarray(pixels).convert("RGBA")):
-                    session.set_image(picture)
+                for image in (path, Image.fromarray(pixels), Image.fromarray(pixels).convert("RGBA")):
+                    session.set_image(image)
                     np.testing.assert_array_equal(session.run(), logits)
 
-    def test_a_batch_has_a_place_for_each_picture_and_an_answer_of_each(self):
-        pictures = np.random.default_rng(1).integers(0, 256, (3, 30, 40, 3), np.uint8)
+    def test_a_batch_has_a_place_for_each_image_and_an_answer_of_each(self):
+        images = np.random.default_rng(1).integers(0, 256, (3, 30, 40, 3), np.uint8)
         for name, alone, together in (
                 ("classifier", lambda s: s.top_classes(5), lambda s, i: s.top_classes_at(i, 5)),
                 ("embedder", lambda s: s.embedding(), lambda s, i: s.embedding_at(i))):
             with self.subTest(name), ferry.Model(blob(name)) as model, model.session() as session:
                 expected = []
-                for picture in pictures:
-                    session.set_image(picture)
+                for image in images:
+                    session.set_image(image)
                     session.run()
                     expected.append(alone(session))
                 self.assertFalse(np.array_equal(numbers(expected[0]), numbers(expected[1])))
                 session.resize((3, *session.inputs[0].shape[1:]))
                 self.refused(lambda: together(session, 0), "INVALID_ARGUMENT")  # nothing was run since
                 for i in (2, 0, 1):
-                    session.set_image_at(i, pictures[i])
+                    session.set_image_at(i, images[i])
                 session.run()
                 for i in range(3):
                     np.testing.assert_allclose(numbers(together(session, i)), numbers(expected[i]), rtol=1e-5)
                 self.refused(lambda: alone(session), "INVALID_ARGUMENT")
-                self.refused(lambda: session.set_image(pictures[0]), "INVALID_ARGUMENT")
-                self.refused(lambda: session.set_image_at(3, pictures[0]), "INVALID_ARGUMENT")
+                self.refused(lambda: session.set_image(images[0]), "INVALID_ARGUMENT")
+                self.refused(lambda: session.set_image_at(3, images[0]), "INVALID_ARGUMENT")
                 self.refused(lambda: together(session, 3), "INVALID_ARGUMENT")
-                for call in (lambda: together(session, -1), lambda: session.set_image_at(-1, pictures[0])):
+                for call in (lambda: together(session, -1), lambda: session.set_image_at(-1, images[0])):
                     self.assertRaisesRegex(ValueError, "counted from 0", call)
 
-    def test_files_that_are_no_pictures_have_statuses_of_their_own(self):
+    def test_files_that_are_no_images_have_statuses_of_their_own(self):
         with open(os.path.join(ROOT, "examples", "data", "grace_hopper.png"), "rb") as file:
             png = file.read()
         with tempfile.TemporaryDirectory() as folder, ferry.Model(blob("classifier")) as model, \
                 model.session() as session:
             large = png[:16] + (20000).to_bytes(4, "big") + (16000).to_bytes(4, "big") + png[24:]  # the header's sides
-            for data, status in ((b"GIF89a..", "NOT_A_PICTURE"), (png[: len(png) // 2], "PICTURE_DAMAGED"),
-                                 (large, "PICTURE_TOO_LARGE")):
-                path = os.path.join(folder, "picture")
+            for data, status in ((b"GIF89a..", "NOT_AN_IMAGE"), (png[: len(png) // 2], "IMAGE_DAMAGED"),
+                                 (large, "IMAGE_TOO_LARGE")):
+                path = os.path.join(folder, "image")
                 with open(path, "wb") as file:
                     file.write(data)
                 self.refused(lambda: session.set_image(path), status)
@@ -214,14 +214,14 @@ class Pictures(unittest.TestCase):
             call()
         self.assertEqual(raised.exception.status, status)
 
-    def test_what_is_no_picture_is_refused(self):
+    def test_what_is_no_image_is_refused(self):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
-            for picture, error in ((np.zeros((4, 4, 3)), TypeError), (np.zeros((4, 4), np.uint8), ValueError),
+            for image, error in ((np.zeros((4, 4, 3)), TypeError), (np.zeros((4, 4), np.uint8), ValueError),
                                    (np.zeros((4, 4, 4), np.uint8), ValueError),
                                    (np.zeros((0, 4, 3), np.uint8), ValueError), ([[0]], TypeError),
                                    ("absent.png", ferry.Error)):
                 with self.assertRaises(error):
-                    session.set_image(picture)
+                    session.set_image(image)
 
 
 class Refused(unittest.TestCase):

@@ -23,11 +23,11 @@ class Answers(unittest.TestCase):
         return task
 
     def test_classes_are_those_of_a_session(self):
-        picture = np.random.default_rng(1).integers(0, 256, (14, 20, 3), np.uint8)
-        answer = self.open("classifier").run(picture, top=3)
+        image = np.random.default_rng(1).integers(0, 256, (14, 20, 3), np.uint8)
+        answer = self.open("classifier").run(image, top=3)
         self.assertEqual(answer.kind, "classes")
         with ferry.Model(blob("classifier")) as model, model.session() as session:
-            session.set_image(picture)
+            session.set_image(image)
             session.run()
             self.assertEqual(answer.classes, session.top_classes(3))
 
@@ -37,9 +37,9 @@ class Answers(unittest.TestCase):
         np.testing.assert_allclose(answer.depth, RAMP[:, :, 0] / 255, atol=1e-6)
 
     def test_labels_have_a_legend_by_share(self):
-        picture = np.zeros((64, 96, 3), np.uint8)
-        picture[:, :72], picture[:, 72:] = (200, 10, 20), (0, 40, 180)
-        answer = self.open("labels").run(picture)
+        image = np.zeros((64, 96, 3), np.uint8)
+        image[:, :72], image[:, 72:] = (200, 10, 20), (0, 40, 180)
+        answer = self.open("labels").run(image)
         self.assertEqual([c.label for c in answer.classes], ["red", "blue"])
         self.assertEqual((answer.labels.shape, answer.labels.dtype), ((64, 96), np.uint16))
         self.assertTrue((answer.labels[:, :68] == 0).all() and (answer.labels[:, 76:] == 2).all())
@@ -52,9 +52,9 @@ class Answers(unittest.TestCase):
         task = self.open("painter")
         levels = np.where(hole, 128, 127).astype(np.uint8)
         for mask in (hole, levels, np.repeat(levels[:, :, None], 3, 2)):
-            np.testing.assert_array_equal(task.run(RAMP, mask=mask).picture, painted)
+            np.testing.assert_array_equal(task.run(RAMP, mask=mask).image, painted)
 
-    def test_prompts_choose_a_mask_and_the_picture_is_kept(self):
+    def test_prompts_choose_a_mask_and_the_image_is_kept(self):
         task = self.open("masks")
 
         def covers(mask):
@@ -72,25 +72,25 @@ class Answers(unittest.TestCase):
         self.assertEqual(covers(task.run(points=np.array([[50, 10]])).mask), (0, 255))
 
     def test_a_matte_is_soft(self):
-        picture = np.zeros((4, 9, 3), np.uint8)
-        picture[:, :4, 0], picture[:, 4, 0] = 255, 128
-        mask = self.open("matte").run(picture).mask
+        image = np.zeros((4, 9, 3), np.uint8)
+        image[:, :4, 0], image[:, 4, 0] = 255, 128
+        mask = self.open("matte").run(image).mask
         self.assertEqual((mask[1, 0], mask[1, 8]), (255, 0))
         self.assertAlmostEqual(mask[1, 4], 255 / (1 + np.exp(-32 * (128 / 255 - 0.5))), delta=1)
 
     def test_boxes_have_labels_and_landmarks(self):
-        picture = np.zeros((4, 8, 3), np.uint8)  # told in 250ths, a box a row: tests/support/task_networks.h
-        picture[0, :4, 0], picture[0, :2, 1], picture[0, :4, 2] = (10, 0, 110, 100), (200, 0), (5, 10, 15, 20)
+        image = np.zeros((4, 8, 3), np.uint8)  # told in 250ths, a box a row: tests/support/task_networks.h
+        image[0, :4, 0], image[0, :2, 1], image[0, :4, 2] = (10, 0, 110, 100), (200, 0), (5, 10, 15, 20)
         task = self.open("boxes")
-        found, = task.run(picture).boxes
+        found, = task.run(image).boxes
         self.assertEqual((found.index, found.label), (0, "red"))
         self.assertAlmostEqual(found.score, 200 / 250, places=6)
         np.testing.assert_allclose(found.box, (8 * 10 / 250, 0, 8 * 110 / 250, 4 * 100 / 250), atol=1e-4)
         landmarks = (8 * 5 / 250, 4 * 10 / 250), (8 * 15 / 250, 4 * 20 / 250)
         np.testing.assert_allclose(found.landmarks, landmarks, atol=1e-4)
-        drawn = task.draw(picture)
-        self.assertEqual(drawn.shape, picture.shape)
-        self.assertTrue((drawn != picture).any())
+        drawn = task.draw(image)
+        self.assertEqual(drawn.shape, image.shape)
+        self.assertTrue((drawn != image).any())
         self.assertEqual(task.run(np.zeros((4, 8, 3), np.uint8)).boxes, [])
 
     def test_lines_have_text_and_corners(self):
@@ -100,10 +100,10 @@ class Answers(unittest.TestCase):
         self.assertEqual(line.text, "gb")
         np.testing.assert_allclose(line.corners, [(45, 40), (165, 40), (165, 58), (45, 58)], atol=1)
 
-    def test_a_picture_comes_back_enlarged_and_progress_is_told(self):
+    def test_an_image_comes_back_upscaled_and_progress_is_told(self):
         told, task = [], self.open("upscaler")
         answer = task.run(np.zeros((40, 50, 3), np.uint8), tile=16, progress=lambda *parts: told.append(parts))
-        self.assertEqual((answer.kind, answer.picture.shape), ("picture", (80, 100, 3)))
+        self.assertEqual((answer.kind, answer.image.shape), ("image", (80, 100, 3)))
         self.assertEqual(told[-1][0], told[-1][1])
         self.assertGreater(len(told), 1)
         self.assertEqual(task.report.backend, "cpu")
@@ -143,8 +143,8 @@ class Refused(unittest.TestCase):
         self.refused("masks", ferry.Error, "", HALVES, points=[(float("nan"), 10)])
         self.refused("masks", ValueError, "a point is (x, y)", HALVES, points=[(1, 2, 3, 4)])
         self.refused("masks", ValueError, "a box is (left, top", HALVES, box=(1, 2))
-        self.refused("masks", ferry.Error, "", points=[(5, 5)])  # of which picture?
-        self.refused("depth", ferry.Error, "request.picture")
+        self.refused("masks", ferry.Error, "", points=[(5, 5)])  # of which image?
+        self.refused("depth", ferry.Error, "request.image")
         self.refused("classifier", ValueError, "top is -1", RAMP, top=-1)
         self.refused("depth", TypeError, "uint8", RAMP / 255)
         self.refused("painter", TypeError, "uint8", RAMP, mask=np.zeros((10, 20)))

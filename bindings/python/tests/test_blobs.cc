@@ -28,7 +28,7 @@ void write_all(const std::filesystem::path& folder) {
   fbs::PreprocessT as_is, levels;
   levels.mean = {0, 0, 0};
   levels.std = {250 / 255.0f, 250 / 255.0f, 250 / 255.0f};  // boxes are told in 250ths
-  fbs::ReadingT reading;
+  fbs::OcrT reading;
   reading.text_threshold = 0.1f;
   reading.threshold = 0.5f;
   reading.unclip = 0;

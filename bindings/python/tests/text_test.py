@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text over a small language model of octets (tests/support/language_model.h)."""
+"""Text over a small language model of bytes (tests/support/language_model.h)."""
 import json, unittest
 
 import ferry
@@ -16,11 +16,11 @@ class Language(unittest.TestCase):
 class Tokens(Language):
     def test_texts_become_ids_and_texts_again(self):
         with self.model.text() as text:
-            octets = lambda words: [3 + b for b in words.encode()]
-            self.assertEqual(text.encode("ab", special=False), octets("ab"))
-            self.assertEqual(text.encode("ab"), [1, *octets("ab")])
+            bytes = lambda words: [3 + b for b in words.encode()]
+            self.assertEqual(text.encode("ab", special=False), bytes("ab"))
+            self.assertEqual(text.encode("ab"), [1, *bytes("ab")])
             self.assertEqual(text.encode("", special=False), [])
-            self.assertEqual(text.decode(octets("größer")), "größer")
+            self.assertEqual(text.decode(bytes("größer")), "größer")
             self.assertEqual(text.decode([]), "")
             self.assertEqual(text.decode([3 + 0xC3]), "\ufffd")
             self.assertEqual(text.decode(text.encode("a\0b", special=False)), "a\0b")
@@ -105,7 +105,7 @@ class Generation(Language):
                 [story.next() for _ in range(3)]
             self.assertEqual(raised.exception.status, "STATE_FULL")
             with self.assertRaises(ferry.Error):
-                story.append_picture(np.zeros((8, 8, 3), np.uint8))
+                story.append_image(np.zeros((8, 8, 3), np.uint8))
             self.assertEqual(story.report.backend, "cpu")
         for call in (story.next, lambda: story.append("a"), lambda: story.tokens, story.cancel, lambda: story.piece):
             with self.assertRaises(ValueError):

@@ -70,10 +70,10 @@ int id_of_pair(const json& part, const char* key, const std::string& where) {
 void index_added(fbs::AddedTokensT* list) {
   std::stable_sort(list->tokens.begin(), list->tokens.end(),
                    [](const auto& a, const auto& b) { return a->content < b->content; });
-  list->first_octets.assign(8, 0);
+  list->first_bytes.assign(8, 0);
   for (const auto& token : list->tokens) {
-    const auto octet = static_cast<uint8_t>(token->content[0]);
-    list->first_octets[octet / 32] |= 1u << octet % 32;
+    const auto byte = static_cast<uint8_t>(token->content[0]);
+    list->first_bytes[byte / 32] |= 1u << byte % 32;
   }
 }
 
@@ -108,7 +108,7 @@ void add_added_tokens(const json& tokens, const std::string& where, fbs::Tokeniz
     made->strip_left = flag_of(token, "lstrip", where);
     made->strip_right = flag_of(token, "rstrip", where);
     std::string piece = made->content;
-    if (table->bytewise) to_octets(&piece);
+    if (table->bytewise) to_bytes(&piece);
     if (table->pieces[id] != piece) std::erase(table->order, static_cast<uint32_t>(id));
     table->pieces[id] = std::move(piece);
     table->kinds[id] = special && made->content == content ? fbs::PieceKind::Control : fbs::PieceKind::Normal;

@@ -9,7 +9,7 @@ namespace ferry {
 namespace {
 
 // A sound array has a way to each key; a hostile one may have any number, and all to one long text. nmt_nfkc_cf of
-// SentencePiece has 226,038 keys in 263,382 nodes, each of which 255 octets may go on from.
+// SentencePiece has 226,038 keys in 263,382 nodes, each of which 255 bytes may go on from.
 constexpr size_t kMaxVisits = size_t{1} << 27, kMaxKeys = size_t{1} << 19, kMaxKeyBytes = 256;
 constexpr size_t kMaxBytes = size_t{1} << 26;  // of all keys and texts
 
@@ -39,12 +39,12 @@ class Array {
   void visit(size_t node) {
     if (key_.size() == kMaxKeyBytes)
       fail("%s: its charsmap has a key of more than %zu bytes", where_.c_str(), kMaxKeyBytes);
-    for (uint32_t octet = 1; octet < 256; ++octet) {
+    for (uint32_t byte = 1; byte < 256; ++byte) {
       if (++visits_ > kMaxVisits || found_.size() > kMaxKeys) fail("%s: its charsmap has no end", where_.c_str());
-      const size_t at = node ^ octet;
-      if (at >= units_.size() || label(units_[at]) != octet) continue;
+      const size_t at = node ^ byte;
+      if (at >= units_.size() || label(units_[at]) != byte) continue;
       const size_t child = at ^ offset(units_[at]);
-      key_ += static_cast<char>(octet);
+      key_ += static_cast<char>(byte);
       if (has_leaf(units_[at])) {
         if (child >= units_.size())
           fail("%s: its charsmap names unit %zu of %zu", where_.c_str(), child, units_.size());

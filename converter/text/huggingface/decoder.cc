@@ -23,7 +23,7 @@ class DecoderCompiler {
       out_.separator = " ";
     else
       add(decoder);
-    if (bytewise_ && out_.octets != fbs::OctetDecoding::Longest)
+    if (bytewise_ && out_.bytes != fbs::ByteDecoding::Longest)
       fail("%s: a ByteLevel pre-tokenizer without a ByteLevel decoder is not built", where_.c_str());
   }
 
@@ -46,11 +46,11 @@ class DecoderCompiler {
       fused_ = true;
     } else if (type == "Strip") {
       strip(part);
-    } else if (fused_ || out_.octets == fbs::OctetDecoding::Runs) {
+    } else if (fused_ || out_.bytes == fbs::ByteDecoding::Runs) {
       refuse(type);
     } else if (type == "ByteLevel") {
       if (!bytewise_ || !first) refuse(type);
-      out_.octets = fbs::OctetDecoding::Longest;
+      out_.bytes = fbs::ByteDecoding::Longest;
       fused_ = true;
     } else if (type == "ByteFallback") {
       byte_fallback();
@@ -81,7 +81,7 @@ class DecoderCompiler {
   }
 
   void byte_fallback() {
-    out_.octets = fbs::OctetDecoding::Runs;
+    out_.bytes = fbs::ByteDecoding::Runs;
     for (size_t id = 0; id < table_.pieces.size(); ++id) {
       const std::string& piece = table_.pieces[id];
       const auto digit = [&piece](size_t i) { return std::isxdigit(static_cast<unsigned char>(piece[i])) != 0; };
@@ -115,7 +115,7 @@ class DecoderCompiler {
     const int64_t start = number_of(part, "start", where_, 0, kMost, 0),
                   stop = number_of(part, "stop", where_, 0, kMost, 0);
     if (!fused_) {
-      if (out_.octets == fbs::OctetDecoding::Runs) refuse("Strip");
+      if (out_.bytes == fbs::ByteDecoding::Runs) refuse("Strip");
       const std::string run = "(?:" + escaped(content) + "){1,";
       if (start > 0) replace("\\A" + run + std::to_string(start) + "}", "");
       if (stop > 0) replace(run + std::to_string(stop) + "}\\z", "");

@@ -22,14 +22,14 @@ int id_of(const Ids& ids, std::string_view piece) {
 }
 
 // The ids of the pieces "<0x00>" to "<0xFF>".
-std::vector<int> octets_of(const Ids& ids) {
-  std::vector<int> octets;
-  for (int octet = 0; octet < 256; ++octet) {
+std::vector<int> bytes_of(const Ids& ids) {
+  std::vector<int> bytes;
+  for (int byte = 0; byte < 256; ++byte) {
     char piece[8];
-    std::snprintf(piece, sizeof piece, "<0x%02X>", octet);
-    octets.push_back(id_of(ids, piece));
+    std::snprintf(piece, sizeof piece, "<0x%02X>", byte);
+    bytes.push_back(id_of(ids, piece));
   }
-  return octets;
+  return bytes;
 }
 
 class ModelCompiler {
@@ -83,11 +83,11 @@ class ModelCompiler {
     if (table_.pieces.empty()) fail("%s: its vocabulary is empty", where_.c_str());
   }
 
-  // What encoding finds, in order; and as octets where the text is.
+  // What encoding finds, in order; and as bytes where the text is.
   void sort_pieces() {
     if (bytewise_) {
       Ids kept;
-      for (std::string& piece : table_.pieces) reachable_.push_back(to_octets(&piece));
+      for (std::string& piece : table_.pieces) reachable_.push_back(to_bytes(&piece));
     }
     for (const auto& [piece, id] : ids_) {
       const auto index = static_cast<size_t>(id);
@@ -113,11 +113,11 @@ class ModelCompiler {
     table_.continuing = text_of(model_, "continuing_subword_prefix", where_);
     table_.word_end = text_of(model_, "end_of_word_suffix", where_);
     if (flag_of(model_, "byte_fallback", where_)) {
-      table_.octets = octets_of(ids_);
+      table_.bytes = bytes_of(ids_);
       if (bytewise_) fail("%s: byte_fallback behind ByteLevel is not built", where_.c_str());
     }
     const size_t prefix = table_.continuing.size();
-    if (bytewise_ && !(to_octets(&table_.continuing) && to_octets(&table_.word_end)))
+    if (bytewise_ && !(to_bytes(&table_.continuing) && to_bytes(&table_.word_end)))
       fail("%s: its continuing_subword_prefix or end_of_word_suffix is not of ByteLevel's characters", where_.c_str());
     merges(prefix);
   }
@@ -174,7 +174,7 @@ class ModelCompiler {
     table_.unknown =
         static_cast<int>(number_of(model_, "unk_id", where_, 0, static_cast<int64_t>(table_.pieces.size()) - 1, -1));
     table_.unknown_score = worst - kUnknownPenalty;
-    if (flag_of(model_, "byte_fallback", where_)) table_.octets = octets_of(ids_);
+    if (flag_of(model_, "byte_fallback", where_)) table_.bytes = bytes_of(ids_);
   }
 
   void words(bool pieces) {

@@ -34,7 +34,7 @@ inline constexpr const char* kWord = "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{20
 // ---- parts
 
 void add_normalizer(const nlohmann::json& normalizer, StepBuilder& steps);
-// True: it ends with ByteLevel, so that pieces are octets.
+// True: it ends with ByteLevel, so that pieces are bytes.
 bool add_pre_tokenizer(const nlohmann::json& pre_tokenizer, StepBuilder& steps);
 // The vocabulary, merges and their options. `ids` are views into `file`.
 void add_model(const TokenizerJson& file, bool bytewise, const std::string& where, fbs::TokenizerT* table, Ids* ids);
@@ -46,6 +46,6 @@ void add_post_processor(const nlohmann::json& post_processor, const Ids& ids, co
 void add_decoder(const nlohmann::json& decoder, bool bytewise, const std::string& where, fbs::TokenizerT* table);
 
 // "Ġthe" to " the": as characters of ByteLevel's alphabet. False: it has others, and is left as it is.
-bool to_octets(std::string* piece);
+bool to_bytes(std::string* piece);
 
 }  // namespace ferry::huggingface

@@ -57,9 +57,9 @@ class Message {
   uint64_t varint() {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto octet = static_cast<uint8_t>(take(1)[0]);
-      value |= uint64_t{octet & 0x7Fu} << shift;
-      if (octet < 0x80) return value;
+      const auto byte = static_cast<uint8_t>(take(1)[0]);
+      value |= uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return value;
     }
     fail("%s: it is no model of SentencePiece: a number of more than 64 bits", where_.c_str());
   }

@@ -133,12 +133,12 @@ bool add_pre_tokenizer(const json& part, StepBuilder& steps) {
   if (type == "Sequence") {
     if (absent(part, "pretokenizers") || !part["pretokenizers"].is_array())
       fail("%s: its Sequence has no \"pretokenizers\"", where.c_str());
-    bool octets = false;
+    bool bytes = false;
     for (const json& each : part["pretokenizers"]) {
-      if (octets) fail("%s: a pre-tokenizer behind ByteLevel is not built", where.c_str());
-      octets = add_pre_tokenizer(each, steps);
+      if (bytes) fail("%s: a pre-tokenizer behind ByteLevel is not built", where.c_str());
+      bytes = add_pre_tokenizer(each, steps);
     }
-    return octets;
+    return bytes;
   }
   if (type == "ByteLevel") {
     if (flag_of(part, "add_prefix_space", where, true)) steps.replace("\\A(?! )", " ", fbs::Where::Beginning);
@@ -172,17 +172,17 @@ bool add_pre_tokenizer(const json& part, StepBuilder& steps) {
   return false;
 }
 
-bool to_octets(std::string* piece) {
-  // The printable characters of Latin-1 stand for their octets, U+0100 and what follows for the others in order.
-  static const std::array<int, 0x144> kOctets = [] {
-    std::array<int, 0x144> octets;
-    octets.fill(-1);
+bool to_bytes(std::string* piece) {
+  // The printable characters of Latin-1 stand for their bytes, U+0100 and what follows for the others in order.
+  static const std::array<int, 0x144> kBytes = [] {
+    std::array<int, 0x144> bytes;
+    bytes.fill(-1);
     size_t next = 0x100;
-    for (int octet = 0; octet < 256; ++octet) {
-      const bool printable = (octet >= '!' && octet <= '~') || (octet >= 0xA1 && octet <= 0xAC) || octet >= 0xAE;
-      octets[printable ? static_cast<size_t>(octet) : next++] = octet;
+    for (int byte = 0; byte < 256; ++byte) {
+      const bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+      bytes[printable ? static_cast<size_t>(byte) : next++] = byte;
     }
-    return octets;
+    return bytes;
   }();
   std::string out;
   for (size_t at = 0; at < piece->size();) {
@@ -194,8 +194,8 @@ bool to_octets(std::string* piece) {
       character = size_t{first & 0x1Fu} << 6 | (static_cast<uint8_t>((*piece)[at + 1]) & 0x3F);
       bytes = 2;
     }
-    if (character >= kOctets.size() || kOctets[character] < 0) return false;
-    out += static_cast<char>(kOctets[character]);
+    if (character >= kBytes.size() || kBytes[character] < 0) return false;
+    out += static_cast<char>(kBytes[character]);
     at += bytes;
   }
   *piece = std::move(out);

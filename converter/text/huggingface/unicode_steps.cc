@@ -34,8 +34,8 @@ const icu::Normalizer2& normalizer(bool compatible) {
 std::string clusters_expression() {
   const std::string hangul =
       "\\p{GCB=L}*(?:\\p{GCB=V}+|\\p{GCB=LV}\\p{GCB=V}*|\\p{GCB=LVT})\\p{GCB=T}*|\\p{GCB=L}+|\\p{GCB=T}+";
-  const std::string picture = "\\p{ExtPict}(?:\\p{GCB=EX}*\\p{GCB=ZWJ}\\p{ExtPict})*";
-  const std::string core = "(?:" + hangul + "|\\p{GCB=RI}\\p{GCB=RI}|" + picture + "|[^\\p{GCB=CN}\\r\\n])";
+  const std::string image = "\\p{ExtPict}(?:\\p{GCB=EX}*\\p{GCB=ZWJ}\\p{ExtPict})*";
+  const std::string core = "(?:" + hangul + "|\\p{GCB=RI}\\p{GCB=RI}|" + image + "|[^\\p{GCB=CN}\\r\\n])";
   return "\\r\\n|\\p{GCB=PP}*" + core + "[\\p{GCB=EX}\\p{GCB=ZWJ}\\p{GCB=SM}]*|(?m:.)";
 }
 

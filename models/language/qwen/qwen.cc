@@ -106,7 +106,7 @@ struct Sight {
 const Sight kSight3 = {{24, 20, 20}, {8, 16, 24}, 151655, 151652, 151653};
 const Sight kSight35 = {{11, 11, 10}, {}, 248056, 248053, 248054};
 
-// A decoder of text_config that sees pictures. What is said of tied weights beside text_config holds.
+// A decoder of text_config that sees images. What is said of tied weights beside text_config holds.
 language::Network seeing(const nlohmann::json& json, Decoder (*decoder)(const Configuration& text),
                          const Sight& usual) {
   const Configuration s(json, "config.json"), text = s.inner("text_config");
@@ -123,7 +123,7 @@ language::Network seeing(const nlohmann::json& json, Decoder (*decoder)(const Co
   tower.end = s.count("vision_end_token_id", usual.end, 0);
   for (const int id : {tower.token, tower.start, tower.end})
     if (id >= c.vocabulary)
-      fail("%s: token %d is to stand for or beside pictures, and the vocabulary has %d", s.where(), id, c.vocabulary);
+      fail("%s: token %d is to stand for or beside images, and the vocabulary has %d", s.where(), id, c.vocabulary);
   language::Network network = language::network_of(c);
   network.tower = std::move(tower);
   return network;

@@ -1,5 +1,5 @@
 // Qwen2 and 2.5 (Yang et al., arXiv:2407.10671), Qwen3 (arXiv:2505.09388), Qwen3-Next and Qwen3.5, dense or with
-// experts, Qwen3-VL and Qwen3.5 with pictures, from the sizes in config.json.
+// experts, Qwen3-VL and Qwen3.5 with images, from the sizes in config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -50,10 +50,10 @@ Backbone stored_backbone(const Weights& bb) {
   return backbone;
 }
 
-std::vector<Tensor> run_backbone(Tensor picture, const Weights& bb, const Backbone& backbone) {
+std::vector<Tensor> run_backbone(Tensor image, const Weights& bb, const Backbone& backbone) {
   constexpr int kPatch = Backbone::kPatch, kLast = Backbone::kStages - 1;
   const Weights embed = bb["patch_embed"];
-  Tensor x = conv2d(picture, embed["proj"], {.out = backbone.width, .kernel = kPatch, .stride = kPatch});
+  Tensor x = conv2d(image, embed["proj"], {.out = backbone.width, .kernel = kPatch, .stride = kPatch});
   x = tap(layer_norm(x, embed["norm"]), embed);
   std::vector<Tensor> maps;
   for (int s = 0; s <= kLast; ++s) {

@@ -5,7 +5,7 @@
 namespace ferry::birefnet {
 namespace {
 
-// The authors' repositories on the hub, and the side of the pictures that each was trained with.
+// The authors' repositories on the hub, and the side of the images that each was trained with.
 struct Published {
   const char *architecture, *tag, *hub;
   int height = 1024, width = 1024;
@@ -42,7 +42,7 @@ std::string list(const std::vector<int>& numbers) {
   return out;
 }
 
-void check(const Backbone& backbone, const Weights& w, const PictureOptions& options) {
+void check(const Backbone& backbone, const Weights& w, const ImageOptions& options) {
   const std::string name = options.variant.name();
   const bool lite = backbone.width == kLiteWidth && backbone.depths() == kLiteDepths;
   if (w.trying() && lite && options.variant.architecture != kLite) fail("the checkpoint has the sizes of %s", kLite);
@@ -52,7 +52,7 @@ void check(const Backbone& backbone, const Weights& w, const PictureOptions& opt
   if (options.height % kSmallest != 0 || options.width % kSmallest != 0)
     fail("input size %dx%d: both sides must be multiples of %d", options.height, options.width, kSmallest);
   if (options.in_chans != kColours)
-    fail("%s takes pictures of %d channels, not %d", name.c_str(), kColours, options.in_chans);
+    fail("%s takes images of %d channels, not %d", name.c_str(), kColours, options.in_chans);
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
 }
 
@@ -61,11 +61,11 @@ Tensor resize_as(Tensor x, Tensor other) {
   return resize_to(x, fbs::ResizeKind::Bilinear, to[1], to[2], /*align_corners=*/true);
 }
 
-// Each stage's map of the picture, and beside it that of the picture at half the size.
-std::vector<Tensor> encode(Tensor picture, const Weights& bb, const Backbone& backbone) {
-  const Shape size = picture.shape();
-  const Tensor half = resize_to(picture, fbs::ResizeKind::Bilinear, size[1] / 2, size[2] / 2, /*align_corners=*/true);
-  std::vector<Tensor> maps = run_backbone(picture, bb, backbone);
+// Each stage's map of the image, and beside it that of the image at half the size.
+std::vector<Tensor> encode(Tensor image, const Weights& bb, const Backbone& backbone) {
+  const Shape size = image.shape();
+  const Tensor half = resize_to(image, fbs::ResizeKind::Bilinear, size[1] / 2, size[2] / 2, /*align_corners=*/true);
+  std::vector<Tensor> maps = run_backbone(image, bb, backbone);
   const std::vector<Tensor> coarse = run_backbone(half, bb.again(1), backbone);
   for (size_t s = 0; s < maps.size(); ++s) maps[s] = concat({maps[s], resize_as(coarse[s], maps[s])});
   return maps;
@@ -84,15 +84,15 @@ Tensor squeeze(const std::vector<Tensor>& maps, const Weights& w) {
 
 }  // namespace
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> list;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> list;
     for (const Published& row : kPublished) {
-      PictureVariant variant =
+      ImageVariant variant =
           image_to_image_variant(row.architecture, row.tag, "birefnet", std::string("ZhengPeng7/") + row.hub);
       variant.height = row.height;
       variant.width = row.width;
-      variant.picture = {.filter = fbs::Filter::Bilinear, .crop_pct = 1, .crop_mode = CropMode::Squash};
+      variant.image = {.filter = fbs::Filter::Bilinear, .crop_pct = 1, .crop_mode = CropMode::Squash};
       list.push_back(variant);
     }
     return list;
@@ -100,16 +100,16 @@ std::span<const PictureVariant> variants() {
   return all;
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Backbone backbone = stored_backbone(w["bb"]);
   check(backbone, w, options);
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph.table.postprocess->task = fbs::Task::Matting;
-  const Tensor picture =
+  const Tensor image =
       graph.add_input(options.input_name, {1, options.height, options.width, kColours}, fbs::Layout::NCHW);
-  std::vector<Tensor> maps = encode(picture, w["bb"], backbone);
+  std::vector<Tensor> maps = encode(image, w["bb"], backbone);
   maps.back() = squeeze(maps, w["squeeze_module"]);
-  graph.add_output("output", decode(picture, maps, w["decoder"]), fbs::Layout::NCHW);
+  graph.add_output("output", decode(image, maps, w["decoder"]), fbs::Layout::NCHW);
 }
 
 }  // namespace ferry::birefnet

@@ -34,22 +34,22 @@ Tensor pyramid(Tensor x, const Weights& w) {
 
 // A pixel's place within its cell of a grid becomes its place on the map, the cell a channel: colours are counted
 // slowest, then the grid's rows.
-Tensor picture_by_cells(Tensor picture, int height, int width) {
-  const Shape shape = picture.shape();
+Tensor image_by_cells(Tensor image, int height, int width) {
+  const Shape shape = image.shape();
   const int rows = shape[1] / height, columns = shape[2] / width;
-  const Tensor cells = reshape(picture, {rows, height, columns, width, shape[3]});
+  const Tensor cells = reshape(image, {rows, height, columns, width, shape[3]});
   return reshape(transpose(cells, {1, 3, 4, 0, 2}), {1, height, width, -1});
 }
 
-// The picture beside the map, `out` channels of it.
-Tensor with_picture(Tensor x, Tensor picture, const Weights& w, int out) {
+// The image beside the map, `out` channels of it.
+Tensor with_image(Tensor x, Tensor image, const Weights& w, int out) {
   const Shape map = x.shape();
-  Tensor y = picture_by_cells(picture, map[1], map[2]);
+  Tensor y = image_by_cells(image, map[1], map[2]);
   y = conv2d(y, w["conv1"], {.kernel = 3, .padding = 1});
   return concat({x, tap(conv2d(y, w["conv_out"], {.out = out, .kernel = 3, .padding = 1}), w)});
 }
 
-// Where the picture changes, as the network guesses: what it was trained to guess right is of no use here.
+// Where the image changes, as the network guesses: what it was trained to guess right is of no use here.
 Tensor gradient_attention(Tensor x, const Weights& decoder, const std::string& level) {
   const Weights convs = decoder["gdt_convs_" + level], attention = decoder["gdt_convs_attn_" + level];
   decoder["gdt_convs_pred_" + level].discard();
@@ -69,15 +69,15 @@ Tensor decoder_block(Tensor x, const Weights& w, int out) {
   return tap(batch_norm(x, w["bn_out"]), w, kBlock);
 }
 
-Tensor decode(Tensor picture, const std::vector<Tensor>& maps, const Weights& w) {
-  const Shape full = picture.shape();
+Tensor decode(Tensor image, const std::vector<Tensor>& maps, const Weights& w) {
+  const Shape full = image.shape();
   const int last = static_cast<int>(maps.size()) - 1;
   const auto width = [&](int level) { return channels(maps[static_cast<size_t>(level)]); };
   Tensor x = maps.back();
   for (int level = last; level >= 0; --level) {
     const std::string number = std::to_string(level + 1), above = std::to_string(level + 2);
     const int wider = std::min(level + 1, last);
-    x = with_picture(x, picture, w["ipt_blk" + above], width(wider) / 8);
+    x = with_image(x, image, w["ipt_blk" + above], width(wider) / 8);
     x = decoder_block(x, w["decoder_block" + number], level > 0 ? width(level - 1) : width(0) / 2);
     if (level == 0) break;
     w["conv_ms_spvn_" + number].discard();  // a smaller answer, for training
@@ -89,7 +89,7 @@ Tensor decode(Tensor picture, const std::vector<Tensor>& maps, const Weights& w)
         tap(conv2d(lateral, block["conv"], {.out = map[3], .kernel = 1}), block);
   }
   x = resize_to(x, kBilinear, full[1], full[2], /*align_corners=*/true);
-  x = with_picture(x, picture, w["ipt_blk1"], width(0) / 8);
+  x = with_image(x, image, w["ipt_blk1"], width(0) / 8);
   return tap(conv2d(x, w["conv_out1"][0], {.out = 1, .kernel = 1}), w["conv_out1"]);
 }
 

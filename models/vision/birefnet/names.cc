@@ -5,7 +5,7 @@
 namespace ferry::birefnet {
 namespace {
 
-// The reference was called twice: of each module there are two records, of the backbone, which sees two pictures each
+// The reference was called twice: of each module there are two records, of the backbone, which sees two images each
 // time, two and two.
 std::vector<Rename> taps() {
   std::vector<Rename> rules;

@@ -114,7 +114,7 @@ Tensor transformer(Tensor x, const Weights& w, const Config& config, int out, in
 }
 
 // Pool, norm, a layer with tanh, classifier.
-void hidden_head(Tensor x, const Weights& w, const Config& config, const PictureOptions& options) {
+void hidden_head(Tensor x, const Weights& w, const Config& config, const ImageOptions& options) {
   x = layer_norm(tap(global_avg_pool(x), w["global_pool"], kBlock), w["norm"], kAttentionEpsilon);
   x = linear(tap(flatten(x), w["flatten"]), w["pre_logits.fc"], {.out = config.head_hidden});
   x = tap(tap(tanh(x), w["pre_logits.act"]), w["pre_logits"], kBlock);
@@ -123,10 +123,10 @@ void hidden_head(Tensor x, const Weights& w, const Config& config, const Picture
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config& config = config_of(options.variant.architecture);
   const Weights stem = w["stem"];
-  Tensor x = picture_input(graph, options);
+  Tensor x = image_input(graph, options);
   x = conv2d(x, stem["conv1"],
              {.out = config.stem[0], .kernel = 3, .stride = 2, .padding = 1, .bias = false, .adapt_input = true});
   x = norm_act(x, stem["norm1"], config);

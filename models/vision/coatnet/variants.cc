@@ -169,8 +169,8 @@ constexpr Config kConfigs[] = {
      .head_hidden = 2048},
 };
 
-// Most pictures are on -1..1.
-PictureVariant timm(const char* architecture, const char* tag, Training training = {}) {
+// Most images are on -1..1.
+ImageVariant timm(const char* architecture, const char* tag, Training training = {}) {
   training.crop_pct = training.crop_pct.value_or(0.95);
   training.pixels = training.pixels.value_or(Pixels::Inception);
   return ferry::timm(architecture, tag, training);
@@ -185,8 +185,8 @@ const Config& config_of(const std::string& architecture) {
 }
 
 // Settings as in timm's pretrained configurations; a row without a tag was never published with weights.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = {
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = {
       timm("coatnet_pico_rw_224", ""),
       timm("coatnet_nano_rw_224", "sw_in1k", {.crop_pct = 0.9}),
       timm("coatnet_0_rw_224", "sw_in1k"),

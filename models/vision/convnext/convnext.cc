@@ -48,13 +48,13 @@ Tensor head(Tensor x, const Weights& w, const Config& config, double epsilon) {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   build(graph, w, options,
         options.config ? from_transformers(*options.config) : config_of(options.variant.architecture));
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
-  Tensor x = stem(picture_input(graph, options), w["stem"], config);
+void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
+  Tensor x = stem(image_input(graph, options), w["stem"], config);
   for (size_t s = 0; s < config.widths.size(); ++s) {
     const Weights stage = w["stages"][static_cast<int>(s)];
     if (s > 0) {

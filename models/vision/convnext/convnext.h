@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "converter/graph/ops.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::convnext {
 
@@ -33,11 +33,11 @@ struct Config {
 };
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 // The same of any configuration.
-void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options, const Config& config);
 Described described_by(const nlohmann::json& config);
 // The network of a transformers config.json.
 Config from_transformers(const nlohmann::json& config);

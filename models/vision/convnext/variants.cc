@@ -62,10 +62,10 @@ Training clip_squashed(int size, std::optional<int> num_classes = {}) {
 }
 
 // "facebook/convnext-tiny-224", "facebook/convnextv2-tiny-1k-224"; settings as in their preprocessor_config.json. From
-// 384 pixels on pictures are squashed.
-PictureVariant transformers(const char* architecture, const char* tag, const char* hub, int num_classes = 1000,
-                            int size = 224) {
-  PictureVariant variant = ferry::transformers(
+// 384 pixels on images are squashed.
+ImageVariant transformers(const char* architecture, const char* tag, const char* hub, int num_classes = 1000,
+                          int size = 224) {
+  ImageVariant variant = ferry::transformers(
       architecture, tag, std::string("facebook/") + hub,
       size < 384 ? Training{.num_classes = num_classes}
                  : Training{.num_classes = num_classes, .size = size, .crop_pct = 1, .squash = true});
@@ -74,7 +74,7 @@ PictureVariant transformers(const char* architecture, const char* tag, const cha
 }
 
 // "facebook/dinov3-convnext-tiny-pretrain-lvd1689m"; settings as in its preprocessor_config.json.
-PictureVariant transformers_dinov3(const std::string& size) {
+ImageVariant transformers_dinov3(const std::string& size) {
   return ferry::transformers("dinov3_convnext_" + size, "lvd1689m",
                              "facebook/dinov3-convnext-" + size + "-pretrain-lvd1689m",
                              {.num_classes = 0, .crop_pct = 1, .squash = true, .filter = fbs::Filter::Bilinear});
@@ -89,8 +89,8 @@ const Config& config_of(const std::string& architecture) {
 }
 
 // Settings as in timm's pretrained configurations.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = {
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = {
       timm("convnext_tiny", "in12k_ft_in1k", {.crop_pct = 0.95}),
       timm("convnext_small", "in12k_ft_in1k", {.crop_pct = 0.95}),
       timm("convnext_atto", "d2_in1k"),
@@ -231,7 +231,7 @@ Config from_transformers(const nlohmann::json& json) {
                 .act = read.activation("hidden_act", "gelu")};
   if (config.depths.size() != config.widths.size())
     read.refuse("depths", std::to_string(config.widths.size()) + " numbers, as many as hidden_sizes has");
-  // The others' setting is for the last norm alone (PictureVariant::layer_norm_eps).
+  // The others' setting is for the last norm alone (ImageVariant::layer_norm_eps).
   if (config.tokens)
     config.epsilon = read.number("layer_norm_eps", 1e-6);
   else

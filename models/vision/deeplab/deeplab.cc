@@ -9,30 +9,30 @@ namespace {
 
 // What the heads read.
 struct Maps {
-  Tensor picture;
-  Tensor low;   // an eighth of the picture's size; of MobileNetV3 only
+  Tensor image;
+  Tensor low;   // an eighth of the image's size; of MobileNetV3 only
   Tensor high;  // the last one
 };
 
-Maps resnet(const Weights& w, const ResNetConfig& config, const PictureOptions& options) {
-  const Tensor picture = picture_input(w.graph(), options);
-  return {.picture = picture, .low = {}, .high = resnet_trunk(picture, w["backbone"], config)};
+Maps resnet(const Weights& w, const ResNetConfig& config, const ImageOptions& options) {
+  const Tensor image = image_input(w.graph(), options);
+  return {.image = image, .low = {}, .high = resnet_trunk(image, w["backbone"], config)};
 }
 
-Maps mobilenetv3(const Weights& w, const PictureOptions& options) {
+Maps mobilenetv3(const Weights& w, const ImageOptions& options) {
   constexpr size_t kEighth = 2;  // the stage
   MobileStyle style = kMobileNetV3Style;
   style.eps = kMobileNetV3Epsilon;
   style.separate = true;
-  const Tensor picture = picture_input(w.graph(), options);
+  const Tensor image = image_input(w.graph(), options);
   std::vector<Tensor> firsts;
   const Tensor high =
-      mobile_trunk(picture, w["backbone"], dilated(mobilenetv3_large()), style, {.stored = true}, 0, &firsts);
-  return {.picture = picture, .low = firsts[kEighth], .high = high};
+      mobile_trunk(image, w["backbone"], dilated(mobilenetv3_large()), style, {.stored = true}, 0, &firsts);
+  return {.image = image, .low = firsts[kEighth], .high = high};
 }
 
 // An architecture's trunk. Its last two stages are dilated.
-Maps trunk(const Weights& w, const PictureOptions& options) {
+Maps trunk(const Weights& w, const ImageOptions& options) {
   const std::string& architecture = options.variant.architecture;
   if (architecture.ends_with("mobilenet_v3_large")) return mobilenetv3(w, options);
   const int depth = architecture.ends_with("resnet101") ? 23 : 6;
@@ -91,8 +91,8 @@ Tensor lraspp_head(const Maps& maps, const Weights& w) {
   return conv2d(maps.low, w["low_classifier"], {.kernel = 1}) + conv2d(high, w["high_classifier"], {.kernel = 1});
 }
 
-// The head's logits in the picture's size are torchvision's "out".
-void build(Tensor (*head)(const Maps& maps, const Weights& w), const Weights& w, const PictureOptions& options) {
+// The head's logits in the image's size are torchvision's "out".
+void build(Tensor (*head)(const Maps& maps, const Weights& w), const Weights& w, const ImageOptions& options) {
   Graph& graph = w.graph();
   const Maps maps = trunk(w, options);
   w["aux_classifier"].discard();  // helps to train
@@ -100,7 +100,7 @@ void build(Tensor (*head)(const Maps& maps, const Weights& w), const Weights& w,
   if (options.num_classes == 0) return classify(flatten(global_avg_pool(maps.high)), classifier, options);
   const Tensor logits = tap(head(maps, classifier), classifier, kBlock);
   check_classes(channels(logits), classifier, options);
-  const Tensor out = resize_like(logits, maps.picture, fbs::ResizeKind::Bilinear);
+  const Tensor out = resize_like(logits, maps.image, fbs::ResizeKind::Bilinear);
   graph.add_tap("out", out, fbs::Layout::NCHW, kBlock);
   graph.add_output("logits", out, fbs::Layout::NCHW);
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
@@ -109,12 +109,12 @@ void build(Tensor (*head)(const Maps& maps, const Weights& w), const Weights& w,
 
 }  // namespace
 
-void deeplabv3::build(Graph&, const Weights& w, const PictureOptions& options) {
+void deeplabv3::build(Graph&, const Weights& w, const ImageOptions& options) {
   ferry::build(deeplabv3_head, w, options);
 }
 
-void fcn::build(Graph&, const Weights& w, const PictureOptions& options) { ferry::build(fcn_head, w, options); }
+void fcn::build(Graph&, const Weights& w, const ImageOptions& options) { ferry::build(fcn_head, w, options); }
 
-void lraspp::build(Graph&, const Weights& w, const PictureOptions& options) { ferry::build(lraspp_head, w, options); }
+void lraspp::build(Graph&, const Weights& w, const ImageOptions& options) { ferry::build(lraspp_head, w, options); }
 
 }  // namespace ferry

@@ -4,13 +4,13 @@
 namespace ferry {
 namespace {
 
-// As in torchvision's weight transforms: trained on those pictures of COCO that show Pascal VOC's classes.
-std::vector<PictureVariant> published(std::initializer_list<const char*> architectures) {
-  std::vector<PictureVariant> all;
+// As in torchvision's weight transforms: trained on those images of COCO that show Pascal VOC's classes.
+std::vector<ImageVariant> published(std::initializer_list<const char*> architectures) {
+  std::vector<ImageVariant> all;
   for (const char* architecture : architectures) {
-    PictureVariant row =
+    ImageVariant row =
         torchvision(architecture, "coco_with_voc_labels_v1", {.num_classes = 21, .size = 520, .crop_pct = 1});
-    row.picture.crop_mode = CropMode::ShortestEdge;
+    row.image.crop_mode = CropMode::ShortestEdge;
     row.any_classes = true;
     row.labels = {
         "__background__", "aeroplane", "bicycle",     "bird", "boat",  "bottle",    "bus",    "car",         "cat",
@@ -23,17 +23,17 @@ std::vector<PictureVariant> published(std::initializer_list<const char*> archite
 
 }  // namespace
 
-std::span<const PictureVariant> deeplabv3::variants() {
+std::span<const ImageVariant> deeplabv3::variants() {
   static const auto all = published({"deeplabv3_resnet50", "deeplabv3_resnet101", "deeplabv3_mobilenet_v3_large"});
   return all;
 }
 
-std::span<const PictureVariant> fcn::variants() {
+std::span<const ImageVariant> fcn::variants() {
   static const auto all = published({"fcn_resnet50", "fcn_resnet101"});
   return all;
 }
 
-std::span<const PictureVariant> lraspp::variants() {
+std::span<const ImageVariant> lraspp::variants() {
   static const auto all = published({"lraspp_mobilenet_v3_large"});
   return all;
 }

@@ -12,7 +12,7 @@
 namespace ferry::depth_anything {
 namespace {
 
-Config network_of(const PictureOptions& options) {
+Config network_of(const ImageOptions& options) {
   return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
 }
 
@@ -132,10 +132,10 @@ std::vector<Tensor> neck(const std::vector<Tensor>& tokens, Tensor map, const We
   return fused;
 }
 
-// N,H,W at the size of `picture`.
-Tensor head(Tensor x, Tensor picture, const Weights& w, const Config& c) {
+// N,H,W at the size of `image`.
+Tensor head(Tensor x, Tensor image, const Weights& w, const Config& c) {
   x = conv2d(x, w["conv1"], {.out = c.fusion / 2, .kernel = 3, .padding = 1});
-  x = resize_like(x, picture, fbs::ResizeKind::Bilinear, true);
+  x = resize_like(x, image, fbs::ResizeKind::Bilinear, true);
   x = tap(relu(conv2d(x, w["conv2"], {.out = c.head, .kernel = 3, .padding = 1})), w["activation1"]);
   x = conv2d(x, w["conv3"], {.out = 1, .kernel = 1});
   x = tap(c.metric ? sigmoid(x) : relu(x), w["activation2"]);
@@ -145,17 +145,17 @@ Tensor head(Tensor x, Tensor picture, const Weights& w, const Config& c) {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   build(graph, w, options, network_of(options));
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& c) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& c) {
   const std::string name = options.variant.name();
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
-  const Tensor picture = picture_input(graph, options);
-  const Tensor map = patch_map(picture, w["backbone.patch_embed"], {.out = c.width, .patch = c.patch});
+  const Tensor image = image_input(graph, options);
+  const Tensor map = patch_map(image, w["backbone.patch_embed"], {.out = c.width, .patch = c.patch});
   const std::vector<Tensor> fused = neck(backbone(map, w["backbone"], c), map, w["neck"], c);
-  graph.add_output("predicted_depth", head(fused[static_cast<size_t>(c.head_level)], picture, w["head"], c),
+  graph.add_output("predicted_depth", head(fused[static_cast<size_t>(c.head_level)], image, w["head"], c),
                    fbs::Layout::Same);
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph.table.postprocess->task = fbs::Task::Depth;
@@ -165,7 +165,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options, const 
   graph.table.postprocess->params.Set(depth);
 }
 
-std::optional<Settings::Size> stored_size(const Weights& w, const PictureOptions& options) {
+std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions& options) {
   const int side = side_of(w["backbone.pos_embed"]) * network_of(options).patch;
   if (side == 0) return {};
   return Settings::Size{side, side};

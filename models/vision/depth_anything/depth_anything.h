@@ -1,12 +1,12 @@
 // Depth Anything, V1 and V2 (Yang et al., arXiv:2401.10891 and arXiv:2406.09414): DINOv2 with the dense head of DPT
-// (Ranftl et al., arXiv:2103.13413), one number for each place of a picture. The head has transformers' names, the
+// (Ranftl et al., arXiv:2103.13413), one number for each place of an image. The head has transformers' names, the
 // backbone timm's; naming tables read transformers' checkpoints and the authors' own.
 #pragma once
 
 #include <vector>
 
 #include "converter/graph/ops.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::depth_anything {
 
@@ -33,15 +33,15 @@ struct Config {
 };
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 // The same of any configuration.
-void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options, const Config& config);
 Described described_by(const nlohmann::json& config);
 // The network of a transformers config.json.
 Config from_transformers(const nlohmann::json& config);
-// The picture that the table of positions covers.
-std::optional<Settings::Size> stored_size(const Weights& weights, const PictureOptions& options);
+// The image that the table of positions covers.
+std::optional<Settings::Size> stored_size(const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::depth_anything

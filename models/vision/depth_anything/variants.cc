@@ -53,17 +53,17 @@ Config network(const Size& size, Kind kind) {
   return config;
 }
 
-PictureVariant variant(const std::string& architecture, const char* framework, const std::string& hub) {
-  PictureVariant row;
+ImageVariant variant(const std::string& architecture, const char* framework, const std::string& hub) {
+  ImageVariant row;
   row.architecture = architecture;
   row.framework = framework;
   row.hub = hub;
   row.num_classes = 0;
   row.height = row.width = 518;
   row.imagenet_labels = false;
-  row.picture.crop_pct = 1;
-  row.picture.crop_mode = CropMode::LeastScaling;
-  row.picture.multiple_of = 14;
+  row.image.crop_pct = 1;
+  row.image.crop_mode = CropMode::LeastScaling;
+  row.image.multiple_of = 14;
   return row;
 }
 
@@ -159,11 +159,11 @@ const Config& config_of(const std::string& architecture) {
   fail("no Depth Anything is called '%s'", architecture.c_str());
 }
 
-// Pictures as in the preprocessor_config.json of the repositories. The authors' code enlarges what is smaller on both
+// Images as in the preprocessor_config.json of the repositories. The authors' code upscales what is smaller on both
 // sides so that the shorter one fits; it is scaled by less here.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> rows;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> rows;
     for (const Kind kind : kKinds)
       for (const Size& size : kSizes)
         rows.push_back(variant(prefix_of(kind) + size.name, "transformers", transformers_hub(kind, size)));

@@ -14,11 +14,11 @@ namespace {
 // The class token and the registers.
 int prefix_of(const Config& config) { return 1 + config.registers; }
 
-Config network_of(const PictureOptions& options) {
+Config network_of(const ImageOptions& options) {
   return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
 }
 
-// Wavelengths of the rotary embedding along one axis, where the picture is 2 long. The authors' checkpoints hold them,
+// Wavelengths of the rotary embedding along one axis, where the image is 2 long. The authors' checkpoints hold them,
 // rounded to bfloat16.
 std::vector<double> periods(const Weights& w, int count, double theta) {
   if (w.has("periods")) return w.values("periods", count);
@@ -72,18 +72,18 @@ Tensor block(Tensor x, const Weights& w, const Config& config, const RotaryTable
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   build(graph, w, options, network_of(options));
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
   const Grid grid{options.height / config.patch, options.width / config.patch};
   const int width = config.width, prefix = prefix_of(config);
   w["mask_token"].discard();  // hides patches in training
   const RotaryTable table = rotary(w["rope"], grid, config);
   tap(slice(table.cos, 0, prefix, grid.size()), w["rope"]);
 
-  Tensor x = patch_map(picture_input(graph, options), w["patch_embed"], {.out = width, .patch = config.patch});
+  Tensor x = patch_map(image_input(graph, options), w["patch_embed"], {.out = width, .patch = config.patch});
   x = to_tokens(tap(x, w["patch_embed"].channels_last()));
   Tensor tokens = w["cls_token"].parameter({1, 1, width});
   if (config.registers > 0)

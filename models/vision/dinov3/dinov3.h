@@ -3,7 +3,7 @@
 #pragma once
 
 #include "models/blocks/attention.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::dinov3 {
 
@@ -12,7 +12,7 @@ struct Config {
   int width, depth, heads, hidden;  // hidden: of the MLP
   bool gated = false;               // SwiGLU
   bool qkv_bias = false;            // of queries and values; keys never have one
-  bool class_pool = false;          // the class token stands for the picture; false: the mean of the patches
+  bool class_pool = false;          // the class token stands for the image; false: the mean of the patches
   int patch = 16;                   // its side in pixels
   int registers = 4;
   double epsilon = 1e-5;
@@ -26,11 +26,11 @@ struct Config {
 };
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 // The same of any configuration.
-void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options, const Config& config);
 Described described_by(const nlohmann::json& config);
 // The network of a transformers config.json.
 Config from_transformers(const nlohmann::json& config);

@@ -60,21 +60,21 @@ const Config kConfigs[] = {
     own("dinov3_vit7b16", kSevenB, false),
 };
 
-// Pictures of the training on satellite images.
-void look_from_above(PictureVariant* variant) {
-  variant->picture.mean = {0.430f, 0.411f, 0.296f};
-  variant->picture.std = {0.213f, 0.156f, 0.143f};
+// Images of the training on satellite images.
+void look_from_above(ImageVariant* variant) {
+  variant->image.mean = {0.430f, 0.411f, 0.296f};
+  variant->image.std = {0.213f, 0.156f, 0.143f};
 }
 
-PictureVariant timm(const char* architecture, const char* tag, bool satellite = false) {
-  PictureVariant variant = ferry::timm(architecture, tag, {.num_classes = 0, .size = 256, .crop_pct = 1});
+ImageVariant timm(const char* architecture, const char* tag, bool satellite = false) {
+  ImageVariant variant = ferry::timm(architecture, tag, {.num_classes = 0, .size = 256, .crop_pct = 1});
   if (satellite) look_from_above(&variant);
   return variant;
 }
 
 // "facebook/dinov3-vits16-pretrain-lvd1689m"
-PictureVariant transformers(const std::string& size, const char* tag, bool satellite = false) {
-  PictureVariant variant =
+ImageVariant transformers(const std::string& size, const char* tag, bool satellite = false) {
+  ImageVariant variant =
       ferry::transformers("dinov3_" + size, tag, "facebook/dinov3-" + size + "-pretrain-" + tag,
                           {.num_classes = 0, .crop_pct = 1, .squash = true, .filter = fbs::Filter::Bilinear});
   if (satellite) look_from_above(&variant);
@@ -91,8 +91,8 @@ const Config& config_of(const std::string& architecture) {
 
 // Settings as in timm's pretrained configurations, and the preprocessor_config.json of the facebook/dinov3-*
 // repositories.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = {
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = {
       timm("vit_small_patch16_dinov3", "lvd1689m"),
       timm("vit_small_patch16_dinov3_qkvb", "lvd1689m"),
       timm("vit_small_plus_patch16_dinov3", "lvd1689m"),

@@ -18,7 +18,7 @@ MobileStages stages(double squeeze) {
 }
 
 // TensorFlow's layers in timm's port of its weights; torchvision took over the epsilon for the large ones alone.
-MobileStyle style_of(const PictureVariant& variant, const Config& config) {
+MobileStyle style_of(const ImageVariant& variant, const Config& config) {
   MobileStyle style = {.act = config.lite ? relu6 : silu};
   style.same_padding = variant.architecture.starts_with("tf_");
   if (style.same_padding || (variant.framework == "torchvision" && config.width >= 1.6)) style.eps = 1e-3;
@@ -27,12 +27,12 @@ MobileStyle style_of(const PictureVariant& variant, const Config& config) {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config& config = config_of(options.variant.architecture);
   const MobileStyle style = style_of(options.variant, config);
   const MobileSize size = {
       .width = config.width, .depth = config.depth, .fixed_stem = config.lite, .fixed_depth = config.lite};
-  const Tensor x = mobile_trunk(picture_input(graph, options), w, stages(config.lite ? 0 : 0.25), style, size, 32);
+  const Tensor x = mobile_trunk(image_input(graph, options), w, stages(config.lite ? 0 : 0.25), style, size, 32);
   conv_pool_classify(x, w, style, config.lite ? 1280 : round_channels(1280 * config.width), options);
 }
 

@@ -24,7 +24,7 @@ constexpr Config kConfigs[] = {
     {.architecture = "efficientnet_lite4", .width = 1.4, .depth = 1.8, .size = 380, .lite = true},
 };
 
-// The part of a picture that the crop keeps: its margin is 32 pixels whatever the size.
+// The part of an image that the crop keeps: its margin is 32 pixels whatever the size.
 double crop_pct_of(int size) {
   switch (size) {
     case 224: return 0.875;
@@ -39,15 +39,15 @@ double crop_pct_of(int size) {
 }
 
 // An architecture at the size it was designed for.
-PictureVariant designed(const std::string& architecture, const std::string& tag = "", Training training = {}) {
+ImageVariant designed(const std::string& architecture, const std::string& tag = "", Training training = {}) {
   training.size = config_of(architecture).size;
   training.crop_pct = training.crop_pct.value_or(crop_pct_of(training.size));
   return timm(architecture, tag, training);
 }
 
 // `resize`: what the shorter edge becomes.
-PictureVariant torchvision(const char* architecture, const char* tag, int resize, int size,
-                           fbs::Filter filter = Bicubic, const char* digest = "") {
+ImageVariant torchvision(const char* architecture, const char* tag, int resize, int size, fbs::Filter filter = Bicubic,
+                         const char* digest = "") {
   // Any share that floors to `resize`; the middle is safe from rounding.
   const double crop_pct = resize == size ? 1 : size / (resize + 0.5);
   return ferry::torchvision(architecture, tag,
@@ -55,8 +55,8 @@ PictureVariant torchvision(const char* architecture, const char* tag, int resize
 }
 
 // Settings as in timm's pretrained configurations and torchvision's weight transforms.
-std::vector<PictureVariant> make_variants() {
-  std::vector<PictureVariant> all = {
+std::vector<ImageVariant> make_variants() {
+  std::vector<ImageVariant> all = {
       designed("efficientnet_b0", "ra_in1k"),
       timm("efficientnet_b0", "ra4_e3600_r224_in1k", {.size = 224, .crop_pct = 0.9, .pixels = Inception}),
       timm("efficientnet_b1", "ra4_e3600_r240_in1k", {.size = 240, .crop_pct = 0.9, .pixels = Inception}),
@@ -108,8 +108,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no EfficientNet is called '%s'", architecture.c_str());
 }
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = make_variants();
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = make_variants();
   return all;
 }
 

@@ -85,15 +85,15 @@ Tensor position_encoding(Tensor x, const Weights& w) {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   build(graph, w, options, config_of(options.variant.architecture));
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
   const Weights stem = w["stem"], final_conv = w["final_conv"];
   const int width = config.width;
 
-  Tensor x = picture_input(graph, options);
+  Tensor x = image_input(graph, options);
   x = mobile_one(x, stem[0], {.out = width, .kernel = 3, .stride = 2, .adapt_input = true});
   x = mobile_one(x, stem[1], {.out = width, .kernel = 3, .stride = 2, .groups = width});
   x = mobile_one(x, stem[2], {.out = width, .kernel = 1});

@@ -2,7 +2,7 @@
 // one convolution of them.
 #pragma once
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::fastvit {
 
@@ -15,10 +15,10 @@ struct Config {
 };
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 // The same of any configuration.
-void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options, const Config& config);
 
 }  // namespace ferry::fastvit

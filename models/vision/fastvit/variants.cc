@@ -13,8 +13,8 @@ constexpr Config kConfigs[] = {
 };
 
 // As in timm's pretrained configurations.
-std::vector<PictureVariant> make_variants() {
-  std::vector<PictureVariant> all;
+std::vector<ImageVariant> make_variants() {
+  std::vector<ImageVariant> all;
   for (const Config& config : kConfigs) {
     const std::string architecture = config.architecture;
     for (const std::string tag : {"apple_in1k", "apple_dist_in1k"})
@@ -40,8 +40,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no FastViT is called '%s'", architecture.c_str());
 }
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = make_variants();
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = make_variants();
   return all;
 }
 

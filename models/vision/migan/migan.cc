@@ -17,11 +17,11 @@ struct Published {
 
 // The authors' three generators for devices: of places (Places2), of faces, and of places.
 constexpr Published kPublished[] = {{"migan_256", "", 256}, {"migan_256", "ffhq", 256}, {"migan_512", "", 512}};
-// One for pictures of any other side.
+// One for images of any other side.
 constexpr char kAnySide[] = "migan";
 
 constexpr int kSmallest = 4;    // side of the map where the encoder ends
-constexpr int kLargest = 4096;  // side of a picture
+constexpr int kLargest = 4096;  // side of an image
 constexpr int kColours = 3;
 constexpr int kInputs = 1 + kColours;
 constexpr int kFilter = 4;  // side of the filters that halve and double a map
@@ -30,7 +30,7 @@ constexpr int kFilter = 4;  // side of the filters that halve and double a map
 constexpr double kSlope = 0.2, kLimit = 256;
 const double kGain = std::sqrt(2.0);
 
-// The side of the pictures that the network takes, by where its encoder begins; 0: it begins nowhere.
+// The side of the images that the network takes, by where its encoder begins; 0: it begins nowhere.
 int side_of(const Weights& w) {
   for (int side = 2 * kSmallest; side <= kLargest; side *= 2) {
     const Weights begin = w["encoder"]["b" + std::to_string(side)]["fromrgb"];
@@ -39,17 +39,17 @@ int side_of(const Weights& w) {
   return 0;
 }
 
-void check_variant(int side, const Weights& w, const PictureOptions& options) {
-  const PictureVariant& variant = options.variant;
-  if (side == 0) fail("the checkpoint has no 'encoder.bN.fromrgb.weight', N the side of its pictures");
+void check_variant(int side, const Weights& w, const ImageOptions& options) {
+  const ImageVariant& variant = options.variant;
+  if (side == 0) fail("the checkpoint has no 'encoder.bN.fromrgb.weight', N the side of its images");
   if (variant.architecture != kAnySide && variant.height != side)
-    fail("the checkpoint is for pictures of %dx%d, %s is for %dx%d: --model %s takes any", side, side,
+    fail("the checkpoint is for images of %dx%d, %s is for %dx%d: --model %s takes any", side, side,
          variant.name().c_str(), variant.height, variant.width, kAnySide);
   for (const Published& row : kPublished)
     if (w.trying() && variant.architecture == kAnySide && side == row.side)
       fail("the checkpoint has the sizes of %s", row.architecture);
   if (!w.trying() && (options.height != side || options.width != side))
-    fail("the checkpoint is for pictures of %dx%d alone, not %dx%d", side, side, options.height, options.width);
+    fail("the checkpoint is for images of %dx%d alone, not %dx%d", side, side, options.height, options.width);
   if (options.in_chans != kInputs)
     fail("%s takes %d channels, the mask's and three colours', not %d", variant.name().c_str(), kInputs,
          options.in_chans);
@@ -110,7 +110,7 @@ bool find_smaller(std::span<const double> large, std::span<double> small) {
 
 // Twice as high and wide: zeros between the pixels, then a filter for each channel, two places of padding before and
 // one behind.
-Tensor enlarge(Tensor x, const Weights& w) {
+Tensor upscale(Tensor x, const Weights& w) {
   Graph& graph = w.graph();
   const int count = channels(x), side = 2 * x.shape()[1];
   const std::vector<double> grid = graph.values(w("filter_const", {1, 1, side, side}).id);
@@ -147,7 +147,7 @@ Tensor enlarge(Tensor x, const Weights& w) {
 
 struct Separable {
   int out = 0;  // channels; 0: as many as the weight has
-  bool halve = false, enlarge = false, noise = false;
+  bool halve = false, upscale = false, noise = false;
 };
 
 Tensor separable(Tensor x, const Weights& w, const Separable& options) {
@@ -155,7 +155,7 @@ Tensor separable(Tensor x, const Weights& w, const Separable& options) {
   x = activate(conv2d(x, w["conv1"], {.out = in, .kernel = 3, .padding = 1, .groups = in}) * kGain);
   if (options.halve) x = halve(x, w["downsample"]);
   x = conv2d(x, w["conv2"], {.out = options.out, .kernel = 1, .bias = false});
-  if (options.enlarge) x = enlarge(x, w["upsample"]);
+  if (options.upscale) x = upscale(x, w["upsample"]);
   x = x * kGain;
   if (options.noise) x = x + noise(w, x.shape()[1]);
   return tap(activate(x), w);
@@ -179,11 +179,11 @@ void add_recipes(Graph& graph, int side) {
 
 }  // namespace
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> list;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> list;
     const auto add = [&](const char* architecture, const char* tag, int side) {
-      PictureVariant variant = image_to_image_variant(architecture, tag, "migan", "");
+      ImageVariant variant = image_to_image_variant(architecture, tag, "migan", "");
       variant.in_chans = kInputs;
       variant.height = variant.width = side;
       list.push_back(variant);
@@ -201,12 +201,12 @@ std::span<const Naming> namings() {
   return table;
 }
 
-std::optional<Settings::Size> stored_size(const Weights& w, const PictureOptions&) {
+std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions&) {
   const int side = side_of(w);
   return side > 0 ? std::optional(Settings::Size{side, side}) : std::nullopt;
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const int side = side_of(w);
   check_variant(side, w, options);
   add_recipes(graph, side);
@@ -219,18 +219,18 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options) {
     seen[s] = separable(x, block["conv1"], {.out = channels(x)});
     x = tap(separable(seen[s], block["conv2"], {.halve = s > kSmallest}), block, kBlock);
   }
-  Tensor picture;
+  Tensor image;
   for (int s = kSmallest; s <= side; s *= 2) {
     const Weights block = synthesis["b" + std::to_string(s)];
     const bool larger = s > kSmallest;
-    x = separable(x, block["conv1"], {.out = channels(seen[s]), .enlarge = larger, .noise = larger});
+    x = separable(x, block["conv1"], {.out = channels(seen[s]), .upscale = larger, .noise = larger});
     x = separable(x + seen[s], block["conv2"], {.out = channels(x), .noise = larger});
     tap(x, block, kBlock);
-    if (larger) picture = enlarge(picture, block["upsample"]);
+    if (larger) image = upscale(image, block["upsample"]);
     const Tensor colours = conv2d(x, block["torgb"], {.out = kColours, .kernel = 1});
-    picture = larger ? picture + colours : colours;
+    image = larger ? image + colours : colours;
   }
-  graph.add_output("output", picture, fbs::Layout::NCHW);
+  graph.add_output("output", image, fbs::Layout::NCHW);
 }
 
 }  // namespace ferry::migan

@@ -5,7 +5,7 @@
 
 namespace ferry::mobilenetv2 {
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   // Table 2 of the paper.
   using enum MobileBlock;
   const Config config = options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
@@ -26,7 +26,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options) {
                            .integers = config.integers};
   const bool fixed_head = config.fixed_ends || (config.fine_head && config.width < 1);
   const int head = fixed_head ? 1280 : size.channels(1280 * config.width);
-  const Tensor x = mobile_trunk(picture_input(graph, options), w, stages, style, size, 32);
+  const Tensor x = mobile_trunk(image_input(graph, options), w, stages, style, size, 32);
   conv_pool_classify(x, w, style, head, options);
 }
 

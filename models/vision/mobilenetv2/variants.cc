@@ -25,21 +25,21 @@ constexpr Config kConfigs[] = {
 
 // "google/mobilenet_v2_1.0_224": TensorFlow's weights, with its class for the background; settings as in its
 // preprocessor_config.json.
-PictureVariant google(const std::string& width, int size) {
+ImageVariant google(const std::string& width, int size) {
   const std::string architecture = "mobilenet_v2_" + width;
-  PictureVariant variant = transformers(architecture, "", "google/" + architecture + "_" + std::to_string(size),
-                                        {.num_classes = 1001,
-                                         .size = size,
-                                         .crop_pct = size / (size + 32.0),
-                                         .filter = fbs::Filter::Bilinear,
-                                         .pixels = Pixels::Inception});
+  ImageVariant variant = transformers(architecture, "", "google/" + architecture + "_" + std::to_string(size),
+                                      {.num_classes = 1001,
+                                       .size = size,
+                                       .crop_pct = size / (size + 32.0),
+                                       .filter = fbs::Filter::Bilinear,
+                                       .pixels = Pixels::Inception});
   variant.layer_norm_eps = 1e-3;
   return variant;
 }
 
 // Settings as in timm's pretrained configurations and torchvision's weight transforms.
-std::vector<PictureVariant> make_variants() {
-  std::vector<PictureVariant> all = {
+std::vector<ImageVariant> make_variants() {
+  std::vector<ImageVariant> all = {
       timm("mobilenetv2_035", ""),
       timm("mobilenetv2_050", "lamb_in1k"),
       timm("mobilenetv2_075", ""),
@@ -54,7 +54,7 @@ std::vector<PictureVariant> make_variants() {
       google("0.75", 160),
       google("0.35", 96),
   };
-  // TensorFlow's published weights under torchvision's names: pictures on -1..1.
+  // TensorFlow's published weights under torchvision's names: images on -1..1.
   all.push_back(torchvision("mobilenet_v2", "tf", {.crop_pct = 1, .pixels = Pixels::Inception}));
   all.back().hub.clear();
   return all;
@@ -68,8 +68,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no MobileNetV2 is called '%s'", architecture.c_str());
 }
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = make_variants();
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = make_variants();
   return all;
 }
 

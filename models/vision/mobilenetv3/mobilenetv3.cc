@@ -21,7 +21,7 @@ MobileStages stages_of(const Config& config) {
 }
 
 // TensorFlow's epsilon and padding in timm's port of its weights.
-MobileStyle style_of(const PictureVariant& variant, const Config& config) {
+MobileStyle style_of(const ImageVariant& variant, const Config& config) {
   MobileStyle style = kMobileNetV3Style;
   if (config.minimal) style.act = relu;
   style.same_padding = variant.architecture.starts_with("tf_");
@@ -32,11 +32,11 @@ MobileStyle style_of(const PictureVariant& variant, const Config& config) {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config& config = config_of(options.variant.architecture);
   const MobileStyle style = style_of(options.variant, config);
   const MobileSize size = {.width = config.width, .fixed_stem = config.width < 0.75};
-  const Tensor x = mobile_trunk(picture_input(graph, options), w, stages_of(config), style, size, 16);
+  const Tensor x = mobile_trunk(image_input(graph, options), w, stages_of(config), style, size, 16);
   pool_conv_classify(x, w, style, config.large ? 1280 : 1024, false, options);
 }
 

@@ -2,7 +2,7 @@
 // checkpoints.
 #pragma once
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::mobilenetv3 {
 
@@ -15,8 +15,8 @@ struct Config {
 // Of "mobilenetv3_small_100", "tf_mobilenetv3_small_100" and torchvision's "mobilenet_v3_small" alike.
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::mobilenetv3

@@ -21,7 +21,7 @@ constexpr Config kConfigs[] = {
     {.architecture = "mobilenet_v3_small", .large = kSmall},
 };
 
-PictureVariant google(const char* architecture) {
+ImageVariant google(const char* architecture) {
   return timm(architecture, "in1k", {.filter = Bilinear, .pixels = Inception});
 }
 
@@ -35,8 +35,8 @@ const Config& config_of(const std::string& architecture) {
 }
 
 // Settings as in timm's pretrained configurations and torchvision's weight transforms.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = {
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = {
       timm("mobilenetv3_large_075", "", {.filter = Bilinear}),
       timm("mobilenetv3_large_100", "ra_in1k"),
       timm("mobilenetv3_large_100", "ra4_e3600_r224_in1k", {.crop_pct = 0.95, .pixels = Inception}),

@@ -78,11 +78,11 @@ const Config& config_of(const std::string& architecture) {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config& config = config_of(options.variant.architecture);
   const MobileStyle style = {.act = relu};
   const MobileSize size = {.width = config.width, .fixed_stem = config.width < 1};
-  const Tensor x = mobile_trunk(picture_input(graph, options), w, config.stages, style, size, config.stem);
+  const Tensor x = mobile_trunk(image_input(graph, options), w, config.stages, style, size, config.stem);
   pool_conv_classify(x, w, style, 1280, true, options);
 }
 
@@ -97,8 +97,8 @@ std::span<const Naming> namings() {
 }
 
 // Settings as in timm's pretrained configurations.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = {
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = {
       timm("mobilenetv4_conv_small_035", "", {.pixels = Pixels::Inception}),
       timm("mobilenetv4_conv_small_050", "e3000_r224_in1k", {.pixels = Pixels::Inception}),
       timm("mobilenetv4_conv_small", "e2400_r224_in1k"),

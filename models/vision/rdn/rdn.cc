@@ -35,9 +35,9 @@ Tensor dense_block(Tensor x, const Weights& w, const std::string& i) {
 
 }  // namespace
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> list;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> list;
     for (int scale : kScales)
       list.push_back(image_to_image_variant(architecture(scale), "", "keras",
                                             "@upscalerjs/esrgan-slim/models/x" + std::to_string(scale)));
@@ -54,7 +54,7 @@ std::span<const Naming> namings() {
   return table;
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const int scale = scale_of(options.variant.architecture);
   // Trained on levels 0..255, both ways.
   const Tensor input =

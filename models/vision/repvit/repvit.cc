@@ -47,14 +47,14 @@ Tensor norm_linear(Tensor x, const Weights& w) { return tap(linear(batch_norm(x,
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   build(graph, w, options, config_of(options.variant.architecture));
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
   const Weights stem = w["stem"], head = w["head"];
 
-  Tensor x = picture_input(graph, options);
+  Tensor x = image_input(graph, options);
   x = conv_norm(x, stem["conv1"], {.out = config.width / 2, .kernel = 3, .stride = 2, .adapt_input = true});
   x = conv_norm(tap(gelu(x), stem["act1"]), stem["conv2"], {.out = config.width, .kernel = 3, .stride = 2});
   tap(x, stem, kBlock);

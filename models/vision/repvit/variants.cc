@@ -13,9 +13,9 @@ constexpr Config kConfigs[] = {
 };
 
 // As in timm's pretrained configurations.
-std::vector<PictureVariant> make_variants() {
+std::vector<ImageVariant> make_variants() {
   const Training training = {.crop_pct = 0.95};
-  std::vector<PictureVariant> all;
+  std::vector<ImageVariant> all;
   for (const Config& config : kConfigs) {
     if (config.legacy) {
       all.push_back(timm(config.architecture, "dist_in1k", training));
@@ -35,8 +35,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no RepViT is called '%s'", architecture.c_str());
 }
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = make_variants();
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = make_variants();
   return all;
 }
 

@@ -29,12 +29,12 @@ const Config kConfigs[] = {
     {.architecture = "seresnet152d", .bottleneck = true, .layers = {3, 8, 36, 3}, .deep = true, .se = true},
 };
 
-PictureVariant microsoft(const char* architecture, const char* hub) { return transformers(architecture, "", hub); }
+ImageVariant microsoft(const char* architecture, const char* hub) { return transformers(architecture, "", hub); }
 
 // Settings as in timm's pretrained configurations, torchvision's weight transforms, and the preprocessor_config.json of
 // the microsoft/resnet-* repositories.
-std::vector<PictureVariant> make_variants() {
-  std::vector<PictureVariant> all = {
+std::vector<ImageVariant> make_variants() {
+  std::vector<ImageVariant> all = {
       timm("resnet18", "a1_in1k", {.crop_pct = 0.95}),
       timm("resnet18d", "ra2_in1k"),
       timm("resnet26", "bt_in1k"),
@@ -113,8 +113,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no ResNet is called '%s'", architecture.c_str());
 }
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = make_variants();
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = make_variants();
   return all;
 }
 

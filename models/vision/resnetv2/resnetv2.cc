@@ -29,11 +29,11 @@ Tensor bottleneck(Tensor x, const Weights& w, int out, int stride, bool project)
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config& config = config_of(options.variant.architecture);
   const Weights stem = w["stem"], head = w["head"];
 
-  Tensor x = picture_input(graph, options);
+  Tensor x = image_input(graph, options);
   x = std_conv(x, stem["conv"], {.out = 64 * config.width, .kernel = 7, .stride = 2, .adapt_input = true});
   graph.add_tap("feat/0", tap(x, stem["conv"], kBlock), fbs::Layout::NCHW, kBlock);
   // Zeros around, which may be the maximum: the convolution's values are of either sign.

@@ -2,7 +2,7 @@
 // weight-standardized convolutions, in timm's names.
 #pragma once
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::resnetv2 {
 
@@ -13,8 +13,8 @@ struct Config {
 };
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::resnetv2

@@ -11,17 +11,17 @@ constexpr Config kConfigs[] = {
     {"resnetv2_152x2_bit", {3, 8, 36, 3}, 2}, {"resnetv2_152x4_bit", {3, 8, 36, 3}, 4},
 };
 
-// Pictures on -1..1.
-PictureVariant timm(const std::string& architecture, const std::string& tag, int size, fbs::Filter filter,
-                    double crop_pct) {
+// Images on -1..1.
+ImageVariant timm(const std::string& architecture, const std::string& tag, int size, fbs::Filter filter,
+                  double crop_pct) {
   return ferry::timm(architecture, tag,
                      {.size = size, .crop_pct = crop_pct, .filter = filter, .pixels = Pixels::Inception});
 }
 
 // As in timm's pretrained configurations.
-std::vector<PictureVariant> make_variants() {
+std::vector<ImageVariant> make_variants() {
   using enum fbs::Filter;
-  std::vector<PictureVariant> all = {
+  std::vector<ImageVariant> all = {
       timm("resnetv2_50x1_bit", "goog_distilled_in1k", 224, Bicubic, 0.875),
       timm("resnetv2_152x2_bit", "goog_teacher_in21k_ft_in1k", 224, Bicubic, 0.875),
       timm("resnetv2_152x2_bit", "goog_teacher_in21k_ft_in1k_384", 384, Bicubic, 1.0),
@@ -53,8 +53,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no BiT ResNetV2 is called '%s'", architecture.c_str());
 }
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = make_variants();
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = make_variants();
   return all;
 }
 

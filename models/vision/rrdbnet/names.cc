@@ -2,13 +2,13 @@
 
 namespace ferry::rrdbnet {
 
-// The code speaks BasicSR's names. ESRGAN's program numbers its modules instead, activations and enlargements among
+// The code speaks BasicSR's names. ESRGAN's program numbers its modules instead, activations and upscalings among
 // them: {n} of conv_body is the number of blocks, and {p} that of the convolution in its list.
 std::span<const Naming> namings() {
   static const std::vector<Rename> no_taps = {{"body.{n}.rdb{k}.act{i}", {}},
                                               {"body.{n}.rdb{k}.sum", {}},
                                               {"trunk", {}},
-                                              {"enlarged.{p}", {}},
+                                              {"upscaled.{p}", {}},
                                               {"act.{p}", {}}};
   static const Naming table[] = {
       {.framework = "basicsr",
@@ -33,7 +33,7 @@ std::span<const Naming> namings() {
                 {"body.{n}.rdb{k}.act{i}", {"model.1.sub.{n}.RDB{k}.conv{i}.1", "model.1.sub.{n}.RDB{k}.conv{i}"}},
                 {"body.{n}.rdb{k}.sum", {"model.1.sub.{n}.RDB{k}.conv5"}},
                 {"trunk", {"model.1"}},
-                {"enlarged.{p}", {"model.{p-1}"}},
+                {"upscaled.{p}", {"model.{p-1}"}},
                 {"act.{p}", {"model.{p+1}"}}}},
       {.framework = "esrgan",  // its first release
        .probes = {"conv_first.weight", "RRDB_trunk.0.RDB1.conv1.weight"},

@@ -42,7 +42,7 @@ constexpr int kHalo = 16;
 // Of which the checkpoint has at least a part: the other is then missed by its name.
 bool has_convolution(const Weights& w) { return w.has("weight") || w.has("bias"); }
 
-// Where ESRGAN's list of modules has the i-th convolution after an enlargement, i from 1.
+// Where ESRGAN's list of modules has the i-th convolution after an upscaling, i from 1.
 int place_of_doubling(int i) { return 3 * i; }
 
 Weights doubling(const Weights& w, int i) { return w["conv_up" + std::to_string(i)][place_of_doubling(i)]; }
@@ -79,7 +79,7 @@ std::string in_words(const Sizes& s) {
 }
 
 // A published architecture is of its own sizes; what is of none of theirs goes by the common name.
-void check_variant(const Sizes& sizes, const Weights& w, const PictureVariant& variant) {
+void check_variant(const Sizes& sizes, const Weights& w, const ImageVariant& variant) {
   for (const Published& row : kPublished) {
     if (variant.architecture == row.architecture && sizes != row.sizes)
       fail("the checkpoint has %s, %s has %s: --model %s takes any sizes", in_words(sizes).c_str(), row.architecture,
@@ -137,9 +137,9 @@ Tensor residual_block(Tensor x, const Weights& w, const Sizes& sizes) {
 
 }  // namespace
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> list;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> list;
     for (const Published& row : kPublished)
       list.push_back(image_to_image_variant(row.architecture, row.tag, row.framework, ""));
     for (const char* framework : {"basicsr", "esrgan"})
@@ -149,12 +149,12 @@ std::span<const PictureVariant> variants() {
   return all;
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Sizes sizes = sizes_of(w);
   check_variant(sizes, w, options.variant);
   const int scale = 1 << sizes.doublings;
   if (scale < sizes.unshuffle)
-    fail("a network of %s gives a smaller picture: expected one as large, or enlarged", in_words(sizes).c_str());
+    fail("a network of %s gives a smaller image: expected one as large, or upscaled", in_words(sizes).c_str());
   const Tensor input = image_to_image_input(
       graph, options, fbs::Layout::NCHW,
       {.upscale = scale / sizes.unshuffle, .halo = kHalo * sizes.unshuffle, .multiple_of = sizes.unshuffle});
@@ -166,7 +166,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options) {
   int place = 0;
   for (int i = 1; i <= sizes.doublings; ++i) {
     place = place_of_doubling(i);
-    x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["enlarged"][place]);
+    x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["upscaled"][place]);
     x = activate(convolve(x, doubling(w, i), sizes.features), w["act"][place]);
   }
   place += 2;

@@ -1,14 +1,14 @@
 // RRDBNet, the generator of ESRGAN (Wang et al., arXiv:1809.00219) and Real-ESRGAN (arXiv:2107.10833): residual blocks
-// of dense blocks at the input's size, or at a part of it whose pixels are channels, then enlargement by repetition
+// of dense blocks at the input's size, or at a part of it whose pixels are channels, then upscaling by repetition
 // with a convolution after each doubling. All sizes follow from the checkpoint.
 #pragma once
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::rrdbnet {
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::rrdbnet

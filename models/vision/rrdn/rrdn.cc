@@ -37,9 +37,9 @@ Tensor dense_block(Tensor x, const Weights& w, const std::string& place) {
 
 }  // namespace
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> list;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> list;
     for (int scale : kScales)
       list.push_back(image_to_image_variant(architecture(scale), "", "keras",
                                             "@upscalerjs/esrgan-thick/models/x" + std::to_string(scale)));
@@ -56,7 +56,7 @@ std::span<const Naming> namings() {
   return table;
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const int scale = scale_of(options.variant.architecture);
   const Tensor input = image_to_image_input(graph, options, fbs::Layout::Same, {.upscale = scale, .halo = kHalo});
   const Tensor shallow = convolve(input, w["Pre_blocks_conv"], kFeatures);

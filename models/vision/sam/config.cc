@@ -19,7 +19,7 @@ const json& part(const json& config, const char* name) {
   return *found;
 }
 
-// Blocks that see the whole picture.
+// Blocks that see the whole image.
 std::vector<int> global_blocks(const json& vision, int depth) {
   std::vector<int> all;
   const auto found = vision.find("global_attn_indexes");
@@ -42,33 +42,33 @@ int side_of(const Weights& block) {
 
 }  // namespace
 
-int picture_side(const json& config) { return ConfigReader(part(config, "vision_config")).side("image_size", 1024); }
+int image_side(const json& config) { return ConfigReader(part(config, "vision_config")).side("image_size", 1024); }
 
 Config from_transformers(const json& config) {
   const json& vision = part(config, "vision_config");
-  const ConfigReader picture(vision), prompt(part(config, "prompt_encoder_config")),
+  const ConfigReader image(vision), prompt(part(config, "prompt_encoder_config")),
       decoder(part(config, "mask_decoder_config"));
   Config out;
-  out.width = picture.integer("hidden_size", 768);
-  out.depth = picture.integer("num_hidden_layers", 12);
-  out.heads = picture.integer("num_attention_heads", 12);
-  const double ratio = picture.number("mlp_ratio", 4);
-  out.hidden = picture.integer("mlp_dim", static_cast<int>(out.width * ratio));
-  out.patch = picture.side("patch_size", 16);
-  out.window = picture.integer("window_size", 14, 0);
+  out.width = image.integer("hidden_size", 768);
+  out.depth = image.integer("num_hidden_layers", 12);
+  out.heads = image.integer("num_attention_heads", 12);
+  const double ratio = image.number("mlp_ratio", 4);
+  out.hidden = image.integer("mlp_dim", static_cast<int>(out.width * ratio));
+  out.patch = image.side("patch_size", 16);
+  out.window = image.integer("window_size", 14, 0);
   out.global = global_blocks(vision, out.depth);
-  out.qkv_bias = picture.flag("qkv_bias", true);
-  out.positions = picture.flag("use_abs_pos", true);
-  out.distances = picture.flag("use_rel_pos", true);
-  out.epsilon = picture.number("layer_norm_eps", 1e-6);
-  out.act = picture.activation("hidden_act", "gelu");
-  out.embedding = picture.integer("output_channels", 256);
+  out.qkv_bias = image.flag("qkv_bias", true);
+  out.positions = image.flag("use_abs_pos", true);
+  out.distances = image.flag("use_rel_pos", true);
+  out.epsilon = image.number("layer_norm_eps", 1e-6);
+  out.act = image.activation("hidden_act", "gelu");
+  out.embedding = image.integer("output_channels", 256);
   if (out.width % out.heads != 0)
-    picture.refuse("num_attention_heads", "a divisor of hidden_size, " + std::to_string(out.width));
-  if (picture.integer("num_pos_feats", 128) * 2 != out.embedding)
-    picture.refuse("num_pos_feats", "half of output_channels, " + std::to_string(out.embedding));
-  if (picture.side("image_size", 1024) % out.patch != 0)
-    picture.refuse("image_size", "a multiple of patch_size, " + std::to_string(out.patch));
+    image.refuse("num_attention_heads", "a divisor of hidden_size, " + std::to_string(out.width));
+  if (image.integer("num_pos_feats", 128) * 2 != out.embedding)
+    image.refuse("num_pos_feats", "half of output_channels, " + std::to_string(out.embedding));
+  if (image.side("image_size", 1024) % out.patch != 0)
+    image.refuse("image_size", "a multiple of patch_size, " + std::to_string(out.patch));
 
   for (const ConfigReader* reader : {&prompt, &decoder})
     if (reader->integer("hidden_size", 256) != out.embedding)
@@ -111,7 +111,7 @@ Config from_shapes(const Weights& w) {
   out.heads = std::max(1, out.width / std::max(1, size("image_encoder.blocks.0.attn", "rel_pos_h", 1, out.width)));
   out.depth = 0;
   while (blocks[out.depth]["norm1"].has("weight")) ++out.depth;
-  // The smallest table of distances is that of windows; larger ones are of blocks that see the whole picture.
+  // The smallest table of distances is that of windows; larger ones are of blocks that see the whole image.
   const int grid = size("image_encoder.pos_embed", "", 1, 0);
   out.window = grid;
   for (int b = 0; b < out.depth; ++b) out.window = std::min(out.window, side_of(blocks[b]));
@@ -120,9 +120,9 @@ Config from_shapes(const Weights& w) {
   return out;
 }
 
-std::optional<Settings::Size> stored_size(const Weights& w, const PictureOptions& options) {
+std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions& options) {
   if (options.config) {
-    const int side = picture_side(*options.config);
+    const int side = image_side(*options.config);
     return Settings::Size{side, side};
   }
   const Shape table = w["image_encoder.pos_embed"].stored_shape("");
@@ -135,10 +135,10 @@ Described described_by(const json& config) {
   if (ConfigReader(config).text("model_type", "") != "sam") return {};
   const Config network = from_transformers(config);
   Described found;
-  for (const PictureVariant& row : variants()) {
+  for (const ImageVariant& row : variants()) {
     if (row.framework != "transformers") continue;
     const bool same =
-        picture_side(config) == row.height &&
+        image_side(config) == row.height &&
         std::any_of(published().begin(), published().end(), [&](const Published& known) {
           return row.architecture == known.architecture && known.width == network.width && known.depth == network.depth;
         });

@@ -20,7 +20,7 @@ struct Projection {
 
 int places(Tensor x) { return x.shape()[x.shape().rank - 2]; }
 
-// Attention between few tokens and many places of the picture. A head narrows channels that all heads share: what the
+// Attention between few tokens and many places of the image. A head narrows channels that all heads share: what the
 // tokens have is widened by the same weights, so that it meets the places as they are, and a token of each head is less
 // work than to narrow all places. What the narrowed places would be is for taps alone. But places that no prompt has
 // changed are narrowed once for all prompts.
@@ -46,24 +46,24 @@ struct FewTokens {
   }
 
   // [1,places,heads,tokens]
-  Tensor scores_of_places(Tensor picture, Tensor key) const {
-    const Tensor query = by_head(q(picture));
+  Tensor scores_of_places(Tensor image, Tensor key) const {
+    const Tensor query = by_head(q(image));
     if (unchanged) return transpose(matmul(query, key, false, /*transpose_b=*/true), {0, 2, 1, 3});
     const Tensor bias = reshape(matmul(key, reshape(q.bias, {1, heads, size, 1})), {1, 1, -1});
     const Tensor widened = rows(matmul(key, weights(q.weight)), width);
-    const Tensor scores = matmul(rows(picture, width), widened, false, /*transpose_b=*/true) + bias;
-    return reshape(scores, {1, places(picture), heads, -1});
+    const Tensor scores = matmul(rows(image, width), widened, false, /*transpose_b=*/true) + bias;
+    return reshape(scores, {1, places(image), heads, -1});
   }
 
   // Each head's weights add up to 1, so that each may bring its share of the last bias.
-  Tensor places_see(Tensor picture, Tensor keys, Tensor values) const {
-    const Tensor shares = softmax(scores_of_places(picture, scaled(k(keys))));
-    Graph& graph = *picture.graph;
+  Tensor places_see(Tensor image, Tensor keys, Tensor values) const {
+    const Tensor shares = softmax(scores_of_places(image, scaled(k(keys))));
+    Graph& graph = *image.graph;
     std::vector<double> part = graph.values(out.bias.id);
     for (double& value : part) value /= heads;
     Tensor value = matmul(by_head(v(values)), weights(transpose(out.weight, {1, 0})));
     value = rows(value + graph.add_constant("", Shape{width}, std::move(part)), width);
-    return tap(matmul(reshape(shares, {1, places(picture), -1}), value), out.module);
+    return tap(matmul(reshape(shares, {1, places(image), -1}), value), out.module);
   }
 };
 
@@ -85,10 +85,10 @@ Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Co
   return tap(out(config.groups ? reshape(y, {1, 1, -1, inner}) : y), w);
 }
 
-// Tokens see each other and the picture, and the picture sees the tokens. To queries and keys is added, each time, what
-// says where they are: the tokens as they were at first, and the picture's places.
+// Tokens see each other and the image, and the image sees the tokens. To queries and keys is added, each time, what
+// says where they are: the tokens as they were at first, and the image's places.
 struct TwoWay {
-  Tensor tokens, picture;
+  Tensor tokens, image;
 };
 TwoWay two_way_block(const TwoWay& x, const TwoWay& places, const Weights& w, const Config& config, bool first) {
   const int width = channels(x.tokens);
@@ -101,8 +101,8 @@ TwoWay two_way_block(const TwoWay& x, const TwoWay& places, const Weights& w, co
     tokens = tokens + attend(q, q, tokens, w["self_attn"], config, 1);
   }
   tokens = layer_norm(tokens, w["norm1"], epsilon);
-  const Tensor k = x.picture + places.picture;
-  tokens = tokens + attend(tokens + places.tokens, k, x.picture, w["cross_attn_token_to_image"], config,
+  const Tensor k = x.image + places.image;
+  tokens = tokens + attend(tokens + places.tokens, k, x.image, w["cross_attn_token_to_image"], config,
                            config.downsample, /*unchanged=*/first);
   tokens = layer_norm(tokens, w["norm2"], epsilon);
   const Weights mlp = w["mlp"];
@@ -111,8 +111,8 @@ TwoWay two_way_block(const TwoWay& x, const TwoWay& places, const Weights& w, co
   tokens = layer_norm(tokens + tap(linear(hidden, mlp["lin2"], {.out = width}), mlp), w["norm3"], epsilon);
   const Tensor seen = attend(k, tokens + places.tokens, tokens, w["cross_attn_image_to_token"], config,
                              config.downsample, /*unchanged=*/first);
-  const Tensor picture = layer_norm(x.picture + seen, w["norm4"], epsilon);
-  return {tap(tokens, w, kBlock), picture};
+  const Tensor image = layer_norm(x.image + seen, w["norm4"], epsilon);
+  return {tap(tokens, w, kBlock), image};
 }
 
 TwoWay transformer(const TwoWay& at_first, Tensor places, const Weights& w, const Config& config) {
@@ -120,9 +120,9 @@ TwoWay transformer(const TwoWay& at_first, Tensor places, const Weights& w, cons
   TwoWay x = at_first;
   for (int layer = 0; layer < config.decoder_depth; ++layer)
     x = two_way_block(x, where, w["layers"][layer], config, layer == 0);
-  const Tensor seen = attend(x.tokens + where.tokens, x.picture + where.picture, x.picture,
-                             w["final_attn_token_to_image"], config, config.downsample);
-  return {tap(layer_norm(x.tokens + seen, w["norm_final_attn"], kLastEpsilon), w, kBlock), x.picture};
+  const Tensor seen = attend(x.tokens + where.tokens, x.image + where.image, x.image, w["final_attn_token_to_image"],
+                             config, config.downsample);
+  return {tap(layer_norm(x.tokens + seen, w["norm_final_attn"], kLastEpsilon), w, kBlock), x.image};
 }
 
 // Linear layers with a relu between. transformers calls the first and the last one by other names; the checkpoint says
@@ -154,12 +154,12 @@ Masks decode_masks(Tensor embedding, const Prompt& prompt, const Weights& w, con
   const auto grouped = [&](Tensor tokens) { return config.groups ? reshape(tokens, {1, 1, -1, width}) : tokens; };
   const Tensor own = concat({w["iou_token"]("weight", {1, width}), w["mask_tokens"]("weight", {masks, width})}, 0);
   const Tensor tokens = concat({reshape(own, {1, 1 + masks, width}), prompt.sparse}, 1);
-  const Tensor picture = to_tokens(embedding + prompt.dense);
+  const Tensor image = to_tokens(embedding + prompt.dense);
   const TwoWay out =
-      transformer({grouped(tokens), grouped(picture)}, grouped(prompt.places), rows["transformer"], config);
+      transformer({grouped(tokens), grouped(image)}, grouped(prompt.places), rows["transformer"], config);
 
   // A mask's token becomes weights for the channels of the map.
-  const Tensor map = upscale(to_map(reshape(out.picture, {1, -1, width}), grid), w["output_upscaling"], width);
+  const Tensor map = upscale(to_map(reshape(out.image, {1, -1, width}), grid), w["output_upscaling"], width);
   const auto token = [&](int index) {
     const Tensor one = slice(out.tokens, -2, index, 1);
     return config.groups ? reshape(one, {1, 1, width}) : reshape(one, {1, width});

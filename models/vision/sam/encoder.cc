@@ -15,7 +15,7 @@ Tensor positions(const Weights& w, Tensor x) {
   const Shape stored = w.stored_shape("");
   const Shape wanted = {1, x.shape()[1], x.shape()[2], channels(x)};
   const Grid from{stored[1], stored[2]}, to{wanted[1], wanted[2]};
-  // A checkpoint tells the size of pictures by this table: only the size it was made for counts as a fit.
+  // A checkpoint tells the size of images by this table: only the size it was made for counts as a fit.
   if (stored.rank != 4 || from == to || w.trying()) return w.parameter(wanted);
   const Tensor table = w.parameter({1, from.height, from.width, wanted[3]});
   Graph& graph = w.graph();
@@ -136,9 +136,9 @@ int row_count(const Weights& w, const char* leaf, const char* what) {
 
 bool is_tiny(const Weights& weights) { return weights["image_encoder.patch_embed.conv1.conv"].has("weight"); }
 
-Tensor encode_picture(Tensor picture, const Weights& weights, const Config& config) {
+Tensor encode_image(Tensor image, const Weights& weights, const Config& config) {
   const Weights w = weights.channels_last();
-  Tensor x = patch_map(picture, weights["patch_embed"], {.out = config.width, .patch = config.patch});
+  Tensor x = patch_map(image, weights["patch_embed"], {.out = config.width, .patch = config.patch});
   x = tap(x, w["patch_embed"]);
   if (config.positions) x = x + positions(w["pos_embed"], x);
   for (int b = 0; b < config.depth; ++b) {
@@ -150,12 +150,12 @@ Tensor encode_picture(Tensor picture, const Weights& weights, const Config& conf
 }
 
 // The windows of a published network are no smaller than its table of distances tells; its last stage keeps the sides.
-Tensor encode_picture_tiny(Tensor picture, const Weights& w) {
+Tensor encode_image_tiny(Tensor image, const Weights& w) {
   w["norm_head"].discard();  // of the classifier that the encoder was before
   w["head"].discard();
   const auto stages = w["stages"];
   constexpr int kStages = 4;
-  Tensor x = tiny_vit_stem(picture, w["patch_embed"], row_count(w["patch_embed.conv2.conv"], "weight", "its width"));
+  Tensor x = tiny_vit_stem(image, w["patch_embed"], row_count(w["patch_embed.conv2.conv"], "weight", "its width"));
   for (int b = 0; stages[0]["blocks"][b]["conv1.conv"].has("weight"); ++b)
     x = tiny_vit_convolution(x, stages[0]["blocks"][b]);
   for (int s = 1; s < kStages; ++s) {

@@ -15,7 +15,7 @@ Naming facebook() {
           .taps = kValues};
 }
 
-// MobileSAM's picture encoder; timm's names of TinyViT are the canonical ones. There the convolutions between two
+// MobileSAM's image encoder; timm's names of TinyViT are the canonical ones. There the convolutions between two
 // stages are the end of the first one, here the beginning of the second.
 Naming mobilesam() {
   Naming naming{.framework = "mobilesam",

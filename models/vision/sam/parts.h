@@ -21,19 +21,19 @@ inline constexpr char kAnyViT[] = "sam_vit";
 // Throws Error where the checkpoint's network is not the architecture's.
 void check_architecture(const std::string& architecture, const Config& config);
 
-// The checkpoint's picture encoder is a TinyViT.
+// The checkpoint's image encoder is a TinyViT.
 bool is_tiny(const Weights& weights);
 
-// A picture to its embedding, 1,H,W,C. `w`: "image_encoder".
-Tensor encode_picture(Tensor picture, const Weights& w, const Config& config);
-Tensor encode_picture_tiny(Tensor picture, const Weights& w);
+// An image to its embedding, 1,H,W,C. `w`: "image_encoder".
+Tensor encode_image(Tensor image, const Weights& w, const Config& config);
+Tensor encode_image_tiny(Tensor image, const Weights& w);
 
 struct Prompt {
   Tensor sparse;  // a token for each point: 1,P,C
   Tensor dense;   // the former mask, or that there is none; broadcasts to 1,H,W,C
   Tensor places;  // sines and cosines that tell the embedding's places: 1,H*W,C
 };
-// Adds the graph's inputs. `grid`: of the embedding; `side`: of the picture. `w`: "prompt_encoder".
+// Adds the graph's inputs. `grid`: of the embedding; `side`: of the image. `w`: "prompt_encoder".
 Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid grid, int side);
 
 struct Masks {

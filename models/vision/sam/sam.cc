@@ -8,7 +8,7 @@ namespace {
 
 constexpr char kPrompt[] = "prompt";
 
-Config network_of(const Weights& w, const PictureOptions& options) {
+Config network_of(const Weights& w, const ImageOptions& options) {
   if (options.config) return from_transformers(*options.config);
   Config config = from_shapes(w);
   if (options.variant.framework == "transformers") {
@@ -20,9 +20,9 @@ Config network_of(const Weights& w, const PictureOptions& options) {
 }
 
 // The embedding's sides: TinyViT's strides are those of the other's patches.
-Grid grid_of(const Config& config, const PictureOptions& options) {
+Grid grid_of(const Config& config, const ImageOptions& options) {
   if (options.height != options.width)
-    fail("--input-size %dx%d: pictures lie in a square", options.height, options.width);
+    fail("--input-size %dx%d: images lie in a square", options.height, options.width);
   if (options.height % config.patch != 0)
     fail("--input-size %d: the side must be a multiple of the patch's, %d", options.height, config.patch);
   return {options.height / config.patch, options.width / config.patch};
@@ -37,7 +37,7 @@ void tap_alternatives(const Masks& masks, const Weights& w, const Config& config
   tap(config.groups ? reshape(qualities, {1, 1, -1}) : qualities, w["qualities"], kBlock);
 }
 
-void build_prompt(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build_prompt(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config config = network_of(w, options);
   const Grid grid = grid_of(config, options);
   const Tensor embedding =
@@ -53,15 +53,15 @@ void build_prompt(Graph& graph, const Weights& w, const PictureOptions& options)
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   if (options.num_classes.value_or(0) > 0)
     fail("%s has no classes to choose the number of", options.variant.name().c_str());
   const Config config = network_of(w, options);
   grid_of(config, options);
-  const Tensor picture = picture_input(graph, options);
+  const Tensor image = image_input(graph, options);
   const Weights encoder = w["image_encoder"];
   graph.add_output("image_embedding",
-                   is_tiny(w) ? encode_picture_tiny(picture, encoder) : encode_picture(picture, encoder, config),
+                   is_tiny(w) ? encode_image_tiny(image, encoder) : encode_image(image, encoder, config),
                    fbs::Layout::NCHW);
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph.table.postprocess->task = fbs::Task::PromptedSegmentation;
@@ -70,8 +70,8 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options) {
   graph.table.postprocess->params.Set(std::move(params));
 }
 
-std::span<const PictureGraph> graphs() {
-  static constexpr PictureGraph kGraphs[] = {{kPrompt, build_prompt}};
+std::span<const ImageGraph> graphs() {
+  static constexpr ImageGraph kGraphs[] = {{kPrompt, build_prompt}};
   return kGraphs;
 }
 

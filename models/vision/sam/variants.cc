@@ -12,18 +12,18 @@ constexpr Published kPublished[] = {
     {"sam_vit_h", "facebook/sam-vit-huge", 1280, 32},
 };
 
-// The longer side becomes 1024 pixels, and zeros fill the square once the picture is normalized to ImageNet's mean and
+// The longer side becomes 1024 pixels, and zeros fill the square once the image is normalized to ImageNet's mean and
 // deviation: segment-anything's ResizeLongestSide and Sam.preprocess, and transformers' SamImageProcessor.
-PictureVariant variant(const char* architecture, const char* framework, const char* hub = "") {
-  PictureVariant row;
+ImageVariant variant(const char* architecture, const char* framework, const char* hub = "") {
+  ImageVariant row;
   row.architecture = architecture;
   row.framework = framework;
   row.hub = hub;
   row.num_classes = 0;
   row.height = row.width = 1024;
-  row.picture.filter = fbs::Filter::Bilinear;
-  row.picture.crop_pct = 1;
-  row.picture.crop_mode = CropMode::Corner;
+  row.image.filter = fbs::Filter::Bilinear;
+  row.image.crop_pct = 1;
+  row.image.crop_mode = CropMode::Corner;
   row.imagenet_labels = false;
   return row;
 }
@@ -42,9 +42,9 @@ void check_architecture(const std::string& architecture, const Config& config) {
   }
 }
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> rows = {variant("mobile_sam", "mobilesam")};
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> rows = {variant("mobile_sam", "mobilesam")};
     for (const Published& known : kPublished) rows.push_back(variant(known.architecture, "facebookresearch"));
     rows.push_back(variant(kAnyViT, "facebookresearch"));
     for (const Published& known : kPublished) rows.push_back(variant(known.architecture, "transformers", known.hub));

@@ -11,7 +11,7 @@ namespace {
 // What transformers' modules and the authors' decoder leave to PyTorch.
 constexpr double kEpsilon = 1e-5;
 
-Config network_of(const PictureOptions& options) {
+Config network_of(const ImageOptions& options) {
   return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
 }
 
@@ -63,8 +63,7 @@ Tensor stage(Tensor x, const Weights& w, const Config& c, size_t s) {
 }
 
 // Every stage's map in the size of the first, mixed place by place.
-void classify_places(const std::vector<Tensor>& maps, const Weights& w, const Config& c,
-                     const PictureOptions& options) {
+void classify_places(const std::vector<Tensor>& maps, const Weights& w, const Config& c, const ImageOptions& options) {
   std::vector<Tensor> all;
   for (size_t s = maps.size(); s-- > 0;) {
     Tensor x = linear(to_tokens(maps[s]), w["linear_c"][static_cast<int>(s)], {.out = c.decoder});
@@ -84,9 +83,9 @@ void classify_places(const std::vector<Tensor>& maps, const Weights& w, const Co
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config c = network_of(options);
-  Tensor x = picture_input(graph, options);
+  Tensor x = image_input(graph, options);
   std::vector<Tensor> maps;
   for (size_t s = 0; s < c.widths.size(); ++s) maps.push_back(x = stage(x, w["stages"][static_cast<int>(s)], c, s));
   if (c.head == Head::Places && options.num_classes != 0) return classify_places(maps, w["decode_head"], c, options);

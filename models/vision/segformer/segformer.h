@@ -1,18 +1,18 @@
 // SegFormer (Xie et al., arXiv:2105.15203): Mix Transformers and the decoder that tells the class of every place, in
-// transformers' names; the encoder with a classifier of whole pictures, too.
+// transformers' names; the encoder with a classifier of whole images, too.
 #pragma once
 
 #include <vector>
 
 #include "converter/graph/ops.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::segformer {
 
 // What is made of the last stages.
 enum class Head {
-  Places,   // logits for each place of the first stage's map
-  Picture,  // logits for the picture; or nothing, where no classes are asked for
+  Places,  // logits for each place of the first stage's map
+  Image,   // logits for the image; or nothing, where no classes are asked for
 };
 
 struct Config {
@@ -30,9 +30,9 @@ struct Config {
 };
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 Described described_by(const nlohmann::json& config);
 // The network of a transformers config.json.
 Config from_transformers(const nlohmann::json& config);

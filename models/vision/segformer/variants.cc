@@ -26,7 +26,7 @@ const std::vector<Config>& configs() {
     for (size_t i = 0; i < std::size(encoders); ++i) {
       Config encoder = places[i];
       encoder.architecture = encoders[i];
-      encoder.head = Head::Picture;
+      encoder.head = Head::Image;
       places.push_back(encoder);
     }
     return places;
@@ -34,9 +34,9 @@ const std::vector<Config>& configs() {
   return all;
 }
 
-PictureVariant published(const std::string& architecture, const char* tag, const std::string& hub, int classes,
-                         int height, int width) {
-  PictureVariant row = transformers(
+ImageVariant published(const std::string& architecture, const char* tag, const std::string& hub, int classes,
+                       int height, int width) {
+  ImageVariant row = transformers(
       architecture, tag, hub,
       {.num_classes = classes, .size = height, .crop_pct = 1, .squash = true, .filter = fbs::Filter::Bilinear});
   row.width = width;
@@ -60,9 +60,9 @@ const Config& config_of(const std::string& architecture) {
 }
 
 // Sizes that the names of the nvidia/* repositories tell; the encoders' as in their preprocessor_config.json.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> rows;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> rows;
     const auto add = [&](const std::string& size, const char* tag, const std::string& data, int classes, int height,
                          int width) {
       const std::string hub = "nvidia/segformer-" + size + "-finetuned-" + data;
@@ -94,7 +94,7 @@ Config from_transformers(const nlohmann::json& json) {
       .architecture = "",
       .widths = one_a_stage(read, "hidden_sizes", kNarrow, stages),
       .depths = one_a_stage(read, "depths", {2, 2, 2, 2}, stages),
-      .head = models.empty() || models.front() == "SegformerForSemanticSegmentation" ? Head::Places : Head::Picture,
+      .head = models.empty() || models.front() == "SegformerForSemanticSegmentation" ? Head::Places : Head::Image,
       .decoder = read.integer("decoder_hidden_size", 256),
       .heads = one_a_stage(read, "num_attention_heads", {1, 2, 5, 8}, stages),
       .reductions = one_a_stage(read, "sr_ratios", {8, 4, 2, 1}, stages),

@@ -49,8 +49,8 @@ Tensor features_1_1(Tensor x, const Weights& w) {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
-  Tensor x = picture_input(graph, options);
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
+  Tensor x = image_input(graph, options);
   x = options.variant.architecture == "squeezenet1_0" ? features_1_0(x, w["features"]) : features_1_1(x, w["features"]);
   tap(x, w["features"], kBlock);
   const Weights classifier = w["classifier"];
@@ -71,8 +71,8 @@ std::span<const Naming> namings() {
   return table;
 }
 
-std::span<const PictureVariant> variants() {
-  static const PictureVariant table[] = {torchvision("squeezenet1_0", "v1"), torchvision("squeezenet1_1", "v1")};
+std::span<const ImageVariant> variants() {
+  static const ImageVariant table[] = {torchvision("squeezenet1_0", "v1"), torchvision("squeezenet1_1", "v1")};
   return table;
 }
 

@@ -28,9 +28,9 @@ const Config& config_of(const std::string& architecture) {
 
 }  // namespace
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
-    std::vector<PictureVariant> list;
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
+    std::vector<ImageVariant> list;
     for (const Config& config : kConfigs)
       list.push_back(image_to_image_variant(config.architecture, config.tag, "basicsr", ""));
     return list;
@@ -43,7 +43,7 @@ std::span<const Naming> namings() {
   return table;
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config& config = config_of(options.variant.architecture);
   const Tensor input = image_to_image_input(graph, options, fbs::Layout::NCHW,
                                             {.upscale = config.upscale, .halo = config.convolutions + 2});

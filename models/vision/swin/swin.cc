@@ -10,7 +10,7 @@ namespace ferry::swin {
 namespace {
 
 // Throws unless windows of `side` cover the map exactly and, but for the last stage, pairs of places do.
-void check_map(Tensor x, int side, int stage, const Config& config, const PictureOptions& options) {
+void check_map(Tensor x, int side, int stage, const Config& config, const ImageOptions& options) {
   const Shape map = x.shape();
   const bool last = stage + 1 == static_cast<int>(config.depths.size());
   if (config.padded && std::min(map[1], map[2]) < side)
@@ -24,14 +24,14 @@ void check_map(Tensor x, int side, int stage, const Config& config, const Pictur
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config config = options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
   const double epsilon = options.variant.layer_norm_eps.value_or(1e-5);  // of blocks and of the last norm
   if (options.height % config.patch != 0 || options.width % config.patch != 0)
     fail("input size %dx%d: both sides must be multiples of the patch's, %d", options.height, options.width,
          config.patch);
   const Weights embed = w["patch_embed"].channels_last();
-  Tensor x = conv2d(picture_input(graph, options), w["patch_embed.proj"],
+  Tensor x = conv2d(image_input(graph, options), w["patch_embed.proj"],
                     {.out = config.width, .kernel = config.patch, .stride = config.patch, .adapt_input = true});
   x = tap(layer_norm(x, embed["norm"]), embed, kBlock);
   for (size_t s = 0; s < config.depths.size(); ++s) {

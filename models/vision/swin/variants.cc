@@ -24,17 +24,17 @@ const Config kConfigs[] = {
     {"swin_b", 128, {2, 2, 18, 2}, {4, 8, 16, 32}, {7, 7, 7, 7}},
 };
 
-PictureVariant timm(const char* architecture, const char* tag, int size = 224) {
+ImageVariant timm(const char* architecture, const char* tag, int size = 224) {
   return ferry::timm(architecture, tag, {.size = size, .crop_pct = size == 224 ? 0.9 : 1.0});
 }
 
 // crop_pct: shorter edge 232, 246 or 238.
-PictureVariant torchvision(const char* architecture, double crop_pct) {
+ImageVariant torchvision(const char* architecture, double crop_pct) {
   return ferry::torchvision(architecture, "v1", {.crop_pct = crop_pct, .filter = fbs::Filter::Bicubic});
 }
 
-// "microsoft/swin-tiny-patch4-window7-224", pictures as its preprocessor_config.json has them.
-PictureVariant transformers(const std::string& size, int window, const char* tag = "", int num_classes = 1000) {
+// "microsoft/swin-tiny-patch4-window7-224", images as its preprocessor_config.json has them.
+ImageVariant transformers(const std::string& size, int window, const char* tag = "", int num_classes = 1000) {
   const int side = 32 * window;
   const std::string ending = "_patch4_window" + std::to_string(window) + "_" + std::to_string(side);
   std::string hub = "microsoft/swin-" + size + "-patch4-window" + std::to_string(window) + "-" + std::to_string(side);
@@ -52,8 +52,8 @@ const Config& config_of(const std::string& architecture) {
 }
 
 // Settings as in timm's pretrained configurations and torchvision's weight transforms.
-std::span<const PictureVariant> variants() {
-  static const PictureVariant table[] = {
+std::span<const ImageVariant> variants() {
+  static const ImageVariant table[] = {
       timm("swin_tiny_patch4_window7_224", "ms_in1k"),
       timm("swin_tiny_patch4_window7_224", "ms_in22k_ft_in1k"),
       timm("swin_tiny_patch4_window7_224", "ms_in22k"),

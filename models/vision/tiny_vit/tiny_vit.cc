@@ -42,15 +42,15 @@ Naming timm_names() {
                    {"head.fc", {"head.fc", "head#1"}}}};
 }
 
-PictureVariant timm(const char* architecture, const char* tag, int size = 224) {
+ImageVariant timm(const char* architecture, const char* tag, int size = 224) {
   return ferry::timm(architecture, tag, {.size = size, .crop_pct = size == 224 ? 0.95 : 1.0});
 }
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config& config = config_of(options.variant.architecture);
-  Tensor x = tiny_vit_stem(picture_input(graph, options), w["patch_embed"], config.widths[0]);
+  Tensor x = tiny_vit_stem(image_input(graph, options), w["patch_embed"], config.widths[0]);
   for (int s = 0; s < 4; ++s) {
     const Weights stage = w["stages"][s];
     if (s > 0) x = tap(tiny_vit_merging(x, stage["downsample"], config.widths[s]), stage["downsample"], kBlock);
@@ -76,8 +76,8 @@ std::span<const Naming> namings() {
 }
 
 // Settings as in timm's pretrained configurations.
-std::span<const PictureVariant> variants() {
-  static const PictureVariant table[] = {
+std::span<const ImageVariant> variants() {
+  static const ImageVariant table[] = {
       timm("tiny_vit_5m_224", "dist_in22k"),
       timm("tiny_vit_5m_224", "dist_in22k_ft_in1k"),
       timm("tiny_vit_5m_224", "in1k"),

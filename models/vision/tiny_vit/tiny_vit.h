@@ -2,12 +2,12 @@
 // depthwise convolution between attention and MLP.
 #pragma once
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::tiny_vit {
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::tiny_vit

@@ -48,7 +48,7 @@ Tensor features(Tensor x, const Weights& w, const Config& config, bool norm) {
 Tensor convolved(Tensor x, const Weights& w) {
   const Weights layers = w["pre_logits"];
   if (std::min(x.shape()[1], x.shape()[2]) < 7)
-    fail("timm's VGG takes pictures of at least 224x224, for a last map of 7x7: here it is %dx%d", x.shape()[1],
+    fail("timm's VGG takes images of at least 224x224, for a last map of 7x7: here it is %dx%d", x.shape()[1],
          x.shape()[2]);
   x = tap(relu(conv2d(x, layers["fc1"], {.out = 4096, .kernel = 7})), layers["act1"]);
   x = tap(relu(conv2d(x, layers["fc2"], {.out = 4096, .kernel = 1})), layers["act2"]);
@@ -61,7 +61,7 @@ Tensor flattened(Tensor x, const Weights& w) {
   const int height = x.shape()[1], width = x.shape()[2];
   if (height != width || height % 7 != 0)
     fail(
-        "torchvision's VGG averages its last map to 7x7: pictures must be squares with a multiple of 224 as their "
+        "torchvision's VGG averages its last map to 7x7: images must be squares with a multiple of 224 as their "
         "side, for here it is %dx%d",
         height, width);
   if (height > 7) x = avg_pool2d(x, {.kernel = height / 7, .stride = height / 7});
@@ -94,9 +94,9 @@ Naming torchvision_names() {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const std::string& architecture = options.variant.architecture;
-  Tensor x = picture_input(graph, options);
+  Tensor x = image_input(graph, options);
   x = features(x, w["features"], config_of(architecture), architecture.ends_with("_bn"));
   graph.add_tap("features", x, fbs::Layout::NCHW, kBlock);
   x = options.variant.framework == "torchvision" ? flattened(x, w) : convolved(x, w);
@@ -109,12 +109,12 @@ std::span<const Naming> namings() {
 }
 
 // timm's weights are torchvision's, and so is the preparation.
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = [] {
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = [] {
     std::vector<std::string> architectures;
     for (const char* suffix : {"", "_bn"})
       for (const Config& config : kConfigs) architectures.push_back(std::string(config.architecture) + suffix);
-    std::vector<PictureVariant> made;
+    std::vector<ImageVariant> made;
     for (const std::string& name : architectures)
       made.push_back(timm(name, "tv_in1k", {.filter = fbs::Filter::Bilinear}));
     for (const std::string& name : architectures) made.push_back(torchvision(name, "v1"));

@@ -2,12 +2,12 @@
 // a naming table reads torchvision's checkpoints.
 #pragma once
 
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::vgg {
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::vgg

@@ -10,11 +10,11 @@ namespace {
 
 using enum Pixels;
 
-// Most pictures are on -1..1.
-PictureVariant timm(const char* architecture, const char* tag, Training training = {}) {
+// Most images are on -1..1.
+ImageVariant timm(const char* architecture, const char* tag, Training training = {}) {
   training.crop_pct = training.crop_pct.value_or(0.9);
   training.pixels = training.pixels.value_or(Inception);
-  PictureVariant variant = ferry::timm(architecture, tag, training);
+  ImageVariant variant = ferry::timm(architecture, tag, training);
   // The checkpoint is published under the name of the network with another activation.
   constexpr std::string_view kQuick = "quickgelu_";
   if (const size_t at = variant.hub.find(kQuick); at != std::string::npos) variant.hub.erase(at, kQuick.size());
@@ -22,14 +22,14 @@ PictureVariant timm(const char* architecture, const char* tag, Training training
 }
 
 // transformers' ViT, whose epsilon is no other network's.
-PictureVariant transformers(const char* architecture, const char* tag, const char* hub, const Training& training) {
-  PictureVariant variant = ferry::transformers(architecture, tag, hub, training);
+ImageVariant transformers(const char* architecture, const char* tag, const char* hub, const Training& training) {
+  ImageVariant variant = ferry::transformers(architecture, tag, hub, training);
   variant.layer_norm_eps = 1e-12;
   return variant;
 }
 
 // Google's and those made from timm's weights of the same training, on -1..1.
-PictureVariant google(const char* architecture, const char* hub, int size = 224, const char* tag = "") {
+ImageVariant google(const char* architecture, const char* hub, int size = 224, const char* tag = "") {
   return transformers(architecture, tag, hub,
                       {.num_classes = *tag == '\0' ? 1000 : 0,
                        .size = size,
@@ -39,17 +39,17 @@ PictureVariant google(const char* architecture, const char* hub, int size = 224,
                        .pixels = Inception});
 }
 
-PictureVariant dino(const char* architecture, const char* hub) {
+ImageVariant dino(const char* architecture, const char* hub) {
   return transformers(
       architecture, "dino", hub,
       {.num_classes = 0, .crop_pct = 1.0, .squash = true, .filter = fbs::Filter::Bilinear, .pixels = ImageNet});
 }
 
-// DINOv2 of transformers and of its authors: positions are stored for 518 pixels, pictures are prepared with 224 by the
+// DINOv2 of transformers and of its authors: positions are stored for 518 pixels, images are prepared with 224 by the
 // preprocessor_config.json of the facebook/dinov2-* repositories.
-std::vector<PictureVariant> own_dinov2(const std::string& architecture, const std::string& hub) {
-  const PictureVariant own = ferry::transformers(architecture, "", "facebook/" + hub, {.num_classes = 0, .size = 518});
-  PictureVariant classifier = own, authors = own;
+std::vector<ImageVariant> own_dinov2(const std::string& architecture, const std::string& hub) {
+  const ImageVariant own = ferry::transformers(architecture, "", "facebook/" + hub, {.num_classes = 0, .size = 518});
+  ImageVariant classifier = own, authors = own;
   classifier.tag = "imagenet1k_1_layer";
   classifier.hub += "-imagenet1k-1-layer";
   classifier.num_classes = 1000;
@@ -59,17 +59,17 @@ std::vector<PictureVariant> own_dinov2(const std::string& architecture, const st
   return {own, classifier, authors};
 }
 
-std::vector<PictureVariant> timm_variants();
+std::vector<ImageVariant> timm_variants();
 
-std::vector<PictureVariant> make_variants() {
-  std::vector<PictureVariant> all = timm_variants();
+std::vector<ImageVariant> make_variants() {
+  std::vector<ImageVariant> all = timm_variants();
   for (const std::string size : {"small", "base", "large", "giant"}) {
     for (const auto& [architecture, hub] :
          {std::pair{"dinov2_" + size, "dinov2-" + size},
           std::pair{"dinov2_with_registers_" + size, "dinov2-with-registers-" + size}})
-      for (PictureVariant& variant : own_dinov2(architecture, hub)) all.push_back(std::move(variant));
+      for (ImageVariant& variant : own_dinov2(architecture, hub)) all.push_back(std::move(variant));
   }
-  const PictureVariant rest[] = {
+  const ImageVariant rest[] = {
       google("vit_tiny_patch16_224", "WinKawaks/vit-tiny-patch16-224"),
       google("vit_small_patch16_224", "WinKawaks/vit-small-patch16-224"),
       google("vit_base_patch16_224", "google/vit-base-patch16-224"),
@@ -96,7 +96,7 @@ std::vector<PictureVariant> make_variants() {
 }
 
 // Settings as in timm's pretrained configurations.
-std::vector<PictureVariant> timm_variants() {
+std::vector<ImageVariant> timm_variants() {
   return {
       timm("vit_tiny_patch16_224", "augreg_in21k_ft_in1k"),
       timm("vit_tiny_patch16_224", "augreg_in21k"),
@@ -286,8 +286,8 @@ std::vector<PictureVariant> timm_variants() {
 
 }  // namespace
 
-std::span<const PictureVariant> variants() {
-  static const std::vector<PictureVariant> all = make_variants();
+std::span<const ImageVariant> variants() {
+  static const std::vector<ImageVariant> all = make_variants();
   return all;
 }
 

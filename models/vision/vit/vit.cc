@@ -17,7 +17,7 @@ int placed_prefix(const Config& config) {
   return config.entries == Entries::ClassToken ? 1 : 0;
 }
 
-Config network_of(const PictureOptions& options) {
+Config network_of(const ImageOptions& options) {
   return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
 }
 
@@ -86,16 +86,16 @@ class Network {
 
 }  // namespace
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   build(graph, w, options, network_of(options));
 }
 
-void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
+void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
   const Network network(config, {options.height / config.patch, options.width / config.patch},
                         options.variant.layer_norm_eps.value_or(config.clip ? 1e-5 : 1e-6));
   w["mask_token"].discard();  // hides patches in training
   if (config.registers == 0) w["reg_token"].discard();
-  Tensor x = network.embed(picture_input(graph, options), w);
+  Tensor x = network.embed(image_input(graph, options), w);
   for (int b = 0; b < config.size.depth; ++b) {
     x = network.block(x, w["blocks"][b]);
     // timm's features_only: the last three blocks.
@@ -118,7 +118,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options, const 
   add_last_hidden_state(x, fbs::Layout::Same, options);
 }
 
-std::optional<Settings::Size> stored_size(const Weights& w, const PictureOptions& options) {
+std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions& options) {
   const Config config = network_of(options);
   const Shape table = w["pos_embed"].stored_shape("");
   if (table.rank != 3) return {};

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "models/blocks/mlp.h"
-#include "models/vision/picture_family.h"
+#include "models/vision/image_family.h"
 
 namespace ferry::vit {
 
@@ -36,7 +36,7 @@ struct Config {
   int patch;  // its side in pixels
   Size size;
   Tensor (*act)(Tensor) = gelu;  // of the MLP; SwiGLU has its own
-  bool clip = false;             // pictures of CLIP's: normalized before the blocks, patches without bias, epsilon 1e-5
+  bool clip = false;             // images of CLIP's: normalized before the blocks, patches without bias, epsilon 1e-5
   bool qkv_bias = true;
   bool layer_scale = false;
   bool swiglu = false;
@@ -53,15 +53,15 @@ struct Config {
 };
 const Config& config_of(const std::string& architecture);
 
-std::span<const PictureVariant> variants();
+std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
-void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 // The same of any configuration.
-void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
+void build(Graph& graph, const Weights& weights, const ImageOptions& options, const Config& config);
 Described described_by(const nlohmann::json& config);
 // The network of a transformers config.json.
 Config from_transformers(const nlohmann::json& config);
-// The picture that the table of positions covers.
-std::optional<Settings::Size> stored_size(const Weights& weights, const PictureOptions& options);
+// The image that the table of positions covers.
+std::optional<Settings::Size> stored_size(const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::vit

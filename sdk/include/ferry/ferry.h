@@ -100,10 +100,10 @@ typedef enum ferry_status {
   FERRY_BACKEND_ERROR = 401,
   FERRY_GPU_UNAVAILABLE = 402, /* no Vulkan, no such device, or one that cannot serve */
   FERRY_GPU_LOST = 403,        /* the device was lost, in this run or earlier in this process */
-  /* 500: the picture was wrong */
-  FERRY_NOT_A_PICTURE = 500,    /* it does not begin like a JPEG, PNG or BMP */
-  FERRY_PICTURE_DAMAGED = 501,  /* truncated, damaged or inconsistent */
-  FERRY_PICTURE_TOO_LARGE = 502 /* it has more bytes, pixels or pixels a side than are read */
+  /* 500: the image was wrong */
+  FERRY_NOT_AN_IMAGE = 500,   /* it does not begin like a JPEG, PNG or BMP */
+  FERRY_IMAGE_DAMAGED = 501,  /* truncated, damaged or inconsistent */
+  FERRY_IMAGE_TOO_LARGE = 502 /* it has more bytes, pixels or pixels a side than are read */
 } ferry_status;
 
 typedef enum ferry_dtype {

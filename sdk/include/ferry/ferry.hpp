@@ -112,7 +112,7 @@ struct Tensor : ferry_tensor {
   }
 };
 
-// An 8-bit RGB picture that owns its pixels.
+// An 8-bit RGB image that owns its pixels.
 class Image {
  public:
   Image() = default;
@@ -149,7 +149,7 @@ class Image {
   ferry_image image_{};
 };
 
-// ferry_frame, initialised: a picture as a camera gives it, in memory of somebody else.
+// ferry_frame, initialised: an image as a camera gives it, in memory of somebody else.
 struct Frame : ferry_frame {
   Frame() : ferry_frame{} { struct_size = sizeof(ferry_frame); }
   Frame(ferry_frame_format of, int32_t wide, int32_t high) : Frame() {
@@ -260,7 +260,7 @@ class Session {
   void cancel() { ferry_session_cancel(session_); }
 
   Status set_image(const Image& image) { return ferry_session_set_image(session_, &image.get()); }
-  // Picture `index` of a batch, and what the last run said of it: ferry_session_set_image_at().
+  // Image `index` of a batch, and what the last run said of it: ferry_session_set_image_at().
   Status set_image_at(size_t index, const Image& image) {
     return ferry_session_set_image_at(session_, index, &image.get());
   }
@@ -286,7 +286,7 @@ class Session {
     classes.resize(count);
     return classes;
   }
-  // The picture's embedding, as the model's recipe gives it.
+  // The image's embedding, as the model's recipe gives it.
   Result<std::vector<float>> embedding() const {
     size_t count = 0;
     Status status = ferry_session_embedding(session_, nullptr, &count);
@@ -352,7 +352,7 @@ class Session {
 // ferry_request, initialised: what is asked for is assigned.
 struct Request : ferry_request {
   Request() : ferry_request{} { struct_size = sizeof(ferry_request); }
-  explicit Request(const Image& image) : Request() { picture = &image.get(); }
+  explicit Request(const Image& given) : Request() { image = &given.get(); }
   explicit Request(const Frame& given) : Request() { frame = &given; }
 };
 
@@ -386,19 +386,19 @@ struct Answer : ferry_answer {
   Status save(const char* path, ferry_save_style style = FERRY_SAVE_PLAIN) const {
     return ferry_answer_save(this, path, style);
   }
-  // What a mask covers of the picture that it was made of: a PNG with alpha, or before another picture.
-  Status cut_out(const Image& image, const char* path) const { return ferry_answer_cut_out(this, &image.get(), path); }
-  Result<Image> composite(const Image& image, const Image& background) const {
+  // What a mask covers of the image that it was made of: a PNG with alpha, or before another image.
+  Status cut_out(const Image& seen, const char* path) const { return ferry_answer_cut_out(this, &seen.get(), path); }
+  Result<Image> composite(const Image& seen, const Image& background) const {
     ferry_image out;
-    Status status = ferry_answer_composite(this, &image.get(), &background.get(), &out);
+    Status status = ferry_answer_composite(this, &seen.get(), &background.get(), &out);
     if (!status) return status;
     return Image(out);
   }
 
-  // Boxes and lines on the picture that they were found in.
-  Result<Image> draw(const Image& image) const {
+  // Boxes and lines on the image that they were found in.
+  Result<Image> draw(const Image& seen) const {
     ferry_image out;
-    Status status = ferry_answer_draw(this, &image.get(), &out);
+    Status status = ferry_answer_draw(this, &seen.get(), &out);
     if (!status) return status;
     return Image(out);
   }

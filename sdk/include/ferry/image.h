@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.h - pictures in, answers out: the preprocessing and postprocessing that travel inside the blob.
+/* image.h - images in, answers out: the preprocessing and postprocessing that travel inside the blob.
  *
  *   ferry_image photo;
  *   if (ferry_image_load("photo.jpg", &photo) != FERRY_OK) return fail(ferry_last_error());
@@ -11,7 +11,7 @@
  *   printf("%s %.3f\n", top[0].label, top[0].probability);
  *   ferry_image_free(&photo);
  *
- * Pictures are 8-bit RGB, rows from the top, `stride` bytes from one row to the next.
+ * Images are 8-bit RGB, rows from the top, `stride` bytes from one row to the next.
  * Errors, ownership and threads: as in ferry.h. */
 #ifndef FERRY_IMAGE_H_
 #define FERRY_IMAGE_H_
@@ -31,7 +31,7 @@ typedef struct ferry_image {
 } ferry_image;
 
 /* Decodes JPEG, PNG or BMP from a file or from memory; grey becomes RGB, alpha is dropped, photos are turned
- * upright by their Exif orientation. FERRY_NOT_A_PICTURE, FERRY_PICTURE_DAMAGED, FERRY_PICTURE_TOO_LARGE: more than
+ * upright by their Exif orientation. FERRY_NOT_AN_IMAGE, FERRY_IMAGE_DAMAGED, FERRY_IMAGE_TOO_LARGE: more than
  * 32768 pixels a side or 2^28 in all. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_load(const char* path, ferry_image* image);
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_decode(const void* data, size_t size, ferry_image* image);
@@ -40,16 +40,16 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_image_save_png(const ferry_image* i
 /* Frees owned pixels and clears the struct. NULL is allowed. */
 FERRY_API void ferry_image_free(ferry_image* image);
 
-/* Resizes, crops and normalises the picture into input 0 by the blob's recipe. A model whose recipe has no resize
- * (image to image) is resized to the picture's size. */
+/* Resizes, crops and normalises the image into input 0 by the blob's recipe. A model whose recipe has no resize
+ * (image to image) is resized to the image's size. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image);
-/* One picture of a batch: input 0 is [N,H,W,C], after ferry_session_resize() where the blob leaves N open, and this
- * prepares its picture `index`. The others stay. All are of one size: FERRY_SHAPE_MISMATCH where the recipe makes
+/* One image of a batch: input 0 is [N,H,W,C], after ferry_session_resize() where the blob leaves N open, and this
+ * prepares its image `index`. The others stay. All are of one size: FERRY_SHAPE_MISMATCH where the recipe makes
  * another of this one. FERRY_INVALID_ARGUMENT: there is no such place in the batch. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image_at(ferry_session* session, size_t index,
                                                                   const ferry_image* image);
 
-/* A picture as a camera or a decoder gives it, which is not copied nor turned into RGB as a whole:
+/* An image as a camera or a decoder gives it, which is not copied nor turned into RGB as a whole:
  *
  *   ferry_frame frame = FERRY_INIT(ferry_frame);
  *   const ferry_plane y = {luma, luma_bytes, 1920, 0}, vu = {chroma, chroma_bytes, 1920, 0};
@@ -106,7 +106,7 @@ typedef struct ferry_frame {
   bool mirror;           /* then left and right change sides, as in a front camera's preview */
   ferry_yuv_range range;
   ferry_yuv_matrix matrix;
-  /* The part that is the picture, in the frame's pixels as they lie in memory. Width and height 0: all of it. */
+  /* The part that is the image, in the frame's pixels as they lie in memory. Width and height 0: all of it. */
   int32_t crop_left;
   int32_t crop_top;
   int32_t crop_width;
@@ -117,11 +117,11 @@ typedef struct ferry_frame {
   size_t gpu_offsets[3]; /* bytes from its beginning */
 } ferry_frame;
 
-/* The size of the frame's picture: the crop, upright. Places in answers are places in it. FERRY_INVALID_ARGUMENT, and
+/* The size of the frame's image: the crop, upright. Places in answers are places in it. FERRY_INVALID_ARGUMENT, and
  * 0x0: as for ferry_session_set_frame(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_frame_size(const ferry_frame* frame, int32_t* width, int32_t* height);
 
-/* As ferry_session_set_image(): the same picture in RGB would give each level of the input within 1. Row by row, each
+/* As ferry_session_set_image(): the same image in RGB would give each level of the input within 1. Row by row, each
  * read once, without a copy; takes memory only where a frame has another size, crop, orientation or format than the
  * last one. FERRY_INVALID_ARGUMENT: what a plane says of its size is not so, and the like. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_frame(ferry_session* session, const ferry_frame* frame);
@@ -143,7 +143,7 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_frame(ferry_session* se
  *   if (ferry_session_set_frame(session, &frame) != FERRY_OK) return fail(ferry_last_error());
  *
  * Input 0 is then on the GPU alone, as if it was bound (vulkan.h): ferry_session_input()'s memory is not read, until a
- * picture or a frame in the app's own memory is set, or the input resized. The frame is read before
+ * image or a frame in the app's own memory is set, or the input resized. The frame is read before
  * ferry_session_set_frame() returns. */
 typedef struct ferry_gpu_memory ferry_gpu_memory;
 
@@ -172,9 +172,9 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_memory_import(ferry_session* se
 /* Sessions that read a frame in it may still be open. NULL is allowed. */
 FERRY_API void ferry_gpu_memory_close(ferry_gpu_memory* memory);
 
-/* Rows and columns of patches that the recipe cuts a picture of that size into, where input 0 is a list of them
+/* Rows and columns of patches that the recipe cuts an image of that size into, where input 0 is a list of them
  * [patches, numbers]: further inputs may have to be of as many. FERRY_INVALID_ARGUMENT: the recipe cuts none, or the
- * picture is too small, large or long for it. */
+ * image is too small, large or long for it. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_image_patches(const ferry_model* model, int32_t width,
                                                                  int32_t height, int32_t* rows, int32_t* columns);
 
@@ -189,21 +189,21 @@ typedef struct ferry_class {
  * a batch. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes,
                                                                  size_t* count);
-/* Those of picture `index` of a batch. */
+/* Those of image `index` of a batch. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_top_classes_at(ferry_session* session, size_t index,
                                                                     ferry_class* classes, size_t* count);
 
-/* The picture's embedding of the last run: pooled features, divided by their length where the model says so. *count:
+/* The image's embedding of the last run: pooled features, divided by their length where the model says so. *count:
  * room on entry, how many numbers there are on return; too little room is FERRY_INVALID_ARGUMENT. `embedding` NULL:
  * only *count is written. Without a run, and of a batch: as ferry_session_top_classes(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count);
-/* That of picture `index` of a batch. */
+/* That of image `index` of a batch. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_embedding_at(ferry_session* session, size_t index,
                                                                   float* embedding, size_t* count);
 
-/* Image to image, whole: tiles the picture (overlapping by the blob's halo, so that no seam shows), runs each tile and
+/* Image to image, whole: tiles the image (overlapping by the blob's halo, so that no seam shows), runs each tile and
  * joins the results. `tile` is the tile's side in input pixels without the overlap, 0: the library's choice. Where the
- * network takes whole cells of pixels alone (the blob's multiple_of), the picture is mirrored at its right and bottom
+ * network takes whole cells of pixels alone (the blob's multiple_of), the image is mirrored at its right and bottom
  * edge up to the next, and the result cut. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* image,
                                                              int32_t tile, ferry_image* out);

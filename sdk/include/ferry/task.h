@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task.h - what a model is for: a picture in, the answer out, in the pixels of that picture.
+/* task.h - what a model is for: an image in, the answer out, in the pixels of that image.
  *
  *   ferry_task* task;
  *   ferry_image photo;
  *   if (ferry_task_open(model, NULL, &task) != FERRY_OK) return fail(ferry_last_error());
  *   if (ferry_image_load("photo.jpg", &photo) != FERRY_OK) return fail(ferry_last_error());
  *   ferry_request request = FERRY_INIT(ferry_request);
- *   request.picture = &photo;
+ *   request.image = &photo;
  *   ferry_answer answer = FERRY_INIT(ferry_answer);
  *   if (ferry_task_run(task, &request, &answer) != FERRY_OK) return fail(ferry_last_error());
  *   if (answer.kind == FERRY_ANSWER_MAP) {  // of depth
@@ -16,8 +16,8 @@
  *   ferry_image_free(&photo);
  *   ferry_task_close(task);
  *
- * The blob says what its network is for and how pictures are prepared; ferry_model_task() tells. One call runs the
- * network, or several networks, on a picture of any size. Maps, labels and masks have the size of the picture that was
+ * The blob says what its network is for and how images are prepared; ferry_model_task() tells. One call runs the
+ * network, or several networks, on an image of any size. Maps, labels and masks have the size of the image that was
  * given, whatever the recipe did to it; where the recipe cuts margins off, they repeat the nearest known value.
  *
  * Errors, ownership and threads: as in ferry.h. A task keeps its model alive and is used by one thread at a time, but
@@ -35,7 +35,7 @@ extern "C" {
 typedef enum ferry_task_kind {
   FERRY_TASK_TENSORS = 0,        /* none: the network is run by a session */
   FERRY_TASK_CLASSIFICATION = 1, /* of all classes one is right */
-  FERRY_TASK_ENHANCEMENT = 2,    /* a larger or better picture */
+  FERRY_TASK_ENHANCEMENT = 2,    /* a larger or better image */
   FERRY_TASK_MULTI_LABEL = 3,    /* any of the classes may be right */
   FERRY_TASK_EMBEDDING = 4,
   FERRY_TASK_TEXT = 5, /* a language model: text.h */
@@ -45,7 +45,7 @@ typedef enum ferry_task_kind {
   FERRY_TASK_PROMPTED_SEGMENTATION = 9, /* the mask of what points or a box show */
   FERRY_TASK_MATTING = 10,              /* the mask of what stands in front, with its soft edges */
   FERRY_TASK_DETECTION = 11,            /* boxes around things of known classes */
-  FERRY_TASK_READING = 12               /* the text in a picture */
+  FERRY_TASK_READING = 12               /* the text in an image */
 } ferry_task_kind;
 
 typedef enum ferry_answer_kind {
@@ -55,12 +55,12 @@ typedef enum ferry_answer_kind {
   FERRY_ANSWER_MAP = 3,
   FERRY_ANSWER_LABELS = 4,
   FERRY_ANSWER_MASK = 5,
-  FERRY_ANSWER_PICTURE = 6,
+  FERRY_ANSWER_IMAGE = 6,
   FERRY_ANSWER_BOXES = 7,
   FERRY_ANSWER_LINES = 8
 } ferry_answer_kind;
 
-/* What a task takes beside the picture: bits of ferry_task_info.prompts. */
+/* What a task takes beside the image: bits of ferry_task_info.prompts. */
 enum {
   FERRY_PROMPT_MASK = 1,   /* ferry_request.mask, needed */
   FERRY_PROMPT_POINTS = 2, /* ferry_request.points or box, needed */
@@ -86,7 +86,7 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_task_open(ferry_model* model, const
 /* NULL is allowed. */
 FERRY_API void ferry_task_close(ferry_task* task);
 
-/* A place in the picture, in pixels from its top left corner. */
+/* A place in the image, in pixels from its top left corner. */
 typedef struct ferry_point {
   float x;
   float y;
@@ -102,20 +102,20 @@ typedef struct ferry_box {
 
 /* What is zero is left to the library. */
 typedef struct ferry_request {
-  size_t struct_size;         /* set by the caller: sizeof(ferry_request) */
-  const ferry_image* picture; /* NULL: the last run's, where the task has prompts; then its network is not run again */
-  int32_t top;                /* CLASSES: how many; 0: as many as the model says */
-  int32_t tile;               /* side of the tiles that a large picture is cut into, in its pixels; 0: automatic */
+  size_t struct_size;       /* set by the caller: sizeof(ferry_request) */
+  const ferry_image* image; /* NULL: the last run's, where the task has prompts; then its network is not run again */
+  int32_t top;              /* CLASSES: how many; 0: as many as the model says */
+  int32_t tile;             /* side of the tiles that a large image is cut into, in its pixels; 0: automatic */
   void (*progress)(void* user, int32_t done, int32_t total); /* NULL, or told of each part of the work */
   void* user;
-  const ferry_image* mask;   /* of the picture's size: where its red is above 127 the picture is painted anew */
-  const ferry_point* points; /* within the picture */
+  const ferry_image* mask;   /* of the image's size: where its red is above 127 the image is painted anew */
+  const ferry_point* points; /* within the image */
   size_t point_count;
-  const ferry_box* box; /* NULL, or around the thing; it overlaps the picture */
+  const ferry_box* box; /* NULL, or around the thing; it overlaps the image */
   int32_t mask_index;   /* MASK: 0: the best; otherwise the network's first, second... mask */
-  bool refine;          /* MASK: the last run's mask is a prompt, too; of the same picture */
-  /* In the place of `picture`, for answers that need none of its pixels: CLASSES, VECTOR, MAP, LABELS, MASK, BOXES.
-   * Places are those of the frame's picture, upright: ferry_frame_size(). */
+  bool refine;          /* MASK: the last run's mask is a prompt, too; of the same image */
+  /* In the place of `image`, for answers that need none of its pixels: CLASSES, VECTOR, MAP, LABELS, MASK, BOXES.
+   * Places are those of the frame's image, upright: ferry_frame_size(). */
   const ferry_frame* frame;
 } ferry_request;
 
@@ -124,7 +124,7 @@ typedef enum ferry_sense {
   FERRY_SENSE_METRES = 1    /* distance from the camera's plane */
 } ferry_sense;
 
-/* A thing that was found. Its box ends where the picture ends; landmarks may lie beyond. */
+/* A thing that was found. Its box ends where the image ends; landmarks may lie beyond. */
 typedef struct ferry_detection {
   ferry_box box;
   float score;            /* 0 to 1 */
@@ -146,13 +146,13 @@ typedef struct ferry_answer {
   size_t struct_size; /* set by the caller: sizeof(ferry_answer) */
   ferry_answer_kind kind;
   /* CLASSES: the most probable, best first. LABELS: those that occur, largest first, and in the place of a probability
-   * their share of the picture. */
+   * their share of the image. */
   const ferry_class* classes;
   size_t class_count;
   /* VECTOR: numbers. MAP: a number a pixel, row by row. */
   const float* values;
   size_t value_count;
-  /* MAP, LABELS, MASK: the size of the picture that was given. */
+  /* MAP, LABELS, MASK: the size of the image that was given. */
   int32_t width;
   int32_t height;
   /* MAP: the least and the largest of its numbers that are finite, and what they say. */
@@ -162,14 +162,14 @@ typedef struct ferry_answer {
   const uint16_t* labels;            /* LABELS: a class a pixel */
   const uint8_t* mask;               /* MASK: 255 within, 0 outside, between where both can be seen */
   float quality;                     /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
-  ferry_image picture;               /* PICTURE: not owned */
+  ferry_image image;                 /* IMAGE: not owned */
   const ferry_detection* detections; /* BOXES: best first */
   size_t detection_count;
   const ferry_line* lines; /* LINES: from top to bottom, in a row from left to right */
   size_t line_count;
 } ferry_answer;
 
-/* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the picture. FERRY_CANCELLED. The
+/* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the image. FERRY_CANCELLED. The
  * answer's memory is taken anew at each run: FERRY_OUT_OF_MEMORY. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_task_run(ferry_task* task, const ferry_request* request,
                                                       ferry_answer* answer);
@@ -185,20 +185,20 @@ typedef enum ferry_save_style {
   FERRY_SAVE_16_BIT = 2   /* MAP: as plain in 65,536 levels; metres: as millimetres */
 } ferry_save_style;
 
-/* Writes MAP, LABELS, MASK or PICTURE as a PNG; a MAP to a name that ends in ".pfm" as its numbers (Portable Float
+/* Writes MAP, LABELS, MASK or IMAGE as a PNG; a MAP to a name that ends in ".pfm" as its numbers (Portable Float
  * Map). Written beside `path`, then renamed: no partial file is left behind. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
                                                          ferry_save_style style);
-/* What a MASK covers of the picture that it was made of, as a PNG with the mask as alpha. Where both can be seen, the
+/* What a MASK covers of the image that it was made of, as a PNG with the mask as alpha. Where both can be seen, the
  * colours are those of what is in front (Forte, "Approximate Fast Foreground Colour Estimation", ICIP 2021). */
-FERRY_NODISCARD FERRY_API ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* picture,
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* image,
                                                             const char* path);
-/* The same over another picture, which is resized to cover it; free `out` with ferry_image_free(). A picture of one
+/* The same over another image, which is resized to cover it; free `out` with ferry_image_free(). An image of one
  * pixel is a colour. */
-FERRY_NODISCARD FERRY_API ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* picture,
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* image,
                                                               const ferry_image* background, ferry_image* out);
-/* BOXES and LINES drawn on the picture that they were found in; free `out` with ferry_image_free(). */
-FERRY_NODISCARD FERRY_API ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* picture,
+/* BOXES and LINES drawn on the image that they were found in; free `out` with ferry_image_free(). */
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* image,
                                                          ferry_image* out);
 /* The colour of class `index` in FERRY_SAVE_COLOURS, as 0xRRGGBB: for legends. */
 FERRY_API uint32_t ferry_label_colour(int32_t index);

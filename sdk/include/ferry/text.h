@@ -13,7 +13,7 @@
  *   ferry_generator_close(story);
  *   if (status != FERRY_OK) return fail(ferry_last_error());
  *
- * This is a library of its own, libferry_text, on top of libferry: apps that show pictures only do not carry it.
+ * This is a library of its own, libferry_text, on top of libferry: apps that show images only do not carry it.
  *
  * Text is UTF-8, and its size is given in bytes. Any bytes may be put in; what comes out is always whole characters,
  * and bytes that form none are U+FFFD. Token ids are indices into the model's vocabulary.
@@ -109,16 +109,15 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append(ferry_generator* g
                                                               size_t count);
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_text(ferry_generator* generator, const char* text,
                                                                    size_t bytes);
-/* Puts a picture behind the text, for models that see (ferry/image.h): it is prepared by the blob's recipe and seen
- * now, and becomes tokens, more the larger it is, between those that begin and end a picture. FERRY_UNSUPPORTED: the
+/* Puts an image behind the text, for models that see (ferry/image.h): it is prepared by the blob's recipe and seen
+ * now, and becomes tokens, more the larger it is, between those that begin and end an image. FERRY_UNSUPPORTED: the
  * model reads text alone. */
-FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_picture(ferry_generator* generator,
-                                                                      const ferry_image* picture);
-/* Sees a picture whose tokens come with a text: in what ferry_generator_append_text() and ferry_generator_set_text()
- * put in, the n-th token that stands for a picture, which a chat template writes once, becomes the tokens of the n-th
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_image(ferry_generator* generator,
+                                                                    const ferry_image* image);
+/* Sees an image whose tokens come with a text: in what ferry_generator_append_text() and ferry_generator_set_text()
+ * put in, the n-th token that stands for an image, which a chat template writes once, becomes the tokens of the n-th
  * that was added since the generator was made or reset. A text that is set has tokens for all of them. */
-FERRY_NODISCARD FERRY_API ferry_status ferry_generator_add_picture(ferry_generator* generator,
-                                                                   const ferry_image* picture);
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_add_image(ferry_generator* generator, const ferry_image* image);
 /* Replaces the text: what has been computed of a common beginning is kept, where the network can go back. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_set(ferry_generator* generator, const int32_t* tokens,
                                                            size_t count);
@@ -140,7 +139,7 @@ FERRY_API const int32_t* ferry_generator_tokens(const ferry_generator* generator
 FERRY_API size_t ferry_generator_max_length(const ferry_generator* generator);
 /* The text, where the random numbers are and what the model remembers as one file, and `note` with it, bytes of the
  * app's own (NULL and 0: none). It is written beside `path` and renamed, and fits the blob that it was made with, and
- * this version of the blob only. How tokens are chosen is not in it. FERRY_UNSUPPORTED: the text has pictures. */
+ * this version of the blob only. How tokens are chosen is not in it. FERRY_UNSUPPORTED: the text has images. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_save(const ferry_generator* generator, const char* path,
                                                             const void* note, size_t note_bytes);
 /* Replaces all of these by a file's: under the same sampling, set before, the next tokens are those that would have
@@ -150,7 +149,7 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_generator_load(ferry_generator* gen
 /* The note of the file that the last ferry_generator_load() read, which a stranger may have written; valid until the
  * next one. *note_bytes, where not NULL, is its size, 0 before the first. */
 FERRY_API const void* ferry_generator_note(const ferry_generator* generator, size_t* note_bytes);
-/* Forgets the text and its pictures. */
+/* Forgets the text and its images. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_reset(ferry_generator* generator);
 /* Makes a ferry_generator_next() that another thread is in fail with FERRY_CANCELLED; without one it does nothing. Any
  * thread may call it. */

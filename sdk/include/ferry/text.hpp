@@ -106,9 +106,9 @@ class Generator {
     return ferry_generator_append(generator_, tokens.data(), tokens.size());
   }
   Status append(const std::string& text) { return ferry_generator_append_text(generator_, text.data(), text.size()); }
-  // A picture behind the text, and one whose tokens come with a text: see text.h.
-  Status append_picture(const ferry_image& picture) { return ferry_generator_append_picture(generator_, &picture); }
-  Status add_picture(const ferry_image& picture) { return ferry_generator_add_picture(generator_, &picture); }
+  // An image behind the text, and one whose tokens come with a text: see text.h.
+  Status append_image(const ferry_image& image) { return ferry_generator_append_image(generator_, &image); }
+  Status add_image(const ferry_image& image) { return ferry_generator_add_image(generator_, &image); }
   // Replaces the text; what has been computed of a common beginning is kept.
   Status set(const std::vector<int32_t>& tokens) {
     return ferry_generator_set(generator_, tokens.data(), tokens.size());

@@ -20,7 +20,7 @@
  *   options.gpu = gpu;
  *   if (ferry_session_create(model, &options, &session) != FERRY_OK) return fail(ferry_last_error());
  *   // float32, channels last, no padding
- *   if (ferry_session_bind_vulkan_input(session, 0, app->picture, 0, app->picture_bytes) != FERRY_OK ||
+ *   if (ferry_session_bind_vulkan_input(session, 0, app->image, 0, app->image_bytes) != FERRY_OK ||
  *       ferry_session_bind_vulkan_output(session, 0, app->result, 0, app->result_bytes) != FERRY_OK)
  *     return fail(ferry_last_error());
  *   // on the queue, between what the app submitted before and what it submits next; the host waits for nothing

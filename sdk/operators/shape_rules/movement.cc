@@ -197,7 +197,7 @@ Status rule(const char* op, const fbs::WindowReverse& p, Shapes inputs, Shape* o
   FERRY_TRY(check_rank(op, "input", x, 3));
   const int64_t windows = int64_t{height / p.window_h()} * (width / p.window_w());
   if (x[0] % windows != 0 || x[1] != int64_t{p.window_h()} * p.window_w())
-    return error(FERRY_SHAPE_MISMATCH, "%s: %s does not hold pictures of %dx%d in windows of %dx%d", op,
+    return error(FERRY_SHAPE_MISMATCH, "%s: %s does not hold images of %dx%d in windows of %dx%d", op,
                  in_words(x).c_str(), height, width, p.window_h(), p.window_w());
   FERRY_TRY(append(op, x[0] / windows, output));
   FERRY_TRY(append(op, height, output));

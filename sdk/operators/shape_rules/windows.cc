@@ -65,7 +65,7 @@ Status check_convolution(const char* op, const Params& p, Shapes inputs) {
   return check_kernel(op, p, inputs);
 }
 
-// Of a kernel that slides over the picture.
+// Of a kernel that slides over the image.
 template <typename Params>
 Status convolve(const char* op, const Params& p, const Shape& x, const Shape& weight, Shape* output) {
   FERRY_TRY(append(op, x[0], output));

@@ -44,7 +44,7 @@ __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 enum {
   kFma4,
   kFma2,
-  kFmaHalf,
+  kFmaFloat16,
   kDot,
   kFpVector,
   kPermute,
@@ -121,10 +121,10 @@ static int class_of_access(uint32_t word, uint32_t* loaded, uint32_t* stored) {
 
 static int class_of_fp_and_vectors(uint32_t w) {
   if ((w & 0x5e000000) == 0x1e000000) return kFpScalar;
-  if ((w & 0xbf20fc00) == 0x0e20cc00 || (w & 0xbf80b400) == 0x0f801000) /* of doubles: not one in the engines */
+  if ((w & 0xbf20fc00) == 0x0e20cc00 || (w & 0xbf80b400) == 0x0f801000) /* of doubles: not one in the backends */
     return bits(w, 30, 30) && !bits(w, 22, 22) ? kFma4 : kFma2;
   if ((w & 0xff80b400) == 0x5f801000) return kFpScalar; /* a float by an element */
-  if ((w & 0xbfc0b400) == 0x0f001000 || (w & 0xbf60fc00) == 0x0e400c00) return kFmaHalf;
+  if ((w & 0xbfc0b400) == 0x0f001000 || (w & 0xbf60fc00) == 0x0e400c00) return kFmaFloat16;
   if ((w & 0x9f20fc00) == 0x0e009400 || (w & 0x9f00f400) == 0x0f00e000 || (w & 0x9f20f400) == 0x0e00a400 ||
       (w & 0xbfe0fc00) == 0x2e40fc00 || (w & 0xbfe0fc00) == 0x2e40ec00)
     return kDot;

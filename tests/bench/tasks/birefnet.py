@@ -9,7 +9,7 @@ from .depth_anything import resize, tree
 
 WIDTH, DEPTHS, HEADS, WINDOW = 96, (2, 2, 6, 2), (3, 6, 12, 24), 7
 BETWEEN = 64  # channels within a decoder block
-CHANNELS = tuple(2 * WIDTH << s for s in range(4))  # of the maps, of two pictures each
+CHANNELS = tuple(2 * WIDTH << s for s in range(4))  # of the maps, of two images each
 
 
 class Mlp(nn.Module):
@@ -115,8 +115,8 @@ class Backbone(nn.Module):
             self.layers.append(stage)
             setattr(self, f"norm{s}", nn.LayerNorm(width))
 
-    def forward(self, picture):
-        x = self.patch_embed.norm(self.patch_embed.proj(picture).permute(0, 2, 3, 1))
+    def forward(self, image):
+        x = self.patch_embed.norm(self.patch_embed.proj(image).permute(0, 2, 3, 1))
         maps = []
         for s, stage in enumerate(self.layers):
             for block in stage.blocks:
@@ -179,18 +179,18 @@ class DecoderBlock(nn.Module):
         return self.bn_out(self.conv_out(self.dec_att(F.relu(self.bn_in(self.conv_in(x))))))
 
 
-class PictureBeside(nn.Module):
-    """The map, and beside it the picture, whose every cell of a grid becomes a channel."""
+class ImageBeside(nn.Module):
+    """The map, and beside it the image, whose every cell of a grid becomes a channel."""
 
     def __init__(self, cell, outputs):
         super().__init__()
         self.conv1 = nn.Conv2d(3 * cell * cell, 64, 3, padding=1)
         self.conv_out = nn.Conv2d(64, outputs, 3, padding=1)
 
-    def forward(self, x, picture):
+    def forward(self, x, image):
         height, width = x.shape[2:]
-        rows, columns = picture.shape[2] // height, picture.shape[3] // width
-        y = picture.view(1, 3, rows, height, columns, width).permute(0, 1, 2, 4, 3, 5).reshape(1, -1, height, width)
+        rows, columns = image.shape[2] // height, image.shape[3] // width
+        y = image.view(1, 3, rows, height, columns, width).permute(0, 1, 2, 4, 3, 5).reshape(1, -1, height, width)
         return torch.cat([x, self.conv_out(self.conv1(y))], 1)
 
 
@@ -200,7 +200,7 @@ class Decoder(nn.Module):
         for level in (4, 3, 2, 1):
             inputs, wider = CHANNELS[level - 1], CHANNELS[min(level, 3)]
             outputs = CHANNELS[level - 2] if level > 1 else inputs // 2
-            setattr(self, f"ipt_blk{level + 1}", PictureBeside(2 << level, wider // 8))
+            setattr(self, f"ipt_blk{level + 1}", ImageBeside(2 << level, wider // 8))
             setattr(self, f"decoder_block{level}", DecoderBlock(inputs + wider // 8, outputs))
             if level > 1:
                 setattr(self, f"lateral_block{level}", tree(conv=nn.Conv2d(outputs, outputs, 1)))
@@ -209,21 +209,21 @@ class Decoder(nn.Module):
                 setattr(self, f"gdt_convs_attn_{level}", nn.Sequential(nn.Conv2d(16, 1, 1)))
                 setattr(self, f"gdt_convs_pred_{level}", nn.Sequential(nn.Conv2d(16, 1, 1)))
                 setattr(self, f"conv_ms_spvn_{level}", nn.Conv2d(outputs, 1, 1))
-        self.ipt_blk1 = PictureBeside(1, CHANNELS[0] // 8)
+        self.ipt_blk1 = ImageBeside(1, CHANNELS[0] // 8)
         self.conv_out1 = nn.Sequential(nn.Conv2d(CHANNELS[0] // 2 + CHANNELS[0] // 8, 1, 1))
 
     def part(self, name, level):
         return getattr(self, f"{name}{level}")
 
-    def forward(self, picture, maps):
+    def forward(self, image, maps):
         x = maps[3]
         for level in (4, 3, 2, 1):
-            x = self.part("decoder_block", level)(self.part("ipt_blk", level + 1)(x, picture))
+            x = self.part("decoder_block", level)(self.part("ipt_blk", level + 1)(x, image))
             if level > 1:
                 x = x * torch.sigmoid(self.part("gdt_convs_attn_", level)(self.part("gdt_convs_", level)(x)))
                 lateral = maps[level - 2]
                 x = resize(x, lateral.shape[2:]) + self.part("lateral_block", level).conv(lateral)
-        return self.conv_out1(self.ipt_blk1(resize(x, picture.shape[2:]), picture))
+        return self.conv_out1(self.ipt_blk1(resize(x, image.shape[2:]), image))
 
 
 class BiRefNet(nn.Module):
@@ -233,10 +233,10 @@ class BiRefNet(nn.Module):
         self.squeeze_module = nn.Sequential(DecoderBlock(sum(CHANNELS), CHANNELS[3]))
         self.decoder = Decoder()
 
-    def forward(self, picture):
-        half = resize(picture, [side // 2 for side in picture.shape[2:]])
+    def forward(self, image):
+        half = resize(image, [side // 2 for side in image.shape[2:]])
         maps = [torch.cat([map_, resize(coarse, map_.shape[2:])], 1)
-                for map_, coarse in zip(self.bb(picture), self.bb(half))]
+                for map_, coarse in zip(self.bb(image), self.bb(half))]
         parts = [resize(map_, maps[3].shape[2:]) for map_ in maps[:3]]
         maps[3] = self.squeeze_module(torch.cat([*parts, maps[3]], 1))
-        return self.decoder(picture, maps)
+        return self.decoder(image, maps)

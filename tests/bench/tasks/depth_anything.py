@@ -1,4 +1,4 @@
-"""Depth Anything V2 small (Yang et al., arXiv:2406.09414), in transformers' names, for pictures of the size it was trained
+"""Depth Anything V2 small (Yang et al., arXiv:2406.09414), in transformers' names, for images of the size it was trained
 with, whose table of positions fits."""
 import torch
 from torch import nn
@@ -25,8 +25,8 @@ class Embeddings(nn.Module):
         self.position_embeddings = nn.Parameter(torch.zeros(1, 1 + (side // PATCH) ** 2, WIDTH))
         self.patch_embeddings = tree(projection=nn.Conv2d(3, WIDTH, PATCH, PATCH))
 
-    def forward(self, picture):
-        tokens = self.patch_embeddings.projection(picture).flatten(2).transpose(1, 2)
+    def forward(self, image):
+        tokens = self.patch_embeddings.projection(image).flatten(2).transpose(1, 2)
         return torch.cat([self.cls_token, tokens], 1) + self.position_embeddings
 
 
@@ -101,8 +101,8 @@ class DepthAnything(nn.Module):
         self.head = tree(conv1=nn.Conv2d(FUSION, FUSION // 2, 3, padding=1),
                          conv2=nn.Conv2d(FUSION // 2, HEAD, 3, padding=1), conv3=nn.Conv2d(HEAD, 1, 1))
 
-    def forward(self, picture):
-        x = self.backbone.embeddings(picture)
+    def forward(self, image):
+        x = self.backbone.embeddings(image)
         grid = self.side // PATCH
         levels = []
         for i, block in enumerate(self.backbone.encoder.layer):

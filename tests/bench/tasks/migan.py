@@ -32,7 +32,7 @@ class Halve(Filter):
         return self.filter(F.pad(x, (1, 1, 1, 1)))
 
 
-class Enlarge(Filter):
+class Upscale(Filter):
     """Zeros between the pixels, then the filter."""
 
     def __init__(self, channels, side):
@@ -47,12 +47,12 @@ class Enlarge(Filter):
 
 
 class Separable(nn.Module):
-    def __init__(self, inputs, outputs, side=0, halve=False, enlarge=False, noise=False):
+    def __init__(self, inputs, outputs, side=0, halve=False, upscale=False, noise=False):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, inputs, 3, padding=1, groups=inputs)
         self.conv2 = nn.Conv2d(inputs, outputs, 1, bias=False)
         self.downsample = Halve(inputs) if halve else None
-        self.upsample = Enlarge(outputs, side) if enlarge else None
+        self.upsample = Upscale(outputs, side) if upscale else None
         self.noisy = noise
         if noise:
             self.register_buffer("noise_const", torch.randn(side, side))
@@ -90,15 +90,15 @@ class SynthesisBlock(nn.Module):
         super().__init__()
         larger = side > 4
         width = width_of(side)
-        self.conv1 = Separable(width_of(side // 2) if larger else width, width, side, enlarge=larger, noise=larger)
+        self.conv1 = Separable(width_of(side // 2) if larger else width, width, side, upscale=larger, noise=larger)
         self.conv2 = Separable(width, width, side, noise=larger)
         self.torgb = nn.Conv2d(width, 3, 1)
-        self.upsample = Enlarge(3, side) if larger else None
+        self.upsample = Upscale(3, side) if larger else None
 
-    def forward(self, x, seen, picture):
+    def forward(self, x, seen, image):
         x = self.conv2(self.conv1(x) + seen)
         colours = self.torgb(x)
-        return x, self.upsample(picture) + colours if self.upsample else colours
+        return x, self.upsample(image) + colours if self.upsample else colours
 
 
 class MiGan(nn.Module):
@@ -109,9 +109,9 @@ class MiGan(nn.Module):
         self.synthesis = nn.ModuleDict({f"b{s}": SynthesisBlock(s) for s in self.sides})
 
     def forward(self, x):
-        seen, picture = {}, None
+        seen, image = {}, None
         for s in reversed(self.sides):
             x, seen[s] = self.encoder[f"b{s}"](x)
         for s in self.sides:
-            x, picture = self.synthesis[f"b{s}"](x, seen[s], picture)
-        return picture
+            x, image = self.synthesis[f"b{s}"](x, seen[s], image)
+        return image

@@ -1,4 +1,4 @@
-"""MobileSAM (Zhang et al., arXiv:2306.14289), in its authors' names: the picture's encoder, a TinyViT, and what answers a
+"""MobileSAM (Zhang et al., arXiv:2306.14289), in its authors' names: the image's encoder, a TinyViT, and what answers a
 prompt, Segment Anything's (Kirillov et al., arXiv:2304.02643)."""
 import math
 
@@ -126,8 +126,8 @@ class Encoder(nn.Module):
         self.neck = nn.Sequential(nn.Conv2d(WIDTHS[-1], EMBEDDING, 1, bias=False), MapNorm(EMBEDDING),
                                   nn.Conv2d(EMBEDDING, EMBEDDING, 3, padding=1, bias=False), MapNorm(EMBEDDING))
 
-    def forward(self, picture):
-        x = self.patch_embed.seq(picture)
+    def forward(self, image):
+        x = self.patch_embed.seq(image)
         for i, stage in enumerate(self.layers):
             if i > 0:
                 side = x.shape[2]
@@ -200,16 +200,16 @@ class TwoWayBlock(nn.Module):
         for i in range(4):
             setattr(self, f"norm{i + 1}", nn.LayerNorm(EMBEDDING))
 
-    def forward(self, tokens, picture, where, places):
+    def forward(self, tokens, image, where, places):
         if self.first:
             tokens = self.self_attn(tokens, tokens, tokens)
         else:
             tokens = tokens + self.self_attn(tokens + where, tokens + where, tokens)
         tokens = self.norm1(tokens)
-        tokens = self.norm2(tokens + self.cross_attn_token_to_image(tokens + where, picture + places, picture))
+        tokens = self.norm2(tokens + self.cross_attn_token_to_image(tokens + where, image + places, image))
         tokens = self.norm3(tokens + self.mlp.lin2(F.relu(self.mlp.lin1(tokens))))
-        seen = self.cross_attn_image_to_token(picture + places, tokens + where, tokens)
-        return tokens, self.norm4(picture + seen)
+        seen = self.cross_attn_image_to_token(image + places, tokens + where, tokens)
+        return tokens, self.norm4(image + seen)
 
 
 class Perceptron(nn.Module):
@@ -239,12 +239,12 @@ class MaskDecoder(nn.Module):
     def forward(self, embedding, sparse, dense, places):
         side = embedding.shape[2]
         where = torch.cat([self.iou_token.weight[None], self.mask_tokens.weight[None], sparse], 1)
-        tokens, picture = where, (embedding + dense).flatten(2).transpose(1, 2)
+        tokens, image = where, (embedding + dense).flatten(2).transpose(1, 2)
         for block in self.transformer.layers:
-            tokens, picture = block(tokens, picture, where, places)
-        seen = self.transformer.final_attn_token_to_image(tokens + where, picture + places, picture)
+            tokens, image = block(tokens, image, where, places)
+        seen = self.transformer.final_attn_token_to_image(tokens + where, image + places, image)
         tokens = self.transformer.norm_final_attn(tokens + seen)
-        maps = self.output_upscaling(picture.transpose(1, 2).reshape(1, EMBEDDING, side, side))
+        maps = self.output_upscaling(image.transpose(1, 2).reshape(1, EMBEDDING, side, side))
         weights = torch.stack([m(tokens[:, 1 + i]) for i, m in enumerate(self.output_hypernetworks_mlps)], 1)
         logits = (weights @ maps.flatten(2)).reshape(1, self.MASKS, 4 * side, 4 * side)
         return logits, self.iou_prediction_head(tokens[:, 0])

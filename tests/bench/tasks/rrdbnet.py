@@ -51,6 +51,6 @@ class RRDBNet(nn.Module):
     def forward(self, x):
         x = self.conv_first(x)
         x = x + self.conv_body(self.body(x))
-        for enlarged in (self.conv_up1, self.conv_up2):
-            x = activate(enlarged(F.interpolate(x, scale_factor=2, mode="nearest")))
+        for upscaled in (self.conv_up1, self.conv_up2):
+            x = activate(upscaled(F.interpolate(x, scale_factor=2, mode="nearest")))
         return self.conv_last(activate(self.conv_hr(x)))

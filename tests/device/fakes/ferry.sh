@@ -20,7 +20,7 @@ outputs() {  # so many float32, as octal escapes: a safetensors file
   header="{\"logits\": {\"dtype\": \"F32\", \"shape\": [$1], \"data_offsets\": [0, $((4 * $1))]}}"
   printf "\\$(printf %o ${#header})\\0\\0\\0\\0\\0\\0\\0%s$2" "$header" >outputs.safetensors
   echo "outputs.safetensors: 1 tensors"
-  echo '{"picture": "photo", "classes": [{"index": 2, "label": "cat", "probability": 0.5}]}'
+  echo '{"image": "photo", "classes": [{"index": 2, "label": "cat", "probability": 0.5}]}'
 }
 one='\0\0\200\077' two='\0\0\0\100' three='\0\0\100\100' three_and_half='\0\0\140\100' not_a_number='\0\0\300\177'
 

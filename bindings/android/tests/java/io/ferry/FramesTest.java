@@ -10,7 +10,7 @@ import static io.ferry.Tests.near;
 import java.nio.ByteBuffer;
 import java.util.Random;
 
-/** Frames in whatever memory are the same picture. */
+/** Frames in whatever memory are the same image. */
 final class FramesTest {
   private static final int WIDTH = 26;
   private static final int HEIGHT = 18;
@@ -34,11 +34,11 @@ final class FramesTest {
     return out;
   }
 
-  public static void rgbaIsThePictureWithinALevel() {
+  public static void rgbaIsTheImageWithinALevel() {
     byte[] rgb = noise(3 * WIDTH * HEIGHT);
     byte[] rgba = new byte[4 * WIDTH * HEIGHT];
     for (int i = 0; i < WIDTH * HEIGHT; ++i) System.arraycopy(rgb, 3 * i, rgba, 4 * i, 3);
-    float[] expected = prepared(s -> s.setPicture(new Picture(WIDTH, HEIGHT, direct(rgb))));
+    float[] expected = prepared(s -> s.setImage(new Image(WIDTH, HEIGHT, direct(rgb))));
     near(expected, prepared(s -> s.setFrame(
         new Frame.Builder(Frame.Format.RGBA, WIDTH, HEIGHT).plane(direct(rgba), 0, 0).build())), 0.05);
     near(expected, prepared(s -> s.setFrame(
@@ -77,7 +77,7 @@ final class FramesTest {
     near(prepared(s -> s.setFrame(plain)), prepared(s -> s.setFrame(side)), 1e-4);
   }
 
-  public static void aCropIsThePicture() {
+  public static void aCropIsTheImage() {
     byte[] whole = noise(WIDTH * HEIGHT);
     byte[] part = new byte[12 * 10];
     for (int y = 0; y < 10; ++y) System.arraycopy(whole, (y + 3) * WIDTH + 5, part, 12 * y, 12);

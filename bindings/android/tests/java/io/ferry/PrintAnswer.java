@@ -9,10 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Prints a task's answer to a picture as `ferry run --json` does, for tests/run to compare. Answers of pixels are
+ * Prints a task's answer to an image as `ferry run --json` does, for tests/run to compare. Answers of pixels are
  * compared here, with the file that the command wrote: "pixels" says whether they are equal.
  *
- *     PrintAnswer BLOB PICTURE FILE [mask=FILE] [point=X,Y]
+ *     PrintAnswer BLOB IMAGE FILE [mask=FILE] [point=X,Y]
  *     PrintAnswer BLOB                                          its certificate's verdict, as `ferry verify --json`
  */
 final class PrintAnswer {
@@ -23,10 +23,10 @@ final class PrintAnswer {
       verify(args[0]);
       return;
     }
-    Request request = Request.of(Picture.load(args[1]));
+    Request request = Request.of(Image.load(args[1]));
     for (int i = 3; i < args.length; ++i) {
       String value = args[i].substring(args[i].indexOf('=') + 1);
-      if (args[i].startsWith("mask=")) request.mask(Picture.load(value));
+      if (args[i].startsWith("mask=")) request.mask(Image.load(value));
       if (args[i].startsWith("point=")) {
         request.point(Float.parseFloat(value.split(",")[0]), Float.parseFloat(value.split(",")[1]));
       }
@@ -67,10 +67,10 @@ final class PrintAnswer {
       mask.mask().get(bytes);
       return size(mask) + reds(file, bytes) + (mask.quality() != 0 ? ", \"quality\": " + mask.quality() : "");
     }
-    if (answer instanceof Answer.NewPicture) {
-      Picture picture = ((Answer.NewPicture) answer).picture();
-      String equal = picture.pixels().equals(Picture.load(file).pixels()) ? "equal" : "differ";
-      return "\"width\": " + picture.width() + ", \"height\": " + picture.height() + ", \"pixels\": \"" + equal + "\"";
+    if (answer instanceof Answer.NewImage) {
+      Image image = ((Answer.NewImage) answer).image();
+      String equal = image.pixels().equals(Image.load(file).pixels()) ? "equal" : "differ";
+      return "\"width\": " + image.width() + ", \"height\": " + image.height() + ", \"pixels\": \"" + equal + "\"";
     }
     List<String> found = new ArrayList<>();
     if (answer instanceof Answer.Boxes) {
@@ -114,9 +114,9 @@ final class PrintAnswer {
     return out;
   }
 
-  /** Are these the levels of a grey picture? */
+  /** Are these the levels of a grey image? */
   private static String reds(String file, byte[] levels) {
-    ByteBuffer pixels = Picture.load(file).pixels();
+    ByteBuffer pixels = Image.load(file).pixels();
     boolean equal = pixels.remaining() == 3 * levels.length;
     for (int i = 0; equal && i < levels.length; ++i) equal = pixels.get(3 * i) == levels[i];
     return ", \"pixels\": \"" + (equal ? "equal" : "differ") + "\"";

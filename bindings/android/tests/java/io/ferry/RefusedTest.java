@@ -143,26 +143,26 @@ final class RefusedTest {
         .plane(plane, 0, 0).plane(plane, 0, 0).plane(plane, 0, 0).plane(plane, 0, 0));
   }
 
-  public static void picturesAndPromptsThatDoNotFit() {
+  public static void imagesAndPromptsThatDoNotFit() {
     refused(IllegalArgumentException.class, "is 300 bytes, the buffer has 299",
-        () -> new Picture(10, 10, ByteBuffer.allocateDirect(299)));
-    refused(IllegalArgumentException.class, "", () -> new Picture(1 << 30, 1 << 30, ByteBuffer.allocateDirect(299)));
-    refused(IllegalArgumentException.class, "", () -> new Picture(0, 5, ByteBuffer.allocateDirect(299)));
-    refused(IO_ERROR, "absent.png", () -> Picture.load("absent.png"));
-    refused(FerryException.class, "", () -> Picture.decode(ByteBuffer.allocateDirect(100)));
-    Picture picture = new Picture(20, 10, ByteBuffer.allocateDirect(600));
-    refused(IO_ERROR, "", () -> picture.savePng("/absent/picture.png"));
-    ask("painter", "no mask", Request.of(picture));
-    ask("painter", "one size", Request.of(picture).mask(new Picture(10, 10, ByteBuffer.allocateDirect(300))));
-    ask("masks", "", Request.of(picture));
-    ask("masks", "", Request.of(picture).point(500, 1));
-    ask("masks", "", Request.of(picture).point(Float.NaN, 1));
-    ask("masks", "", Request.again().point(1, 1)); // of which picture?
+        () -> new Image(10, 10, ByteBuffer.allocateDirect(299)));
+    refused(IllegalArgumentException.class, "", () -> new Image(1 << 30, 1 << 30, ByteBuffer.allocateDirect(299)));
+    refused(IllegalArgumentException.class, "", () -> new Image(0, 5, ByteBuffer.allocateDirect(299)));
+    refused(IO_ERROR, "absent.png", () -> Image.load("absent.png"));
+    refused(FerryException.class, "", () -> Image.decode(ByteBuffer.allocateDirect(100)));
+    Image image = new Image(20, 10, ByteBuffer.allocateDirect(600));
+    refused(IO_ERROR, "", () -> image.savePng("/absent/image.png"));
+    ask("painter", "no mask", Request.of(image));
+    ask("painter", "one size", Request.of(image).mask(new Image(10, 10, ByteBuffer.allocateDirect(300))));
+    ask("masks", "", Request.of(image));
+    ask("masks", "", Request.of(image).point(500, 1));
+    ask("masks", "", Request.of(image).point(Float.NaN, 1));
+    ask("masks", "", Request.again().point(1, 1)); // of which image?
     ask("depth", "", Request.again());
-    ask("classifier", "", Request.of(picture).top(-1));
-    Frame frame = new Frame.Builder(Frame.Format.RGB, 20, 10).plane(picture.memory(), 0, 0).build();
+    ask("classifier", "", Request.of(image).top(-1));
+    Frame frame = new Frame.Builder(Frame.Format.RGB, 20, 10).plane(image.memory(), 0, 0).build();
     for (String whole : new String[] {"upscaler", "painter", "reader"}) {
-      ask(whole, "", Request.of(frame)); // which need the picture's own pixels
+      ask(whole, "", Request.of(frame)); // which need the image's own pixels
     }
   }
 
@@ -203,14 +203,14 @@ final class RefusedTest {
     session.run(); // which keeps what it needs
     ByteBuffer input = goldenInput(session);
     Frame frame = new Frame.Builder(Frame.Format.GRAY, 8, 8).plane(ByteBuffer.allocateDirect(64), 0, 0).build();
-    Picture picture = new Picture(1, 1, ByteBuffer.allocateDirect(3));
+    Image image = new Image(1, 1, ByteBuffer.allocateDirect(3));
     session.close();
     session.close();
     task.close();
     Tests.Action[] ofSession = {session::run, session::cancel, session::inputs, session::outputs, session::report,
         () -> session.setInput(0, input), () -> session.output(0), () -> session.output(0, ordered(20)),
         () -> session.tap("block"), () -> session.topClasses(1), () -> session.setFrame(frame),
-        () -> session.setPicture(picture), () -> session.resize(new int[] {1, 8, 8, 3})};
+        () -> session.setImage(image), () -> session.resize(new int[] {1, 8, 8, 3})};
     for (Tests.Action action : ofSession) refused(IllegalStateException.class, "this session is closed", action);
     Tests.Action[] ofTask = {task::cancel, task::report, () -> task.run(Request.of(frame))};
     for (Tests.Action action : ofTask) refused(IllegalStateException.class, "this task is closed", action);

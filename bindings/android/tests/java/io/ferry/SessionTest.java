@@ -121,19 +121,19 @@ final class SessionTest {
     }
   }
 
-  public static void aBatchHasAPlaceForEachPictureAndAnAnswerOfEach() {
-    Picture[] pictures = new Picture[3];
+  public static void aBatchHasAPlaceForEachImageAndAnAnswerOfEach() {
+    Image[] images = new Image[3];
     for (int i = 0; i < 3; ++i) {
       ByteBuffer pixels = ByteBuffer.allocateDirect(3 * 30 * 40);
       for (int k = 0; k < pixels.capacity(); ++k) pixels.put(k, (byte) (k * (7 + 30 * i) + k / 90 * 11));
-      pictures[i] = new Picture(40, 30, pixels);
+      images[i] = new Image(40, 30, pixels);
     }
     for (String name : new String[] {"classifier", "embedder"}) {
       boolean classes = name.equals("classifier");
       try (Model model = Model.open(blob(name)); Session session = model.session(new SessionOptions())) {
         float[][] expected = new float[3][];
         for (int i = 0; i < 3; ++i) {
-          session.setPicture(pictures[i]);
+          session.setImage(images[i]);
           session.run();
           expected[i] = classes ? probabilities(session.topClasses(5)) : session.embedding(0);
         }
@@ -141,14 +141,14 @@ final class SessionTest {
         int[] shape = session.inputs().get(0).shape();
         shape[0] = 3;
         session.resize(shape);
-        for (int i : new int[] {2, 0, 1}) session.setPicture(i, pictures[i]);
+        for (int i : new int[] {2, 0, 1}) session.setImage(i, images[i]);
         session.run();
         for (int i = 0; i < 3; ++i) {
           near(expected[i], classes ? probabilities(session.topClasses(i, 5)) : session.embedding(i), 1e-5);
         }
         FerryException.Status invalid = FerryException.Status.INVALID_ARGUMENT;
-        Tests.refused(invalid, "", () -> session.setPicture(pictures[0]));
-        Tests.refused(invalid, "", () -> session.setPicture(3, pictures[0]));
+        Tests.refused(invalid, "", () -> session.setImage(images[0]));
+        Tests.refused(invalid, "", () -> session.setImage(3, images[0]));
         Tests.refused(invalid, "", () -> session.embedding(classes ? 0 : 3));
         if (classes) Tests.refused(invalid, "", () -> session.topClasses(5));
         if (classes) Tests.refused(invalid, "", () -> session.topClasses(3, 5));

@@ -14,7 +14,7 @@ import java.util.Arrays;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
-/** Texts over a small language model of octets: tests/support/language_model.h. */
+/** Texts over a small language model of bytes: tests/support/language_model.h. */
 final class TextTest {
   private static final int[] PROMPT = {1, 80, 200};
 
@@ -28,7 +28,7 @@ final class TextTest {
     }
   }
 
-  private static String octets(String words) {
+  private static String bytes(String words) {
     byte[] bytes = Native.utf8(words);
     int[] out = new int[bytes.length];
     for (int i = 0; i < out.length; ++i) out[i] = 3 + (bytes[i] & 255);
@@ -48,7 +48,7 @@ final class TextTest {
     }
     try (Text text = closed) { // which goes on without its model
       for (String words : new String[] {"ab", "gr\u00f6\u00dfer\ud83d\udea2", "a\0b", ""}) {
-        equal(octets(words), Arrays.toString(text.encode(words, false)));
+        equal(bytes(words), Arrays.toString(text.encode(words, false)));
         equal(words, text.decode(text.encode(words, false)));
       }
       equal(1, text.encode("ab", true)[0]);
@@ -161,9 +161,9 @@ final class TextTest {
     withStory(story -> {
       story.append(new int[48]);
       refused(FerryException.Status.STATE_FULL, "", () -> tokens(story, 3));
-      Picture picture = new Picture(8, 8, ByteBuffer.allocateDirect(3 * 8 * 8));
-      refused(FerryException.Status.UNSUPPORTED, "", () -> story.append(picture));
-      refused(FerryException.Status.UNSUPPORTED, "", () -> story.add(picture));
+      Image image = new Image(8, 8, ByteBuffer.allocateDirect(3 * 8 * 8));
+      refused(FerryException.Status.UNSUPPORTED, "", () -> story.append(image));
+      refused(FerryException.Status.UNSUPPORTED, "", () -> story.add(image));
       refused(FerryException.Status.INVALID_ARGUMENT, "", () -> story.setTokens(-1));
       story.close();
       refused(IllegalStateException.class, "this generator is closed", story::next);

@@ -58,18 +58,18 @@ final class ThreadsTest {
   }
 
   public static void oneTaskIsUsedInTurns() throws Exception {
-    Picture[] pictures = new Picture[6];
-    for (int k = 0; k < pictures.length; ++k) {
+    Image[] images = new Image[6];
+    for (int k = 0; k < images.length; ++k) {
       byte[] pixels = new byte[300];
       Arrays.fill(pixels, (byte) (40 * k));
-      pictures[k] = new Picture(10, 10, direct(pixels));
+      images[k] = new Image(10, 10, direct(pixels));
     }
     try (Model model = Model.open(golden(NAME)); Task task = model.task(new SessionOptions().threads(1))) {
       List<Future<Void>> all = new ArrayList<>();
-      for (Picture picture : pictures) {
-        float expected = best(task, picture);
+      for (Image image : images) {
+        float expected = best(task, image);
         all.add(inThread(() -> {
-          for (int i = 0; i < 100; ++i) equal(expected, best(task, picture));
+          for (int i = 0; i < 100; ++i) equal(expected, best(task, image));
           return null;
         }));
       }
@@ -77,8 +77,8 @@ final class ThreadsTest {
     }
   }
 
-  private static float best(Task task, Picture picture) {
-    return ((Answer.Classes) task.run(Request.of(picture))).classes().get(0).probability();
+  private static float best(Task task, Image image) {
+    return ((Answer.Classes) task.run(Request.of(image))).classes().get(0).probability();
   }
 
   /** Long enough to be met. */
@@ -125,7 +125,7 @@ final class ThreadsTest {
     Model model = Model.open(blob("upscaler"));
     Task task = model.task(new SessionOptions().threads(1));
     model.close();
-    Picture large = new Picture(2000, 1500, ByteBuffer.allocateDirect(2000 * 1500 * 3));
+    Image large = new Image(2000, 1500, ByteBuffer.allocateDirect(2000 * 1500 * 3));
     Future<Answer> run = inThread(() -> task.run(Request.of(large)));
     Thread.sleep(20);
     task.close();
@@ -156,8 +156,8 @@ final class ThreadsTest {
     }
   }
 
-  private static Picture black(int side) {
-    return new Picture(side, side, ByteBuffer.allocateDirect(3 * side * side));
+  private static Image black(int side) {
+    return new Image(side, side, ByteBuffer.allocateDirect(3 * side * side));
   }
 
   public static void progressIsToldInTheThreadThatRuns() {
@@ -168,8 +168,8 @@ final class ThreadsTest {
         equal(mine, Thread.currentThread());
         told.add(done + "/" + total);
       };
-      Answer.NewPicture answer = (Answer.NewPicture) task.run(Request.of(black(40)).tile(20).progress(progress));
-      equal(80, answer.picture().width());
+      Answer.NewImage answer = (Answer.NewImage) task.run(Request.of(black(40)).tile(20).progress(progress));
+      equal(80, answer.image().width());
       equal(Arrays.asList("1/4", "2/4", "3/4", "4/4"), told);
     }
   }
@@ -337,10 +337,10 @@ final class ThreadsTest {
       if (round == 500) before = resident();
       try (Model model = Model.open(bytes); Session session = model.session(new SessionOptions().threads(1));
            Task task = model.task(new SessionOptions().threads(1))) {
-        session.setPicture(new Picture(100, 100, pixels));
+        session.setImage(new Image(100, 100, pixels));
         session.run();
         session.output(0);
-        task.run(Request.of(new Picture(100, 100, pixels)));
+        task.run(Request.of(new Image(100, 100, pixels)));
         refused(FerryException.class, "", () -> session.tap("absent"));
       }
       if (round % 100 == 0) System.gc();

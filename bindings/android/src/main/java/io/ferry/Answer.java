@@ -28,7 +28,7 @@ public abstract class Answer {
     }
   }
 
-  /** A picture's embedding. */
+  /** An image's embedding. */
   public static final class Vector extends Answer {
     private final float[] values;
 
@@ -41,7 +41,7 @@ public abstract class Answer {
     }
   }
 
-  /** An answer for each pixel of the picture, row by row. */
+  /** An answer for each pixel of the image, row by row. */
   public abstract static class Pixels extends Answer {
     private final int width;
     private final int height;
@@ -105,7 +105,7 @@ public abstract class Answer {
       labels = parcel.classes;
     }
 
-    /** Those that occur, largest first; their probability is their share of the picture. */
+    /** Those that occur, largest first; their probability is their share of the image. */
     public List<Classification> classes() {
       return classes;
     }
@@ -138,16 +138,16 @@ public abstract class Answer {
     }
   }
 
-  /** A larger or better picture. */
-  public static final class NewPicture extends Answer {
-    private final Picture picture;
+  /** A larger or better image. */
+  public static final class NewImage extends Answer {
+    private final Image image;
 
-    NewPicture(Parcel parcel) {
-      picture = Picture.of(parcel);
+    NewImage(Parcel parcel) {
+      image = Image.of(parcel);
     }
 
-    public Picture picture() {
-      return picture;
+    public Image image() {
+      return image;
     }
   }
 
@@ -212,7 +212,7 @@ public abstract class Answer {
     }
   }
 
-  /** A thing that was found; places are in the picture's pixels. */
+  /** A thing that was found; places are in the image's pixels. */
   public static final class Detection {
     private final float left;
     private final float top;
@@ -313,7 +313,7 @@ public abstract class Answer {
       case 5:
         return new Mask(parcel);
       case 6:
-        return new NewPicture(parcel);
+        return new NewImage(parcel);
       case 7:
         return new Boxes(parcel);
       case 8:

@@ -22,9 +22,9 @@ public final class FerryException extends RuntimeException {
     BACKEND_ERROR(401),
     GPU_UNAVAILABLE(402),
     GPU_LOST(403),
-    NOT_A_PICTURE(500),
-    PICTURE_DAMAGED(501),
-    PICTURE_TOO_LARGE(502),
+    NOT_AN_IMAGE(500),
+    IMAGE_DAMAGED(501),
+    IMAGE_TOO_LARGE(502),
     /** Of a library that is newer than this package. */
     OTHER(-1);
 

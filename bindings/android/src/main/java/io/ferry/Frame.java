@@ -4,7 +4,7 @@ package io.ferry;
 import java.nio.ByteBuffer;
 
 /**
- * A picture as a camera or a decoder gives it, in direct buffers of its own: no copy is made, so they must hold it
+ * An image as a camera or a decoder gives it, in direct buffers of its own: no copy is made, so they must hold it
  * until the call that takes the frame has ended.
  *
  * <pre>
@@ -54,7 +54,7 @@ public final class Frame {
     height = size.integer();
   }
 
-  /** Of the picture that results, upright: answers' places are places in it. */
+  /** Of the image that results, upright: answers' places are places in it. */
   public int width() {
     return width;
   }
@@ -142,7 +142,7 @@ public final class Frame {
       return this;
     }
 
-    /** The part that is the picture, in pixels as they lie in memory. */
+    /** The part that is the image, in pixels as they lie in memory. */
     public Builder crop(int left, int top, int cropWidth, int cropHeight) {
       cropLeft = left;
       cropTop = top;

@@ -116,20 +116,20 @@ public final class Generator extends Handle {
     }
   }
 
-  /** Puts a picture behind the text, for models that see. FerryException, UNSUPPORTED: the model does not. */
-  public void append(Picture picture) {
-    see(picture, false);
+  /** Puts an image behind the text, for models that see. FerryException, UNSUPPORTED: the model does not. */
+  public void append(Image image) {
+    see(image, false);
   }
 
-  /** Sees a picture for which a text that comes later, by append() or setText(), has a token. */
-  public void add(Picture picture) {
-    see(picture, true);
+  /** Sees an image for which a text that comes later, by append() or setText(), has a token. */
+  public void add(Image image) {
+    see(image, true);
   }
 
-  private void see(Picture picture, boolean withText) {
+  private void see(Image image, boolean withText) {
     long generator = begin();
     try {
-      Native.check(NativeText.appendPicture(generator, picture.width(), picture.height(), picture.memory(), withText));
+      Native.check(NativeText.appendImage(generator, image.width(), image.height(), image.memory(), withText));
     } finally {
       done();
     }
@@ -172,7 +172,7 @@ public final class Generator extends Handle {
 
   /**
    * The text, and what the model remembers of it, as one file, with a note of the app's own; it is written beside and
-   * renamed, and fits this version of the blob only. FerryException, UNSUPPORTED: the text has pictures.
+   * renamed, and fits this version of the blob only. FerryException, UNSUPPORTED: the text has images.
    */
   public void save(String path, byte[] note) {
     long generator = begin();
@@ -195,7 +195,7 @@ public final class Generator extends Handle {
     return parcel.bytes;
   }
 
-  /** Forgets the text and its pictures. */
+  /** Forgets the text and its images. */
   public void reset() {
     long generator = begin();
     try {

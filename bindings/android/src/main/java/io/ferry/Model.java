@@ -186,7 +186,7 @@ public final class Model extends Handle {
     return new States(handle[0], memory, new ReentrantLock(true));
   }
 
-  /** What the model is for, in one call from a picture to the answer in its pixels. */
+  /** What the model is for, in one call from an image to the answer in its pixels. */
   public Task task(SessionOptions options) {
     long[] handle = new long[1];
     long model = begin();

@@ -110,7 +110,7 @@ final class Native {
   static native int setFrame(long session, int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third);
 
   /** `index`: of a batch; -1: the only one. */
-  static native int setPicture(long session, int index, int width, int height, ByteBuffer pixels);
+  static native int setImage(long session, int index, int width, int height, ByteBuffer pixels);
 
   static native int run(long session);
 
@@ -153,16 +153,16 @@ final class Native {
   /** The session of the model's graph, which is the task's own. */
   static native long taskSession(long task);
 
-  static native int runTask(long task, int[] numbers, float[] prompts, ByteBuffer picture, ByteBuffer mask, int[] frame,
+  static native int runTask(long task, int[] numbers, float[] prompts, ByteBuffer image, ByteBuffer mask, int[] frame,
       ByteBuffer first, ByteBuffer second, ByteBuffer third, Progress progress, Parcel out);
 
-  // ---- pictures: jni/picture.cc
+  // ---- images: jni/image.cc
 
-  static native int loadPicture(byte[] path, Parcel out);
+  static native int loadImage(byte[] path, Parcel out);
 
-  static native int decodePicture(ByteBuffer bytes, Parcel out);
+  static native int decodeImage(ByteBuffer bytes, Parcel out);
 
-  static native int savePicture(int width, int height, ByteBuffer pixels, byte[] path);
+  static native int saveImage(int width, int height, ByteBuffer pixels, byte[] path);
 
   static native int frameSize(int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third, Parcel out);
 }

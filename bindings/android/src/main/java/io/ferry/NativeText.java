@@ -4,7 +4,7 @@ package io.ferry;
 import java.nio.ByteBuffer;
 
 /**
- * The functions of jni/text.cc, a library of its own: apps that show pictures only do not load it. As in Native; texts
+ * The functions of jni/text.cc, a library of its own: apps that show images only do not load it. As in Native; texts
  * without a NUL behind them are UTF-8, whatever is in them.
  */
 final class NativeText {
@@ -48,7 +48,7 @@ final class NativeText {
   static native int setText(long generator, byte[] words);
 
   /** `withText`: it is seen for a text that comes later, which has its token. */
-  static native int appendPicture(long generator, int width, int height, ByteBuffer pixels, boolean withText);
+  static native int appendImage(long generator, int width, int height, ByteBuffer pixels, boolean withText);
 
   static native int next(long generator, Parcel out);
 

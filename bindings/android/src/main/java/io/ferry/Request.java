@@ -4,11 +4,11 @@ package io.ferry;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a task is asked: a picture or a frame, and what the task takes beside it. Setters return it. */
+/** What a task is asked: an image or a frame, and what the task takes beside it. Setters return it. */
 public final class Request {
-  private final Picture picture;
+  private final Image image;
   private final Frame frame;
-  private Picture mask;
+  private Image mask;
   private int top;
   private int tile;
   private int maskIndex;
@@ -17,21 +17,21 @@ public final class Request {
   private float[] box;
   private final List<float[]> points = new ArrayList<float[]>();
 
-  private Request(Picture picture, Frame frame) {
-    this.picture = picture;
+  private Request(Image image, Frame frame) {
+    this.image = image;
     this.frame = frame;
   }
 
-  public static Request of(Picture picture) {
-    return new Request(picture, null);
+  public static Request of(Image image) {
+    return new Request(image, null);
   }
 
-  /** For answers that need none of the picture's own pixels: classes, vectors, depth, labels, masks, boxes. */
+  /** For answers that need none of the image's own pixels: classes, vectors, depth, labels, masks, boxes. */
   public static Request of(Frame frame) {
     return new Request(null, frame);
   }
 
-  /** The last run's picture again, where the task takes points or a box: its network is not run anew. */
+  /** The last run's image again, where the task takes points or a box: its network is not run anew. */
   public static Request again() {
     return new Request(null, null);
   }
@@ -42,14 +42,14 @@ public final class Request {
     return this;
   }
 
-  /** Side of the tiles that a large picture is cut into, in its pixels; 0: automatic. */
+  /** Side of the tiles that a large image is cut into, in its pixels; 0: automatic. */
   public Request tile(int side) {
     tile = side;
     return this;
   }
 
-  /** Of the picture's size: where its red is above 127 the picture is painted anew. */
-  public Request mask(Picture value) {
+  /** Of the image's size: where its red is above 127 the image is painted anew. */
+  public Request mask(Image value) {
     mask = value;
     return this;
   }
@@ -91,8 +91,8 @@ public final class Request {
   }
 
   int run(long task, Parcel answer) {
-    int[] numbers = {top, tile, maskIndex, refine ? 1 : 0, box != null ? 1 : 0, picture != null ? picture.width() : 0,
-        picture != null ? picture.height() : 0, mask != null ? mask.width() : 0, mask != null ? mask.height() : 0};
+    int[] numbers = {top, tile, maskIndex, refine ? 1 : 0, box != null ? 1 : 0, image != null ? image.width() : 0,
+        image != null ? image.height() : 0, mask != null ? mask.width() : 0, mask != null ? mask.height() : 0};
     float[] prompts = new float[(box != null ? 4 : 0) + 3 * points.size()];
     int next = 0;
     if (box != null) {
@@ -103,7 +103,7 @@ public final class Request {
       System.arraycopy(point, 0, prompts, next, 3);
       next += 3;
     }
-    return Native.runTask(task, numbers, prompts, picture != null ? picture.memory() : null,
+    return Native.runTask(task, numbers, prompts, image != null ? image.memory() : null,
         mask != null ? mask.memory() : null, frame != null ? frame.numbers() : null,
         frame != null ? frame.plane(0) : null, frame != null ? frame.plane(1) : null,
         frame != null ? frame.plane(2) : null, progress, answer);

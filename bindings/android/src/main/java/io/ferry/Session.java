@@ -22,7 +22,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * Buffers are copied from and to: the session's own memory is never handed out.
  */
 public final class Session extends Handle {
-  /** In place of an index: the one picture that a session has. */
+  /** In place of an index: the one image that a session has. */
   private static final int ALONE = -1;
 
   @SuppressWarnings("unused") // held: Model.memory
@@ -112,20 +112,20 @@ public final class Session extends Handle {
     }
   }
 
-  /** The same of a picture. A model whose recipe has no resize takes the picture's size. */
-  public void setPicture(Picture picture) {
-    set(ALONE, picture);
+  /** The same of an image. A model whose recipe has no resize takes the image's size. */
+  public void setImage(Image image) {
+    set(ALONE, image);
   }
 
-  /** As picture `index` of a batch, as many as input 0 has: a network converted for, or resized to, several. */
-  public void setPicture(int index, Picture picture) {
-    set(place(index), picture);
+  /** As image `index` of a batch, as many as input 0 has: a network converted for, or resized to, several. */
+  public void setImage(int index, Image image) {
+    set(place(index), image);
   }
 
-  private void set(int index, Picture picture) {
+  private void set(int index, Image image) {
     long session = begin();
     try {
-      Native.check(Native.setPicture(session, index, picture.width(), picture.height(), picture.memory()));
+      Native.check(Native.setImage(session, index, image.width(), image.height(), image.memory()));
     } finally {
       done();
     }
@@ -194,7 +194,7 @@ public final class Session extends Handle {
     return best(ALONE, count);
   }
 
-  /** Those of picture `index` of a batch. */
+  /** Those of image `index` of a batch. */
   public List<Answer.Classification> topClasses(int index, int count) {
     return best(place(index), count);
   }
@@ -210,7 +210,7 @@ public final class Session extends Handle {
     return Answer.Classification.all(parcel);
   }
 
-  /** The embedding of picture `index` of the last run's batch: pooled features, of length 1 where the model says so. */
+  /** The embedding of image `index` of the last run's batch: pooled features, of length 1 where the model says so. */
   public float[] embedding(int index) {
     Parcel parcel = new Parcel();
     long session = begin();
@@ -290,7 +290,7 @@ public final class Session extends Handle {
   }
 
   private static int place(int index) {
-    if (index < 0) throw new IllegalArgumentException("picture " + index + ": a batch begins with 0");
+    if (index < 0) throw new IllegalArgumentException("image " + index + ": a batch begins with 0");
     return index;
   }
 

@@ -5,7 +5,7 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * What a model is for: a picture in, the answer in its pixels out: Model.task(). One thread at a time uses it, a second
+ * What a model is for: an image in, the answer in its pixels out: Model.task(). One thread at a time uses it, a second
  * one waits. Worker keeps it off an app's main thread.
  */
 public final class Task extends Handle {

@@ -8,7 +8,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 
-/** A tensor's name, type and shape. Shapes are channels last: a picture is [batch, height, width, channels]. */
+/** A tensor's name, type and shape. Shapes are channels last: an image is [batch, height, width, channels]. */
 public final class TensorInfo {
   /** Of what networks take and give: FLOAT32 or INT32. */
   public enum Type { FLOAT32, FLOAT16, OTHER, INT8, UINT8, INT32, INT64 }

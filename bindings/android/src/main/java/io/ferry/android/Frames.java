@@ -8,7 +8,7 @@ import android.media.Image;
 import io.ferry.Frame;
 import java.nio.ByteBuffer;
 
-/** Android's pictures as frames. */
+/** Android's images as frames. */
 public final class Frames {
   private Frames() {}
 

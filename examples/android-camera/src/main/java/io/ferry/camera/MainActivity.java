@@ -36,7 +36,7 @@ public final class MainActivity extends Activity
   private volatile Vision vision;
   private volatile CameraSource camera;
 
-  /** As large as fits with the picture's sides. */
+  /** As large as fits with the image's sides. */
   private static final class Stage extends FrameLayout {
     private int wide = 3;
     private int high = 4;

@@ -13,7 +13,7 @@ import io.ferry.Answer;
 final class OverlayView extends View {
   private final Paint lines = new Paint(Paint.ANTI_ALIAS_FLAG);
   private final Paint words = new Paint(Paint.ANTI_ALIAS_FLAG);
-  private final Paint pictures = new Paint(Paint.FILTER_BITMAP_FLAG);
+  private final Paint images = new Paint(Paint.FILTER_BITMAP_FLAG);
   private final RectF place = new RectF();
   private Overlay overlay;
 
@@ -40,7 +40,7 @@ final class OverlayView extends View {
     float down = (float) getHeight() / overlay.height;
     if (overlay.bitmap != null) {
       place.set(0, 0, getWidth(), getHeight());
-      canvas.drawBitmap(overlay.bitmap, null, place, pictures);
+      canvas.drawBitmap(overlay.bitmap, null, place, images);
     }
     for (Answer.Detection box : overlay.boxes) {
       place.set(across * box.left(), down * box.top(), across * box.right(), down * box.bottom());

@@ -1,0 +1,181 @@
+#include "converter/onnx/images.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "converter/checkpoint/json.h"
+#include "converter/graph/ops.h"
+#include "converter/recipes/labels.h"
+#include "converter/recipes/recipes.h"
+
+namespace ferry::onnx {
+namespace {
+
+// Rank 0: there is none.
+Shape first_input(const Graph& graph) {
+  const auto& inputs = graph.table.inputs;
+  return inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
+}
+
+Family::Images images_like(Families families, const std::string& like) {
+  for (const bool whole : {true, false}) {
+    for (const Family* family : families) {
+      for (const Variant* variant : family->variants()) {
+        if (!variant->is_called(like, whole)) continue;
+        if (auto known = family->images(*variant)) return std::move(*known);
+        fail("--like %s: a %s has no recipe that another network could use", like.c_str(), family->name());
+      }
+    }
+  }
+  fail("--like %s: no model is called so: `ferry models` lists those known", like.c_str());
+}
+
+const fbs::OperatorT* producer_of(const Graph& graph, TensorId tensor) {
+  for (const auto& op : graph.table.operators)
+    if (std::find(op->outputs.begin(), op->outputs.end(), tensor) != op->outputs.end()) return op.get();
+  return nullptr;
+}
+
+// How many classes output 0 scores; 0: it is no row of scores.
+int class_count(const Graph& graph) {
+  if (graph.table.outputs.empty()) return 0;
+  const Shape shape = graph.shape(graph.table.outputs.front()->tensor);
+  const bool map = shape.rank == 4 && shape[1] == 1 && shape[2] == 1;  // ONNX's own zoo leaves pooled maps so
+  return shape.rank == 2 || map ? shape[shape.rank - 1] : 0;
+}
+
+// Whether all numbers stay where they are: of a reshape, and of a transpose that moves dimensions of 1 only.
+bool keeps_order(const Graph& graph, const fbs::OperatorT& op) {
+  const fbs::TransposeT* transpose = op.params.AsTranspose();
+  if (!transpose) return op.params.AsReshape() != nullptr;
+  const Shape shape = graph.shape(op.inputs.front());
+  int last = -1;
+  for (const int axis : transpose->perm) {
+    if (shape[axis] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+// The softmax or sigmoid that ends the network, whose numbers only get other dimensions after it. Null: none does.
+const fbs::OperatorT* activation_at_end(const Graph& graph, TensorId tensor, int classes) {
+  const fbs::OperatorT* last = producer_of(graph, tensor);
+  while (last && keeps_order(graph, *last)) last = producer_of(graph, last->inputs.front());
+  if (!last) return nullptr;
+  if (last->params.AsSoftmax()) {
+    const Shape rows = graph.shape(last->outputs.front());
+    return rows[rows.rank - 1] == classes ? last : nullptr;
+  }
+  const fbs::UnaryT* unary = last->params.AsUnary();
+  return unary && unary->kind == fbs::UnaryKind::Sigmoid ? last : nullptr;
+}
+
+// Output 0 becomes logits [N,classes].
+fbs::Task give_logits(Graph& graph, int classes, std::vector<std::string>* notes) {
+  fbs::PortT& output = *graph.table.outputs.front();
+  const int images = graph.shape(output.tensor)[0];
+  fbs::Task task = fbs::Task::Classification;
+  if (const fbs::OperatorT* last = activation_at_end(graph, output.tensor, classes)) {
+    const bool sigmoid = last->params.AsUnary() != nullptr;
+    if (sigmoid) task = fbs::Task::MultiLabel;
+    notes->push_back("output '" + output.name + "' gives what the file's " + (sigmoid ? "sigmoid" : "softmax") +
+                     " takes: answers have it from there");
+    output.tensor = last->inputs.front();
+  }
+  if (graph.shape(output.tensor).rank == 2) return task;
+  output.tensor = reshape({&graph, output.tensor}, {images, classes}).id;
+  output.source_layout = fbs::Layout::Same;
+  return task;
+}
+
+void set_classes(Graph& graph, std::vector<std::string> labels, int classes, std::vector<std::string>* notes) {
+  fbs::GraphT& table = graph.table;
+  const fbs::Task task = give_logits(graph, classes, notes);
+  table.labels = std::move(labels);
+  table.postprocess = std::make_unique<fbs::PostprocessT>();
+  table.postprocess->task = task;
+  table.postprocess->top = std::min(table.postprocess->top, classes);
+}
+
+std::vector<std::string> labels_from(const std::filesystem::path& file, int classes, const Graph& graph) {
+  if (classes > 0) return read_labels(file, classes);
+  const auto& outputs = graph.table.outputs;
+  fail("--labels: the first output is %s, expected a score for each class, [1,classes]",
+       outputs.empty() ? "absent" : to_string(graph.shape(outputs.front()->tensor)).c_str());
+}
+
+// What `read` makes of the file `name` beside the ONNX file; absent, and told, where that cannot be used.
+template <typename Read>
+auto from_beside(const ImageRequest& request, const char* name, std::vector<std::string>* notes, const Read& read)
+    -> std::optional<decltype(read(nlohmann::json()))> {
+  if (request.file.empty()) return {};
+  try {
+    if (const nlohmann::json said = read_config(request.file, name); said.is_object()) return read(said);
+  } catch (const Error& error) {
+    notes->push_back(std::string(name) + " beside the file is not used: " + error.what());
+  }
+  return {};
+}
+
+std::optional<fbs::PreprocessT> recipe_from_transformers(const ImageRequest& request, std::vector<std::string>* notes) {
+  constexpr const char* kFile = "preprocessor_config.json";
+  auto recipe = from_beside(request, kFile, notes, [](const nlohmann::json& said) {
+    fbs::PreprocessT made = transformers_recipe(said);
+    if (made.patch > 0) fail("it is for images that are cut into patches");
+    return made;
+  });
+  if (recipe) notes->push_back(std::string("images are prepared as ") + kFile + " beside the file says");
+  return recipe;
+}
+
+}  // namespace
+
+void prepare_images(Graph& graph, Families families, const ImageRequest& request, std::vector<std::string>* notes) {
+  const Shape input = first_input(graph);
+  const bool takes_images = input.rank == 4 && (input[3] == 1 || input[3] == 3);
+  const int classes = class_count(graph);
+  const bool told = request.settings.given();
+  std::vector<std::string> labels;
+  std::optional<fbs::PreprocessT> recipe;
+  if (told && !request.like.empty())
+    fail("--like %s: says how images are prepared, as --mean and the others do", request.like.c_str());
+  if (told) {
+    if (input.rank != 4) fail("the first input has %d dimensions: it takes no image to prepare", input.rank);
+    recipe = blob_recipe(request.settings, input[1], input[2], input[3]);
+  } else if (!request.like.empty()) {
+    if (!takes_images) fail("--like %s: the first input takes no image of 1 or 3 channels", request.like.c_str());
+    Family::Images known = images_like(families, request.like);
+    recipe = std::move(known.recipe);
+    labels = std::move(known.labels);
+  } else if (takes_images) {
+    recipe = recipe_from_transformers(request, notes);
+  }
+  if (recipe && !told) {
+    change_size(&*recipe, input[1], input[2]);
+    change_channels(&*recipe, input[3]);
+  }
+  if (!request.labels.empty()) {
+    labels = labels_from(request.labels, classes, graph);
+    if (!recipe)
+      notes->push_back(
+          "nothing says how an image becomes the input: --like NAME does, --mean, --std and --resize, or a "
+          "preprocessor_config.json beside the file");
+  } else if (labels.empty() && recipe && takes_images) {
+    labels = from_beside(request, "config.json", notes, transformers_labels).value_or(std::vector<std::string>());
+  }
+  if (recipe) graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*recipe));
+  if (!labels.empty() && labels.size() == static_cast<size_t>(classes)) {
+    set_classes(graph, std::move(labels), classes, notes);
+  } else if (!labels.empty()) {
+    notes->push_back("the " + std::to_string(labels.size()) + " class names of " +
+                     (request.like.empty() ? "config.json" : request.like) + " are not for this network's " +
+                     std::to_string(classes) + " classes: --labels FILE names those");
+  } else if (recipe && classes > 1) {
+    notes->push_back("output '" + graph.table.outputs.front()->name + "' is " + std::to_string(classes) +
+                     " numbers without names: where they are scores of classes, --labels FILE makes answers of them");
+  }
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,56 @@
+// exp() for our own kernels: inlined, so that the loop around it becomes vectors. One for results whose relative error
+// counts, and a shorter one for softmax, where it takes most of the time beside the products. (sdk/cpu/ops/unary.kernel.cc has one
+// in AVX-512's own arithmetic, with its scaling by 2^n.)
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace ferry::cpu {
+
+// e^x for x on [-87, 88]: 2^n * e^r with |r| <= ln(2)/2, e^r by its Taylor polynomial of degree 7 (its error, r^8/8!,
+// is below 6e-9).
+[[gnu::always_inline]] inline float exponential(float x) {
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
+  constexpr float kLog2E = 0x1.715476p+0f;
+  constexpr float kLn2High = 0x1.62e400p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
+  const float shifted = x * kLog2E + kRound;
+  const float n = shifted - kRound;
+  const float r = (x - n * kLn2High) - n * kLn2Low;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return p * std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u);
+}
+
+// e^x = 2^n * 2^r to 2e-7 of it for x <= 0, but at least e^-69, which weighs nothing beside 1 and is no denormal times
+// most numbers. 2^r, |r| <= 1/2, is its best polynomial of degree 5, whose exponent is raised.
+inline constexpr float kSoftmaxMinimum = -69.0f;
+[[gnu::always_inline]] inline float softmax_exponential(float x) {
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
+  constexpr float kLog2E = 0x1.715476p+0f;
+  const float within = x < kSoftmaxMinimum ? kSoftmaxMinimum : x;
+  const float shifted = within * kLog2E + kRound;
+  const float r = within * kLog2E - (shifted - kRound);
+  float p = 0x1.5bba16p-10f;
+  p = p * r + 0x1.3cea88p-7f;
+  p = p * r + 0x1.c6b752p-5f;
+  p = p * r + 0x1.ebf9bcp-3f;
+  p = p * r + 0x1.62e42ap-1f;
+  p = p * r + 1.0f;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
+}
+
+// 1 / (1 + e^-x) to within 2e-38 below -87, and exactly 1 above 87.
+[[gnu::always_inline]] inline float sigmoid(float x) {
+  const float above = x < -87.0f ? -87.0f : x;
+  const float within = above > 87.0f ? 87.0f : above;
+  return 1.0f / (1.0f + exponential(-within));
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,116 @@
+#include "sdk/cpu/elementwise/float16.h"
+
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define FERRY_CONVERTS [[gnu::target("avx,f16c")]]
+#elif defined(__aarch64__)
+#include "sdk/cpu/elementwise/vector.h"
+#define FERRY_CONVERTS
+#endif
+
+namespace ferry::cpu {
+
+#if defined(FERRY_CONVERTS)
+namespace {
+
+constexpr size_t kEight = 8;
+
+#if defined(__x86_64__)
+FERRY_CONVERTS [[gnu::always_inline]] inline void widen_eight(const Float16* from, float* to) {
+  _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_eight(const float* from, Float16* to) {
+  const __m128i eight = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), eight);
+}
+#else
+[[gnu::always_inline]] inline void widen_eight(const Float16* from, float* to) {
+  const float16x8_t eight = vreinterpretq_f16_u16(vld1q_u16(reinterpret_cast<const uint16_t*>(from)));
+  vst1q_f32(to, vcvt_f32_f16(vget_low_f16(eight)));
+  vst1q_f32(to + 4, vcvt_high_f32_f16(eight));
+}
+[[gnu::always_inline]] inline void narrow_eight(const float* from, Float16* to) {
+  const float16x4_t low = vcvt_f16_f32(vld1q_f32(from));
+  const float16x8_t eight = vcvt_high_f16_f32(low, vld1q_f32(from + 4));
+  vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(eight));
+}
+#endif
+
+// Sixteen, and on to the next: on arm64 by instructions that load or store two vectors, as each counts.
+FERRY_CONVERTS [[gnu::always_inline]] inline void widen_sixteen(const Float16*& from, float*& to) {
+#if defined(__aarch64__)
+  uint16x8_t first, second;
+  asm volatile("ldp %q0, %q1, [%2], #32" : "=w"(first), "=w"(second), "+r"(from) : : "memory");
+  const float16x8_t low = vreinterpretq_f16_u16(first), high = vreinterpretq_f16_u16(second);
+  neon::store_pair(to, vcvt_f32_f16(vget_low_f16(low)), vcvt_high_f32_f16(low));
+  neon::store_pair(to, vcvt_f32_f16(vget_low_f16(high)), vcvt_high_f32_f16(high));
+#else
+  widen_eight(from, to);
+  widen_eight(from + kEight, to + kEight);
+  from += 2 * kEight;
+  to += 2 * kEight;
+#endif
+}
+FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_sixteen(const float*& from, Float16*& to) {
+#if defined(__aarch64__)
+  float32x4_t wide[4];
+  asm volatile("ldp %q0, %q1, [%2], #32" : "=w"(wide[0]), "=w"(wide[1]), "+r"(from) : : "memory");
+  asm volatile("ldp %q0, %q1, [%2], #32" : "=w"(wide[2]), "=w"(wide[3]), "+r"(from) : : "memory");
+  const float16x8_t low = vcvt_high_f16_f32(vcvt_f16_f32(wide[0]), wide[1]);
+  const float16x8_t high = vcvt_high_f16_f32(vcvt_f16_f32(wide[2]), wide[3]);
+  asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(low), "w"(high) : "memory");
+#else
+  narrow_eight(from, to);
+  narrow_eight(from + kEight, to + kEight);
+  from += 2 * kEight;
+  to += 2 * kEight;
+#endif
+}
+
+// Fewer than eight. Apart, for the sake of the many calls without any.
+FERRY_CONVERTS [[gnu::noinline]] void widen_rest(const Float16* from, float* to, size_t count) {
+  Float16 rest[kEight] = {};
+  float wide[kEight];
+  std::memcpy(rest, from, count * sizeof(Float16));
+  widen_eight(rest, wide);
+  std::memcpy(to, wide, count * sizeof(float));
+}
+FERRY_CONVERTS [[gnu::noinline]] void narrow_rest(const float* from, Float16* to, size_t count) {
+  float rest[kEight] = {};
+  Float16 few[kEight];
+  std::memcpy(rest, from, count * sizeof(float));
+  narrow_eight(rest, few);
+  std::memcpy(to, few, count * sizeof(Float16));
+}
+
+}  // namespace
+
+FERRY_CONVERTS void widen(const Float16* from, float* to, size_t count) {
+  for (; count >= 2 * kEight; count -= 2 * kEight) widen_sixteen(from, to);
+  if (count >= kEight) {
+    widen_eight(from, to);
+    from += kEight;
+    to += kEight;
+    count -= kEight;
+  }
+  if (count > 0) widen_rest(from, to, count);
+}
+
+FERRY_CONVERTS void narrow(const float* from, Float16* to, size_t count) {
+  for (; count >= 2 * kEight; count -= 2 * kEight) narrow_sixteen(from, to);
+  if (count >= kEight) {
+    narrow_eight(from, to);
+    from += kEight;
+    to += kEight;
+    count -= kEight;
+  }
+  if (count > 0) narrow_rest(from, to, count);
+}
+#else  // where no CPU has CpuFeatures::half
+void widen(const Float16*, float*, size_t) {}
+void narrow(const float*, Float16*, size_t) {}
+#endif
+
+}  // namespace ferry::cpu

@@ -1,0 +1,33 @@
+// A function of vectors (vector.h) for many numbers, floats or halves: for unary.cc and unary_half.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "sdk/cpu/elementwise/vector.h"
+
+namespace ferry::cpu {
+namespace {
+
+template <typename Function>
+void map(const Number* from, Number* to, size_t count) {
+  for (const Number* const end = from + count / (2 * kLanes) * (2 * kLanes); from != end;) {
+    Vector first, second;
+    load_pair(from, first, second);
+    store_pair(to, Function::of(first), Function::of(second));
+  }
+  count %= 2 * kLanes;
+  while (count > 0) {
+    const size_t some = std::min(count, kLanes);
+    Number rest[kLanes] = {};
+    std::copy_n(from, some, rest);
+    store(rest, Function::of(load(rest)));
+    std::copy_n(rest, some, to);
+    count -= some;
+    from += some;
+    to += some;
+  }
+}
+
+}  // namespace
+}  // namespace ferry::cpu

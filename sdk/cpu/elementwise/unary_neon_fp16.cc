@@ -1,0 +1,65 @@
+// Functions of halves in their own arithmetic, for unary.cc. Compiled for the instructions of ARMv8.2
+// (cmake/sdk.cmake): nothing else here may be what other files have, too.
+#define FERRY_FLOAT16_VECTORS 1
+
+#include "sdk/cpu/elementwise/unary_neon_fp16.h"
+
+#if defined(__aarch64__)
+
+#include "sdk/cpu/elementwise/map_neon.h"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr Float16 kLowest = -11;  // e^11 is the last power of e that is a half
+
+// a / (1 + e^-x), by a cubic for e^-r, where x = n ln 2 + r. ln 2 is of two parts: of the first one alone an error of
+// 2e-4 would count n times. From 9 on the quotient rounds to a.
+[[gnu::always_inline]] inline Vector times_sigmoid(Vector a, Vector x) {
+  const Vector rounds = repeat(1536), within = clamp(x, repeat(kLowest), repeat(9));
+  const Vector shifted = vfmaq_f16(rounds, within, repeat(0x1.714p+0)), n = vsubq_f16(shifted, rounds);
+  Vector r = vfmsq_f16(within, n, repeat(0x1.63p-1));
+  r = vfmaq_f16(r, n, repeat(0x1.bdp-13));
+  Vector p = vfmsq_f16(repeat(0.5), r, repeat(0x1.48p-3));
+  p = vfmsq_f16(repeat(1), p, r);
+  p = vfmsq_f16(repeat(1), p, r);
+  const uint16x8_t bits = vsubq_u16(vreinterpretq_u16_f16(p), vshlq_n_u16(vreinterpretq_u16_f16(shifted), 10));
+  return vdivq_f16(a, vaddq_f16(vreinterpretq_f16_u16(bits), repeat(1)));
+}
+
+struct Silu {  // 0 where it is less than 2e-4 from it
+  [[gnu::always_inline]] static Vector of(Vector x) {
+    const uint16x8_t counts = vcgeq_f16(x, repeat(kLowest));
+    return times_sigmoid(vreinterpretq_f16_u16(vandq_u16(counts, vreinterpretq_u16_f16(x))), x);
+  }
+};
+
+struct Sigmoid {
+  [[gnu::always_inline]] static Vector of(Vector x) { return times_sigmoid(repeat(1), x); }
+};
+
+struct HardSigmoid {
+  [[gnu::always_inline]] static Vector of(Vector x) {
+    return clamp(vfmaq_f16(repeat(0.5), x, repeat(0x1.554p-3)), repeat(0), repeat(1));
+  }
+};
+
+struct HardSwish {
+  [[gnu::always_inline]] static Vector of(Vector x) { return vmulq_f16(x, HardSigmoid::of(x)); }
+};
+
+}  // namespace
+
+Float16Function float16_function(fbs::UnaryKind kind) {
+  switch (kind) {
+    case fbs::UnaryKind::Silu: return map<Silu>;
+    case fbs::UnaryKind::Sigmoid: return map<Sigmoid>;
+    case fbs::UnaryKind::HardSigmoid: return map<HardSigmoid>;
+    case fbs::UnaryKind::HardSwish: return map<HardSwish>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace ferry::cpu
+
+#endif

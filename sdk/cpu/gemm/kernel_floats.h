@@ -1,0 +1,54 @@
+// What the kernels of matrix products that take floats alone have in common, for gemm_op.h: those of x86.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "sdk/cpu/elementwise/unary.h"
+#include "sdk/cpu/gemm/gemm.h"
+#include "sdk/cpu/gemm/tile.h"
+
+namespace ferry::cpu::tile {
+
+class Floats {
+ public:
+  using Unit = float;
+  using Tile = TileOf<Unit>;
+  explicit Floats(const Gemm&) {}
+  static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
+
+  static constexpr size_t depth() { return kDepth; }
+  static constexpr size_t number_bytes() { return sizeof(float); }
+  template <typename Count>
+  static constexpr Count units(Count numbers) {
+    return numbers;
+  }
+  static constexpr size_t added_up(size_t) { return 0; }
+  static constexpr bool adds_by_blocks() { return false; }
+  static void put(float* to, size_t index, float value) { to[index] = value; }
+  static void apply(const Elementwise& function, float* y, size_t stride, size_t rows, size_t columns) {
+    for (; rows > 0; --rows, y += stride) function(y, y, columns);
+  }
+
+ protected:
+  using Compute = void (*)(const Tile&);
+
+  // Tiles for that many rows, as few as there can be and alike in height; kernels: for each height, of tile.blocks.
+  template <size_t kRows>
+  static void multiply_alike(Tile& tile, size_t rows, const std::array<Compute, kRows>& kernels) {
+    const size_t tiles = (rows + kRows - 1) / kRows, height = rows / tiles, taller = rows % tiles;
+    if (taller > 0) {
+      const size_t count = taller * (height + 1);
+      tile.blocks = taller;
+      kernels[height](tile);
+      tile.x += count * tile.x_stride;
+      tile.start += count * tile.start_stride;
+      tile.y += count * tile.y_stride;
+      tile.next += taller * tile.parts * tile.inputs * tile.next_step;
+    }
+    tile.blocks = tiles - taller;
+    kernels[height - 1](tile);
+  }
+};
+
+}  // namespace ferry::cpu::tile

@@ -1,0 +1,61 @@
+// Products of rounded rows with weights of 4 bits in blocks of 32, by a kernel of our own on x86 with AVX-512's VNNI.
+// XNNPACK's kernels for blocks use such instructions on ARM alone.
+#pragma once
+
+#include "sdk/cpu/backend/features.h"
+#include "sdk/cpu/backend/packing.h"
+#include "sdk/cpu/xnnpack/operator.h"
+
+#if defined(__x86_64__) && defined(__gnu_linux__)
+#define FERRY_HAS_LINEAR_INT4 1
+#else
+#define FERRY_HAS_LINEAR_INT4 0
+#endif
+
+namespace ferry::cpu {
+
+class LinearInt4 {
+ public:
+  // Rows of `inputs` numbers to rows of `outputs`, clamped.
+  LinearInt4(size_t inputs, size_t outputs, float min, float max)
+      : inputs_(inputs), outputs_(outputs), min_(min), max_(max) {}
+
+  static bool pays(const CpuFeatures& cpu, const Type& weight);
+
+  // `weight` [outputs,inputs]; `source` gives its bytes with the zero point 8, and the bias. FERRY_UNSUPPORTED: scales
+  // that are not positive and normal.
+  Status create(const StoredConstant& weight, WeightSource& source);
+
+  // What xnn_create_convert_nc_f32_qd8() makes of rows: integers, for each row its step and zero point, and here a sum
+  // for each block, which run() writes.
+  struct Rows {
+    const int8_t* values;
+    const xnn_quantization_params* steps;
+    int32_t* sums;
+    size_t count;
+  };
+  size_t sums(size_t rows) const { return rows * (inputs_ / kBlock); }
+  void run(const Rows& rows, float* y, Pool* pool) const;
+
+ private:
+  static constexpr size_t kBlock = 32;  // inputs that share a scale
+  static constexpr size_t kSlab = 16;   // outputs that are computed together
+  static constexpr size_t kGroups = 4;  // vectors of nibbles in a slab's block
+  size_t slabs() const { return (outputs_ + kSlab - 1) / kSlab; }
+  size_t slab_bytes() const;
+  void pack(const uint8_t* nibbles, const uint16_t* scales, const float* bias, size_t slab, std::byte* to) const;
+  template <size_t R>
+  void compute(const Rows& rows, size_t row, size_t slab, float* y) const;
+
+  size_t inputs_, outputs_;
+  float min_, max_;
+  PackedBytes packed_;
+};
+
+#if !FERRY_HAS_LINEAR_INT4  // inline: what would follow is left out
+inline bool LinearInt4::pays(const CpuFeatures&, const Type&) { return false; }
+inline Status LinearInt4::create(const StoredConstant&, WeightSource&) { return {}; }
+inline void LinearInt4::run(const Rows&, float*, Pool*) const {}
+#endif
+
+}  // namespace ferry::cpu

@@ -1,0 +1,147 @@
+#include "sdk/cpu/ops/attention_in_place.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sdk/cpu/backend/parallel.h"
+#include "sdk/cpu/elementwise/exponential.h"
+#include "sdk/cpu/gemm/products.h"
+
+namespace ferry::cpu {
+namespace {
+
+constexpr size_t kRun = 128;  // keys whose scores are held at once
+constexpr size_t kBytes = 4 * kParts;
+typedef float Wide __attribute__((vector_size(kBytes), aligned(4), may_alias));
+
+// A lane is one query of one head; lanes that share keys are neighbours, and there are empty ones up to a multiple of
+// kParts.
+struct Lanes {
+  size_t heads, each, count, padded;
+};
+
+Lanes lanes_of(const FewQueries& a, size_t heads) {
+  const size_t each = a.group * a.queries, count = heads * each;
+  return {heads, each, count, (count + kParts - 1) / kParts * kParts};
+}
+
+// The partial sums of a product, four in each of four places.
+[[gnu::always_inline]] inline Quad partial_product(const float* q, const float* key, size_t size) {
+  Wide sums = {};
+  const size_t whole = size / kParts * kParts;
+  for (size_t d = 0; d < whole; d += kParts)
+    sums += *reinterpret_cast<const Wide*>(q + d) * *reinterpret_cast<const Wide*>(key + d);
+  for (size_t d = whole; d < size; ++d) sums[d - whole] += q[d] * key[d];
+  const Quad* quads = reinterpret_cast<const Quad*>(&sums);
+  return (quads[0] + quads[1]) + (quads[2] + quads[3]);
+}
+
+// scores[s][lane] = q[lane] . key s. `keys`: of the first key, those of the task's heads.
+FERRY_KERNEL void score(const float* q, const float* keys, size_t stride, size_t size, const Lanes& lanes, size_t count,
+                        float* scores) {
+  for (size_t s = 0; s < count; ++s, keys += stride, scores += lanes.padded) {
+    Quad parts[4] = {};
+    size_t lane = 0;
+    for (size_t h = 0; h < lanes.heads; ++h) {
+      for (size_t i = 0; i < lanes.each; ++i, ++lane) {
+        parts[lane % 4] = partial_product(q + lane * size, keys + h * size, size);
+        if (lane % 4 < 3 && lane + 1 < lanes.count) continue;
+        float columns[16];
+        transpose_square(reinterpret_cast<const float*>(parts), 4, columns, 4);
+        const Quad* quads = reinterpret_cast<const Quad*>(columns);
+        *reinterpret_cast<Quad*>(scores + lane / 4 * 4) = (quads[0] + quads[1]) + (quads[2] + quads[3]);
+      }
+    }
+    for (lane = (lane + 3) / 4 * 4; lane < lanes.padded; ++lane) scores[lane] = 0;
+  }
+}
+
+// Scores become e^(score - maximum), where the maximum may have risen: what was summed up before counts `rescale`.
+FERRY_KERNEL void weigh(float* scores, size_t count, size_t lanes, float* maximum, float* sums, float* rescale) {
+  for (size_t l = 0; l < lanes; ++l) rescale[l] = maximum[l];
+  for (size_t s = 0; s < count; ++s)
+    for (size_t l = 0; l < lanes; ++l)
+      maximum[l] = scores[s * lanes + l] > maximum[l] ? scores[s * lanes + l] : maximum[l];
+  for (size_t l = 0; l < lanes; ++l) {
+    rescale[l] = softmax_exponential(rescale[l] - maximum[l]);
+    sums[l] *= rescale[l];
+  }
+  for (size_t s = 0; s < count; ++s) {
+    float* row = scores + s * lanes;
+    for (size_t l = 0; l < lanes; ++l) {
+      row[l] = softmax_exponential(row[l] - maximum[l]);
+      sums[l] += row[l];
+    }
+  }
+}
+
+// y[lane] = rescale[lane] * y[lane] + sum over s of weights[s][lane] * value s.
+FERRY_KERNEL void accumulate(const float* weights, const float* values, size_t stride, size_t size, const Lanes& lanes,
+                             size_t count, const float* rescale, float* y) {
+  for (size_t lane = 0; lane < lanes.count; ++lane)
+    for (size_t d = 0; d < size; ++d) y[lane * size + d] *= rescale[lane];
+  for (size_t s = 0; s < count; ++s, values += stride, weights += lanes.padded) {
+    float* to = y;
+    size_t lane = 0;
+    for (size_t h = 0; h < lanes.heads; ++h) {
+      for (size_t i = 0; i < lanes.each; ++i, ++lane, to += size) {
+        const float* value = values + h * size;
+        const float weight = weights[lane];
+        FERRY_INDEPENDENT for (size_t d = 0; d < size; ++d) to[d] += weight * value[d];
+      }
+    }
+  }
+}
+
+// Of `count` keys from `begin` on, those that a query does not see get no weight.
+void hide(const FewQueries& a, const Lanes& lanes, size_t begin, size_t count, float* scores) {
+  for (size_t i = 0; i < a.queries; ++i) {
+    const size_t end = a.keys - a.queries + i + 1, first = a.window > 0 && end > a.window ? end - a.window : 0;
+    if (first <= begin && end >= begin + count) continue;
+    for (size_t s = begin; s < begin + count; ++s)
+      for (size_t lane = i; (s < first || s >= end) && lane < lanes.count; lane += a.queries)
+        scores[(s - begin) * lanes.padded + lane] = -std::numeric_limits<float>::infinity();
+  }
+}
+
+}  // namespace
+
+uint64_t FewQueries::scratch(size_t heads) const {
+  const Lanes lanes = lanes_of(*this, heads);
+  return uint64_t{lanes.count} * (key_size + value_size) + uint64_t{kRun + 3} * lanes.padded;
+}
+
+void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float* scratch) {
+  const Lanes lanes = lanes_of(a, heads);
+  float *scores = scratch, *maximum = scores + kRun * lanes.padded, *sums = maximum + lanes.padded;
+  float *rescale = sums + lanes.padded, *q = rescale + lanes.padded, *y = q + lanes.count * a.key_size;
+  const size_t all_heads = a.kv_heads * a.group;
+  const auto head_of = [&](size_t lane) { return first_head * a.group + lane / a.queries; };
+  std::fill_n(maximum, lanes.padded, std::numeric_limits<float>::lowest());  // finite: keys may be hidden by -infinity
+  std::fill_n(sums, lanes.padded, 0.0f);
+  std::fill_n(y, lanes.count * a.value_size, 0.0f);
+  for (size_t lane = 0; lane < lanes.count; ++lane) {
+    const float* from = a.q + (lane % a.queries * all_heads + head_of(lane)) * a.key_size;
+    for (size_t d = 0; d < a.key_size; ++d) q[lane * a.key_size + d] = a.scale * from[d];
+    if (a.sinks == nullptr) continue;
+    maximum[lane] = a.sinks[head_of(lane)];  // as if it were the first key's score
+    sums[lane] = 1.0f;
+  }
+  const size_t first_seen = a.keys - a.queries + 1;  // by the first query: so many
+  const size_t start = a.window > 0 && first_seen > a.window ? first_seen - a.window : 0;
+  for (size_t begin = start; begin < a.keys; begin += kRun) {
+    const size_t count = std::min(kRun, a.keys - begin);
+    score(q, a.k + (begin * a.kv_heads + first_head) * a.key_size, a.kv_heads * a.key_size, a.key_size, lanes, count,
+          scores);
+    hide(a, lanes, begin, count, scores);
+    weigh(scores, count, lanes.padded, maximum, sums, rescale);
+    accumulate(scores, a.v + (begin * a.kv_heads + first_head) * a.value_size, a.kv_heads * a.value_size, a.value_size,
+               lanes, count, rescale, y);
+  }
+  for (size_t lane = 0; lane < lanes.count; ++lane) {
+    float* to = a.y + (lane % a.queries * all_heads + head_of(lane)) * a.value_size;
+    for (size_t d = 0; d < a.value_size; ++d) to[d] = y[lane * a.value_size + d] / sums[lane];
+  }
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,85 @@
+#include <cstring>
+#include <vector>
+
+#include "sdk/cpu/backend/lowerings.h"
+#include "sdk/cpu/backend/parallel.h"
+#include "sdk/cpu/elementwise/float16.h"
+#include "sdk/cpu/ops/rows.h"
+#include "sdk/cpu/xnnpack/operator.h"
+
+namespace ferry::cpu {
+namespace {
+
+// Each output row (all from the axis inwards) is the inputs' rows one after another.
+class Concat : public Op {
+ public:
+  Concat(int axis, size_t element_bytes) : axis_(axis), element_bytes_(element_bytes) {}
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
+    *workspace = 0;
+    rows_ = elements(output, 0, axis_);
+    row_ = elements(output, axis_, output.rank) * element_bytes_;
+    parts_.assign(inputs.size(), {});
+    for (size_t i = 0; i < inputs.size(); ++i)
+      parts_[i].row = elements(inputs[i], axis_, inputs[i].rank) * element_bytes_;
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    for (size_t i = 0; i < inputs.size(); ++i) parts_[i].data = static_cast<const std::byte*>(inputs[i]);
+    output_ = static_cast<std::byte*>(output);
+    return {};
+  }
+
+  Status run(Pool* pool) override {
+    if (rows_ == 1) {
+      copy_long(pool);
+      return {};
+    }
+    parallel_rows(pool, rows_, row_ / element_bytes_, [&](size_t begin, size_t end) {
+      std::byte* to = output_ + begin * row_;
+      for (size_t i = begin; i < end; ++i) {
+        for (const Part& part : parts_) {
+          copy_row(to, part.data + i * part.row, part.row);
+          to += part.row;
+        }
+      }
+    });
+    return {};
+  }
+
+ private:
+  struct Part {
+    const std::byte* data = nullptr;
+    size_t row = 0;
+  };
+
+  void copy_long(Pool* pool) {
+    std::byte* to = output_;
+    for (const Part& part : parts_) {
+      parallel_for(pool, part.row, kGrain * element_bytes_,
+                   [&](size_t begin, size_t end) { std::memcpy(to + begin, part.data + begin, end - begin); });
+      to += part.row;
+    }
+  }
+
+  int axis_;
+  size_t element_bytes_;
+  size_t rows_ = 0, row_ = 0;  // rows, here and above, in bytes
+  std::vector<Part> parts_;
+  std::byte* output_ = nullptr;
+};
+
+}  // namespace
+
+Status create_concat(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Concat>(op.params_as_Concat()->axis(), element_bytes(model, op));
+  return {};
+}
+
+Status create_float16_concat(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Concat>(op.params_as_Concat()->axis(), sizeof(Float16));
+  return {};
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "sdk/cpu/backend/lowerings.h"
+#include "sdk/cpu/depthwise/depthwise.h"
+#include "sdk/cpu/gemm/gemm.h"
+#include "sdk/cpu/gemm/winograd.h"
+#include "sdk/cpu/xnnpack/panels.h"
+#include "sdk/operators/built_in.h"
+#include "sdk/threads/xnnpack.h"
+
+namespace ferry::cpu {
+namespace {
+
+#if defined(__aarch64__)
+constexpr bool kFloat16Conv2d = false;  // ours alone
+#else
+constexpr bool kFloat16Conv2d = built_in(Feature::Float16);
+#endif
+
+bool pads(const fbs::Conv2d& p) {
+  return p.pad_top() != 0 || p.pad_left() != 0 || p.pad_bottom() != 0 || p.pad_right() != 0;
+}
+
+class Conv2d : public PanelOp {
+ public:
+  explicit Conv2d(bool float16) : PanelOp(fbs::OpParams::Conv2d), float16_(float16) {}
+
+  // width: output channels of a panel.
+  Status create(const fbs::Conv2d& p, const Shape& w, size_t width, WeightSource& source) {
+    const size_t groups = static_cast<size_t>(p.groups());
+    const size_t group_inputs = static_cast<size_t>(w[3]);
+    const size_t group_outputs = static_cast<size_t>(w[0]) / groups;
+    const size_t channel = elements(w, 1, 4);  // weights of an output channel
+    width_ = width;
+    // One indirection buffer in the session's workspace instead of one kept by each convolution: at 512x512 a 3x3
+    // kernel's takes 19 MB. Panels, which run at the same time, belong to small images and keep theirs.
+    const uint32_t flags = (width_ < group_outputs ? 0 : XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER) |
+                           (float16_ ? XNN_FLAG_FP32_STATIC_WEIGHTS : 0);
+    for (size_t begin = 0; begin < group_outputs; begin += width_) {
+      const size_t outputs = std::min(width_, group_outputs - begin);
+      // A kernel that sees pixels once, without a border, is packed for a matrix product.
+      const bool moves = p.stride_h() > 1 || p.stride_w() > 1, bordered = pads(p);
+      const PackingId id = PackingId(float16_ ? "xnnpack convolution2d f16" : "xnnpack convolution2d f32", kXnnLayouts)
+                               .add(groups)
+                               .add(begin)
+                               .add(outputs)
+                               .add(moves)
+                               .add(bordered);
+      const XnnPacking packing{.source = source,
+                               .id = id,
+                               .weight_bytes = elements(w) * sizeof(float),
+                               .bias_bytes = static_cast<size_t>(w[0]) * sizeof(float)};
+      FERRY_TRY(add(packing, [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+        const auto created = [&](auto function) {
+          return function(static_cast<uint32_t>(p.pad_top()), static_cast<uint32_t>(p.pad_right()),
+                          static_cast<uint32_t>(p.pad_bottom()), static_cast<uint32_t>(p.pad_left()),
+                          static_cast<uint32_t>(w[1]), static_cast<uint32_t>(w[2]), static_cast<uint32_t>(p.stride_h()),
+                          static_cast<uint32_t>(p.stride_w()), static_cast<uint32_t>(p.dilation_h()),
+                          static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups), group_inputs, outputs,
+                          groups * group_inputs, groups * group_outputs, Numbers(floats(weight) + begin * channel),
+                          bias != nullptr ? bias + begin : nullptr, p.output_min(), p.output_max(), flags,
+                          /*code_cache=*/nullptr, cache, op);
+        };
+        return with_float16<kFloat16Conv2d>(float16_, created, xnn_create_convolution2d_nhwc_f16,
+                                            xnn_create_convolution2d_nhwc_f32);
+      }));
+    }
+    return {};
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
+    const Shape &x = inputs[0], &w = inputs[1];
+    // XNNPACK multiplies sizes to the length of its list of pointers without looking.
+    if (sizeof(size_t) < sizeof(uint64_t) && elements(output, 0, 3) > kMaxElements / elements(w, 1, 3))
+      return error(FERRY_UNSUPPORTED, "conv2d: an output of %dx%d is too large for a kernel of %dx%d on 32 bits",
+                   output[1], output[2], w[1], w[2]);
+    for (const PackedXnn& panel : panels_) {
+      size_t alignment = 0, height = 0, width = 0, bytes = 0;
+      const auto plan = [&](auto function) {
+        return function(panel.get(), static_cast<size_t>(x[0]), static_cast<size_t>(x[1]), static_cast<size_t>(x[2]),
+                        &bytes, &alignment, &height, &width, as_xnnpack(within(pool)));
+      };
+      FERRY_TRY(check(with_float16<kFloat16Conv2d>(float16_, plan, xnn_reshape_convolution2d_nhwc_f16,
+                                                   xnn_reshape_convolution2d_nhwc_f32),
+                      "reshaping"));
+      *workspace = bytes;
+      if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]) || alignment > kAlignment)
+        return error(FERRY_BACKEND_ERROR, "conv2d: XNNPACK plans an output of %zux%zu for %s", height, width,
+                     in_words(output).c_str());
+    }
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    auto* to = static_cast<std::byte*>(output);
+    for (const PackedXnn& panel : panels_) {
+      const auto set = [&](auto function) { return function(panel.get(), workspace, Numbers(inputs[0]), Numbers(to)); };
+      FERRY_TRY(check(with_float16<kFloat16Conv2d>(float16_, set, xnn_setup_convolution2d_nhwc_f16,
+                                                   xnn_setup_convolution2d_nhwc_f32),
+                      "setting up"));
+      to += width_ * number_bytes(float16_);
+    }
+    return {};
+  }
+
+ private:
+  const bool float16_;
+};
+
+// As XNNPACK computes it.
+Status plain_conv2d(const Model& model, const fbs::Operator& op, bool float16, std::unique_ptr<Op>* out) {
+  const fbs::Conv2d& p = *op.params_as_Conv2d();
+  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
+  const size_t group_outputs = static_cast<size_t>(w[0] / p.groups());
+  const size_t channel_bytes = elements(w, 1, 4) * number_bytes(float16);
+  WeightSource source(model, op);
+  auto conv = std::make_unique<Conv2d>(float16);
+  const size_t width = p.groups() == 1 ? panel_width(elements(y, 0, 3), channel_bytes, group_outputs) : group_outputs;
+  FERRY_TRY(conv->create(p, w, width, source));
+  *out = std::move(conv);
+  return {};
+}
+
+// By a kernel of ours; *out stays null where there is none for it.
+Status own_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool float16,
+                  std::unique_ptr<Op>* out) {
+  const fbs::Conv2d& p = *op.params_as_Conv2d();
+  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
+  WeightSource source(model, op);
+  const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max(), float16};
+  if (p.groups() == 1 && gemm_pays(cpu, elements(y, 0, 3), gemm)) {
+    const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && !pads(p);
+    return pointwise ? create_gemm(cpu, gemm, source, out) : create_conv_gemm(cpu, p, w, gemm, source, out);
+  }
+  if (built_in(Feature::Float16) && float16)
+    return float16_depthwise_pays(cpu, p, w) ? create_float16_depthwise(p, w, source, out) : Status();
+  return depthwise_pays(cpu, p, w) ? create_depthwise(cpu, p, w, source, out) : Status();
+}
+
+}  // namespace
+
+Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
+  if constexpr (built_in(Feature::Winograd))
+    if (const int tile = winograd_tile(*op.params_as_Conv2d(), w, y); tile != 0)
+      return create_winograd(cpu, model, op, tile, out);
+  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/false, out));
+  if (*out != nullptr) return {};
+#if defined(__aarch64__)  // XNNPACK's kernels are left out, too
+  if (!built_in(Feature::OtherDepthwise) && w[3] == 1) return left_out("a depthwise convolution that is not 3x3");
+#endif
+  return plain_conv2d(model, op, /*half=*/false, out);
+}
+
+// Weights of integers are computed with as such. XNNPACK's depthwise kernels of halves are for 5 to 25 weights a
+// channel, and it has no other that is fast.
+Status create_float16_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                             std::unique_ptr<Op>* out) {
+  const TensorId weight = op.inputs()->Get(1);
+  if (type_of(model.tensor(weight)).quantized) return {};
+  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/true, out));
+  const Shape w = model.shape(weight);
+  const int64_t taps = int64_t{w[1]} * w[2];
+  if (*out != nullptr || !kFloat16Conv2d || (w[3] == 1 && (taps < 5 || taps > 25))) return {};
+  return plain_conv2d(model, op, /*half=*/true, out);
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,26 @@
+// What the operators share that copy elements of one input to other places, whatever the elements are.
+#pragma once
+
+#include <cstddef>
+
+#include "sdk/cpu/backend/op.h"
+
+namespace ferry::cpu {
+
+class MoveOp : public Op {
+ public:
+  explicit MoveOp(size_t element_bytes) : element_bytes_(element_bytes) {}
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    input_ = static_cast<const std::byte*>(inputs[0]);
+    output_ = static_cast<std::byte*>(output);
+    return {};
+  }
+
+ protected:
+  const size_t element_bytes_;
+  const std::byte* input_ = nullptr;
+  std::byte* output_ = nullptr;
+};
+
+}  // namespace ferry::cpu

@@ -1,0 +1,318 @@
+#include "sdk/gpu/backend/weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "sdk/gpu/device/pipelines.h"
+#include "sdk/model/memory_budget.h"
+#include "sdk/operators/type.h"
+#include "sdk/version.h"
+
+namespace ferry::gpu {
+namespace {
+
+constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
+
+// Words of the push constants that pack kernels begin with.
+constexpr size_t kQuadCount = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
+
+// Bytes on their way to a region: packed ones, or a run of a piece's outermost coordinate; small enough to be staged.
+struct Part {
+  const Piece* piece;      // null: the source is packed, and goes to byte output_offset of the region
+  Place output;            // of the whole region
+  uint64_t output_offset;  // in quads of the region
+  uint64_t first, count;   // of the outermost coordinate
+  std::span<const std::byte> source;
+  fbs::DType dtype;
+};
+
+Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, const Limits& limits) {
+  Dispatch dispatch;
+  dispatch.variant = packer(*part.piece, storage, part.dtype);
+  const uint64_t quads = part.count * part.piece->outer_quads;
+  dispatch.groups = spread(quads, kWorkgroup, limits);
+  dispatch.bindings[0].kind = Operand::Kind::Weights;
+  dispatch.bindings[1].kind = Operand::Kind::Host;
+  dispatch.push = part.piece->push;
+  dispatch.push[kQuadCount] = static_cast<uint32_t>(quads);
+  dispatch.push[kOutputOffset] = static_cast<uint32_t>(part.output_offset + part.first * part.piece->outer_quads);
+  dispatch.push[kInputOffset] = static_cast<uint32_t>(8 * input_offset / bits_of(part.dtype));
+  if (dispatch.push[kLaneOf] == 0) dispatch.push[kLaneLimit] -= static_cast<uint32_t>(4 * part.first);
+  return dispatch;
+}
+
+// What holds the sources of all parts, constants of one blob.
+std::span<const std::byte> extent(std::span<const Part> parts) {
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+  const std::byte* first = nullptr;
+  for (const Part& part : parts) {
+    const auto at = reinterpret_cast<uintptr_t>(part.source.data());
+    if (at < begin) first = part.source.data();
+    begin = std::min(begin, at);
+    end = std::max(end, at + part.source.size());
+  }
+  return first == nullptr ? std::span<const std::byte>() : std::span(first, end - begin);
+}
+
+Status run(Commands& commands) {
+  FERRY_TRY(commands.end());
+  FERRY_TRY(commands.submit());
+  return commands.wait();
+}
+
+Status pack_in_place(Device& device, Storage storage, const Imported& imported, std::span<const Part> parts) {
+  Commands commands(device);
+  FERRY_TRY(commands.begin(parts.size()));
+  for (const Part& part : parts) {
+    uint64_t offset = 0;
+    const Place input = imported.place(part.source, device.limits().offset_alignment, &offset);
+    FERRY_TRY(commands.dispatch(dispatch_of(part, storage, offset, device.limits()), {part.output, input, {}, {}}));
+  }
+  return run(commands);
+}
+
+Status bring_staged(Device& device, Storage storage, std::span<const Part> parts) {
+  uint64_t largest = 0, total = 0;
+  const uint64_t alignment = device.limits().offset_alignment;
+  for (const Part& part : parts) {
+    largest = std::max<uint64_t>(largest, aligned(part.source.size(), alignment));
+    total += aligned(part.source.size(), alignment);
+  }
+  if (parts.empty()) return {};
+  Buffer staging;
+  FERRY_TRY(device.allocate(std::max(largest, std::min(total, kStagingBytes)), MemoryUse::Upload, &staging));
+  for (size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+    uint64_t used = 0;
+    Commands commands(device);
+    FERRY_TRY(commands.begin(parts.size() - begin));
+    for (; end < parts.size(); ++end) {
+      const Part& part = parts[end];
+      const uint64_t bytes = aligned(part.source.size(), alignment);
+      if (used + bytes > staging.bytes()) break;
+      std::memcpy(staging.mapped() + used, part.source.data(), part.source.size());
+      if (part.piece == nullptr) {
+        commands.copy({staging.handle(), used, part.source.size()},
+                      {part.output.buffer, part.output.offset + part.output_offset, part.source.size()});
+      } else {
+        FERRY_TRY(commands.dispatch(dispatch_of(part, storage, 0, device.limits()),
+                                    {part.output, {staging.handle(), used, aligned(part.source.size(), 4)}, {}, {}}));
+      }
+      used += bytes;
+    }
+    FERRY_TRY(staging.flush());
+    FERRY_TRY(run(commands));
+  }
+  return {};
+}
+
+// Of bytes that are packed.
+void add_copies(std::span<const std::byte> source, const Place& output, std::vector<Part>* parts) {
+  constexpr size_t kStep = kStagingBytes / 2;
+  for (size_t first = 0; first < source.size(); first += kStep)
+    parts->push_back({nullptr, output, first, 0, 0, source.subspan(first, std::min(kStep, source.size() - first)), {}});
+}
+
+// Of a region's pieces.
+void add_pieces(const Region& region, const Constants& constants, const Place& output, std::vector<Part>* parts) {
+  uint64_t at = 0;
+  for (const Piece& piece : region.pieces) {
+    const std::span<const std::byte> source = constants.bytes(piece.tensor);
+    const fbs::DType dtype = constants.dtype(piece.tensor);
+    const uint64_t outer = piece.quads / piece.outer_quads;
+    const uint64_t step_bytes = bytes_of(dtype, static_cast<int64_t>(piece.outer_elements));
+    const uint64_t steps = step_bytes == 0 ? outer : std::max<uint64_t>(kStagingBytes / 2 / step_bytes, 1);
+    for (uint64_t first = 0; first < outer; first += steps) {
+      const uint64_t begin = first * step_bytes;
+      const uint64_t size = step_bytes == 0 ? source.size() : std::min(steps * step_bytes, source.size() - begin);
+      parts->push_back({&piece, output, at, first, std::min(steps, outer - first), source.subspan(begin, size), dtype});
+    }
+    at += piece.quads;
+  }
+}
+
+Status copy_to_host(Device& device, const Place& place, std::byte* to) {
+  Buffer staging;
+  FERRY_TRY(device.allocate(std::min(place.bytes, kStagingBytes), MemoryUse::Readback, &staging));
+  for (uint64_t done = 0; done < place.bytes; done += staging.bytes()) {
+    const uint64_t bytes = std::min(staging.bytes(), place.bytes - done);
+    Commands commands(device);
+    FERRY_TRY(commands.begin(1));
+    commands.copy({place.buffer, place.offset + done, bytes}, {staging.handle(), 0, bytes});
+    FERRY_TRY(run(commands));
+    FERRY_TRY(staging.invalidate());
+    std::memcpy(to + done, staging.mapped(), bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Variant packer(const Piece& piece, Storage storage, fbs::DType dtype) {
+  return {.kernel = piece.kernel, .storage = storage, .count = 4, .constants = {kWorkgroup, 1, 1, bits_of(dtype)}};
+}
+
+Status packed_target(const Model& model, const Device& device, Storage storage, PackedTarget* out) {
+  const VkPhysicalDeviceProperties& p = device.info().properties;
+  const bool float16 = storage == Storage::Float16;
+  PackingId id(kVersion, 1);
+  for (const uint64_t number : {kShadersHash, uint64_t{p.vendorID}, uint64_t{p.deviceID}, uint64_t{p.driverVersion}})
+    id.add(number);
+  for (const uint8_t byte : p.pipelineCacheUUID) id.add(byte);
+  return PackedTarget::of(model, id.add(float16).value(), std::string(p.deviceName) + (float16 ? ", f16" : ", f32"),
+                          out);
+}
+
+Imported::Imported(Device& device, std::span<const std::byte> memory) {
+  const uint64_t granule = device.limits().import_alignment;
+  if (granule == 0 || memory.empty()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory.data());
+  begin_ = begin / granule * granule;
+  const Status status =
+      device.import(reinterpret_cast<const void*>(begin_), aligned(begin - begin_ + memory.size(), granule), &buffer_);
+  if (!status.ok()) buffer_ = Buffer();  // the staging buffer serves
+}
+
+Place Imported::place(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const {
+  const uint64_t at = reinterpret_cast<uintptr_t>(bytes.data()) - begin_;
+  const uint64_t start = at / alignment * alignment;
+  *offset = at - start;
+  return {buffer_.handle(), start, std::min(aligned(*offset + bytes.size(), 4), buffer_.bytes() - start)};
+}
+
+// Regions are equal where they are made of the same bytes in the same way, in whatever graph of the blob.
+Weights::Entry Weights::entry_of(const Region& region, const Constants& constants) const {
+  constexpr uint32_t kLayouts = 1;  // of what kernels of lower_...() read
+  PackingId id("gpu", kLayouts);
+  id.add(static_cast<uint64_t>(storage_));
+  for (const Piece& piece : region.pieces) {
+    id.add(static_cast<uint64_t>(piece.kernel));
+    id.add(constants.buffer(piece.tensor)).add(static_cast<uint64_t>(constants.dtype(piece.tensor)));
+    for (const uint32_t word : piece.push) id.add(word);
+    id.add(piece.quads).add(piece.outer_elements).add(piece.outer_quads);
+  }
+  Entry entry{{.packing = id.value()}, static_cast<size_t>(region.quads() * quad_bytes(storage_))};
+  entry.key.weight = constants.buffer(region.pieces[0].tensor);
+  if (region.pieces.size() > 1) entry.key.bias = constants.buffer(region.pieces[1].tensor);
+  return entry;
+}
+
+namespace {
+
+// Does the device see what the host does? A driver may take a file's pages and read others.
+bool reads_alike(Device& device, const Imported& file, std::span<const std::byte> bytes) {
+  std::byte seen[4096];
+  const size_t size = std::min(sizeof seen, bytes.size());
+  for (const std::span<const std::byte> part : {bytes.first(size), bytes.last(size)}) {
+    uint64_t offset = 0;
+    Place place = file.place(part, 1, &offset);
+    place.bytes = size;
+    if (!copy_to_host(device, place, seen).ok() || std::memcmp(seen, part.data(), size) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Null where the device cannot read the file's bytes, or has memory of its own, which is faster.
+Place Weights::find_in_place(const PackedStore::Found& found, size_t size) {
+  const Limits& limits = device_->limits();
+  if (!limits.host_memory || found.file.empty()) return {};
+  const auto [entry, fresh] = files_.try_emplace(found.file.data(), *device_, found.file);
+  Imported& file = entry->second;
+  if (fresh && file.works() && !reads_alike(*device_, file, found.file)) file = Imported();
+  if (!file.works()) return {};
+  uint64_t offset = 0;
+  const Place place = file.place({found.bytes.get(), size}, limits.offset_alignment, &offset);
+  return offset == 0 ? place : Place();
+}
+
+Status Weights::pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Entry> entries;
+  std::map<Entry, Missing> missing;
+  for (const Region& region : regions) {
+    const Entry& entry = entries.emplace_back(entry_of(region, constants));
+    if (places_.contains(entry) || missing.contains(entry)) continue;
+    PackedStore::Found found = store_.find(entry.key, entry.size);
+    if (const Place place = find_in_place(found, entry.size); place.buffer != VK_NULL_HANDLE)
+      places_[entry] = place;
+    else
+      missing[entry] = {&region, std::move(found)};
+  }
+  if (!missing.empty()) FERRY_TRY(bring(constants, missing));
+  out->clear();
+  for (const Entry& entry : entries) out->push_back(places_.at(entry));
+  return {};
+}
+
+// To a buffer of the device's.
+Status Weights::bring(const Constants& constants, const std::map<Entry, Missing>& missing) {
+  std::map<Entry, Place> places;
+  uint64_t bytes = 0;
+  for (const auto& [entry, what] : missing) {
+    places[entry] = {VK_NULL_HANDLE, bytes, entry.size};
+    bytes += aligned(entry.size, device_->limits().offset_alignment);
+  }
+  FERRY_TRY(MemoryBudget::check_weights(bytes));
+  Buffer buffer;
+  FERRY_TRY(device_->allocate(bytes, MemoryUse::Device, &buffer));
+  std::vector<Part> copies, packs;
+  std::vector<Entry> packed;
+  for (auto& [entry, place] : places) {
+    place.buffer = buffer.handle();
+    const Missing& what = missing.at(entry);
+    if (what.found.bytes != nullptr) {
+      add_copies({what.found.bytes.get(), entry.size}, place, &copies);
+    } else {
+      add_pieces(*what.region, constants, place, &packs);
+      packed.push_back(entry);
+    }
+  }
+  FERRY_TRY(bring_staged(*device_, storage_, copies));
+  const Imported imported(*device_, extent(packs));
+  FERRY_TRY(imported.works() ? pack_in_place(*device_, storage_, imported, packs)
+                             : bring_staged(*device_, storage_, packs));
+  unsaved_.reserve(unsaved_.size() + packed.size());
+  buffers_.push_back(std::move(buffer));
+  places_.merge(places);
+  unsaved_.insert(unsaved_.end(), packed.begin(), packed.end());
+  MemoryBudget::add_weights(bytes);
+  return {};
+}
+
+Status Weights::read_back() {
+  const std::lock_guard lock(mutex_);
+  for (; !unsaved_.empty(); unsaved_.pop_back()) {
+    const Entry& entry = unsaved_.back();
+    const auto copy = [&](std::byte* to) { return copy_to_host(*device_, places_.at(entry), to); };
+    PackedBytes bytes;
+    FERRY_TRY(store_.get(entry.key, entry.size, copy, &bytes));
+  }
+  return {};
+}
+
+uint64_t Weights::bytes() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t sum = 0;
+  for (const auto& [entry, place] : places_) sum += entry.size;
+  return sum;
+}
+
+std::shared_ptr<Weights> Weights::of(const Model& model, Device& device, Storage storage) {
+  using Key = std::tuple<const PackedStore*, const Device*, Storage>;  // the store stands for the blob
+  static std::mutex mutex;
+  static std::map<Key, std::weak_ptr<Weights>> all;
+  const std::lock_guard lock(mutex);
+  std::erase_if(all, [](const auto& entry) { return entry.second.expired(); });
+  const Key key = {&model.packed(), &device, storage};
+  const auto entry = all.find(key);
+  std::shared_ptr<Weights> weights = entry != all.end() ? entry->second.lock() : nullptr;
+  if (weights == nullptr) {
+    weights = std::make_shared<Weights>(device, storage);
+    all[key] = weights;
+  }
+  return weights;
+}
+
+}  // namespace ferry::gpu

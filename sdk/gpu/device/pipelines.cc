@@ -1,0 +1,254 @@
+#include "sdk/gpu/device/pipelines.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "sdk/attempt.h"
+
+namespace ferry::gpu {
+namespace {
+
+// The file: this header, then records of text lines ("verdict ...", "tuned ..."), then the driver's own cache.
+struct FileHeader {
+  char magic[8] = {'F', 'E', 'R', 'R', 'Y', 'G', 'P', 'U'};
+  uint64_t shaders = kShadersHash;
+  uint64_t text_bytes = 0;
+  uint64_t cache_bytes = 0;
+  uint64_t checksum = 0;  // of all that follows
+};
+
+constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
+
+// FNV-1a.
+uint64_t checksum(const std::vector<char>& bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+struct CloseFile {
+  void operator()(FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<FILE, CloseFile>;
+
+// The text and the driver's bytes of a whole, undamaged file of this build; nothing otherwise.
+bool read_file(const std::string& path, std::string* text, std::vector<char>* cache) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  FileHeader header;
+  const FileHeader ours;
+  if (file == nullptr || std::fread(&header, sizeof header, 1, file.get()) != 1) return false;
+  if (std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0 || header.shaders != ours.shaders) return false;
+  struct stat info;
+  if (fstat(fileno(file.get()), &info) != 0) return false;
+  // A damaged header may claim any size: nothing is allocated for what is not there.
+  const uint64_t bytes = static_cast<uint64_t>(info.st_size) - sizeof header;
+  if (bytes > kMaxBytes || header.text_bytes > bytes || header.cache_bytes != bytes - header.text_bytes) return false;
+  std::vector<char> body(bytes);
+  if (std::fread(body.data(), 1, body.size(), file.get()) != body.size() || checksum(body) != header.checksum)
+    return false;
+  text->assign(body.data(), header.text_bytes);
+  cache->assign(body.begin() + static_cast<ptrdiff_t>(header.text_bytes), body.end());
+  return true;
+}
+
+bool write_file(const std::string& path, const std::string& text, const std::vector<char>& cache) {
+  std::vector<char> body(text.begin(), text.end());
+  body.insert(body.end(), cache.begin(), cache.end());
+  FileHeader header;
+  header.text_bytes = text.size();
+  header.cache_bytes = cache.size();
+  header.checksum = checksum(body);
+  static std::atomic<unsigned> written_before = 0;  // twins, and an app's device beside ours, have one file
+  const std::string part = path + "." + std::to_string(getpid()) + "." + std::to_string(written_before++) + ".part";
+  File file(std::fopen(part.c_str(), "wb"));
+  if (file == nullptr) return false;
+  const bool written = std::fwrite(&header, sizeof header, 1, file.get()) == 1 &&
+                       (body.empty() || std::fwrite(body.data(), 1, body.size(), file.get()) == body.size());
+  const bool closed = std::fclose(file.release()) == 0;
+  if (written && closed && std::rename(part.c_str(), path.c_str()) == 0) return true;
+  (void)std::remove(part.c_str());
+  return false;
+}
+
+// mkdir -p
+bool make_folder(const std::string& folder) {
+  for (size_t end = 1; end <= folder.size(); ++end) {
+    if (end < folder.size() && folder[end] != '/') continue;
+    if (mkdir(folder.substr(0, end).c_str(), 0755) != 0 && errno != EEXIST) return false;
+  }
+  return true;
+}
+
+// One file a device, driver and pipeline format.
+std::string file_name(const VkPhysicalDeviceProperties& p) {
+  char name[128];
+  int length = std::snprintf(name, sizeof name, "%08x-%08x-%08x-", p.vendorID, p.deviceID, p.driverVersion);
+  for (uint8_t byte : p.pipelineCacheUUID)
+    length += std::snprintf(name + length, sizeof name - static_cast<size_t>(length), "%02x", byte);
+  return std::string(name) + ".gpu";
+}
+
+}  // namespace
+
+std::string to_string(const Variant& variant) {
+  std::string text = kernel_name(variant.kernel);
+  text += variant.storage == Storage::Float16 ? " f16" : " f32";
+  for (size_t i = 0; i < variant.count; ++i) text += " " + std::to_string(variant.constants[i]);
+  return text;
+}
+
+Pipelines::~Pipelines() {
+  (void)attempt([this]() -> Status {
+    save();
+    return {};
+  });
+  const DeviceFunctions& vk = device_.vk();
+  const VkDevice device = device_.handle();
+  for (const auto& [variant, pipeline] : pipelines_) vk.vkDestroyPipeline(device, pipeline, nullptr);
+  vk.vkDestroyPipelineCache(device, cache_, nullptr);
+  vk.vkDestroyPipelineLayout(device, layout_, nullptr);
+  vk.vkDestroyDescriptorSetLayout(device, set_layout_, nullptr);
+}
+
+Status Pipelines::create(const char* cache_folder) {
+  const DeviceFunctions& vk = device_.vk();
+  shaders_.load();
+  std::array<VkDescriptorSetLayoutBinding, kBindings> bindings{};
+  for (uint32_t i = 0; i < kBindings; ++i) {
+    bindings[i] = {.binding = i,
+                   .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                   .descriptorCount = 1,
+                   .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+  }
+  const VkDescriptorSetLayoutCreateInfo set{.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                            .bindingCount = kBindings,
+                                            .pBindings = bindings.data()};
+  FERRY_TRY(check(vk.vkCreateDescriptorSetLayout(device_.handle(), &set, nullptr, &set_layout_),
+                  "vkCreateDescriptorSetLayout"));
+  const VkPushConstantRange push{.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = kPushBytes};
+  const VkPipelineLayoutCreateInfo layout{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                          .setLayoutCount = 1,
+                                          .pSetLayouts = &set_layout_,
+                                          .pushConstantRangeCount = 1,
+                                          .pPushConstantRanges = &push};
+  FERRY_TRY(check(vk.vkCreatePipelineLayout(device_.handle(), &layout, nullptr, &layout_), "vkCreatePipelineLayout"));
+
+  std::vector<char> driver;
+  if (cache_folder != nullptr && *cache_folder != 0 && make_folder(cache_folder)) {
+    file_ = std::string(cache_folder) + "/" + file_name(device_.info().properties);
+    std::string text;
+    if (read_file(file_, &text, &driver)) read_records(text);
+  }
+  VkPipelineCacheCreateInfo cache{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                  .initialDataSize = driver.size(),
+                                  .pInitialData = driver.data()};
+  VkResult result = vk.vkCreatePipelineCache(device_.handle(), &cache, nullptr, &cache_);
+  if (result != VK_SUCCESS && !driver.empty()) {  // the driver does not like its own bytes: begin anew
+    cache.initialDataSize = 0;
+    result = vk.vkCreatePipelineCache(device_.handle(), &cache, nullptr, &cache_);
+  }
+  return check(result, "vkCreatePipelineCache");
+}
+
+// "right conv2d f32 8 8 1" or "wrong ..."; "tuned 2 conv2d f32 [1,56,56,64] ...". What is not understood is left out.
+void Pipelines::read_records(const std::string& text) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with("right ")) verdicts_[line.substr(6)] = Verdict::Right;
+    if (line.starts_with("wrong ")) verdicts_[line.substr(6)] = Verdict::Wrong;
+    if (!line.starts_with("tuned ")) continue;
+    char* rest = nullptr;
+    const long alternative = std::strtol(line.c_str() + 6, &rest, 10);
+    if (*rest == ' ') tuned_[rest + 1] = static_cast<int>(alternative);
+  }
+}
+
+void Pipelines::save() {
+  const std::lock_guard lock(mutex_);
+  if (!changed_ || file_.empty()) return;
+  std::string text;
+  for (const auto& [variant, verdict] : verdicts_)
+    text += (verdict == Verdict::Wrong ? "wrong " : "right ") + variant + "\n";
+  for (const auto& [signature, alternative] : tuned_)
+    text += "tuned " + std::to_string(alternative) + " " + signature + "\n";
+  size_t bytes = 0;
+  const DeviceFunctions& vk = device_.vk();
+  std::vector<char> driver;
+  if (!device_.lost() && vk.vkGetPipelineCacheData(device_.handle(), cache_, &bytes, nullptr) == VK_SUCCESS) {
+    driver.resize(bytes);
+    if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &bytes, driver.data()) != VK_SUCCESS) bytes = 0;
+    driver.resize(bytes);
+  }
+  if (write_file(file_, text, driver)) changed_ = false;
+}
+
+Status Pipelines::get(const Variant& variant, VkPipeline* out) {
+  const std::lock_guard lock(mutex_);
+  VkPipeline& made = pipelines_[variant];  // its place comes first: what is made is not lost for want of memory
+  *out = made;
+  if (made != VK_NULL_HANDLE) return {};
+  const DeviceFunctions& vk = device_.vk();
+  const std::span<const uint32_t> code = shaders_.code(variant.kernel, variant.storage);
+  const VkShaderModuleCreateInfo create{
+      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = code.size_bytes(), .pCode = code.data()};
+  VkShaderModule module = VK_NULL_HANDLE;
+  FERRY_TRY(check(vk.vkCreateShaderModule(device_.handle(), &create, nullptr, &module), "vkCreateShaderModule"));
+  std::array<VkSpecializationMapEntry, Variant::kMaxConstants> entries;
+  for (uint32_t i = 0; i < variant.count; ++i) entries[i] = {i, i * 4, 4};
+  const VkSpecializationInfo constants{variant.count, entries.data(), variant.count * sizeof(uint32_t),
+                                       variant.constants.data()};
+  const VkComputePipelineCreateInfo pipeline{.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+                                             .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                                                       .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                                                       .module = module,
+                                                       .pName = "main",
+                                                       .pSpecializationInfo = &constants},
+                                             .layout = layout_};
+  const VkResult result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &pipeline, nullptr, &made);
+  vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
+  if (Status status = check(result, "vkCreateComputePipelines"); !status.ok())
+    return error(status.code(), "kernel %s: %s", to_string(variant).c_str(), status.message().data());
+  changed_ = true;
+  *out = made;
+  return {};
+}
+
+Pipelines::Verdict Pipelines::verdict(const Variant& variant) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = verdicts_.find(to_string(variant));
+  return found == verdicts_.end() ? Verdict::Unknown : found->second;
+}
+
+void Pipelines::set_verdict(const Variant& variant, Verdict verdict) {
+  const std::lock_guard lock(mutex_);
+  verdicts_[to_string(variant)] = verdict;
+  changed_ = true;
+}
+
+size_t Pipelines::count(Verdict verdict) const {
+  const std::lock_guard lock(mutex_);
+  size_t count = 0;
+  for (const auto& [variant, known] : verdicts_) count += known == verdict ? 1 : 0;
+  return count;
+}
+
+int Pipelines::tuned(const std::string& signature) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = tuned_.find(signature);
+  return found == tuned_.end() ? -1 : found->second;
+}
+
+void Pipelines::set_tuned(const std::string& signature, int alternative) {
+  const std::lock_guard lock(mutex_);
+  tuned_[signature] = alternative;
+  changed_ = true;
+}
+
+}  // namespace ferry::gpu

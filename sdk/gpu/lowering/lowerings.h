@@ -1,0 +1,20 @@
+// One function a file, lower_conv2d() and so on: lowers its table of the schema.
+#pragma once
+
+#include "sdk/gpu/lowering/op.h"
+#include "sdk/operators/operators.h"
+
+namespace ferry::gpu {
+
+#define FERRY_LOWERING(Type, name, ...) Status lower_##name(const Problem& problem, int alternative, Lowering* out);
+FERRY_OPERATORS_ON_GPU(FERRY_LOWERING)
+FERRY_OPERATORS_WITH_STATE_ON_GPU(FERRY_LOWERING)
+#undef FERRY_LOWERING
+
+// Copies `rows` of `input` to `output`, behind `first` rows of the same length, by the kernel that joins tensors.
+void add_rows(const Rows& rows, uint32_t first, const Operand& input, const Operand& output, Lowering* out);
+
+inline constexpr int kLinearAlternatives = 16, kConv2dAlternatives = 28, kConvTranspose2dAlternatives = 6,
+                     kAttentionAlternatives = 2, kMatMulAlternatives = 4, kDeformConv2dAlternatives = 3;
+
+}  // namespace ferry::gpu

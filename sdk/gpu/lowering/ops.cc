@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <iterator>
+
+#include "sdk/gpu/lowering/lowerings.h"
+#include "sdk/operators/type_rules.h"
+
+namespace ferry::gpu {
+namespace {
+
+// An operator, and which types its weights may have.
+struct Entry {
+  fbs::OpParams type;
+  TypeSet weights;
+  int alternatives;
+  bool epilogue;
+  Status (*lower)(const Problem& problem, int alternative, Lowering* out);
+};
+
+constexpr Entry kEntries[] = {
+    {fbs::OpParams::Conv2d, kFloats | kQuantized, kConv2dAlternatives, true, lower_conv2d},
+    {fbs::OpParams::Linear, kFloats | kQuantized, kLinearAlternatives, true, lower_linear},
+    {fbs::OpParams::Pool2d, kFloats, 1, true, lower_pool2d},
+    {fbs::OpParams::Unary, kFloats, 1, true, lower_unary},
+    {fbs::OpParams::Binary, kFloats, 2, true, lower_binary},
+    {fbs::OpParams::Reduce, kFloats, 2, true, lower_reduce},
+    {fbs::OpParams::Concat, kFloats, 1, false, lower_concat},
+    {fbs::OpParams::PixelShuffle, kFloats, 1, false, lower_pixel_shuffle},
+    {fbs::OpParams::Resize2d, kFloats, 1, true, lower_resize2d},
+    {fbs::OpParams::Pad, kFloats, 1, false, lower_pad},
+    {fbs::OpParams::Reshape, kFloats, 1, false, lower_reshape},
+    {fbs::OpParams::Transpose, kFloats, 1, false, lower_transpose},
+    {fbs::OpParams::Slice, kFloats, 1, false, lower_slice},
+    {fbs::OpParams::Softmax, kFloats, 2, false, lower_softmax},
+    {fbs::OpParams::ConvTranspose2d, kFloats, kConvTranspose2dAlternatives, true, lower_conv_transpose2d},
+    {fbs::OpParams::LayerNorm, kFloats, 1, true, lower_layer_norm},
+    {fbs::OpParams::GroupNorm, kFloats, 1, true, lower_group_norm},
+    {fbs::OpParams::Grn, kFloats, 1, true, lower_grn},
+    {fbs::OpParams::Attention, kFloats, kAttentionAlternatives, false, lower_attention},
+    {fbs::OpParams::RotaryEmbedding, kFloats, 1, false, lower_rotary_embedding},
+    {fbs::OpParams::WindowPartition, kFloats, 1, true, lower_window_partition},
+    {fbs::OpParams::WindowReverse, kFloats, 1, true, lower_window_reverse},
+    {fbs::OpParams::MatMul, kFloats, kMatMulAlternatives, false, lower_matmul},
+    {fbs::OpParams::DeformConv2d, kFloats, kDeformConv2dAlternatives, false, lower_deform_conv2d},
+    {fbs::OpParams::Experts, kFloats | kQuantized, 1, false, lower_experts},
+    {fbs::OpParams::TopK, kFloats, 1, false, lower_top_k},
+    {fbs::OpParams::Gather, kFloats, 1, false, lower_gather},
+    {fbs::OpParams::Scatter, kFloats, 1, false, lower_scatter},
+    {fbs::OpParams::Append, kFloats, 1, false, lower_append},
+    {fbs::OpParams::CausalConv1d, kFloats, 1, false, lower_causal_conv1d},
+    {fbs::OpParams::GatedDeltaRule, kFloats, 1, false, lower_gated_delta_rule},
+};
+
+#define FERRY_TYPE(Type, ...) fbs::OpParams::Type,
+constexpr fbs::OpParams kListed[] = {FERRY_OPERATORS_ON_GPU(FERRY_TYPE) FERRY_OPERATORS_WITH_STATE_ON_GPU(FERRY_TYPE)};
+#undef FERRY_TYPE
+static_assert(std::equal(std::begin(kEntries), std::end(kEntries), std::begin(kListed), std::end(kListed),
+                         [](const Entry& entry, fbs::OpParams type) { return entry.type == type; }),
+              "the operators are not those of the lists ..._ON_GPU, in their order");
+
+constexpr const Entry* find(fbs::OpParams type) {
+  for (const Entry& entry : kEntries)
+    if (entry.type == type) return &entry;
+  return nullptr;
+}
+
+bool has_kind(fbs::UnaryKind kind) {
+  return kind <= fbs::UnaryKind::Log || (kind >= fbs::UnaryKind::Erf && kind <= fbs::UnaryKind::Cos);
+}
+
+// What jumps (Floor, Sign...) is left to the CPU, because a known answer says nothing beside a jump.
+bool has_kind(const fbs::Operator& op) {
+  const fbs::Unary* unary = op.params_as_Unary();
+  const fbs::Binary* binary = op.params_as_Binary();
+  const fbs::Reduce* reduce = op.params_as_Reduce();
+  const fbs::Gather* gather = op.params_as_Gather();
+  const fbs::Scatter* scatter = op.params_as_Scatter();
+  if (gather != nullptr) return gather->kind() == fbs::GatherKind::Elements;
+  if (scatter != nullptr) return scatter->where() == fbs::GatherKind::Elements;
+  return unary != nullptr    ? has_kind(unary->kind())
+         : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
+                             : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;
+}
+
+// How kernels unpack integers: Int8 with a scale an output, Int4 with one for 32 inputs, none with a zero point. Stacks
+// of matrices have their scales in blocks, which their lowering looks at.
+bool unpacks(const Type& type, bool stacked) {
+  const bool blocks = type.dtype == fbs::DType::Int4 ? type.block == kScaleBlock : (type.block > 0) == stacked;
+  return type.zero_point == 0 && type.axis == 0 && blocks;
+}
+
+// Which types input `i` may have.
+TypeSet types_of(fbs::OpParams type, const Entry* entry, unsigned i) {
+  const bool numbers =
+      type == fbs::OpParams::Experts || type == fbs::OpParams::Gather || type == fbs::OpParams::Scatter;
+  if (numbers && i == 1) return kInt32;  // of experts, of places
+  return entry != nullptr && is_weight(type, i) ? entry->weights : kFloats;
+}
+
+}  // namespace
+
+Status serves(const fbs::Operator& op, std::span<const Type> inputs) {
+  const char* name = op_name(op.params_type());
+  const Entry* entry = find(op.params_type());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TypeSet set = types_of(op.params_type(), entry, static_cast<unsigned>(i));
+    if ((set_of(inputs[i]) & set) == 0)
+      return unsupported("%s: input %zu is of type %s, the GPU backend takes %s", name, i, in_words(inputs[i]).c_str(),
+                         in_words(set).c_str());
+    if (inputs[i].quantized && !unpacks(inputs[i], op.params_type() == fbs::OpParams::Experts))
+      return unsupported(
+          "%s: input %zu is of type %s, along axis %d, in blocks of %d, with the zero point %d; the GPU "
+          "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points",
+          name, i, in_words(inputs[i]).c_str(), inputs[i].axis, inputs[i].block, inputs[i].zero_point);
+  }
+  if (entry == nullptr || !has_kind(op)) return unsupported("the GPU backend has no %s of this kind", name);
+  return {};
+}
+
+bool has_epilogue(fbs::OpParams type) {
+  const Entry* entry = find(type);
+  return entry != nullptr && entry->epilogue;
+}
+
+bool may_ride(const fbs::Operator& op) {
+  const fbs::Unary* unary = op.params_as_Unary();
+  return unary == nullptr || (unary->kind() != fbs::UnaryKind::Sin && unary->kind() != fbs::UnaryKind::Cos);
+}
+
+int alternatives(fbs::OpParams type) {
+  const Entry* entry = find(type);
+  return entry != nullptr ? entry->alternatives : 0;
+}
+
+Status lower(const Problem& problem, int alternative, Lowering* out) {
+  return find(problem.op.params_type())->lower(problem, alternative, out);
+}
+
+Status unsupported(const char* format, ...) {
+  char message[320];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return error(FERRY_UNSUPPORTED, "%s", message);
+}
+
+}  // namespace ferry::gpu

@@ -1,0 +1,28 @@
+#include "sdk/gpu/lowering/places.h"
+
+namespace ferry::gpu {
+
+Status check_places(const Problem& problem) {
+  const uint32_t length = rows_of(problem.inputs[0]).channels;
+  const bool float16s = problem.storage == Storage::Float16;
+  if (length <= (float16s ? kIntegersInFloat16 : kIntegersInFloats)) return {};
+  return unsupported("rows of %u, whose places %s do not hold", length, float16s ? "halves" : "floats");
+}
+
+Status check_rows_of_places(const Problem& problem, int axis) {
+  const Shape &x = problem.inputs[0], &places = problem.inputs[1];
+  if (axis != x.rank - 1) return unsupported("places that are not of the last dimension");
+  if (rows_of(x).rows != rows_of(places).rows) return unsupported("fewer rows of places than of elements");
+  if (problem.is_constant[1]) return unsupported("constant places");
+  return check_places(problem);
+}
+
+void add_gather(const Rows& rows, const Rows& chosen, const Operand& places, const Operand& output, Lowering* out) {
+  out->add({.kernel = Kernel::Gather,
+            .groups = spread(chosen.total(), 64, out->problem().limits),
+            .push = {rows.rows, rows.channels, rows.quads(), chosen.channels, chosen.quads()},
+            .output = output,
+            .operand = places});
+}
+
+}  // namespace ferry::gpu
