@@ -411,7 +411,7 @@ TEST_F(Run, AnotherHeightAndWidthIsPlannedAnew) {
 TEST_F(Run, WrongNamesAndShapesAreNamedAndNothingIsWritten) {
   const std::string model = blob(kClassifier);
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"image", {1, 3, 8, 8}}, {"mask", {1}}}), "--save", "out"}),
-                 "has no tensor 'input', which the model takes; it holds mask, image");
+                 "has no tensor 'input', which the model takes; it holds image, mask");
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {3, 8, 8}}}), "--save", "out"}),
                  "input 'input' is [3,8,8], the model takes [1,3,8,8]");
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {1, 4, 8, 8}}}), "--save", "out"}),

@@ -49,6 +49,6 @@ listed() {  # the list
 refused "parts.txt: there is no operator 'conv3d'; there are conv2d linear" listed 'operator conv3d\n'
 refused "parts.txt: there is no task 'Sleep'; there are Tensors Classification" listed 'task Sleep\n'
 refused "parts.txt: 'op conv2d' is not understood; expected 'operator NAME'" listed 'op conv2d\n'
-listed 'operator conv2d # and\n\noperator gated_delta_rule\ntask Reading\n'
+listed 'operator conv2d # and\n\noperator gated_delta_rule\ntask Ocr\n'
 wanted="inline constexpr uint64_t kBuiltInOperators = 0 | bit(fbs::OpParams::Conv2d) | bit(fbs::OpParams::GatedDeltaRule);"
 grep -qxF "$wanted" "$scratch/generated/built_in_parts.h" || { cat "$scratch/generated/built_in_parts.h"; exit 1; }

@@ -209,7 +209,7 @@ TEST(Codec, AnImageCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   Pixels out;
   const Status s = decode(half, &out);
   EXPECT_EQ(s.code(), FERRY_IMAGE_DAMAGED);
-  EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged image ") << s.message();
+  EXPECT_EQ(s.message().substr(0, 24), "test.png: damaged image ") << s.message();
 }
 
 // Within its headers it always is; of what is coded behind them, the rest may be filled up.
@@ -222,7 +222,7 @@ TEST(Codec, ATruncatedJpegIsADamagedImage) {
     Pixels out;
     const Status s = decode(Bytes(file.begin(), file.begin() + kept), &out);
     EXPECT_EQ(s.code(), FERRY_IMAGE_DAMAGED) << kept << ": " << s.message();
-    EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged image ") << s.message();
+    EXPECT_EQ(s.message().substr(0, 24), "test.png: damaged image ") << s.message();
   }
   for (auto end = coded; end != file.end(); ++end) {
     Pixels out;

@@ -44,11 +44,11 @@ TEST_P(DamagedReader, IsRefusedWithASentence) {
 
 const BadReader kBadReaders[] = {
     {"names_no_graph", [](Parts& p) { reading(p).graph.clear(); },
-     "postprocess: Reading needs another graph and names none"},
+     "postprocess: Ocr needs another graph and names none"},
     {"names_another_graph", [](Parts& p) { line(p).name = "lines"; },
-     "postprocess: Reading by graph 'line', which is not there"},
+     "postprocess: Ocr by graph 'line', which is not there"},
     {"has_no_parameters", [](Parts& p) { p.model.postprocess->params.Reset(); },
-     "Reading with parameters of NONE, which are absent, expected Reading"},
+     "Ocr with parameters of NONE, which are absent, expected Ocr"},
     {"sees_no_image", [](Parts& p) { p.model.preprocess = nullptr; }, "expected an image with a recipe"},
     {"gives_several_maps", [](Parts& p) { p.model.outputs[0]->tensor = p.model.inputs[0]->tensor; },
      "at most 1 channels"},
