@@ -22,7 +22,7 @@ if(FERRY_SMALL_OPERATORS)
 endif()
 
 # A kernel is a file of a few lines that reads thousands of them from headers: sixteen that have the same flags are compiled
-# at once, in a third of the time.
+# at once, in a third of the time. On ARM scalar and NEON kernels have the same flags and define the same names.
 function(ferry_kernels_together)
   get_target_property(sources microkernels-prod SOURCES)
   list(REMOVE_DUPLICATES sources)
@@ -67,4 +67,6 @@ function(ferry_kernels_together)
   endforeach()
   set_target_properties(microkernels-prod PROPERTIES SOURCES "${together}")
 endfunction()
-cmake_language(DEFER CALL ferry_kernels_together)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  cmake_language(DEFER CALL ferry_kernels_together)
+endif()
