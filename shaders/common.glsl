@@ -40,7 +40,8 @@ layout(std430, binding = 3) readonly buffer Operand { QUAD operand_data[]; };
 #define LOAD_OPERAND(i) unpack_quad(operand_data[i])
 #define STORE_OUTPUT(i, value) output_data[i] = pack_quad(value)
 
-// The invocation's number in a dispatch of one dimension that may be folded into two (sdk/gpu/lowering/program.h: spread()).
+// The invocation's number in a dispatch of one dimension that may be folded into two (sdk/gpu/lowering/program.h:
+// spread()).
 uint linear_index() {
   return gl_GlobalInvocationID.y * (gl_NumWorkGroups.x * gl_WorkGroupSize.x) + gl_GlobalInvocationID.x;
 }

@@ -1,5 +1,5 @@
-// Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/lowering/epilogue.h). Kernels that have one
-// begin their push constants with EPILOGUE_PUSH.
+// Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/lowering/epilogue.h). Kernels that
+// have one begin their push constants with EPILOGUE_PUSH.
 
 // sdk/gpu/lowering/epilogue.h has the same numbers. A step is kind + 256 * source of its other operand.
 layout(constant_id = 3) const uint kStep0 = 0;

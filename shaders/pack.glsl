@@ -1,5 +1,5 @@
-// What kernels that pack weights share (sdk/gpu/backend/weights.h). One quad an invocation; quad i holds coordinates (a, b, c,
-// d), d innermost.
+// What kernels that pack weights share (sdk/gpu/backend/weights.h). One quad an invocation; quad i holds coordinates
+// (a, b, c, d), d innermost.
 #define INPUT_TYPE uint
 #include "common.glsl"
 

@@ -1,6 +1,6 @@
 // Register tiles: how kernels divide a workgroup of one dimension. It covers a block of `columns` tiles along the
-// output's quads and as many tiles along its rows as there are invocations left (sdk/gpu/lowering/tiles.h), so that neighbours
-// read neighbouring weights and write neighbouring quads, and narrow outputs leave few invocations idle.
+// output's quads and as many tiles along its rows as there are invocations left (sdk/gpu/lowering/tiles.h), so that
+// neighbours read neighbouring weights and write neighbouring quads, and narrow outputs leave few invocations idle.
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 7) const uint kTileRows = 4;

@@ -1,4 +1,5 @@
-// What computes a planned network for a session: the CPU (sdk/cpu/backend/backend.h) or a GPU (sdk/gpu/backend/backend.h).
+// What computes a planned network for a session: the CPU (sdk/cpu/backend/backend.h) or a GPU
+// (sdk/gpu/backend/backend.h).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// From the types of an operator's inputs to that of its output. Shared by the converter, the verifier and both backends.
+// From the types of an operator's inputs to that of its output. Shared by the converter, the verifier and both
+// backends.
 #pragma once
 
 #include <span>

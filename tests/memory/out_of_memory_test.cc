@@ -448,8 +448,8 @@ TEST_P(OutOfMemory, InTasks) {
     if (answer.kind == FERRY_ANSWER_LINES || answer.kind == FERRY_ANSWER_BOXES) {
       EXPECT_EQ(answer.line_count + answer.detection_count, 1u);
       ferry_image out{};
-      exhaust({"answer_draw", [&] { return ferry_answer_draw(&answer, &image, &out); },
-               [&] { ferry_image_free(&out); }, [&] { EXPECT_EQ(out.pixels, nullptr); }});
+      exhaust({"answer_draw", [&] { return ferry_answer_draw(&answer, &image, &out); }, [&] { ferry_image_free(&out); },
+               [&] { EXPECT_EQ(out.pixels, nullptr); }});
       close();
       continue;
     }

@@ -1,4 +1,5 @@
-// Convolutions that are computed together (sdk/cpu/backend/bands.h), on maps that are large enough for it on this machine.
+// Convolutions that are computed together (sdk/cpu/backend/bands.h), on maps that are large enough for it on this
+// machine.
 #include "sdk/cpu/backend/features.h"
 #include "tests/runtime/networks.h"
 

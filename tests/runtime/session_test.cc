@@ -159,8 +159,8 @@ TEST(Session, ReshapesAreViews) {
   EXPECT_EQ(elements(input), given) << "the square must not be computed in place of a view of the input";
 }
 
-// A function after a convolution, of either kind, or a linear layer may be applied where these write (sdk/cpu/backend/op.h:
-// fuse), unless a session wants to see what was written.
+// A function after a convolution, of either kind, or a linear layer may be applied where these write
+// (sdk/cpu/backend/op.h: fuse), unless a session wants to see what was written.
 TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
   const int32_t channels = 40;
   for (const fbs::UnaryKind kind : {fbs::UnaryKind::Silu, fbs::UnaryKind::HardSwish, fbs::UnaryKind::GeluTanh}) {

@@ -89,8 +89,7 @@ class Depthwise : public Op, public RowOp {
     parallel(pool, grid, [&](Pool::Share& share, size_t n, size_t strip, size_t vector, size_t count) {
       const int64_t from = static_cast<int64_t>(strip) * band_, to = std::min<int64_t>(from + band_, output_shape_[1]);
       const Number* image = input_ + n * static_cast<size_t>(input_shape_[1]) * line();
-      Number* y =
-          output_ + (n * static_cast<size_t>(output_shape_[1]) + strip * static_cast<size_t>(band_)) * row();
+      Number* y = output_ + (n * static_cast<size_t>(output_shape_[1]) + strip * static_cast<size_t>(band_)) * row();
       compute_strip({image, 0, y, from, to, share.thread()}, vector, vector + count);
     });
     return {};

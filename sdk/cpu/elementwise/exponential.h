@@ -1,6 +1,6 @@
 // exp() for our own kernels: inlined, so that the loop around it becomes vectors. One for results whose relative error
-// counts, and a shorter one for softmax, where it takes most of the time beside the products. (sdk/cpu/ops/unary.kernel.cc has one
-// in AVX-512's own arithmetic, with its scaling by 2^n.)
+// counts, and a shorter one for softmax, where it takes most of the time beside the products.
+// (sdk/cpu/ops/unary.kernel.cc has one in AVX-512's own arithmetic, with its scaling by 2^n.)
 #pragma once
 
 #include <bit>

@@ -62,8 +62,8 @@ class ConvGemm : public GemmOp<Kernel> {
       Unit* copies = copies_ + units(part.thread() * copy_size_);
       if (!in_place_) return compute(share, block, copies);
       const int64_t n = static_cast<int64_t>(block) / output_shape_[1];
-      compute_row(image(n), static_cast<int64_t>(block) % output_shape_[1],
-                  y_ + units(block * block_ * gemm_.outputs), copies);
+      compute_row(image(n), static_cast<int64_t>(block) % output_shape_[1], y_ + units(block * block_ * gemm_.outputs),
+                  copies);
     });
     return {};
   }
