@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/links.py finds links that lead nowhere; in the site that scripts/site makes every link leads to a file, and to
-an anchor in it, and its search finds sections; docs/status.md is what scripts/status writes.
+an anchor in it, and its search finds sections; docs/status.md is what scripts/status writes, and
+scripts/tables replaces tables of docs/performance.md.
 
     tests/package/site_test.py SOURCE_FOLDER
 """
@@ -66,7 +67,7 @@ class Site(unittest.TestCase):
         cls.site = os.path.join(cls.folder, "site")
         cls.plots = os.path.join(cls.folder, "plots")
         os.mkdir(cls.plots)
-        shutil.copy(os.path.join(SOURCE, "docs", "parity.svg"), os.path.join(cls.plots, cls.PLOTTED + ".svg"))
+        shutil.copy(os.path.join(SOURCE, "docs", "images", "parity.svg"), os.path.join(cls.plots, cls.PLOTTED + ".svg"))
         cls.make("-o", cls.site).check_returncode()
 
     @classmethod
@@ -161,6 +162,57 @@ class Site(unittest.TestCase):
         self.assertEqual(os.listdir(other), ["mine"])
         self.assertEqual(self.make("-o", self.site).returncode, 0)
         self.assertEqual(sorted(os.listdir(self.folder)), ["other", "plots", "site"], "nothing is left beside it")
+
+
+class Performance(unittest.TestCase):
+    def tables(self, *options, **more):
+        return subprocess.run([os.path.join(self.folder, "scripts/tables"), *options], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, **more)
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        shutil.copytree(os.path.join(SOURCE, "tests/bench"), os.path.join(self.folder, "tests/bench"))
+        for path in ("scripts/tables", "scripts/build-device", "docs/performance.md"):
+            os.makedirs(os.path.join(self.folder, os.path.dirname(path)), exist_ok=True)
+            shutil.copy(os.path.join(SOURCE, path), os.path.join(self.folder, path))
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def page(self):
+        with open(os.path.join(self.folder, "docs/performance.md"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_every_table_stands_between_its_marks(self):
+        run = self.tables("--check")
+        self.assertEqual((run.returncode, run.stdout), (0, ""))
+        page = self.page()
+        with open(os.path.join(self.folder, "docs/performance.md"), "w", encoding="utf-8") as file:
+            file.write(page.replace("| network | bits |", "| network | width |"))
+        run = self.tables("--check")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("language is no table of scripts/tables", run.stdout)
+
+    def test_what_a_script_prints_takes_the_place_of_its_table(self):
+        cells = ["net", "cortex-a76"] + [str(i) for i in range(14)]
+        other = ["net", "cortex-a53"] + [str(i) for i in range(14)]
+        output = "\n".join(["2026-01-02, somewhere.", "", "|" + " head |" * 16, "|" + " --- |" * 16,
+                            f"| {' | '.join(cells)} |", f"| {' | '.join(other)} |", "", "Words."])
+        self.tables("arm", input=output).check_returncode()
+        self.assertIn("2026-01-02, somewhere.\n\n| network | instructions, G |", self.page())
+        self.assertIn("\n| net | 1 | 2 | 3 | 9 | 10 | 11 |\n<!-- end -->\n", self.page())
+        self.assertEqual(self.tables("--check").returncode, 0)
+
+    def test_sizes_of_components_become_a_table(self):
+        output = "\nlibferry.so, 1,234 bytes stripped:\n      1,000  81.0 %  XNNPACK: kernels\n        234  19.0 %  tasks\n"
+        self.tables("size", input=output).check_returncode()
+        self.assertIn("| all | 1,234 | 100.0 |\n| XNNPACK: kernels | 1,000 | 81.0 |\n| tasks | 234 | 19.0 |\n", self.page())
+
+    def test_other_output_changes_nothing(self):
+        before, run = self.page(), self.tables("arm", input="2026-01-02, nothing.\n")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("is not what `tests/bench/arm_work` prints", run.stdout)
+        self.assertEqual(self.page(), before)
 
 
 class Status(unittest.TestCase):
