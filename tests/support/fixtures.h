@@ -1,5 +1,5 @@
 // The parity fixtures that ferry's own networks are held to: tests/parity/fixtures.json, a row each. Tests on the CPU
-// and on GPUs, the names and shapes of taps, and the table of docs/status.md (tests/parity/status_table) are made from
+// and on GPUs, the names and shapes of taps, and the table of docs/status.md (scripts/status) are made from
 // it.
 //
 //     {"name": "timm_resnet50_a1_in1k_in1c", "model": "resnet50.a1_in1k", "options": {"in-chans": 1},
