@@ -1,7 +1,7 @@
 // How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory
 // needs to stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are
 // measured here, the stream by copies of the same size, the arithmetic by a matrix product in the L1 cache. Run it on a
-// quiet machine; prints a table for docs/performance.md. `kernel_limits [NAME...]`: those alone whose names begin so.
+// quiet machine; prints a table. `kernel_limits [NAME...]`: those alone whose names begin so.
 #include <ferry/ferry.h>
 
 #include <algorithm>
