@@ -164,7 +164,7 @@ class Task(Closing):
         """The last answer's boxes or lines on their image, uint8 [height, width, 3]."""
         drawn = c.Image()
         with image_of(image) as pixels, self._use():
-            library().ferry_answer_draw(ctypes.byref(self._answered()), ctypes.byref(image), ctypes.byref(drawn))
+            library().ferry_answer_draw(ctypes.byref(self._answered()), ctypes.byref(pixels), ctypes.byref(drawn))
         try:
             return array_of(drawn)
         finally:

@@ -99,7 +99,7 @@ class Generator(Closing):
         """Puts an image behind the text, for models that see: a path, a PIL image or an array uint8 [height, width,
         3]. ferry.Error, UNSUPPORTED: the model reads text alone."""
         with image_of(image) as pixels, self._use() as generator:
-            text_library().ferry_generator_append_image(generator, ctypes.byref(image))
+            text_library().ferry_generator_append_image(generator, ctypes.byref(pixels))
 
     def next(self) -> int:
         """The next token, which becomes the text's last one. ferry.Error: STATE_FULL (the text is as long as it may
