@@ -12,8 +12,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
 COMMON = ["--hard_vocab_limit=false", "--character_coverage=0.99", "--minloglevel=2", "--num_threads=1"]
 MODELS = {
-    # As Llama 2's: nothing is normalized, what has no piece becomes octets.
-    "octets": ["--model_type=bpe", "--vocab_size=500", "--byte_fallback", "--normalization_rule_name=identity",
+    # As Llama 2's: nothing is normalized, what has no piece becomes bytes.
+    "bytes": ["--model_type=bpe", "--vocab_size=500", "--byte_fallback", "--normalization_rule_name=identity",
                "--remove_extra_whitespaces=false"],
     # As T5's, with the largest of the library's own normalizations, and pieces that are found wherever they are written.
     "folded": ["--model_type=unigram", "--vocab_size=400", "--normalization_rule_name=nmt_nfkc_cf",
