@@ -3,7 +3,7 @@
 
 // Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline
 // has vectors, which gcc uses in a file that is compiled for size only where it is told to. Only in files that
-// cmake/sdk.cmake lists as kernels. ThreadSanitizer has not begun when the loader picks.
+// cmake/sdk.cmake compiles as hot. ThreadSanitizer has not begun when the loader picks.
 #if !FERRY_HOT
 #elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)

@@ -1,4 +1,4 @@
-// A function of vectors (vector.h) for many numbers, floats or halves: for unary.cc and unary_half.cc.
+// A function of vectors (vector.h) for many numbers, floats or halves: for unary.kernel.cc, unary_neon_fp16.cc.
 #pragma once
 
 #include <algorithm>

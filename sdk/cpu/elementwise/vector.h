@@ -1,7 +1,7 @@
 // Vectors for kernels that are written once for several machines: numbers, and which lanes of them count. Functions
 // that use them are FERRY_VECTORS, as AVX-512 and AVX2 are chosen when the library runs. Those for AVX2 are in files
 // that define FERRY_AVX2_VECTORS, those of halves, which arm64 has from ARMv8.2 on, in files that define
-// FERRY_HALF_VECTORS.
+// FERRY_FLOAT16_VECTORS.
 #pragma once
 
 #include <cstddef>

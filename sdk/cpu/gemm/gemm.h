@@ -1,5 +1,5 @@
 // Matrix products with constant weights by kernels of our own, in tiles of more rows and columns than XNNPACK's: on x86
-// with AVX2 or AVX-512 (gemm_kernel_avx2.h, gemm_kernel_avx512.h), on arm64 (gemm_kernel_neon.h).
+// with AVX2 or AVX-512 (kernel_avx2.h, kernel_avx512.h), on arm64 (kernel_neon.h).
 #pragma once
 
 #include "sdk/cpu/backend/features.h"

@@ -1,4 +1,4 @@
-// How a matrix product is cut where a slab's weights stay in the L1 cache while rows pass (gemm_kernel_neon.h): so that
+// How a matrix product is cut where a slab's weights stay in the L1 cache while rows pass (kernel_neon.h): so that
 // few bytes come from beyond the L2 cache. Pure arithmetic, for gemm_op.h and tests.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The tile of a matrix product of halves on arm64, for gemm_kernel_neon.h: 7 rows, as maps are 7 times a power of two
+// The tile of a matrix product of halves on arm64, for kernel_neon.h: 7 rows, as maps are 7 times a power of two
 // wide, by 16 columns, of which 14 of the 32 registers add up.
 #pragma once
 
