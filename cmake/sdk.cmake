@@ -106,6 +106,8 @@ foreach(suffix kernel avx2 neon_fp16)
 endforeach()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   target_compile_options(ferry_neon_fp16 PRIVATE -march=armv8.2-a+fp16)
+  # It asks the headers for vectors of float16, which files compiled together with it must not get.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_fp16.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
 
 if(FERRY_SANITIZE)
