@@ -153,7 +153,8 @@ TEST_F(ImagesInText, OfSeveralSizesStandWhereTheTextNamesThem) {
   for (const size_t piece : {expected.size(), size_t{1}, size_t{5}})
     EXPECT_EQ(answer, greedy(blob_, expected, {patches(first), patches(second)}, piece, 8)) << piece;
 
-  EXPECT_REFUSED(ferry_generator_set_text(made.get(), "a <image> b", 13), FERRY_INVALID_ARGUMENT,
+  const std::string one = "a <image> b";
+  EXPECT_REFUSED(ferry_generator_set_text(made.get(), one.data(), one.size()), FERRY_INVALID_ARGUMENT,
                  "the text has tokens for 1 of the 2 images that were added");
   // What has been run of a common beginning is kept, images and all.
   check(ferry_generator_set_text(made.get(), text.data(), text.size()));
