@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench_suite.h"
-#include "cli/parity/markup.h"
-#include "cli/parity/page.h"
+#include "cli/html/markup.h"
+#include "cli/html/page.h"
 #include "cli/text.h"
 
 namespace ferry::cli {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <map>
 
+#include "cli/html/markup.h"
 #include "cli/parameters.h"
-#include "cli/parity/markup.h"
 #include "cli/text.h"
 #include "converter/error.h"
 #include "sdk/model/per_tensor.h"

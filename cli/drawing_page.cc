@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/drawing.h"
-#include "cli/parity/markup.h"
-#include "cli/parity/page.h"
+#include "cli/html/markup.h"
+#include "cli/html/page.h"
 #include "cli/text.h"
 
 namespace ferry::cli {

@@ -1,7 +1,7 @@
 # The ferry command. Parity is a library of its own, because its tests link it too, with what it shares with the other
 # commands; it needs no converter. So is the search for what is wrong, which needs one.
 
-ferry_add_room(ferry_parity cli/parity/*.cc cli/arguments.cc cli/machine.cc cli/parameters.cc cli/sdk.cc)
+ferry_add_room(ferry_parity cli/html/*.cc cli/parity/*.cc cli/arguments.cc cli/machine.cc cli/parameters.cc cli/sdk.cc)
 target_link_libraries(ferry_parity PUBLIC ferry_tools)
 if(TARGET ferry_models)
   ferry_add_room(ferry_bisect cli/bisect/*.cc)
@@ -9,7 +9,7 @@ if(TARGET ferry_models)
   target_link_libraries(ferry_bisect PUBLIC ferry_parity ferry_models)
 endif()
 ferry_sources(cli_sources cli/*.cc cli/*/*.cc)
-list(FILTER cli_sources EXCLUDE REGEX "/cli/(parity/|bisect/|(arguments|machine|parameters|sdk)\\.cc$)")
+list(FILTER cli_sources EXCLUDE REGEX "/cli/(html/|parity/|bisect/|(arguments|machine|parameters|sdk)\\.cc$)")
 if(cli_sources)
   add_executable(ferry_cli ${cli_sources})
   set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry)

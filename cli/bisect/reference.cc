@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "cli/parity/markup.h"
+#include "cli/html/markup.h"
 
 namespace ferry::bisect {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "cli/bisect/bisect.h"
-#include "cli/parity/markup.h"
+#include "cli/html/markup.h"
 #include "cli/parity/report.h"
 
 namespace ferry::bisect {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "cli/parity/markup.h"
+#include "cli/html/markup.h"
 #include "cli/parity/report.h"
 
 namespace ferry::parity {

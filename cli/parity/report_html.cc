@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/parity/markup.h"
-#include "cli/parity/page.h"
+#include "cli/html/markup.h"
+#include "cli/html/page.h"
 #include "cli/parity/report.h"
 
 namespace ferry::parity {

@@ -1,6 +1,6 @@
-#include "cli/parity/page.h"
+#include "cli/html/page.h"
 
-#include "cli/parity/markup.h"
+#include "cli/html/markup.h"
 
 namespace ferry::parity {
 namespace {
