@@ -40,6 +40,16 @@ include(cmake/test_gpus.cmake)
 set(whole_programs cli threads)
 set(by_suite unit ops converter memory)
 
+# scripts/check leaves tests with the label "long" to scripts/check --all: whole networks on software GPUs, the second GPU
+# driver, and single tests that take about half a minute or more.
+set(long_tests "^parity_gpu/|SwiftShader|^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b)$")
+function(ferry_labels result test label)
+  if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
+    list(APPEND label long)
+  endif()
+  set(${result} "${label}" PARENT_SCOPE)
+endfunction()
+
 # Networks take minutes, on software GPUs even more: tests of their own, in parts that run side by side.
 function(ferry_add_parts name count filter)
   foreach(part RANGE 1 ${count})
@@ -52,12 +62,13 @@ function(ferry_add_parts name count filter)
       math(EXPR index "${part} - 1")
       list(APPEND environment GTEST_TOTAL_SHARDS=${count} GTEST_SHARD_INDEX=${index})
     endif()
-    string(REGEX REPLACE "(_gpu|/.*)$" "" folder ${name})
+    string(REGEX REPLACE "(_gpu)?/.*$" "" folder ${name})
+    ferry_labels(labels ${test} ${folder})
     add_test(NAME ${test} COMMAND ${folder}_tests)
     # COST: the long ones start first, on a machine that has never run them, too.
-    set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS ${folder} TIMEOUT 1200 COST 1000
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS "${labels}" TIMEOUT 1200 COST 1000
                          FAIL_REGULAR_EXPRESSION "${validation_message}")
-    if(FERRY_SANITIZE AND name STREQUAL "parity_gpu")
+    if(FERRY_SANITIZE AND name MATCHES "^parity_gpu/")
       # Leaks are counted in tests/gpu; looking for them here, LeakSanitizer has crashed among the threads that drivers leave.
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
     endif()
@@ -74,14 +85,14 @@ endfunction()
 # not a network again with other weights, with every tap, or with another fault planted.
 set(left_out)
 set(network_tests "Fixtures/Family*")
-set(gpu_networks "*EveryGpu*-Fixtures/Family*") # but for those of network_tests
+set(gpu_networks ".")
 set(repeated)
 set(repeated_networks "^$")
 set(whole_program "*")
 if(FERRY_SANITIZE)
   set(left_out "*DiesOfEveryFault:*LightNetwork*net512:*LightNetwork*alexnet:*LightNetwork*vgg19:*TorchvisionNetwork*resnet50:*TorchvisionNetwork*convnext_tiny:*TorchvisionNetwork*vit_b_16:*TorchvisionNetwork*deeplabv3*")
   set(network_tests "Fixtures/Family.Release*")
-  set(gpu_networks "*EveryGpu*mobilenetv2_100")
+  set(gpu_networks "^timm_mobilenetv2_100$")
   set(repeated ":*CommonMistake*:*IsFoundInAFamily*:Bisect.0*:Bisect.1*:*RoundedImage*:TransformersMobileNetV2*:*ComputeWhatTimmDoes*:*deeplabv3_resnet50*")
   # Of each kind of network the lightest.
   set(repeated_networks "_in1c$|_seed1$|vgg11|convnext_tiny|hf_resnet50|fcn_resnet50|deeplabv3_mobilenet|coatnet_0_224|hf_dinov3_vits16|migan_256|esrgan_x4_6b")
@@ -106,7 +117,12 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   endif()
   add_executable(${folder}_tests ${sources})
   target_link_libraries(${folder}_tests PRIVATE ferry_options ferry_test_support)
-  target_compile_options(${folder}_tests PRIVATE ${FERRY_COLD})
+  # Tests compile in half the time at -O0; those of operators compute the expected values themselves.
+  if(folder STREQUAL "ops")
+    target_compile_options(${folder}_tests PRIVATE ${FERRY_COLD})
+  else()
+    target_compile_options(${folder}_tests PRIVATE -O0)
+  endif()
   if(folder STREQUAL "gpu") # functions are volk's
     target_compile_definitions(gpu_tests PRIVATE VK_NO_PROTOTYPES=)
   endif()
@@ -138,13 +154,17 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
     math(EXPR last "${count} - 1")
     foreach(row RANGE ${last})
       string(JSON network GET "${rows}" ${row} name)
+      string(JSON gpu ERROR_VARIABLE no_gpu GET "${rows}" ${row} gpu)
       if(NOT network MATCHES "${repeated_networks}")
-        ferry_add_parts(parity/${network} 1 "${network_tests}/${network}")
+        ferry_add_parts(parity/${network} 1 "${network_tests}/${network}-*OnGpus*:*OnAGpu*")
+      endif()
+      if(FERRY_TEST_GPUS AND NOT no_gpu AND network MATCHES "${gpu_networks}")
+        ferry_add_parts(parity_gpu/${network} 1 "Fixtures/FamilyOnGpus*/${network}:Fixtures/*OnAGpu*/${network}")
       endif()
     endforeach()
     ferry_add_parts(parity 2 "-*EveryGpu*:Fixtures/Family*${repeated}")
-    if(FERRY_TEST_GPUS)
-      ferry_add_parts(parity_gpu 1 "${gpu_networks}")
+    if(FERRY_TEST_GPUS AND NOT FERRY_SANITIZE)
+      ferry_add_parts(parity_gpu/others 1 "*EveryGpu*-Fixtures/Family*")
     endif()
   elseif(folder STREQUAL "runtime" AND NOT CMAKE_CROSSCOMPILING)
     ferry_add_parts(runtime 2 "${whole_program}") # hostile blobs take minutes with a sanitizer
@@ -166,6 +186,9 @@ foreach(test IN LISTS @discovered_lists@)
   set(cost 0)
   if(test MATCHES "^gpu/")
     set(cost 10) # as suites: some take half a minute
+  endif()
+  if(test MATCHES "@long_tests@")
+    set_property(TEST "${test}" APPEND PROPERTY LABELS long)
   endif()
   set_tests_properties("${test}" PROPERTIES ENVIRONMENT "@test_environment@" TIMEOUT 900 COST ${cost}
                        FAIL_REGULAR_EXPRESSION "@validation_message@")
