@@ -105,7 +105,7 @@ class CpuBackend : public Backend {
  private:
   const fbs::Operator& graph_op(unsigned i) const { return *model_.graph().operators()->Get(i); }
   const fbs::Operator& op(size_t i) const { return graph_op(steps_.list[i].op); }  // of step i
-  TensorId tensor_of(TensorId value) const { return kFloat16 ? steps_.tensor[value] : value; }
+  TensorId tensor_of(TensorId value) const { return steps_.tensor[value]; }
   uint64_t bytes(const Shapes& shapes, TensorId value) const;
   void* address(const MemoryLayout& layout, TensorId value) const;
   bool settled(size_t i) const { return (flags_[i] & Schedule::kSettled) != 0; }
@@ -166,7 +166,7 @@ Status CpuBackend::create(const SessionOptions& options, const std::vector<uint8
   float16_ = kFloat16 && wants_float16 && cpu_.float16;
   FERRY_TRY(lower_all());
   for (const Step& step : steps_.list)
-    flags_.push_back(kFloat16 && step.of_input ? Schedule::kNeeded : schedule_.operators[step.op]);
+    flags_.push_back(step.of_input ? Schedule::kNeeded : schedule_.operators[step.op]);
   const size_t count = graph.operators()->size();
   if (options.profile) microseconds_.resize(count);
   report_.cpu_operators = count;
@@ -198,28 +198,21 @@ Status CpuBackend::lower_all() {
   }
   for (const TensorId tensor : kept_) ++readers[tensor];
   schedule_ = make_schedule(model_, kept_);
-  std::unique_ptr<Float16Choice> choice;
-  if constexpr (kFloat16) choice = std::make_unique<Float16Choice>(model_);
-  if constexpr (kFloat16) {
-    steps_.list.resize(count);
-  } else {
-    steps_ = make_steps(model_);
-  }
+  Float16Choice choice(model_);
+  steps_.list.resize(count);
   for (unsigned i = 0; i < count; ++i) {
-    if (Status status = lower(i, readers, choice.get()); !status.ok()) return at_operator(status, graph_op(i));
+    if (Status status = lower(i, readers, &choice); !status.ok()) return at_operator(status, graph_op(i));
   }
-  if constexpr (kFloat16) {
-    PerTensor<uint8_t> floats(graph.tensors()->size());  // that the caller or a state holds
-    for (const fbs::Port* port : *graph.inputs()) floats[port->tensor()] = 1;
-    for (const TensorId tensor : kept_) floats[tensor] = 1;
-    for (const TensorId tensor : model_.tensors())
-      if (state_of_[tensor] >= 0) floats[tensor] = 1;
-    std::vector<Step> lowered = std::move(steps_.list);
-    steps_ = make_steps(model_, choice->in_float16(), floats);
-    for (Step& step : steps_.list) {
-      if (!step.converts) step.view = lowered[step.op].view;
-      step.kernel = step.converts ? create_conversion(step.float16) : std::move(lowered[step.op].kernel);
-    }
+  PerTensor<uint8_t> floats(graph.tensors()->size());  // that the caller or a state holds
+  for (const fbs::Port* port : *graph.inputs()) floats[port->tensor()] = 1;
+  for (const TensorId tensor : kept_) floats[tensor] = 1;
+  for (const TensorId tensor : model_.tensors())
+    if (state_of_[tensor] >= 0) floats[tensor] = 1;
+  std::vector<Step> lowered = std::move(steps_.list);
+  steps_ = make_steps(model_, choice.in_float16(), floats);
+  for (Step& step : steps_.list) {
+    if (!step.converts) step.view = lowered[step.op].view;
+    step.kernel = step.converts ? create_conversion(step.float16) : std::move(lowered[step.op].kernel);
   }
   steps_.inner.resize(steps_.tensor.size());
   form_bands(cpu_, model_, schedule_.operators, readers, &steps_);
@@ -230,7 +223,7 @@ Status CpuBackend::lower(unsigned index, const PerTensor<int>& readers, Float16C
   const fbs::Operator& next = graph_op(index);
   std::unique_ptr<Op> lowered;
   int viewed = 0;
-  const bool half_before = kFloat16 && index > 0 && choice->in_float16().back() != 0;
+  const bool half_before = index > 0 && choice->in_float16().back() != 0;
   if (const TensorId input = index > 0 ? output_of(graph_op(index - 1)) : TensorId();
       index > 0 && readers[input] == 1) {
     const auto settled = [&](unsigned i) { return schedule_.operators[i] & Schedule::kSettled; };
@@ -244,14 +237,12 @@ Status CpuBackend::lower(unsigned index, const PerTensor<int>& readers, Float16C
   }
   const bool is_reshape = lowered == nullptr && next.params_type() == fbs::OpParams::Reshape;
   steps_.list[index].view = static_cast<uint8_t>(lowered != nullptr ? 1 + viewed : is_reshape ? 1 : 0);
-  if constexpr (kFloat16) {
-    bool in_float16 = lowered != nullptr && half_before;  // as what computes it does
-    if (lowered == nullptr && float16_ && choice->pays(next)) {
-      FERRY_TRY(create_float16_op(cpu_, model_, next, &lowered));
-      in_float16 = lowered != nullptr;
-    }
-    choice->add(next, in_float16);
+  bool in_float16 = lowered != nullptr && half_before;  // as what computes it does
+  if (lowered == nullptr && float16_ && choice->pays(next)) {
+    FERRY_TRY(create_float16_op(cpu_, model_, next, &lowered));
+    in_float16 = lowered != nullptr;
   }
+  choice->add(next, in_float16);
   if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
   if (has_weight(next.params_type())) model_.forget(next.inputs()->Get(1));  // it was packed
   steps_.list[index].kernel = std::move(lowered);
@@ -261,7 +252,7 @@ Status CpuBackend::lower(unsigned index, const PerTensor<int>& readers, Float16C
 uint64_t CpuBackend::bytes(const Shapes& shapes, TensorId value) const {
   const TensorId tensor = tensor_of(value);
   const uint64_t bytes = bytes_of(model_.tensor(tensor).dtype(), shapes[tensor].elements());
-  return kFloat16 && steps_.float16[value] != 0 ? bytes / 2 : bytes;
+  return steps_.float16[value] != 0 ? bytes / 2 : bytes;
 }
 
 void* CpuBackend::address(const MemoryLayout& layout, TensorId value) const {
@@ -286,7 +277,7 @@ Status CpuBackend::plan(MemoryLayout* layout) const {
     const unsigned view = steps_.list[i].view;
     if (view > 1) std::swap(step.inputs[0], step.inputs[view - 1]);  // of a sum that comes second
     // As large as the output not only at the bounds.
-    if (!kFloat16 || !steps_.list[i].converts)
+    if (!steps_.list[i].converts)
       for (const TensorId value : reusable_inputs(op(i).params_type(), step.inputs))
         if (present(value) == present(step.outputs[0])) step.reusable.push_back(value);
     step.workspace = layout->workspaces[i];
@@ -296,9 +287,8 @@ Status CpuBackend::plan(MemoryLayout* layout) const {
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
   request.kept = kept_;
   request.lasting = schedule_.values;
-  if constexpr (kFloat16)
-    for (const TensorId tensor : schedule_.values)
-      if (steps_.copies[tensor] != tensor) request.lasting.push_back(steps_.copies[tensor]);
+  for (const TensorId tensor : schedule_.values)
+    if (steps_.copies[tensor] != tensor) request.lasting.push_back(steps_.copies[tensor]);
 
   layout->plan = make_plan(request);
   return budget_ != nullptr ? budget_->check(MemoryBudget::Part::Activations, layout->plan.arena_bytes) : Status();

@@ -4,9 +4,7 @@
 #include <mutex>
 
 #include "sdk/cpu/backend/lowerings.h"
-#include "sdk/cpu/ops/linear_quantized.h"
 #include "sdk/operators/built_in.h"
-#include "sdk/operators/type_rules.h"
 #include "sdk/threads/cpuinfo.h"
 
 // cpuinfo's own initialisation, without the pthread_once before it.
@@ -26,30 +24,9 @@ extern "C" void cpuinfo_arm_linux_init(void);
 #endif
 
 namespace ferry::cpu {
-namespace {
-
-// A lowering of its own for a weight of these types.
-struct Entry {
-  fbs::OpParams op;
-  TypeSet weights;
-  Status (*create)(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
-};
-
-constexpr Entry kEntries[] = {
-    {fbs::OpParams::Conv2d, kQuantized, create_linear_quantized},
-    {fbs::OpParams::Linear, kQuantized, create_linear_quantized},
-};
-
-}  // namespace
-
 Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
   const fbs::OpParams type = op.params_type();
-  if constexpr (built_in(Feature::Integers)) {
-    for (const Entry& entry : kEntries)
-      if (entry.op == type && (entry.weights & set_of(type_of(model.tensor(op.inputs()->Get(1))))) != 0)
-        return entry.create(cpu, model, op, out);
-  }
   switch (type) {
 #define FERRY_LOWERING(Type, name, ...)                                                     \
   case fbs::OpParams::Type:                                                                 \

@@ -132,20 +132,6 @@ Steps make_steps(const Model& model, const std::vector<uint8_t>& in_float16, con
   return Maker(model, in_float16, floats).make();
 }
 
-Steps make_steps(const Model& model) {
-  Steps steps;
-  const auto& operators = *model.graph().operators();
-  steps.list.resize(operators.size());
-  for (unsigned i = 0; i < operators.size(); ++i) {
-    Step& step = steps.list[i];
-    step.op = i;
-    step.inputs.assign(operators.Get(i)->inputs()->begin(), operators.Get(i)->inputs()->end());
-    step.outputs.assign(operators.Get(i)->outputs()->begin(), operators.Get(i)->outputs()->end());
-  }
-  for (const TensorId t : model.tensors()) steps.tensor.push_back(t);
-  return steps;
-}
-
 bool Float16Choice::pays(const fbs::Operator& op) const {
   return has_weight(op.params_type()) ||
          std::any_of(op.inputs()->begin(), op.inputs()->end(), [&](TensorId t) { return given_[t] != 0; });

@@ -35,8 +35,6 @@ struct Steps {
 // `in_half`: of each operator, whether it computes with halves. `floats`: of each tensor, 1 where the caller or a state
 // holds it.
 Steps make_steps(const Model& model, const std::vector<uint8_t>& in_float16, const PerTensor<uint8_t>& floats);
-// The operators alone, for a library without halves: every value is its tensor.
-Steps make_steps(const Model& model);
 
 // Which operators compute with halves, decided in their order: those with weights, whose packed weights are half as
 // large, and those whose operands are halves already.

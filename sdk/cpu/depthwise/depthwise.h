@@ -15,7 +15,7 @@
 namespace ferry::cpu {
 
 // False on other machines.
-bool depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight);
+bool depthwise_applies(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight);
 
 // Is it one of those that most are, which every arm64 machine computes here? A library for given blobs may have no
 // kernels for others (Feature::OtherDepthwise).
@@ -30,7 +30,7 @@ Status create_depthwise(const CpuFeatures& cpu, const fbs::Conv2d& params, const
                         std::unique_ptr<Op>* out);
 
 // The same of halves, on arm64: sums of at most 25 products, which are added up in half precision.
-bool float16_depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight);
+bool float16_depthwise_applies(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight);
 Status create_float16_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
                                 std::unique_ptr<Op>* out);
 

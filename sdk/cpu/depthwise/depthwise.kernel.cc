@@ -7,7 +7,7 @@
 
 namespace ferry::cpu {
 
-bool depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
+bool depthwise_applies(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
 #if defined(__x86_64__)
   const bool runs_here = cpu.avx512f || cpu.avx2;
 #else
@@ -36,7 +36,7 @@ Status create_depthwise(const CpuFeatures& cpu, const fbs::Conv2d& params, const
 
 namespace ferry::cpu {
 
-bool depthwise_pays(const CpuFeatures&, const fbs::Conv2d&, const Shape&) { return false; }
+bool depthwise_applies(const CpuFeatures&, const fbs::Conv2d&, const Shape&) { return false; }
 Status create_depthwise(const CpuFeatures&, const fbs::Conv2d&, const Shape&, WeightSource&, std::unique_ptr<Op>*) {
   return {};
 }

@@ -9,7 +9,7 @@
 
 namespace ferry::cpu {
 
-bool float16_depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
+bool float16_depthwise_applies(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
   constexpr int64_t kWeights = 25;
   return cpu.float16 && params.groups() == weight[0] && weight[3] == 1 &&
          weight[0] % static_cast<int64_t>(kLanes) == 0 && int64_t{weight[1]} * weight[2] <= kWeights &&
@@ -29,7 +29,7 @@ Status create_float16_depthwise(const fbs::Conv2d& params, const Shape& weight, 
 
 namespace ferry::cpu {
 
-bool float16_depthwise_pays(const CpuFeatures&, const fbs::Conv2d&, const Shape&) { return false; }
+bool float16_depthwise_applies(const CpuFeatures&, const fbs::Conv2d&, const Shape&) { return false; }
 Status create_float16_depthwise(const fbs::Conv2d&, const Shape&, WeightSource&, std::unique_ptr<Op>*) { return {}; }
 
 }  // namespace ferry::cpu

@@ -1,9 +1,6 @@
 #include <algorithm>
 
-#include "sdk/cpu/backend/lowerings.h"
-#include "sdk/cpu/depthwise/depthwise.h"
-#include "sdk/cpu/gemm/gemm.h"
-#include "sdk/cpu/gemm/winograd.h"
+#include "sdk/cpu/backend/algorithms.h"
 #include "sdk/cpu/xnnpack/panels.h"
 #include "sdk/operators/built_in.h"
 #include "sdk/threads/xnnpack.h"
@@ -107,62 +104,30 @@ class Conv2d : public PanelOp {
   const bool float16_;
 };
 
-// As XNNPACK computes it.
-Status plain_conv2d(const Model& model, const fbs::Operator& op, bool float16, std::unique_ptr<Op>* out) {
-  const fbs::Conv2d& p = *op.params_as_Conv2d();
-  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
+}  // namespace
+
+Status create_xnnpack_conv2d(const Weighted& weighted, std::unique_ptr<Op>* out) {
+  const fbs::Conv2d& p = *weighted.op.params_as_Conv2d();
+  const Shape& w = weighted.weight;
+#if defined(__aarch64__)
+  if (!weighted.float16 && !built_in(Feature::OtherDepthwise) && w[3] == 1)
+    return left_out("a depthwise convolution that is not 3x3");
+#endif
   const size_t group_outputs = static_cast<size_t>(w[0] / p.groups());
-  const size_t channel_bytes = elements(w, 1, 4) * number_bytes(float16);
-  WeightSource source(model, op);
-  auto conv = std::make_unique<Conv2d>(float16);
-  const size_t width = p.groups() == 1 ? panel_width(elements(y, 0, 3), channel_bytes, group_outputs) : group_outputs;
+  const size_t channel_bytes = elements(w, 1, 4) * number_bytes(weighted.float16);
+  WeightSource source(weighted.model, weighted.op);
+  auto conv = std::make_unique<Conv2d>(weighted.float16);
+  const size_t width = p.groups() == 1 ? panel_width(weighted.rows, channel_bytes, group_outputs) : group_outputs;
   FERRY_TRY(conv->create(p, w, width, source));
   *out = std::move(conv);
   return {};
 }
 
-// By a kernel of ours; *out stays null where there is none for it.
-Status own_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool float16,
-                  std::unique_ptr<Op>* out) {
-  const fbs::Conv2d& p = *op.params_as_Conv2d();
-  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
-  WeightSource source(model, op);
-  const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max(), float16};
-  if (p.groups() == 1 && gemm_pays(cpu, elements(y, 0, 3), gemm)) {
-    const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && !pads(p);
-    return pointwise ? create_gemm(cpu, gemm, source, out) : create_conv_gemm(cpu, p, w, gemm, source, out);
-  }
-  if (built_in(Feature::Float16) && float16)
-    return float16_depthwise_pays(cpu, p, w) ? create_float16_depthwise(p, w, source, out) : Status();
-  return depthwise_pays(cpu, p, w) ? create_depthwise(cpu, p, w, source, out) : Status();
-}
-
-}  // namespace
-
-Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
-  if constexpr (built_in(Feature::Winograd))
-    if (const int tile = winograd_tile(*op.params_as_Conv2d(), w, y); tile != 0)
-      return create_winograd(cpu, model, op, tile, out);
-  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/false, out));
-  if (*out != nullptr) return {};
-#if defined(__aarch64__)  // XNNPACK's kernels are left out, too
-  if (!built_in(Feature::OtherDepthwise) && w[3] == 1) return left_out("a depthwise convolution that is not 3x3");
-#endif
-  return plain_conv2d(model, op, /*half=*/false, out);
-}
-
-// Weights of integers are computed with as such. XNNPACK's depthwise kernels of halves are for 5 to 25 weights a
-// channel, and it has no other that is fast.
-Status create_float16_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
-                             std::unique_ptr<Op>* out) {
-  const TensorId weight = op.inputs()->Get(1);
-  if (type_of(model.tensor(weight)).quantized) return {};
-  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/true, out));
-  const Shape w = model.shape(weight);
+// XNNPACK's depthwise kernels for float16 take 5 to 25 taps; without one of them it computes such a convolution slowly.
+bool xnnpack_conv2d_applies(const Weighted& weighted) {
+  const Shape& w = weighted.weight;
   const int64_t taps = int64_t{w[1]} * w[2];
-  if (*out != nullptr || !kFloat16Conv2d || (w[3] == 1 && (taps < 5 || taps > 25))) return {};
-  return plain_conv2d(model, op, /*half=*/true, out);
+  return !weighted.float16 || (kFloat16Conv2d && (w[3] != 1 || (taps >= 5 && taps <= 25)));
 }
 
 }  // namespace ferry::cpu

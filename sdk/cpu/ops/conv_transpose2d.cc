@@ -2,9 +2,8 @@
 #include <cstring>
 #include <vector>
 
-#include "sdk/cpu/backend/lowerings.h"
+#include "sdk/cpu/backend/algorithms.h"
 #include "sdk/cpu/backend/parallel.h"
-#include "sdk/cpu/gemm/gemm.h"
 #include "sdk/cpu/xnnpack/weights.h"
 #include "sdk/threads/xnnpack.h"
 
@@ -181,43 +180,29 @@ class Windows : public Op {
   std::byte *windows_ = nullptr, *output_ = nullptr;
 };
 
-bool windows_are_apart(const fbs::ConvTranspose2d& p, const Shape& weight) {
-  return p.groups() == 1 && p.stride_h() == weight[1] && p.stride_w() == weight[2] && p.dilation_h() == 1 &&
-         p.dilation_w() == 1 && p.pad_top() == 0 && p.pad_left() == 0 && p.pad_bottom() == 0 && p.pad_right() == 0 &&
-         p.output_padding_h() == 0 && p.output_padding_w() == 0;
+}  // namespace
+
+bool windows_are_apart(const Weighted& weighted) {
+  const fbs::ConvTranspose2d& p = *weighted.op.params_as_ConvTranspose2d();
+  return p.groups() == 1 && p.stride_h() == weighted.weight[1] && p.stride_w() == weighted.weight[2] &&
+         p.dilation_h() == 1 && p.dilation_w() == 1 && p.pad_top() == 0 && p.pad_left() == 0 && p.pad_bottom() == 0 &&
+         p.pad_right() == 0 && p.output_padding_h() == 0 && p.output_padding_w() == 0;
 }
 
-// *out stays null where a matrix product does not do, or does not pay.
-Status create_windows(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool float16,
-                      std::unique_ptr<Op>* out) {
-  const fbs::ConvTranspose2d& params = *op.params_as_ConvTranspose2d();
-  const Shape x = model.shape(op.inputs()->Get(0)), shape = model.shape(op.inputs()->Get(1));
-  const Gemm gemm{
-      1, static_cast<size_t>(shape[3]), elements(shape, 0, 3), params.output_min(), params.output_max(), float16};
-  if (!windows_are_apart(params, shape) || !gemm_pays(cpu, elements(x, 0, 3), gemm)) return {};
-  WindowWeights source(model, op, shape);
-  auto windows = std::make_unique<Windows>(shape, float16);
-  FERRY_TRY(windows->create(cpu, gemm, source));
+Status create_conv_transpose2d_by_gemm(const Weighted& weighted, std::unique_ptr<Op>* out) {
+  WindowWeights source(weighted.model, weighted.op, weighted.weight);
+  auto windows = std::make_unique<Windows>(weighted.weight, weighted.float16);
+  FERRY_TRY(windows->create(weighted.cpu, weighted.gemm, source));
   *out = std::move(windows);
   return {};
 }
 
-}  // namespace
-
-Status create_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
-                               std::unique_ptr<Op>* out) {
-  FERRY_TRY(create_windows(cpu, model, op, /*half=*/false, out));
-  if (*out != nullptr) return {};
-  WeightSource source(model, op);
-  auto conv = std::make_unique<ConvTranspose2d>(*op.params_as_ConvTranspose2d(), model.shape(op.inputs()->Get(1)));
+Status create_xnnpack_conv_transpose2d(const Weighted& weighted, std::unique_ptr<Op>* out) {
+  WeightSource source(weighted.model, weighted.op);
+  auto conv = std::make_unique<ConvTranspose2d>(*weighted.op.params_as_ConvTranspose2d(), weighted.weight);
   FERRY_TRY(conv->create(source));
   *out = std::move(conv);
   return {};
-}
-
-Status create_float16_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
-                                       std::unique_ptr<Op>* out) {
-  return create_windows(cpu, model, op, /*half=*/true, out);
 }
 
 }  // namespace ferry::cpu

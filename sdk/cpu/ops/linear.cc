@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include "sdk/cpu/backend/lowerings.h"
-#include "sdk/cpu/gemm/gemm.h"
+#include "sdk/cpu/backend/algorithms.h"
 #include "sdk/cpu/xnnpack/panels.h"
 #include "sdk/operators/built_in.h"
 #include "sdk/threads/xnnpack.h"
@@ -72,31 +71,18 @@ class Linear : public PanelOp {
   const bool float16_;
 };
 
-Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool float16,
-              std::unique_ptr<Op>* out) {
-  const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
-  const fbs::Linear& p = *op.params_as_Linear();
-  const size_t rows = elements(x, 0, x.rank - 1);
-  const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max(), float16};
-  WeightSource source(model, op);
-  if (gemm_pays(cpu, rows, gemm)) return create_gemm(cpu, gemm, source, out);
-  auto linear = std::make_unique<Linear>(float16);
-  const size_t width = panel_width(rows, gemm.inputs * number_bytes(float16), gemm.outputs);
+}  // namespace
+
+Status create_xnnpack_linear(const Weighted& weighted, std::unique_ptr<Op>* out) {
+  const Gemm& gemm = weighted.gemm;
+  WeightSource source(weighted.model, weighted.op);
+  auto linear = std::make_unique<Linear>(weighted.float16);
+  const size_t width = panel_width(weighted.rows, gemm.inputs * number_bytes(weighted.float16), gemm.outputs);
   FERRY_TRY(linear->create(gemm, width, source));
   *out = std::move(linear);
   return {};
 }
 
-}  // namespace
-
-Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  return create(cpu, model, op, /*half=*/false, out);
-}
-
-Status create_float16_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
-                             std::unique_ptr<Op>* out) {
-  if (type_of(model.tensor(op.inputs()->Get(1))).quantized) return {};
-  return create(cpu, model, op, /*half=*/true, out);
-}
+bool xnnpack_linear_applies(const Weighted& weighted) { return !weighted.float16 || kFloat16Linear; }
 
 }  // namespace ferry::cpu

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "sdk/cpu/backend/lowerings.h"
 #include "sdk/cpu/gemm/linear_int4.h"
 #include "sdk/cpu/xnnpack/weights.h"
 #include "sdk/operators/pointwise.h"
@@ -15,16 +14,6 @@ namespace {
 // Steps and zero points that kernels read past the last row's. XNNPACK promises to read XNN_EXTRA_QUANTIZATION_PARAMS
 // and fills in as many, but has kernels of 14 rows, of which all but one may lie past the last; none has more than 32.
 constexpr size_t kExtraRows = 32;
-
-struct Clamp {
-  float min, max;
-};
-
-Clamp clamp_of(const fbs::Operator& op) {
-  if (const fbs::Linear* p = op.params_as_Linear()) return {p->output_min(), p->output_max()};
-  const fbs::Conv2d& p = *op.params_as_Conv2d();
-  return {p.output_min(), p.output_max()};
-}
 
 // The weight's integers as XNNPACK reads them, and the bias.
 class IntegerWeights : public WeightSource {
@@ -55,7 +44,7 @@ class LinearQuantized : public Op {
  public:
   LinearQuantized(fbs::OpParams type, size_t inputs) : type_(type), inputs_(inputs) {}
 
-  Status create(const CpuFeatures& cpu, const StoredConstant& weight, const Clamp& clamp, IntegerWeights& source) {
+  Status create(const CpuFeatures& cpu, const StoredConstant& weight, const Gemm& gemm, IntegerWeights& source) {
     const size_t outputs = static_cast<size_t>(weight.shape[0]);
     xnn_operator_t created = nullptr;
     const xnn_status status = xnn_create_convert_nc_f32_qd8(/*flags=*/0, &created);
@@ -72,12 +61,12 @@ class LinearQuantized : public Op {
           [&](const void* integers, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
             return xnn_create_fully_connected_nc_qd8_f32_qc8w(
                 inputs_, outputs, inputs_, outputs, scales.data(), static_cast<const int8_t*>(integers), bias,
-                clamp.min, clamp.max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+                gemm.output_min, gemm.output_max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
           },
           &product_);
     }
     if (LinearInt4::pays(cpu, weight.type)) {
-      own_.emplace(inputs_, outputs, clamp.min, clamp.max);
+      own_.emplace(inputs_, outputs, gemm.output_min, gemm.output_max);
       return own_->create(weight, source);
     }
     constexpr uint8_t kZeroPoint = 8;
@@ -87,7 +76,7 @@ class LinearQuantized : public Op {
         [&](const void* integers, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
           return xnn_create_fully_connected_nc_qd8_f32_qb4w(
               inputs_, outputs, inputs_, outputs, static_cast<size_t>(weight.type.block), kZeroPoint,
-              reinterpret_cast<const uint16_t*>(weight.scales.data()), integers, bias, clamp.min, clamp.max,
+              reinterpret_cast<const uint16_t*>(weight.scales.data()), integers, bias, gemm.output_min, gemm.output_max,
               /*flags=*/0, /*code_cache=*/nullptr, cache, op);
         },
         &product_);
@@ -158,19 +147,16 @@ bool may_have_kernel(const Type& type) {
 
 }  // namespace
 
-Status create_linear_quantized(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
-                               std::unique_ptr<Op>* out) {
-  const StoredConstant weight = model.stored(op.inputs()->Get(1));
+Status create_linear_quantized(const Weighted& weighted, std::unique_ptr<Op>* out) {
+  const fbs::Operator& op = weighted.op;
+  const StoredConstant weight = weighted.model.stored(op.inputs()->Get(1));
   const fbs::Conv2d* convolution = op.params_as_Conv2d();
-  const size_t inputs = static_cast<size_t>(weight.shape[weight.shape.rank - 1]);
-  if ((convolution == nullptr || is_pointwise(*convolution, weight.shape)) && may_have_kernel(weight.type)) {
-    IntegerWeights source(model, op);
-    auto linear = std::make_unique<LinearQuantized>(op.params_type(), inputs);
-    const Status status = linear->create(cpu, weight, clamp_of(op), source);
-    if (status.ok()) *out = std::move(linear);
-    if (status.code() != FERRY_UNSUPPORTED) return status;  // else XNNPACK has none for this weight or CPU
-  }
-  return convolution != nullptr ? create_conv2d(cpu, model, op, out) : create_linear(cpu, model, op, out);
+  if ((convolution != nullptr && !is_pointwise(*convolution, weight.shape)) || !may_have_kernel(weight.type)) return {};
+  IntegerWeights source(weighted.model, op);
+  auto linear = std::make_unique<LinearQuantized>(op.params_type(), weighted.gemm.inputs);
+  const Status status = linear->create(weighted.cpu, weight, weighted.gemm, source);
+  if (status.ok()) *out = std::move(linear);
+  return status.code() == FERRY_UNSUPPORTED ? Status() : status;  // XNNPACK has no kernel for this weight or CPU
 }
 
 }  // namespace ferry::cpu

@@ -1,0 +1,168 @@
+#include "sdk/cpu/backend/algorithms.h"
+
+#include "sdk/cpu/backend/lowerings.h"
+#include "sdk/cpu/depthwise/depthwise.h"
+#include "sdk/cpu/gemm/winograd.h"
+#include "sdk/cpu/ops/linear_quantized.h"
+#include "sdk/operators/built_in.h"
+#include "sdk/operators/pointwise.h"
+
+namespace ferry::cpu {
+namespace {
+
+using fbs::OpParams;
+
+bool any(const Weighted&) { return true; }
+bool has_integers(const Weighted& w) { return type_of(w.model.tensor(w.op.inputs()->Get(1))).quantized; }
+bool one_group(const Weighted& w) { return w.op.params_as_Conv2d()->groups() == 1; }
+bool pointwise(const Weighted& w) { return is_pointwise(*w.op.params_as_Conv2d(), w.weight); }
+bool depthwise(const Weighted& w) { return depthwise_applies(w.cpu, *w.op.params_as_Conv2d(), w.weight); }
+bool float16_depthwise(const Weighted& w) {
+  return float16_depthwise_applies(w.cpu, *w.op.params_as_Conv2d(), w.weight);
+}
+
+bool gemm_costs_less(const Weighted& w) { return gemm_pays(w.cpu, w.rows, w.gemm); }
+bool winograd_costs_less(const Weighted& w) { return winograd_tile(*w.op.params_as_Conv2d(), w.weight, w.output) != 0; }
+
+Status by_gemm(const Weighted& w, std::unique_ptr<Op>* out) {
+  WeightSource source(w.model, w.op);
+  return create_gemm(w.cpu, w.gemm, source, out);
+}
+
+Status by_conv_gemm(const Weighted& w, std::unique_ptr<Op>* out) {
+  WeightSource source(w.model, w.op);
+  return create_conv_gemm(w.cpu, *w.op.params_as_Conv2d(), w.weight, w.gemm, source, out);
+}
+
+Status by_depthwise(const Weighted& w, std::unique_ptr<Op>* out) {
+  WeightSource source(w.model, w.op);
+  return create_depthwise(w.cpu, *w.op.params_as_Conv2d(), w.weight, source, out);
+}
+
+Status by_float16_depthwise(const Weighted& w, std::unique_ptr<Op>* out) {
+  WeightSource source(w.model, w.op);
+  return create_float16_depthwise(*w.op.params_as_Conv2d(), w.weight, source, out);
+}
+
+Status by_winograd(const Weighted& w, std::unique_ptr<Op>* out) {
+  const int tile = winograd_tile(*w.op.params_as_Conv2d(), w.weight, w.output);
+  return create_winograd(w.cpu, w.model, w.op, tile, out);
+}
+
+using Test = bool (*)(const Weighted&);
+using Create = Status (*)(const Weighted&, std::unique_ptr<Op>* out);
+
+// Null where the library was built without the parts: the linker then leaves the algorithm out.
+template <typename... Parts>
+consteval Create with(Create create, Parts... parts) {
+  return (built_in(parts) && ...) ? create : nullptr;
+}
+
+enum Arithmetic : uint8_t { kFloat32 = 1, kFloat16 = 2, kBoth = kFloat32 | kFloat16 };
+
+struct Algorithm {
+  const char* name;
+  OpParams op;
+  Arithmetic arithmetic;
+  Test applies;     // to this operator, on this CPU
+  Test costs_less;  // than the rows below, at the declared size
+  Create create;    // leaves *out null where it declines after all
+};
+
+// The first row that applies and costs less computes the operator.
+constexpr OpParams kConv = OpParams::Conv2d, kTransposed = OpParams::ConvTranspose2d, kLinear = OpParams::Linear;
+constexpr Algorithm kAlgorithms[] = {
+    {"integers", kConv, kFloat32, has_integers, any, with(create_linear_quantized, kConv, Feature::Integers)},
+    {"winograd", kConv, kFloat32, any, winograd_costs_less, with(by_winograd, kConv, Feature::Winograd)},
+    {"gemm", kConv, kBoth, pointwise, gemm_costs_less, with(by_gemm, kConv)},
+    {"conv_gemm", kConv, kBoth, one_group, gemm_costs_less, with(by_conv_gemm, kConv)},
+    {"depthwise", kConv, kFloat32, depthwise, any, with(by_depthwise, kConv)},
+    {"depthwise", kConv, kFloat16, float16_depthwise, any, with(by_float16_depthwise, kConv, Feature::Float16)},
+    {"xnnpack", kConv, kBoth, xnnpack_conv2d_applies, any, with(create_xnnpack_conv2d, kConv)},
+
+    {"gemm", kTransposed, kBoth, windows_are_apart, gemm_costs_less,
+     with(create_conv_transpose2d_by_gemm, kTransposed)},
+    {"xnnpack", kTransposed, kFloat32, any, any, with(create_xnnpack_conv_transpose2d, kTransposed)},
+
+    {"integers", kLinear, kFloat32, has_integers, any, with(create_linear_quantized, kLinear, Feature::Integers)},
+    {"gemm", kLinear, kBoth, any, gemm_costs_less, with(by_gemm, kLinear)},
+    {"xnnpack", kLinear, kBoth, xnnpack_linear_applies, any, with(create_xnnpack_linear, kLinear)},
+};
+
+bool chosen(const Algorithm& algorithm, const Weighted& w) {
+  return algorithm.create != nullptr && algorithm.op == w.op.params_type() &&
+         (algorithm.arithmetic & (w.float16 ? kFloat16 : kFloat32)) != 0 && algorithm.applies(w) &&
+         algorithm.costs_less(w);
+}
+
+Status create(const Weighted& w, std::unique_ptr<Op>* out) {
+  for (const Algorithm& algorithm : kAlgorithms) {
+    if (!chosen(algorithm, w)) continue;
+    FERRY_TRY(algorithm.create(w, out));
+    if (*out != nullptr) return {};
+  }
+  return {};
+}
+
+Gemm gemm_of(const fbs::Operator& op, const Shape& weight, bool float16) {
+  // Outputs of a window's product: the output's channels, or all values of a transposed convolution's window.
+  const int last = op.params_type() == kTransposed ? weight.rank - 1 : 1;
+  Gemm gemm{1, elements(weight, last, weight.rank), elements(weight, 0, last)};
+  if (const fbs::Conv2d* conv = op.params_as_Conv2d())
+    gemm.output_min = conv->output_min(), gemm.output_max = conv->output_max();
+  else if (const fbs::ConvTranspose2d* transposed = op.params_as_ConvTranspose2d())
+    gemm.output_min = transposed->output_min(), gemm.output_max = transposed->output_max();
+  else if (const fbs::Linear* linear = op.params_as_Linear())
+    gemm.output_min = linear->output_min(), gemm.output_max = linear->output_max();
+  gemm.float16 = float16;
+  return gemm;
+}
+
+}  // namespace
+
+Weighted weighted(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool float16) {
+  const Shape input = model.shape(op.inputs()->Get(0)), weight = model.shape(op.inputs()->Get(1));
+  const Shape output = model.shape(op.outputs()->Get(0));
+  const Shape& of_rows = op.params_type() == kTransposed ? input : output;
+  return {
+      cpu, model, op, float16, weight, output, gemm_of(op, weight, float16), elements(of_rows, 0, of_rows.rank - 1)};
+}
+
+const char* algorithm_of(const Weighted& op) {
+  for (const Algorithm& algorithm : kAlgorithms)
+    if (chosen(algorithm, op)) return algorithm.name;
+  return "none";
+}
+
+Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  return create(weighted(cpu, model, op, /*float16=*/false), out);
+}
+
+Status create_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                               std::unique_ptr<Op>* out) {
+  return create(weighted(cpu, model, op, /*float16=*/false), out);
+}
+
+Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  return create(weighted(cpu, model, op, /*float16=*/false), out);
+}
+
+// Quantised weights are multiplied as integers, in float16 sessions, too.
+Status create_float16_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                             std::unique_ptr<Op>* out) {
+  const Weighted w = weighted(cpu, model, op, /*float16=*/true);
+  return has_integers(w) ? Status() : create(w, out);
+}
+
+Status create_float16_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                             std::unique_ptr<Op>* out) {
+  const Weighted w = weighted(cpu, model, op, /*float16=*/true);
+  return has_integers(w) ? Status() : create(w, out);
+}
+
+Status create_float16_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                                       std::unique_ptr<Op>* out) {
+  return create(weighted(cpu, model, op, /*float16=*/true), out);
+}
+
+}  // namespace ferry::cpu
