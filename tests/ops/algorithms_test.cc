@@ -1,0 +1,79 @@
+// Which algorithm computes a convolution or a product: the table in sdk/cpu/backend/algorithms.cc.
+#include "sdk/cpu/backend/algorithms.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "converter/graph/graph.h"
+#include "converter/pack/pack.h"
+#include "sdk/cpu/backend/features.h"
+#include "tests/support/blobs.h"
+
+namespace ferry {
+namespace {
+
+struct FreeMemory {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+
+// The choice for a graph of one operator with a constant weight, on a CPU with everything that this architecture has.
+template <typename Params>
+std::string choice(const Params& params, const std::vector<int>& input, const std::vector<int>& weight,
+                   bool float16 = false) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", input, fbs::Layout::Same);
+  size_t count = 1;
+  for (const int size : weight) count *= static_cast<size_t>(size);
+  const Tensor w = graph.add_constant("w", weight, std::vector<float>(count, 0.5f));
+  graph.add_output("y", graph.add_op("y", params, {x, w}), fbs::Layout::Same);
+  const std::vector<std::byte> bytes = pack(graph);
+  const std::unique_ptr<std::byte, FreeMemory> blob(
+      static_cast<std::byte*>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)));
+  std::memcpy(blob.get(), bytes.data(), bytes.size());
+  std::shared_ptr<Model> model;
+  const Status status = Model::open_memory(blob.get(), bytes.size(), &model);
+  EXPECT_TRUE(status.ok()) << status.message();
+  cpu::CpuFeatures cpu;
+  cpu.avx2 = cpu.avx512f = cpu.float16 = true;
+  return cpu::algorithm_of(cpu::weighted(cpu, *model, *model->graph().operators()->Get(0), float16));
+}
+
+fbs::Conv2dT conv(int stride, int pad, int groups = 1) {
+  fbs::Conv2dT p;
+  p.stride_h = p.stride_w = stride;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = pad;
+  p.groups = groups;
+  return p;
+}
+
+#if defined(__x86_64__) || defined(__aarch64__)
+TEST(Algorithms, OfConvolutions) {
+  EXPECT_EQ(choice(conv(1, 1), {1, 56, 56, 64}, {64, 3, 3, 64}), "winograd");
+  EXPECT_EQ(choice(conv(2, 1), {1, 56, 56, 64}, {64, 3, 3, 64}), "conv_gemm");
+  EXPECT_EQ(choice(conv(1, 0), {1, 56, 56, 64}, {64, 1, 1, 64}), "gemm");
+  EXPECT_EQ(choice(conv(2, 0), {1, 56, 56, 64}, {64, 1, 1, 64}), "conv_gemm");  // sees every other pixel
+  EXPECT_EQ(choice(conv(1, 1, 64), {1, 56, 56, 64}, {64, 3, 3, 1}), "depthwise");
+  EXPECT_EQ(choice(conv(1, 1, 4), {1, 56, 56, 64}, {64, 3, 3, 16}), "xnnpack");
+}
+
+TEST(Algorithms, OfLinears) { EXPECT_EQ(choice(fbs::LinearT(), {1, 196, 64}, {256, 64}), "gemm"); }
+
+TEST(Algorithms, OfTransposedConvolutions) {
+  fbs::ConvTranspose2dT apart, overlapping;
+  apart.stride_h = apart.stride_w = overlapping.stride_h = overlapping.stride_w = 2;
+  EXPECT_EQ(choice(apart, {1, 28, 28, 64}, {64, 2, 2, 64}), "gemm");
+  EXPECT_EQ(choice(overlapping, {1, 28, 28, 64}, {64, 3, 3, 64}), "xnnpack");
+}
+#endif
+
+#if defined(__aarch64__)
+TEST(Algorithms, OfFloat16) {
+  EXPECT_EQ(choice(conv(1, 1), {1, 56, 56, 64}, {64, 3, 3, 64}, true), "conv_gemm");
+  EXPECT_EQ(choice(conv(1, 1, 64), {1, 56, 56, 64}, {64, 3, 3, 1}, true), "depthwise");
+  EXPECT_EQ(choice(conv(1, 1, 4), {1, 56, 56, 64}, {64, 3, 3, 16}, true), "none");
+}
+#endif
+
+}  // namespace
+}  // namespace ferry
