@@ -27,7 +27,7 @@ using ferry::Status;
 namespace fbs = ferry::fbs;
 namespace task = ferry::task;
 
-static_assert(static_cast<int>(FERRY_TASK_READING) == static_cast<int>(fbs::Task::MAX),
+static_assert(static_cast<int>(FERRY_TASK_OCR) == static_cast<int>(fbs::Task::MAX),
               "ferry_task_kind and the schema's Task have the same values");
 
 Status open(ferry_model& model, const ferry_session_options* options, ferry_task* out) {

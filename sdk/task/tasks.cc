@@ -29,7 +29,7 @@ constexpr Tasks kTasks = built_in_of({{
     {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS, false},
     {"matting", matte, FERRY_ANSWER_MASK, 0, false},
     {"detection", detect, FERRY_ANSWER_BOXES, 0, false},
-    {"reading", read, FERRY_ANSWER_LINES, 0, true},
+    {"OCR", read, FERRY_ANSWER_LINES, 0, true},
 }});
 
 }  // namespace
