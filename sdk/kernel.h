@@ -1,9 +1,9 @@
-// A choice of vector instructions at run time for loops that the compiler vectorises.
+// Run-time dispatch to vector instructions for loops that the compiler vectorises.
 #pragma once
 
-// Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline
-// has vectors, which gcc uses in a file that is compiled for size only where it is told to. Only in files that
-// cmake/sdk.cmake compiles as hot. ThreadSanitizer has not begun when the loader picks.
+// Compiles a kernel for AVX-512 and for AVX2 with FMA besides the baseline; the loader selects one. On other targets
+// the baseline has vector instructions; gcc needs the attribute to use them in a file compiled for size. Only for files
+// that cmake/sdk.cmake compiles as hot. Not with ThreadSanitizer, which is not initialised when the loader selects.
 #if !FERRY_HOT
 #elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
@@ -14,7 +14,7 @@
 #define FERRY_KERNEL
 #endif
 
-// Before a loop: its iterations are independent, though an output may be an input (element for element).
+// Before a loop: its iterations are independent. An output may be an input, element for element.
 #if defined(__clang__)
 #define FERRY_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

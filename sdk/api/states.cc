@@ -11,7 +11,7 @@ using ferry::Status;
 
 [[maybe_unused]] Status left_out() { return ferry::left_out("what keeps states"); }
 
-// `change`, while nobody else uses the states.
+// Runs `change` with exclusive use of the states.
 template <typename Change>
 ferry_status alone(const ferry_states* states, const Change& change) {
   if constexpr (!ferry::states_built_in()) return report(left_out());

@@ -14,8 +14,8 @@
 
 struct ferry_task : ferry::Handle {
   std::unique_ptr<ferry_session> session;
-  std::unique_ptr<ferry_session> second;            // of the graph that the task's parameters name
-  std::unique_ptr<ferry::task::Networks> networks;  // after what it runs
+  std::unique_ptr<ferry_session> second;            // of the second graph that the task's parameters name
+  std::unique_ptr<ferry::task::Networks> networks;  // declared after the sessions that it uses
   ferry::task::Answer answer;
 };
 

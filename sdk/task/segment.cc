@@ -162,7 +162,7 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   FERRY_TRY(write_prompts(networks, request, prompted));
   Session& session = prompted.session();
   const bool unchanged = std::exchange(networks.plain, false) && !request.refine;
-  FERRY_TRY(session.run(unchanged ? Static::Unchanged : Static::Changed));
+  FERRY_TRY(session.run(unchanged ? StaticInputs::Unchanged : StaticInputs::Changed));
   networks.plain = !request.refine;
 
   const TensorId logits = prompted.output("mask_logits"), qualities = prompted.output("mask_qualities");
