@@ -17,7 +17,7 @@ namespace {
 constexpr int16_t kWhite = 255 << kSumBits;
 
 #if !defined(__aarch64__)
-// By value: compilers have vector instructions for these.
+// By value, so that compilers use min and max instructions.
 template <typename Number>
 inline Number lower(Number a, Number b) {
   return a < b ? a : b;
@@ -38,9 +38,9 @@ inline UV load(const uint8_t* u, const uint8_t* v, bool pairs) {
   return u < v ? UV{both.val[0], both.val[1]} : UV{both.val[1], both.val[0]};
 }
 
-constexpr int kDoubled = kChromaShift - 1;  // products are
+constexpr int kDoubled = kChromaShift - 1;  // fractional bits of products
 
-// By blocks of four columns: luma and chroma are taken as far apart as they are anywhere in one.
+// Checks blocks of four columns, with the ranges of luma and chroma in the block.
 [[gnu::always_inline]] inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& steps) {
   static_assert(kCell == 32 && Clipping::kGroup == 2);
   const auto luma = [&](int row, int at) { return vld1q_u8(samples.luma[row] + x + at); };
@@ -76,7 +76,7 @@ constexpr int kDoubled = kChromaShift - 1;  // products are
 FERRY_KERNEL int add_two(const Samples& samples, const int16_t* weights, const FixedMatrix& m, int16_t* const* sums) {
   const UV both = load(samples.u[0], samples.v[0], samples.pairs);
   const uint8x16_t gray = vdupq_n_u8(kGray);
-  int8_t us[kCell], vs[kCell];  // a sample for each column
+  int8_t us[kCell], vs[kCell];  // one sample per column
   const auto spread = [&](uint8x16_t chroma, int8_t* to) {
     const int8x16_t above = vreinterpretq_s8_u8(veorq_u8(chroma, gray));
     vst1q_s8(to, vzip1q_s8(above, above)), vst1q_s8(to + kPairs, vzip2q_s8(above, above));
@@ -114,7 +114,7 @@ FERRY_KERNEL int add_two(const Samples& samples, const int16_t* weights, const F
 #else
 inline int16_t above_gray(uint8_t chroma) { return static_cast<int16_t>((chroma - kGray) * (1 << kChromaShift)); }
 
-// By pairs of columns: luma and chroma are taken as far apart as they are anywhere in one.
+// Checks pairs of columns, with the ranges of luma and chroma in the pair.
 inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
   const int step = samples.pairs ? 2 : 1;
   for (int i = 0; i < kPairs; ++i) {
@@ -139,12 +139,12 @@ inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
 [[gnu::target("avx2")]] inline __m256i load(const uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from));
 }
-// Samples of a plane in the upper halves of 16 bits.
+// Samples of a plane in the upper bytes of 16 bits.
 [[gnu::target("avx2")]] inline __m256i wide(const uint8_t* from) {
   return _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from))), 8);
 }
 
-// The same in vectors, which gcc does not make of it.
+// The same with intrinsics: gcc does not vectorise it.
 [[gnu::target("avx2")]] void find_avx2(const Samples& samples, const Clipping::Steps& m, int cells, uint8_t* found) {
   static_assert(kCell == 32 && kLumaRows == 4);
   const __m256i gray = _mm256_set1_epi16(INT16_MIN), upper = _mm256_set1_epi16(static_cast<int16_t>(0xff00));
@@ -197,7 +197,7 @@ inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
   const bool u_first = samples.u[0] < samples.v[0];
   __m256i seen[3] = {zero, zero, zero};
   for (int x = 0; x < kCell; x += 16) {
-    __m256i u, v;  // in the upper halves of the lower 16 of 32 bits, then of both
+    __m256i u, v;  // in the upper half of the lower 16 of 32 bits, then of both
     if (samples.pairs) {
       const uint8_t* from = (u_first ? samples.u[0] : samples.v[0]) + x;
       const __m256i pairs = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from)));
@@ -238,7 +238,7 @@ inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
 }
 #endif
 
-// A weighted sample, rounded: an instruction on most machines.
+// A weighted, rounded sample: one instruction on most machines.
 inline int16_t weighted(int sample, int16_t weight) { return static_cast<int16_t>(((sample * weight >> 14) + 1) >> 1); }
 
 }  // namespace
