@@ -40,7 +40,7 @@ void AsyncRuns::wait_for_run(Session& session) {
 }
 
 Status AsyncRuns::wait(Session& session) {
-  if (on_thread()) return error(FERRY_INVALID_ARGUMENT, "a session cannot be waited for in a callback of its own");
+  if (on_thread()) return error(FERRY_INVALID_ARGUMENT, "a callback cannot wait for its own session");
   wait_for_run(session);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !running_ && !in_callback_; });

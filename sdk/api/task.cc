@@ -38,7 +38,7 @@ Status open(ferry_model& model, const ferry_session_options* options, ferry_task
   const task::Entry& entry = task::entry(kind);
   if (!ferry::built_in(kind)) return ferry::left_out(entry.name);
   if (entry.run == nullptr) {
-    return error(FERRY_UNSUPPORTED, "'%.64s' gives %s, for which there is no task: run it by a session or a generator",
+    return error(FERRY_UNSUPPORTED, "'%.64s' has the task '%s', which needs a session or a generator instead",
                  ferry::text(graph.name()), entry.name);
   }
   out->networks.reset(new task::Networks{session});
@@ -60,8 +60,7 @@ Status read(const ferry_request& given, const task::Entry& entry, ferry_request*
     FERRY_TRY(ferry::view_of(*request->image, &out->image));
     out->frame = ferry::image::frame_of(out->image);
   } else if (request->frame != nullptr && entry.pixels) {
-    return error(FERRY_INVALID_ARGUMENT, "%s works on an image's own pixels: give it as request.image, not as a frame",
-                 entry.name);
+    return error(FERRY_INVALID_ARGUMENT, "%s needs RGB pixels: set request.image instead of request.frame", entry.name);
   } else if (request->frame != nullptr) {
     FERRY_TRY(ferry::read_frame(*request->frame, &out->frame));
   } else if (!(entry.prompts & FERRY_PROMPT_POINTS)) {

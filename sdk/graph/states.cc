@@ -110,7 +110,7 @@ Status States::truncate(int32_t length) {
     const StateShape& state = shapes_[i];
     if (state.fixed() && length > 0 && state.length > length)
       return error(FERRY_UNSUPPORTED,
-                   "state '%.64s' is of fixed size and holds what %d tokens came to: it goes back to 0, not to %d",
+                   "state '%.64s' has fixed size and was computed from %d tokens: it can be cut to 0, not to %d",
                    name(i), state.length, length);
     StateShape shorter = state;
     shorter.length = std::min(state.length, length);

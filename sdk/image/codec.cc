@@ -99,7 +99,7 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     height = side_of_png(bytes + 20);
   }
   if (width > kMaxSide || height > kMaxSide || int64_t{width} * height > kMaxPixels) {
-    return error(FERRY_IMAGE_TOO_LARGE, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name, width,
+    return error(FERRY_IMAGE_TOO_LARGE, "%s: %dx%d pixels: at most %d a side and %lld in all are allowed", name, width,
                  height, kMaxSide, static_cast<long long>(kMaxPixels));
   }
   // A PNG's pixels (up to 4 samples of 2 bytes) with the padding of interlaced passes, or its concatenated compressed

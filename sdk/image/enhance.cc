@@ -86,7 +86,7 @@ Status enhance(Session& session, const View& image, int tile, const Progress& pr
   const fbs::Preprocess* pre = graph.preprocess();
   if (!post || post->task() != fbs::Task::ImageToImage || !pre || pre->resize_mode() != fbs::ResizeMode::None ||
       pre->crop_h() > 0) {
-    return error(FERRY_INVALID_ARGUMENT, "this model does not make an image from an image of any size");
+    return error(FERRY_INVALID_ARGUMENT, "this model is not an image-to-image network for any size");
   }
   if (tile < 0) return error(FERRY_INVALID_ARGUMENT, "a tile of %d pixels: must be 0 (automatic) or more", tile);
   const int scale = post->upscale(), halo = post->halo(), multiple = post->multiple_of();

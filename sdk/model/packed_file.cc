@@ -79,7 +79,7 @@ Status PackedTarget::of(const Model& model, uint64_t fingerprint, std::string_vi
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (out->content.size() != sizeof(PackedHeader::content) ||
       !std::all_of(out->content.begin(), out->content.end(), is_digit))
-    return error(FERRY_UNSUPPORTED, "the blob does not tell its weights' SHA-256: convert it anew");
+    return error(FERRY_UNSUPPORTED, "the blob has no SHA-256 of its weights: convert it again");
   // Packed files are not part of the weights' hash, so that adding them keeps the blob's identity.
   uint32_t weights = graph.buffers()->size();
   if (graph.packed() != nullptr)

@@ -28,8 +28,8 @@ Status output_rows(const Session& session, unsigned index, int columns, Rows* ou
   if (shape[0] != 1 || shape[1] != session.shape(graph.outputs()->Get(0)->tensor())[1] ||
       (columns > 0 && shape[2] != columns)) {
     return error(FERRY_SHAPE_MISMATCH,
-                 "output %u gives %d rows of %d numbers, which are no boxes for an image of this size", index, shape[1],
-                 shape[2]);
+                 "output %u has %d rows of %d values, which do not match the boxes of an image of this size", index,
+                 shape[1], shape[2]);
   }
   *out = {static_cast<const float*>(session.data(tensor)), shape[1], shape[2]};
   return {};

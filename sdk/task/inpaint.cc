@@ -11,7 +11,7 @@ namespace {
 
 Status check_mask(const image::View& image, const image::View& mask) {
   if (mask.data == nullptr) {
-    return error(FERRY_INVALID_ARGUMENT, "no mask: this model paints what a mask of the image's size covers");
+    return error(FERRY_INVALID_ARGUMENT, "no mask: this model inpaints the pixels under a mask of the image's size");
   }
   if (mask.width == image.width && mask.height == image.height) return {};
   return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for an image of %dx%d: they must be of one size",

@@ -73,7 +73,7 @@ class Reader {
     const TensorId output = graph_.outputs()->Get(0)->tensor();
     const Shape& shape = session_.shape(output);
     if (shape.rank != 3 || shape[0] != 1) {
-      return error(FERRY_SHAPE_MISMATCH, "output %s holds no places of one line",
+      return error(FERRY_SHAPE_MISMATCH, "output %s is not the result of one line",
                    graph_.outputs()->Get(0)->name()->c_str());
     }
     const float* row = static_cast<const float*>(session_.data(output));

@@ -116,7 +116,7 @@ Status save_labels(const ferry_answer& map, const char* path, ferry_save_style s
 }
 
 Status check_mask(const ferry_answer& answer, const image::View& image) {
-  if (answer.kind != FERRY_ANSWER_MASK) return error(FERRY_INVALID_ARGUMENT, "this answer is no mask");
+  if (answer.kind != FERRY_ANSWER_MASK) return error(FERRY_INVALID_ARGUMENT, "this answer is not a mask");
   if (answer.width == image.width && answer.height == image.height) return {};
   return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for an image of %dx%d: it is of another image",
                answer.width, answer.height, image.width, image.height);

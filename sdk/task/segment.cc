@@ -45,7 +45,7 @@ struct Prompt {
 
 Status check_prompts(const Request& request, int width, int height) {
   if (request.points.empty() && request.box == nullptr) {
-    return error(FERRY_INVALID_ARGUMENT, "no prompt: give points or a box that show what is meant");
+    return error(FERRY_INVALID_ARGUMENT, "no prompt: give points or a box");
   }
   for (const ferry_point& p : request.points) {
     if (!(p.x >= 0 && p.y >= 0 && p.x <= static_cast<float>(width) && p.y <= static_cast<float>(height))) {
@@ -137,8 +137,8 @@ Status write_prompts(const Networks& networks, const Request& request, Prompted&
 // point is ambiguous, and the mask with the best estimated quality is selected.
 Status choose(const Request& request, std::span<const float> qualities, size_t* chosen) {
   if (request.mask_index < 0 || static_cast<size_t>(request.mask_index) > qualities.size()) {
-    return error(FERRY_INVALID_ARGUMENT, "mask %d: the network gives %zu, and 0 is the best of them",
-                 request.mask_index, qualities.size());
+    return error(FERRY_INVALID_ARGUMENT, "mask %d: the network outputs %zu; 0 selects the best", request.mask_index,
+                 qualities.size());
   }
   *chosen = 0;
   if (request.mask_index > 0) {
