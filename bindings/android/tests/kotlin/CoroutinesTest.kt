@@ -7,11 +7,11 @@ import kotlin.coroutines.Continuation
 import kotlin.coroutines.EmptyCoroutineContext
 import kotlin.coroutines.startCoroutine
 
-/** What Kotlin adds: coroutines go on with a worker's result, or with what it throws. */
+/** Kotlin's additions: coroutines resume with a worker's result or exception. */
 object CoroutinesTest {
-    /** Waits for what the coroutine gives, or throws what it throws. */
+    /** Waits for the coroutine's result, or throws its exception. */
     private fun <T> outcome(block: suspend () -> T): T {
-        val ended = LinkedBlockingQueue<() -> T>()  // the coroutine may end in this very thread
+        val ended = LinkedBlockingQueue<() -> T>()  // the coroutine may end in this thread
         block.startCoroutine(object : Continuation<T> {
             override val context = EmptyCoroutineContext
 
@@ -59,7 +59,7 @@ object CoroutinesTest {
                 val tokens = story.tokens()
                 Tests.equal(9, tokens.size)
                 val words = model.text().use { it.decode(*tokens.copyOfRange(2, 9)) }
-                // Of a last character there may be only a beginning.
+                // The last character may be incomplete.
                 Tests.check(words.startsWith(told.joinToString("")), "$told is not $words")
             }
         }

@@ -46,7 +46,7 @@ final class TextTest {
     try (Model model = Model.open(blob("language"))) {
       closed = model.text();
     }
-    try (Text text = closed) { // which goes on without its model
+    try (Text text = closed) { // it stays usable without its model
       for (String words : new String[] {"ab", "gr\u00f6\u00dfer\ud83d\udea2", "a\0b", ""}) {
         equal(bytes(words), Arrays.toString(text.encode(words, false)));
         equal(words, text.decode(text.encode(words, false)));
@@ -175,7 +175,7 @@ final class TextTest {
     }
   }
 
-  /** Closed from another thread between tokens, or in one. */
+  /** Closed from another thread between tokens, or during one. */
   public static void aGeneratorIsClosedWhileItTells() throws Exception {
     for (int i = 0; i < 5; ++i) {
       withStory(story -> {

@@ -24,7 +24,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** Who waits for whom, and what becomes of those who wait; and that nothing is left behind. */
+/** Calls from several threads wait for each other, fail after a close, and leak nothing. */
 final class ThreadsTest {
   private static final String NAME = "v1_small_classifier";
 
@@ -81,7 +81,7 @@ final class ThreadsTest {
     return ((Answer.Classes) task.run(Request.of(image))).classes().get(0).probability();
   }
 
-  /** Long enough to be met. */
+  /** A session whose run takes long enough to be interrupted. */
   private static Session slow() {
     try (Model model = Model.open(blob("upscaler"))) {
       Session session = model.session(new SessionOptions().threads(1));
@@ -90,13 +90,13 @@ final class ThreadsTest {
     }
   }
 
-  /** A session that is closed from another thread in a run, and in the moment before it. */
+  /** A session that is closed from another thread during a run, and just before it. */
   public static void aCloseEndsTheRunAndWaitsForIt() throws Exception {
     for (int wait : new int[] {0, 1, 20}) {
       Session session = slow();
       CountDownLatch begun = new CountDownLatch(2);
       List<Future<Exception>> runs = new ArrayList<>();
-      for (int i = 0; i < 2; ++i) { // the second waits for its turn
+      for (int i = 0; i < 2; ++i) { // the second waits for the first
         runs.add(inThread(() -> {
           begun.countDown();
           try {
@@ -176,7 +176,7 @@ final class ThreadsTest {
 
   public static void whatProgressThrowsEndsTheRun() {
     try (Model model = Model.open(blob("upscaler")); Task task = model.task(new SessionOptions())) {
-      for (int last : new int[] {1, 3, 4}) { // with the fourth all is done
+      for (int last : new int[] {1, 3, 4}) { // the fourth completes the work
         int[] calls = new int[1];
         Request request = Request.of(black(40)).tile(20).progress((done, total) -> {
           calls[0] = done;
@@ -223,7 +223,7 @@ final class ThreadsTest {
     }
   }
 
-  /** Two sessions over the same states, their length asked for meanwhile, and the states closed at the end. */
+  /** Two sessions share states, whose length is read meanwhile, and which are closed at the end. */
   public static void sessionsThatShareStatesTakeTurns() throws Exception {
     try (Model model = Model.open(blob("language"))) {
       States states = model.states();
@@ -252,7 +252,7 @@ final class ThreadsTest {
       refused(IllegalStateException.class, "this states object is closed", states::length);
       try {
         for (Future<Void> each : all) each.get(60, TimeUnit.SECONDS);
-      } catch (ExecutionException e) { // of a session that was not made yet
+      } catch (ExecutionException e) { // of a session that was not created yet
         check(e.getCause() instanceof IllegalStateException, "" + e.getCause());
       }
     }
@@ -320,7 +320,7 @@ final class ThreadsTest {
     equal(0, worker.pending());
   }
 
-  /** Memory that the process holds, in KB. */
+  /** Resident memory of the process in KB. */
   private static long resident() throws IOException {
     for (String line : Files.readAllLines(Paths.get("/proc/self/status"))) {
       if (line.startsWith("VmRSS:")) return Long.parseLong(line.replaceAll("[^0-9]", ""));
@@ -332,7 +332,7 @@ final class ThreadsTest {
     ByteBuffer pixels = ByteBuffer.allocateDirect(3 * 100 * 100);
     ByteBuffer bytes = direct(Tests.bytes(golden(NAME)));
     long before = 0;
-    // Each round's session, task, answer and copied blob are some 50 KB: had they stayed, 1500 rounds would be 75 MB.
+    // Each round's session, task, answer and copied blob are some 50 KB: 1500 leaked rounds would be 75 MB.
     for (int round = 0; round < 2000; ++round) {
       if (round == 500) before = resident();
       try (Model model = Model.open(bytes); Session session = model.session(new SessionOptions().threads(1));
