@@ -54,13 +54,13 @@ object CoroutinesTest {
         Model.open(Tests.blob("language")).use { model ->
             model.generator(SessionOptions()).use { story ->
                 story.append(1, 80)
-                val told = story.pieces(7).toList()
-                Tests.equal(7, told.size)
+                val pieces = story.pieces(7).toList()
+                Tests.equal(7, pieces.size)
                 val tokens = story.tokens()
                 Tests.equal(9, tokens.size)
                 val words = model.text().use { it.decode(*tokens.copyOfRange(2, 9)) }
                 // The last character may be incomplete.
-                Tests.check(words.startsWith(told.joinToString("")), "$told is not $words")
+                Tests.check(words.startsWith(pieces.joinToString("")), "$pieces is not $words")
             }
         }
     }

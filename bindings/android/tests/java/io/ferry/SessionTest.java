@@ -137,7 +137,7 @@ final class SessionTest {
           session.run();
           expected[i] = classes ? probabilities(session.topClasses(5)) : session.embedding(0);
         }
-        Tests.check(!Arrays.equals(expected[0], expected[1]), "they are told apart");
+        Tests.check(!Arrays.equals(expected[0], expected[1]), "they differ");
         int[] shape = session.inputs().get(0).shape();
         shape[0] = 3;
         session.resize(shape);

@@ -160,17 +160,17 @@ final class ThreadsTest {
     return new Image(side, side, ByteBuffer.allocateDirect(3 * side * side));
   }
 
-  public static void progressIsToldInTheThreadThatRuns() {
+  public static void progressIsReportedInTheRunsThread() {
     try (Model model = Model.open(blob("upscaler")); Task task = model.task(new SessionOptions())) {
-      List<String> told = new ArrayList<>();
+      List<String> calls = new ArrayList<>();
       Thread mine = Thread.currentThread();
       Progress progress = (done, total) -> {
         equal(mine, Thread.currentThread());
-        told.add(done + "/" + total);
+        calls.add(done + "/" + total);
       };
       Answer.NewImage answer = (Answer.NewImage) task.run(Request.of(black(40)).tile(20).progress(progress));
       equal(80, answer.image().width());
-      equal(Arrays.asList("1/4", "2/4", "3/4", "4/4"), told);
+      equal(Arrays.asList("1/4", "2/4", "3/4", "4/4"), calls);
     }
   }
 
@@ -205,15 +205,15 @@ final class ThreadsTest {
     }
   }
 
-  public static void aTaskIsClosedWhileItsProgressIsTold() throws Exception {
+  public static void aTaskIsClosedWhileItsProgressIsReported() throws Exception {
     Model model = Model.open(blob("upscaler"));
     Task task = model.task(new SessionOptions().threads(1));
     model.close();
-    CountDownLatch told = new CountDownLatch(1);
+    CountDownLatch started = new CountDownLatch(1);
     Future<Answer> run = inThread(() -> task.run(Request.of(black(400)).tile(20).progress((done, total) -> {
-      told.countDown();
+      started.countDown();
     })));
-    told.await();
+    started.await();
     task.close();
     try {
       run.get(10, TimeUnit.SECONDS);
@@ -275,18 +275,18 @@ final class ThreadsTest {
   }
 
   public static void aWorkerDoesOneThingAfterTheOther() throws Exception {
-    List<String> told = Collections.synchronizedList(new ArrayList<>());
+    List<String> calls = Collections.synchronizedList(new ArrayList<>());
     CountDownLatch ended = new CountDownLatch(1);
     Worker worker = new Worker("ferry-test");
-    class Teller implements Listener<Object> {
+    class Recorder implements Listener<Object> {
       @Override
       public void onResult(Object result) {
-        told.add(Thread.currentThread().getName() + " " + result);
+        calls.add(Thread.currentThread().getName() + " " + result);
       }
 
       @Override
       public void onFailure(Exception failure) {
-        told.add(Thread.currentThread().getName() + " " + failure.getMessage());
+        calls.add(Thread.currentThread().getName() + " " + failure.getMessage());
       }
     }
     CountDownLatch go = new CountDownLatch(1);
@@ -294,17 +294,17 @@ final class ThreadsTest {
       try {
         go.await();
       } catch (InterruptedException e) {
-        told.add("interrupted");
+        calls.add("interrupted");
       }
     });
     Model[] model = new Model[1];
     worker.submit(() -> {
       model[0] = Model.open(golden(NAME));
       return model[0].name();
-    }, new Teller());
-    worker.submit(() -> model[0].graph("nope"), new Teller());
+    }, new Recorder());
+    worker.submit(() -> model[0].graph("nope"), new Recorder());
     worker.execute(() -> model[0].close());
-    worker.submit(() -> model[0].inputs(), new Teller());
+    worker.submit(() -> model[0].inputs(), new Recorder());
     worker.execute(ended::countDown);
     equal(6, worker.pending());
     worker.close();
@@ -312,10 +312,10 @@ final class ThreadsTest {
     equal(6, worker.pending());
     go.countDown();
     check(ended.await(10, TimeUnit.SECONDS), "what was taken before close() was not done");
-    equal(3, told.size());
-    equal("ferry-test small_classifier", told.get(0));
-    check(told.get(1).startsWith("ferry-test ") && told.get(1).contains("nope"), told.get(1));
-    equal("ferry-test this model is closed", told.get(2));
+    equal(3, calls.size());
+    equal("ferry-test small_classifier", calls.get(0));
+    check(calls.get(1).startsWith("ferry-test ") && calls.get(1).contains("nope"), calls.get(1));
+    equal("ferry-test this model is closed", calls.get(2));
     for (int i = 0; i < 1000 && worker.pending() > 0; ++i) Thread.sleep(1);
     equal(0, worker.pending());
   }

@@ -59,7 +59,7 @@ abstract class Handle implements Closeable {
 
   private void refuseFromWithin(String deed) {
     if (calledBack == Thread.currentThread()) {
-      throw new IllegalStateException("this " + what + " is at work: who is told of its progress cannot " + deed
+      throw new IllegalStateException("this " + what + " is running: its progress callback cannot " + deed
           + " it, but may cancel it");
     }
   }
