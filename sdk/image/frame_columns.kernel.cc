@@ -189,11 +189,11 @@ void PlaneColumns::run(const Windows& windows, const LineBlock& lines, int begin
   begin = begin / kLanes * kLanes;
   end = (end + kLanes - 1) / kLanes * kLanes;
   if (begin >= end) return;
-  int32_t least = windows.begins[static_cast<size_t>(begin)], most = windows.begins[static_cast<size_t>(end - 1)];
-  if (mirrored_) std::swap(least, most);
+  int32_t minimum = windows.begins[static_cast<size_t>(begin)], maximum = windows.begins[static_cast<size_t>(end - 1)];
+  if (mirrored_) std::swap(minimum, maximum);
   const Pass pass = {
-      windows.begins.data() + begin, windows.weights.data() + int64_t{begin} * windows.taps, windows.taps,
-      least / kLanes * kLanes,       (most + windows.taps + kLanes - 1) / kLanes * kLanes,   transposed_.data()};
+      windows.begins.data() + begin, windows.weights.data() + int64_t{begin} * windows.taps,  windows.taps,
+      minimum / kLanes * kLanes,     (maximum + windows.taps + kLanes - 1) / kLanes * kLanes, transposed_.data()};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) return filter_avx2(pass, lines, begin, end, out);
 #endif

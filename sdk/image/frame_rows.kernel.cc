@@ -158,7 +158,7 @@ FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, in
   const FixedMatrix m = matrix;
   const int16_t gain = luma_gain(m);
   const int16x8_t zero = vdupq_n_s16(static_cast<int16_t>((zero_of(m) + kFloat16) >> (kProductShift + kUp)));
-  const int16x8_t least = vdupq_n_s16(kBlackest >> kUp), most = vdupq_n_s16(kWhitest >> kUp);
+  const int16x8_t minimum = vdupq_n_s16(kBlackest >> kUp), maximum = vdupq_n_s16(kWhitest >> kUp);
   const int16_t *from_luma = summed.luma, *from_u = summed.u, *from_v = summed.v;
   const int16_t *const red_excess = summed.excess[0], *const green_excess = summed.excess[1];
   const int16_t* const blue_excess = summed.excess[2];
@@ -173,7 +173,9 @@ FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, in
       r = vqsubq_s16(r, vld1q_s16(red_excess + i)), g = vqsubq_s16(g, vld1q_s16(green_excess + i));
       b = vqsubq_s16(b, vld1q_s16(blue_excess + i));
     }
-    const auto clipped = [&](int16x8_t level) { return vshlq_n_s16(vminq_s16(vmaxq_s16(level, least), most), kUp); };
+    const auto clipped = [&](int16x8_t level) {
+      return vshlq_n_s16(vminq_s16(vmaxq_s16(level, minimum), maximum), kUp);
+    };
     vst1q_s16(red + i, clipped(r)), vst1q_s16(green + i, clipped(g)), vst1q_s16(blue + i, clipped(b));
   }
 }
@@ -223,8 +225,8 @@ template <bool kClips>
     const int luma = from.luma[i] * gain + zero, u = from.u[i], v = from.v[i];
     const auto colour = [&](int c, int added) {
       const int level = (luma + added - (kClips ? from.excess[c][i] * kExcessUnit : 0)) >> kProductShift;
-      const int least = level > kBlackest ? level : kBlackest;
-      return static_cast<int16_t>(least < kWhitest ? least : kWhitest);
+      const int minimum = level > kBlackest ? level : kBlackest;
+      return static_cast<int16_t>(minimum < kWhitest ? minimum : kWhitest);
     };
     red[i] = colour(0, v * m.red_v);
     green[i] = colour(1, u * m.green_u + v * m.green_v);
@@ -245,8 +247,8 @@ FERRY_KERNEL void write_rounded(const int16_t* const* colours, int count, uint8_
   const int16_t *red = colours[0], *green = colours[1], *blue = colours[2];
   const auto level = [](int16_t colour) {
     const int rounded = (colour + (kGray << kLevelBits) + (1 << (kLevelBits - 1))) >> kLevelBits;
-    const int least = rounded > 0 ? rounded : 0;
-    return static_cast<uint32_t>(least < 255 ? least : 255);
+    const int minimum = rounded > 0 ? rounded : 0;
+    return static_cast<uint32_t>(minimum < 255 ? minimum : 255);
   };
   FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) write_pixel(level(red[i]), level(green[i]), level(blue[i]), out + 4 * i);

@@ -86,7 +86,7 @@ class Regions {
 LineBox smallest_rectangle(const std::vector<Vector>& hull) {
   LineBox best;
   constexpr float kFar = std::numeric_limits<float>::infinity();
-  float least = kFar;
+  float minimum = kFar;
   for (size_t i = 0; i < hull.size(); ++i) {
     const Vector side = hull[(i + 1) % hull.size()] - hull[i];
     const float length = side.length();
@@ -99,8 +99,8 @@ LineBox smallest_rectangle(const std::vector<Vector>& hull) {
       to = {std::max(to.x, a), std::max(to.y, b)};
     }
     const Vector size = to - from;
-    if (!(size.x * size.y < least)) continue;
-    least = size.x * size.y;
+    if (!(size.x * size.y < minimum)) continue;
+    minimum = size.x * size.y;
     const float a = (from.x + to.x) / 2, b = (from.y + to.y) / 2;
     // Cells extend half a cell beyond their centres.
     best = {{a * u.x + b * v.x, a * u.y + b * v.y}, u * (size.x / 2 + 0.5f), v * (size.y / 2 + 0.5f)};

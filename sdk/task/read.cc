@@ -54,12 +54,12 @@ class Reader {
     image::Prepared prepared;
     FERRY_TRY(image::prepare(recipe, line.view(), &prepared));
     // The declared length is the minimum; shorter lines are padded.
-    const int least = graph_.tensors()->Get(index_of(input))->shape()->Get(2);
+    const int minimum = graph_.tensors()->Get(index_of(input))->shape()->Get(2);
     const int length = (prepared.width + kLengthStep - 1) / kLengthStep * kLengthStep;
     Shape shape = session_.shape(input);
     image::Seen seen = prepared;
     seen.height = shape[1];
-    seen.width = shape[2] = std::max(least, std::min(length, recipe.resize_w()));
+    seen.width = shape[2] = std::max(minimum, std::min(length, recipe.resize_w()));
     if (shape != session_.shape(input)) FERRY_TRY(session_.resize(0, shape));
     FERRY_TRY(image::normalize(recipe, seen, static_cast<float*>(session_.data(input))));
     FERRY_TRY(session_.run());

@@ -22,7 +22,9 @@ Status verify_chat_template(const fbs::Text& text) {
 
 // The image reader checks that the named graph exists and has the required inputs.
 Status verify_images(const fbs::Images& p) {
-  const auto within = [](int32_t value, int32_t least, int32_t most) { return value >= least && value <= most; };
+  const auto within = [](int32_t value, int32_t minimum, int32_t maximum) {
+    return value >= minimum && value <= maximum;
+  };
   if (p.graph() == nullptr || !within(p.token(), 0, INT32_MAX) || !within(p.start(), -1, INT32_MAX) ||
       !within(p.end(), -1, INT32_MAX) || !within(p.merge(), 1, kMaxMerge) || !within(p.table_side(), 1, kMaxTableSide))
     return error(FERRY_CORRUPT,

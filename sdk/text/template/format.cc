@@ -66,12 +66,12 @@ void write_number(Evaluator& run, const FormatSpec& spec, const Value& value) {
   const unsigned long long magnitude = negative ? 0ull - size : size;
   int written = 0;
   if (whole) {
-    const int least = static_cast<int>(std::max<int64_t>(spec.precision, 1));
+    const int minimum = static_cast<int>(std::max<int64_t>(spec.precision, 1));
     written = std::snprintf(text, sizeof text,
                             spec.letter == 'x'   ? "%.*llx"
                             : spec.letter == 'X' ? "%.*llX"
                                                  : "%.*llu",
-                            least, magnitude);
+                            minimum, magnitude);
   } else {
     const char pattern[] = {'%', '.', '*', spec.letter, '\0'};
     const int places = static_cast<int>(spec.precision < 0 ? 6 : spec.precision);

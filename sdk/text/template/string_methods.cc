@@ -106,10 +106,10 @@ class Pieces {
 
 // Splits at runs of whitespace, which are dropped at both ends.
 template <bool right>
-Value split_spaces(Evaluator& run, std::string_view text, int64_t most) {
+Value split_spaces(Evaluator& run, std::string_view text, int64_t maximum) {
   Pieces pieces(run);
-  text = strip(text, !right || most < 0, right || most < 0);
-  for (; !text.empty() && most != 0 && run.step(); --most) {
+  text = strip(text, !right || maximum < 0, right || maximum < 0);
+  for (; !text.empty() && maximum != 0 && run.step(); --maximum) {
     size_t at = 0;
     if (right) {
       at = text.size();
@@ -130,15 +130,15 @@ Value split_spaces(Evaluator& run, std::string_view text, int64_t most) {
 template <bool right>
 Value split(Evaluator& run, const Value& subject, const Arguments& a) {
   std::string_view text = subject.string();
-  int64_t most = integer_at(run, a, 1, -1);
+  int64_t maximum = integer_at(run, a, 1, -1);
   if (!run.step_bytes(text.size() * 8)) return {};
-  if (a[0].is(Type::Absent) || a[0].is(Type::None)) return split_spaces<right>(run, text, most);
+  if (a[0].is(Type::Absent) || a[0].is(Type::None)) return split_spaces<right>(run, text, maximum);
   const Value* between = string_at(run, a, 0);
   if (between == nullptr) return {};
   const std::string_view word = between->string();
   if (word.empty()) return run.fail("empty separator");
   Pieces pieces(run);
-  for (; most != 0 && run.step(); --most) {
+  for (; maximum != 0 && run.step(); --maximum) {
     const size_t at = right ? find_last(run, text, word) : find_text(text, word, 0);
     if (at == text.npos) break;
     pieces.add(right ? text.substr(at + word.size()) : text.substr(0, at));
