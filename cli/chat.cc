@@ -91,8 +91,7 @@ std::string answer(const ChatOptions& o, const Conversation& conversation, const
     fail("the conversation is longer than the %zu tokens that the model holds: /reset begins anew", room);
   check(status);
   const size_t tokens = tokens_of(generator).size();
-  if (tokens == room)
-    fail("the conversation has %zu tokens, which is all that the model holds: /reset begins anew", tokens);
+  if (tokens == room) fail("the conversation has %zu tokens, which is the model's maximum: /reset begins anew", tokens);
   size_t left = room - tokens;
   if (o.max_tokens > 0) left = std::min(left, static_cast<size_t>(o.max_tokens));
   std::string said;
@@ -139,7 +138,7 @@ int chat(const ChatOptions& o) {
   const ModelHandle model = open_model(o.model);
   set_backend(o.backend, &options);
   const TextHandle text = open_text(model);
-  if (!text) fail("%s has no tokenizer: it takes token ids only, by `ferry run --tokens`", o.model.c_str());
+  if (!text) fail("%s has no tokenizer: it accepts token ids only, by `ferry run --tokens`", o.model.c_str());
   const GeneratorHandle generator = create_generator(model, options);
   set_sampling(o.sampling, generator);
   size_t images = 0;  // that the next line is about

@@ -39,7 +39,7 @@ class Source {
       const void* data = ferry_model_text(model_.get(), &size);
       if (data) check(read_text({static_cast<const std::byte*>(data), size}, &text));
     }
-    if (!text || !text->tokenizer()) fail("%s has no tokenizer: it takes token ids only", path.c_str());
+    if (!text || !text->tokenizer()) fail("%s has no tokenizer: it accepts token ids only", path.c_str());
     check(Tokenizer::create(*text->tokenizer(), &tokenizer_));
   }
   const Tokenizer& operator*() const { return *tokenizer_; }

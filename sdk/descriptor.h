@@ -1,4 +1,4 @@
-// A file descriptor that is closed at the end of its scope.
+// Owns a file descriptor and closes it.
 #pragma once
 
 #include <unistd.h>
@@ -7,14 +7,14 @@ namespace ferry {
 
 class Descriptor {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}  // of open(): below 0 where it failed
+  explicit Descriptor(int fd) : fd_(fd) {}  // the result of open(); negative if that failed
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
   bool ok() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  // Now: 0, or -1 with errno, as a full disk may say here only.
+  // Closes now. Returns 0, or -1 with errno: some errors, such as a full disk, are reported only here.
   int close() {
     const int fd = fd_;
     fd_ = -1;

@@ -1,8 +1,8 @@
-// A choice of vector instructions at run time for loops that the compiler vectorises.
+// Run-time dispatch to vector instructions for loops that the compiler vectorises.
 #pragma once
 
-// Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. For files that
-// cmake/sdk.cmake compiles for speed (*.kernel.cc). Not under ThreadSanitizer, which the loader runs before.
+// Compiles a kernel for AVX-512 and for AVX2 with FMA besides the baseline; the loader selects one. Only for files that
+// cmake/sdk.cmake compiles for speed. Not with ThreadSanitizer, which is not initialised when the loader selects.
 #if !FERRY_HOT
 #elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
@@ -11,7 +11,7 @@
 #define FERRY_KERNEL
 #endif
 
-// Before a loop: its iterations are independent, though an output may be an input (element for element).
+// Before a loop: its iterations are independent. An output may be an input, element for element.
 #if defined(__clang__)
 #define FERRY_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -1,5 +1,5 @@
-// Errors inside sdk/: a code of ferry.h and one sentence. Values; the only exceptions are the standard library's where
-// memory runs out, and they end at the C API (sdk/api/guard.h).
+// Errors inside sdk/: a status code of ferry.h and one sentence. Exceptions are thrown only by the standard library
+// when memory runs out, and they end at the C API (sdk/api/guard.h).
 #pragma once
 
 #include <ferry/ferry.h>
@@ -9,17 +9,17 @@
 
 namespace ferry {
 
-// As large as a pointer. No operation of it throws: a sentence that there is no memory for is out_of_memory() instead.
+// The size of a pointer. No operation throws: out_of_memory() replaces a sentence that cannot be allocated.
 class [[nodiscard]] Status {
  public:
   struct Failure {
     ferry_status code;
     const char* message;
-    bool owned = false;  // by the Status that points to it; others are constants
+    bool owned = false;  // allocated, and freed by the Status; otherwise a constant
   };
 
   Status() = default;  // FERRY_OK
-  // A failure whose sentence is known beforehand. Takes no memory.
+  // A failure with a constant sentence. Allocates nothing.
   explicit Status(const Failure& constant) : failure_(&constant) {}
   Status(Status&& other) noexcept : failure_(std::exchange(other.failure_, nullptr)) {}
   Status(const Status& other) noexcept : failure_(copy(other.failure_)) {}
@@ -35,7 +35,7 @@ class [[nodiscard]] Status {
 
   bool ok() const noexcept { return failure_ == nullptr; }
   ferry_status code() const noexcept { return failure_ != nullptr ? failure_->code : FERRY_OK; }
-  // Ends with a zero; "" where all is well.
+  // NUL-terminated; "" on success.
   std::string_view message() const noexcept { return failure_ != nullptr ? failure_->message : ""; }
 
  private:
@@ -47,7 +47,7 @@ class [[nodiscard]] Status {
   const Failure* failure_ = nullptr;
 };
 
-// error(FERRY_CORRUPT, "tensor %u: ...", i): the message is formatted as by printf.
+// A failure with a message formatted as by printf: error(FERRY_CORRUPT, "tensor %u: ...", i).
 [[gnu::format(printf, 2, 3)]] Status error(ferry_status code, const char* format, ...) noexcept;
 
 }  // namespace ferry

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The AAR: io.ferry, libferry_jni.so, libferry_text_jni.so, and libferry.so with its headers for native apps (prefab).
-// Written by the book, never run: where Ferry is made there is neither an NDK nor the Android Gradle plugin
-// (docs/android.md).
+// Untested: Ferry is developed without an NDK and the Android Gradle plugin (docs/android.md).
 plugins {
     id("com.android.library") version "8.7.3"
     id("org.jetbrains.kotlin.android") version "2.0.21"
@@ -21,7 +20,7 @@ android {
         ndk { abiFilters += listOf("arm64-v8a", "armeabi-v7a", "x86_64") }
         externalNativeBuild {
             cmake {
-                // Devices with pages of 16 KB refuse libraries that are aligned to less.
+                // Devices with 16 KB pages refuse libraries with smaller alignment.
                 arguments += listOf("-DANDROID_STL=c++_static", "-DANDROID_SUPPORT_FLEXIBLE_PAGE_SIZES=ON")
                 targets += listOf("ferry_shared", "ferry_jni", "ferry_text_shared", "ferry_text_jni")
             }

@@ -65,7 +65,7 @@ std::vector<Fixture> of_each_image(const fbs::Images& images, const Fixture& fix
     if (numbers > pixels.values.end() - begin)
       fail("input \"pixel_values\" of the fixture has %s numbers, fewer than the patches of \"image_grid_thw\"",
            to_string(pixels.shape).c_str());
-    const PatchPlaces places = patch_places(grid, images.merge(), images.table_side());
+    const PatchPositions places = patch_positions(grid, images.merge(), images.table_side());
     out.push_back(fixture);
     out.back().inputs = {{"pixel_values", {count, pixels.shape.back()}, {begin, begin + numbers}},
                          input("patch_places", {2, count}, places.places),
@@ -80,7 +80,7 @@ Fixture with_images(const fbs::Images& images, const Fixture& fixture, const std
   const FixtureInput& ids = input_of(fixture, "input_ids", 2, 0);
   std::vector<ImageGrid> squares = grids_of(images, fixture);
   for (ImageGrid& grid : squares) grid = {grid.rows / images.merge(), grid.columns / images.merge()};
-  TokenPlaces places(images.token());
+  TokenPositions places(images.token());
   const std::vector<int32_t> tokens(ids.values.begin(), ids.values.end());
   if (const Status status = places.append(tokens, squares); !status.ok()) fail("%s", status.message().data());
 

@@ -17,7 +17,7 @@ AsyncRuns::~AsyncRuns() {
 }
 
 Status AsyncRuns::start(ferry_session* session, ferry_run_callback callback, void* user) {
-  settle(*session->session);
+  wait_for_run(*session->session);
   const std::lock_guard lock(mutex_);
   if (!started_) {
     if (const int failure = pthread_create(&thread_, nullptr, enter, this); failure != 0)
@@ -33,15 +33,15 @@ Status AsyncRuns::start(ferry_session* session, ferry_run_callback callback, voi
   return {};
 }
 
-void AsyncRuns::settle(Session& session) {
+void AsyncRuns::wait_for_run(Session& session) {
   std::unique_lock lock(mutex_);
   if (!on_thread()) changed_.wait(lock, [&] { return !running_; });
   if (session.submitted()) last_ = attempt([&] { return session.finish(); });
 }
 
 Status AsyncRuns::wait(Session& session) {
-  if (on_thread()) return error(FERRY_INVALID_ARGUMENT, "a session cannot be waited for in a callback of its own");
-  settle(session);
+  if (on_thread()) return error(FERRY_INVALID_ARGUMENT, "a callback cannot wait for its own session");
+  wait_for_run(session);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !running_ && !in_callback_; });
   return last_;

@@ -1,4 +1,4 @@
-// Runs of a session that nobody waits for: on a thread of the session's own, started at its first use.
+// Asynchronous runs of a session, on a thread of its own that starts at first use.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -15,16 +15,16 @@ namespace ferry {
 class AsyncRuns {
  public:
   AsyncRuns() = default;
-  // Waits for the run under way and its callback.
+  // Waits for the current run and its callback.
   ~AsyncRuns();
   AsyncRuns(const AsyncRuns&) = delete;
   AsyncRuns& operator=(const AsyncRuns&) = delete;
 
   // Begins a run of `session`. FERRY_OUT_OF_MEMORY: its thread cannot be started.
   Status start(ferry_session* session, ferry_run_callback callback, void* user);
-  // Waits until no run is under way, submitted ones (gpu/interop.h) included; callbacks may still be at work.
-  void settle(Session& session);
-  // The same and for callbacks too; how the last run ended that nobody waited for. FERRY_INVALID_ARGUMENT inside a
+  // Waits until no run is in progress, including submitted ones (gpu/interop.h). Callbacks may still be running.
+  void wait_for_run(Session& session);
+  // Waits for runs and callbacks. Returns the status of the last asynchronous run. FERRY_INVALID_ARGUMENT inside a
   // callback.
   Status wait(Session& session);
 
@@ -38,7 +38,7 @@ class AsyncRuns {
   pthread_t thread_{};
   bool started_ = false, stopping_ = false;
   bool running_ = false, in_callback_ = false;
-  ferry_session* session_ = nullptr;  // whom to run next
+  ferry_session* session_ = nullptr;  // the session to run next
   ferry_run_callback callback_ = nullptr;
   void* user_ = nullptr;
   Status last_;

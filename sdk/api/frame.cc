@@ -9,14 +9,14 @@
 namespace ferry {
 namespace {
 
-// One plane of a format: a unit of `bytes` for each `columns` x `rows` pixels.
+// One plane of a format: a unit of `bytes` for each block of `columns` x `rows` pixels.
 struct Layout {
   uint8_t bytes = 0;
   uint8_t columns = 1, rows = 1;
 };
 
-// Where one of the frame's samples (red, green, blue or Y, U, V) lies: a plane, and a byte of its units.
-struct Place {
+// Location of one channel (red, green, blue or Y, U, V): a plane, and a byte offset in its units.
+struct SampleLocation {
   uint8_t plane = 0, byte = 0;
 };
 
@@ -24,7 +24,7 @@ struct Format {
   char name[7];
   image::Frame::Samples samples;
   std::array<Layout, 3> planes;
-  std::array<Place, 3> places;
+  std::array<SampleLocation, 3> samples;
   bool wide = false;
 };
 
@@ -43,7 +43,7 @@ constexpr std::array<Format, FERRY_FRAME_GRAY> kFormats = {{
     {"GRAY", Samples::Gray, {{{1}}}, {{{0, 0}, {0, 0}, {0, 0}}}},
 }};
 
-// An enumeration as the number that its memory holds, which need not be one of its values.
+// An enumeration as an integer, since memory of the caller may hold any value.
 template <typename Enum>
 int number_of(const Enum& value) {
   int number = 0;
@@ -63,7 +63,7 @@ Status check_size(const ferry_frame& f) {
 
 #if FERRY_GPU
 
-// A plane in memory of the GPU's.
+// Checks a plane in GPU memory.
 Status check_part(const ferry_frame& f, const Format& format, int index) {
   const ferry_plane& plane = f.planes[index];
   const uint64_t bytes = f.gpu_memory->memory->bytes(), offset = f.gpu_offsets[index];
@@ -81,14 +81,14 @@ const DeviceMemory* memory_of(const ferry_frame& f) {
   return f.gpu_memory != nullptr ? f.gpu_memory->memory.get() : nullptr;
 }
 
-#else  // there is none
+#else  // built without the GPU backend
 
 Status check_part(const ferry_frame&, const Format&, int) { return {}; }
 const DeviceMemory* memory_of(const ferry_frame&) { return nullptr; }
 
 #endif
 
-// Plane `index`, whose strides may be left to us.
+// Reads plane `index`; strides of 0 get their defaults.
 Status read_plane(const ferry_frame& f, const Format& format, int index, image::Plane* out) {
   const ferry_plane& plane = f.planes[index];
   const Layout& layout = format.planes[static_cast<size_t>(index)];
@@ -101,7 +101,7 @@ Status read_plane(const ferry_frame& f, const Format& format, int index, image::
   } else if (plane.data == nullptr) {
     return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is NULL", format.name, index);
   }
-  const bool pairs = f.format == FERRY_FRAME_YUY2;  // whose pixels lie evenly apart only so
+  const bool pairs = f.format == FERRY_FRAME_YUY2;  // only this way are its pixels equally spaced
   if (pixel < layout.bytes || (pairs && pixel != layout.bytes)) {
     return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or %s%d", format.name,
                  index, plane.pixel_stride, pairs ? "" : "at least ", layout.bytes);
@@ -126,7 +126,7 @@ Status read_crop(const ferry_frame& f, image::Frame* out) {
   out->width = f.width;
   out->height = f.height;
   if (f.crop_width == 0 && f.crop_height == 0 && f.crop_left == 0 && f.crop_top == 0) return {};
-  // Differences, for sums may overflow.
+  // Differences, because sums may overflow.
   if (f.crop_left < 0 || f.crop_top < 0 || f.crop_width < 1 || f.crop_height < 1 ||
       f.crop_width > f.width - f.crop_left || f.crop_height > f.height - f.crop_top) {
     return error(FERRY_INVALID_ARGUMENT, "a crop of %dx%d pixels at %d,%d lies outside the frame, which has %dx%d",
@@ -145,7 +145,7 @@ Status read_colours(const ferry_frame& f, image::Frame* out) {
     return error(FERRY_INVALID_ARGUMENT, "frame.range is %d: must be full (%d) or limited (%d)", range,
                  FERRY_RANGE_FULL, FERRY_RANGE_LIMITED);
   }
-  // Red's and blue's shares of luma: Rec. ITU-R BT.601, BT.709, BT.2020.
+  // Luma coefficients of red and blue: Rec. ITU-R BT.601, BT.709, BT.2020.
   constexpr double kShares[][2] = {{0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}};
   if (matrix < FERRY_MATRIX_BT601 || matrix > FERRY_MATRIX_BT2020) {
     return error(FERRY_INVALID_ARGUMENT, "frame.matrix is %d: must be %d (BT.601) to %d (BT.2020)", matrix,
@@ -190,10 +190,10 @@ Status read_frame(const ferry_frame& given, image::Frame* out) {
   for (int i = 0; i < 3; ++i)
     if (format.planes[static_cast<size_t>(i)].bytes > 0) FERRY_TRY(read_plane(f, format, i, &planes[i]));
   for (size_t i = 0; i < 3; ++i) {
-    const Place& place = format.places[i];
-    frame.planes[i] = planes[place.plane];
-    if (frame.planes[i].data != nullptr) frame.planes[i].data += place.byte;
-    frame.planes[i].offset += place.byte;
+    const SampleLocation& sample = format.samples[i];
+    frame.planes[i] = planes[sample.plane];
+    if (frame.planes[i].data != nullptr) frame.planes[i].data += sample.byte;
+    frame.planes[i].offset += sample.byte;
   }
   if (f.format == FERRY_FRAME_YUY2) frame.planes[0].pixel /= 2;
   FERRY_TRY(read_colours(f, &frame));

@@ -1,4 +1,4 @@
-// Frames as the C API knows them.
+// Conversion of ferry_frame to image::Frame.
 #pragma once
 
 #include <ferry/image.h>
@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-// Checked whole: what it gives can be read. FERRY_INVALID_ARGUMENT.
+// Checks the whole frame: memory of *out can be read. FERRY_INVALID_ARGUMENT.
 Status read_frame(const ferry_frame& given, image::Frame* out);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// The C API of image.h: memory that a GPU reads.
+// The C API of image.h for memory that a GPU reads.
 #include <ferry/image.h>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ Status read_source(const ferry_memory_source& given, MemorySource* out) {
   ferry_memory_source s;
   FERRY_TRY(ferry::read_versioned(given, offsetof(ferry_memory_source, bytes) + sizeof(given.bytes),
                                   "ferry_memory_source", &s));
-  int number = 0;  // which need not be one of the enumeration's values
+  int number = 0;  // may hold any value
   static_assert(sizeof(s.type) == sizeof(number));
   std::memcpy(&number, &s.type, sizeof(number));
   if (number < FERRY_MEMORY_HOST || number > FERRY_MEMORY_HARDWARE_BUFFER)

@@ -1,5 +1,5 @@
-// What functions of the C API begin and end with: how a Status becomes a ferry_status, and what callers' structs of
-// other versions become. It stands on the C API alone, so that libferry_text has the same.
+// Prologue and epilogue of C API functions: conversion of Status to ferry_status, and of structs of other versions. It
+// depends on the C API only, so that libferry_text can use it.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -13,20 +13,20 @@
 
 namespace ferry {
 
-// Keeps the message of a failure for ferry_last_error() of this thread; returns the code. Takes no memory.
+// Stores a failure's message for ferry_last_error() of this thread and returns the code. Allocates nothing.
 inline ferry_status report(const Status& status) noexcept {
   return status.ok() ? FERRY_OK : ferry_set_last_error(status.code(), status.message().data());
 }
 
-// The whole of a function of the C API that may allocate, or its end: what `call` returns, a Status, or
-// FERRY_OUT_OF_MEMORY.
+// Runs a function of the C API, or the part of it that may allocate. Returns `call`'s Status, or FERRY_OUT_OF_MEMORY if
+// it throws.
 template <typename Call>
 ferry_status guarded(const Call& call) {
   return report(attempt(call));
 }
 
-// Fills a struct that begins with its caller's struct_size: what a newer one has beyond `value` becomes zero, what an
-// older one lacks is left out. `first` is the size that the struct had in the first version.
+// Copies `value` to a struct that begins with its caller's struct_size. Fields unknown to this library become zero;
+// fields that the caller's version lacks are omitted. `first` is the struct's size in its first version.
 template <typename T>
 Status fill_versioned(const T& value, size_t first, const char* type, T* out) {
   const size_t size = out->struct_size;
@@ -37,8 +37,8 @@ Status fill_versioned(const T& value, size_t first, const char* type, T* out) {
   return {};
 }
 
-// The other way: what a caller's struct of an older version lacks is zero, what a newer one sets and this library does
-// not know is refused.
+// Copies the caller's struct. Fields that an older version lacks are zero. Non-zero fields unknown to this library are
+// refused.
 template <typename T>
 Status read_versioned(const T& given, size_t first, const char* type, T* value) {
   const size_t size = given.struct_size;
@@ -65,7 +65,7 @@ inline Status closed_argument(const char* function, const char* what) noexcept {
   return error(FERRY_INVALID_ARGUMENT, "%s: %s was closed before, or never opened", function, what);
 }
 
-// Closes a handle; NULL is allowed.
+// Closes a handle; accepts NULL.
 template <typename T>
 void close(T* handle, const char* function) {
   if (handle == nullptr || usable(handle)) {
@@ -77,7 +77,7 @@ void close(T* handle, const char* function) {
 
 }  // namespace ferry
 
-// Ends a function of the C API where a pointer of its caller's is NULL, or a handle that is known to be closed.
+// Returns from a C API function if a pointer is NULL or a handle is known to be closed.
 #define FERRY_REQUIRE(pointer)                                                                           \
   do {                                                                                                   \
     if ((pointer) == nullptr) return ::ferry::report(::ferry::null_argument(__func__, #pointer));        \

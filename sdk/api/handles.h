@@ -1,4 +1,4 @@
-// What the opaque handles of ferry.h hold.
+// Definitions of the opaque handles of ferry.h.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -19,15 +19,15 @@ struct ferry_model : ferry::Handle {
 };
 
 struct ferry_session : ferry::Handle {
-  // Once no run is under way.
+  // The session, after waiting for its runs.
   ferry::Session& idle() const {
-    async.settle(*session);
+    async.wait_for_run(*session);
     return *session;
   }
 
   std::unique_ptr<ferry::Session> session;  // keeps its model alive
-  mutable ferry::AsyncRuns async;           // after what it runs: it ends before
-  ferry::image::Intake intake;              // of images and frames
+  mutable ferry::AsyncRuns async;           // declared after `session`, so that it is destroyed first
+  ferry::image::Intake intake;              // for images and frames
 };
 
 struct ferry_states : ferry::Handle {
@@ -42,14 +42,14 @@ struct ferry_gpu_memory : ferry::Handle {
 
 namespace ferry {
 
-// A port of `model` as the outside sees it.
+// A port of `model` as a ferry_tensor.
 ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& shape, void* data);
 
-// Options of a caller built against this or another version of ferry.h: what an older one did not know keeps its
-// default, what a newer one sets and this library does not know is refused. `given` may be NULL.
+// Reads options of a caller that was built against another version of ferry.h. Fields that an older version lacks get
+// their defaults; non-zero fields unknown to this library are refused. `given` may be NULL.
 Status read_options(const ferry_session_options* given, ferry_session_options* options);
 
-// ferry_session_create() inside the library.
+// ferry_session_create() for use inside the library.
 Status create_session(const ferry_model& model, const ferry_session_options* options,
                       std::unique_ptr<ferry_session>* session);
 

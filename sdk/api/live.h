@@ -1,6 +1,5 @@
-// Handles that are open, where they are looked after (FERRY_CHECK_HANDLES, on in debug builds and with sanitizers): one
-// that was closed is then refused, where another build would use memory that was given back. Memory that a new handle
-// was given meanwhile is that handle's.
+// A registry of open handles (FERRY_CHECK_HANDLES, on in debug builds and with sanitizers). A closed handle is refused,
+// where other builds would use freed memory. If a new handle got the same memory, the pointer is that new handle.
 #pragma once
 
 #if defined(FERRY_CHECK_HANDLES)
@@ -10,7 +9,7 @@
 
 namespace ferry {
 
-// What handles begin with.
+// Base class of handles.
 class Handle {
 #if defined(FERRY_CHECK_HANDLES)
  public:
@@ -38,13 +37,13 @@ class Handle {
     std::set<const Handle*> handles;
   };
   static Open& open() {
-    static auto* const kOpen = new Open;  // until the process ends: handles may be closed after statics
+    static auto* const kOpen = new Open;  // never destroyed: handles may be closed after static destructors
     return *kOpen;
   }
 #endif
 };
 
-// May it be used? Any other pointer: yes.
+// Whether it may be used; true for other pointers.
 constexpr bool usable(const void* /*pointer*/) { return true; }
 #if defined(FERRY_CHECK_HANDLES)
 inline bool usable(const Handle* handle) { return Handle::is_open(handle); }

@@ -9,7 +9,7 @@ using Ports = flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>;
 
 size_t count(const Ports* ports) { return ports != nullptr ? ports->size() : 0; }
 
-// What open(&model) gives, in the caller's hands.
+// Passes the result of open(&model) to the caller.
 template <typename Open>
 ferry_status wrap(ferry_model** out, const Open& open) {
   return guarded([&]() -> Status {

@@ -230,7 +230,7 @@ ferry_status ferry_session_profile(const ferry_session* session, size_t index, f
   const ferry::Session& s = session->idle();
   const size_t count = s.computing().microseconds().size();
   if (count == 0) {
-    return report(error(FERRY_INVALID_ARGUMENT, "nothing was timed: set options.profile when the session is made"));
+    return report(error(FERRY_INVALID_ARGUMENT, "no profile: create the session with options.profile"));
   }
   if (index >= count) {
     return report(error(FERRY_INVALID_ARGUMENT, "profile entry %zu does not exist: the session has %zu", index, count));

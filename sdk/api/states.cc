@@ -11,7 +11,7 @@ using ferry::Status;
 
 [[maybe_unused]] Status left_out() { return ferry::left_out("what keeps states"); }
 
-// `change`, while nobody else uses the states.
+// Runs `change` with exclusive use of the states.
 template <typename Change>
 ferry_status alone(const ferry_states* states, const Change& change) {
   if constexpr (!ferry::states_built_in()) return report(left_out());
@@ -78,9 +78,9 @@ int32_t ferry_states_length(const ferry_states* states) { return states != nullp
 
 int32_t ferry_states_bound(const ferry_states* states) {
   if (states == nullptr) return 0;
-  int32_t least = INT32_MAX;
-  for (const ferry::StateShape& state : states->states->shapes()) least = std::min(least, state.max_length());
-  return least;
+  int32_t minimum = INT32_MAX;
+  for (const ferry::StateShape& state : states->states->shapes()) minimum = std::min(minimum, state.max_length());
+  return minimum;
 }
 
 uint64_t ferry_states_bytes(const ferry_states* states) { return states != nullptr ? states->states->bytes() : 0; }
@@ -89,8 +89,8 @@ ferry_status ferry_states_reserve(ferry_states* states, int32_t length) {
   FERRY_REQUIRE(states);
   return alone(states, [&](ferry::States& s) {
     for (size_t i = 0; i < s.count(); ++i) {
-      const int64_t most = int64_t{s.shapes()[i].most_held()} + 1;
-      FERRY_TRY(s.reserve(i, static_cast<int32_t>(std::min<int64_t>(length, most))));
+      const int64_t maximum = int64_t{s.shapes()[i].most_held()} + 1;
+      FERRY_TRY(s.reserve(i, static_cast<int32_t>(std::min<int64_t>(length, maximum))));
     }
     return Status();
   });

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-// A plain array: reporting a failure needs no memory, not even when memory is what failed.
+// A plain array, because reporting a failure must not allocate.
 thread_local char last_error[1024];
 
 }  // namespace

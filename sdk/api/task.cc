@@ -14,8 +14,8 @@
 
 struct ferry_task : ferry::Handle {
   std::unique_ptr<ferry_session> session;
-  std::unique_ptr<ferry_session> second;            // of the graph that the task's parameters name
-  std::unique_ptr<ferry::task::Networks> networks;  // after what it runs
+  std::unique_ptr<ferry_session> second;            // of the second graph that the task's parameters name
+  std::unique_ptr<ferry::task::Networks> networks;  // declared after the sessions that it uses
   ferry::task::Answer answer;
 };
 
@@ -27,7 +27,7 @@ using ferry::Status;
 namespace fbs = ferry::fbs;
 namespace task = ferry::task;
 
-static_assert(static_cast<int>(FERRY_TASK_READING) == static_cast<int>(fbs::Task::MAX),
+static_assert(static_cast<int>(FERRY_TASK_OCR) == static_cast<int>(fbs::Task::MAX),
               "ferry_task_kind and the schema's Task have the same values");
 
 Status open(ferry_model& model, const ferry_session_options* options, ferry_task* out) {
@@ -38,7 +38,7 @@ Status open(ferry_model& model, const ferry_session_options* options, ferry_task
   const task::Entry& entry = task::entry(kind);
   if (!ferry::built_in(kind)) return ferry::left_out(entry.name);
   if (entry.run == nullptr) {
-    return error(FERRY_UNSUPPORTED, "'%.64s' gives %s, for which there is no task: run it by a session or a generator",
+    return error(FERRY_UNSUPPORTED, "'%.64s' has the task '%s', which needs a session or a generator instead",
                  ferry::text(graph.name()), entry.name);
   }
   out->networks.reset(new task::Networks{session});
@@ -60,8 +60,7 @@ Status read(const ferry_request& given, const task::Entry& entry, ferry_request*
     FERRY_TRY(ferry::view_of(*request->image, &out->image));
     out->frame = ferry::image::frame_of(out->image);
   } else if (request->frame != nullptr && entry.pixels) {
-    return error(FERRY_INVALID_ARGUMENT, "%s works on an image's own pixels: give it as request.image, not as a frame",
-                 entry.name);
+    return error(FERRY_INVALID_ARGUMENT, "%s needs RGB pixels: set request.image instead of request.frame", entry.name);
   } else if (request->frame != nullptr) {
     FERRY_TRY(ferry::read_frame(*request->frame, &out->frame));
   } else if (!(entry.prompts & FERRY_PROMPT_POINTS)) {

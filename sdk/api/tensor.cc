@@ -13,11 +13,11 @@ ferry_dtype public_dtype(fbs::DType dtype) {
     case fbs::DType::UInt8: return FERRY_UINT8;
     case fbs::DType::Int32: return FERRY_INT32;
     case fbs::DType::Int64: return FERRY_INT64;
-    default: return FERRY_FLOAT32;  // no blob holds the others
+    default: return FERRY_FLOAT32;  // blobs have no other types
   }
 }
 
-// A tensor [N, spatial..., C] here is [N, C, spatial...] in a framework that puts channels first.
+// A tensor [N, spatial..., C], which is [N, C, spatial...] in frameworks with channels first.
 struct Extent {
   int64_t batch = 1;
   int64_t pixels = 1;
@@ -36,7 +36,7 @@ Extent extent(const ferry_tensor& tensor) {
 
 // [batch][rows][columns] -> [batch][columns][rows]
 void transpose(const void* source, void* destination, int64_t batch, int64_t rows, int64_t columns) {
-  const uint32_t* from = static_cast<const uint32_t*>(source);  // elements of four bytes, whatever they mean
+  const uint32_t* from = static_cast<const uint32_t*>(source);  // elements of four bytes, of any type
   uint32_t* to = static_cast<uint32_t*>(destination);
   for (int64_t b = 0; b < batch; ++b, from += rows * columns, to += rows * columns) {
     for (int64_t r = 0; r < rows; ++r) {

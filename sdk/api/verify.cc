@@ -18,20 +18,20 @@ uint32_t count(const flatbuffers::Vector<T>* list) {
   return list != nullptr ? list->size() : 0;
 }
 
-// Failures of the C API that this file calls.
+// Converts failures of C API calls in this file.
 Status status_of(ferry_status code) { return code == FERRY_OK ? Status() : error(code, "%s", ferry_last_error()); }
 
 struct CloseSession {
   void operator()(ferry_session* session) const { ferry_session_close(session); }
 };
 
-// Runs the graphs of a blob that have certificates, in the blob's order, and notes their stages.
+// Runs the graphs that have certificates in the blob's order, and records their stages.
 class Verifier {
  public:
   Verifier(ferry_model* model, const ferry_session_options& options, ferry_verification* out)
       : model_(model), options_(options), out_(*out) {
     options_.all_taps = false;
-    options_.states = nullptr;  // empty ones
+    options_.states = nullptr;  // use new, empty states
   }
 
   Status run() {
@@ -50,7 +50,7 @@ class Verifier {
  private:
   using Session = std::unique_ptr<ferry_session, CloseSession>;
 
-  // Once with the stages kept, and once as apps run it: what nobody sees may be computed in other ways.
+  // Runs once with the stages kept as taps, and once without taps as apps do: other optimisations apply then.
   Status run_graph(const fbs::Certificate& certificate) {
     if (out_.stage_count == 0) {
       out_.passed = true;
@@ -67,7 +67,7 @@ class Verifier {
       if (options_.gpu_required && ran.gpu_status != FERRY_OK) return error(ran.gpu_status, "%s", ran.message);
       for (const fbs::CertificateStage* stage : *certificate.stages())
         if (keeps || is_output(*stage)) FERRY_TRY(note(*stage));
-      if (options_.tap_count == 0) break;  // both are one
+      if (options_.tap_count == 0) break;  // no taps: both runs are the same
     }
     out_.stage_count += count(certificate.stages());
     return {};
@@ -78,7 +78,7 @@ class Verifier {
     FERRY_TRY(measure(stage, &error));
     const double bound = static_cast<double>(stage.bound());
     const bool good = error <= bound;
-    // The first stage is noted, too: 0 / 0 is less than nothing.
+    // The comparison is negated so that the first stage, with 0 / 0 = NaN, is recorded too.
     if (out_.passed && (!good || !(error / bound <= out_.error / out_.bound))) {
       out_.passed = good;
       out_.graph = text(graph_->name());
@@ -94,7 +94,7 @@ class Verifier {
     return error(FERRY_CORRUPT, "certificate: %s of '%.64s' do not fit the model", what, name);
   }
 
-  // The output of that name; the count of outputs where there is none.
+  // Index of the output of that name; the number of outputs if there is none.
   static uint32_t output(const fbs::Graph& graph, const char* name) {
     const auto& outputs = *graph.outputs();
     uint32_t i = 0;
@@ -122,7 +122,7 @@ class Verifier {
     return {};
   }
 
-  // Their shapes at once: what one graph takes may have to agree.
+  // Sets all shapes at once, because inputs' shapes may depend on each other.
   Status write_inputs(const flatbuffers::Vector<flatbuffers::Offset<fbs::CertificateInput>>& inputs) {
     const auto tensors = std::make_unique<ferry_tensor[]>(inputs.size());
     bool resized = false;
@@ -160,7 +160,7 @@ class Verifier {
     return {};
   }
 
-  // What the root graph gave.
+  // Copies an output of the root graph.
   Status copy(const char* from, const ferry_tensor& tensor) const {
     ferry_tensor given{};
     if (root_ == nullptr ||
@@ -172,7 +172,7 @@ class Verifier {
     return {};
   }
 
-  // Integers are whole numbers among the certificate's.
+  // The certificate stores integers as float values.
   static Status write_ids(const ferry_tensor& tensor, const fbs::CertificateInput& input) {
     int32_t* ids = static_cast<int32_t*>(tensor.data);
     const uint32_t values = count(input.values());
@@ -185,7 +185,7 @@ class Verifier {
     return {};
   }
 
-  // The largest error of the stage's samples.
+  // Maximum absolute error of the stage's samples.
   Status measure(const fbs::CertificateStage& stage, double* out) const {
     const char* name = text(stage.name());
     ferry_tensor tensor;
@@ -193,7 +193,7 @@ class Verifier {
     FERRY_TRY(status_of(index < graph_->outputs()->size() ? ferry_session_output(session_.get(), index, &tensor)
                                                           : ferry_session_tap(session_.get(), name, &tensor)));
     const double absmax = static_cast<double>(stage.absmax()), bound = static_cast<double>(stage.bound());
-    const auto usable = [](double v) { return v > 0 && std::isfinite(v); };  // an infinite one would pass anything
+    const auto usable = [](double v) { return v > 0 && std::isfinite(v); };  // an infinite bound would accept any value
     if (count(stage.samples()) == 0 || tensor.dtype != FERRY_FLOAT32 || !usable(absmax) || !usable(bound))
       return misfit("the samples", name);
     const uint64_t elements = tensor.bytes / sizeof(float);
@@ -218,7 +218,7 @@ class Verifier {
   ferry_session_options options_;
   ferry_verification& out_;
   const fbs::Graph* graph_ = nullptr;
-  Session root_, session_;  // of the root, once it ran; of graph_
+  Session root_, session_;  // of the root graph, which runs first; of graph_
 };
 
 Status verify(ferry_model* model, const ferry_session_options* given, ferry_verification* out) {

@@ -1,4 +1,4 @@
-// Images as the C API knows them.
+// Conversion between ferry_image and image::View, image::Pixels.
 #pragma once
 
 #include <ferry/image.h>
@@ -7,10 +7,10 @@
 
 namespace ferry {
 
-// The caller's pixels. FERRY_INVALID_ARGUMENT: none, sides or a stride that no image has.
+// A view of the caller's pixels. FERRY_INVALID_ARGUMENT: NULL pixels, or an invalid size or stride.
 Status view_of(const ferry_image& image, image::View* view);
 
-// To the caller, who frees them.
+// Transfers ownership to the caller, who frees them with ferry_image_free().
 void give(image::Pixels pixels, ferry_image* out);
 
 }  // namespace ferry

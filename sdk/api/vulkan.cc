@@ -1,7 +1,7 @@
-// The C API of vulkan.h. Nothing where the library is built without the GPU backend.
+// The C API of vulkan.h. Empty if the library is built without the GPU backend.
 #if FERRY_GPU
 #include "sdk/gpu/device/vulkan.h"
-// Before the public header: functions are declared as pointers only.
+// Before the public header: declares functions as pointers only.
 #include <ferry/vulkan.h>
 
 #include <cstddef>

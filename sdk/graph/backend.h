@@ -1,4 +1,4 @@
-// What computes a planned network for a session: the CPU (sdk/cpu/backend/backend.h) or a GPU
+// A backend computes a planned network for a session: on the CPU (sdk/cpu/backend/backend.h) or a GPU
 // (sdk/gpu/backend/backend.h).
 #pragma once
 
@@ -27,63 +27,63 @@ inline constexpr Status::Failure kCancelled = {FERRY_CANCELLED, "run cancelled"}
 inline constexpr Status::Failure kNoDevice = {
     FERRY_GPU_UNAVAILABLE, "the session is on the CPU, which reads frames in the app's memory alone"};
 
-// What a backend tells of itself: ferry_report in ferry.h.
+// The backend's part of ferry_report (ferry.h).
 struct BackendReport {
   ferry_backend backend = FERRY_BACKEND_CPU;
   ferry_precision precision = FERRY_PRECISION_FLOAT32;
   std::string device, driver;  // "" on the CPU
   size_t gpu_operators = 0, cpu_operators = 0;
-  size_t transfers = 0;  // values that cross between the two sides in a run, inputs and outputs included
+  size_t transfers = 0;  // values copied between CPU and GPU in a run, including inputs and outputs
   size_t canary_count = 0, canary_failures = 0;
   double canary_ms = 0;
-  std::vector<std::string> notes;  // a sentence each
+  std::vector<std::string> notes;  // one sentence each
 };
 
-// What the inputs hold that last (Port.lasting): as in the run before, or maybe something else.
-enum class Static { Changed, Unchanged };
+// Whether static inputs (Port.static_input) may have changed since the last run.
+enum class StaticInputs { Changed, Unchanged };
 
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Plans for these shapes of every tensor of the model, operators' outputs included. May allocate. Graph inputs whose
-  // shape is as before keep their contents, the others are zero. `bounds`: shapes that there shall be room for, too, so
-  // that reshape() may follow; empty: none. On failure everything stays as it was.
+  // Plans for the shapes of all tensors of the model. May allocate. Graph inputs whose shape did not change keep their
+  // contents; others become zero. `bounds`: maximum shapes to allocate for, so that reshape() can follow; may be empty.
+  // On failure nothing changes.
   virtual Status prepare(const Shapes& shapes, const Shapes& bounds) = 0;
-  // The same within the room that there is, at the same addresses: allocates nothing, but tables of convolutions, and
-  // on a GPU what it records. Also where a state has another length than before, or other memory. *fits: there is room;
-  // otherwise prepare() is what remains, for these shapes or again for the former ones.
+  // Changes shapes within the allocated memory, at the same addresses. Allocates only tables of convolutions, and on a
+  // GPU what it records. Also used when a state's length or memory changed. *fits false: call prepare() with these
+  // shapes, or again with the former ones.
   virtual Status reshape(const Shapes&, bool* fits) {
     *fits = false;
     return {};
   }
 
-  // Computes outputs and kept taps from the inputs; what depends on static inputs alone it may leave as it was where
-  // they are unchanged. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
-  virtual Status run(const std::atomic<Progress>& progress, Static lasting) = 0;
+  // Computes outputs and kept taps from the inputs. May reuse results that depend only on unchanged static inputs.
+  // Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
+  virtual Status run(const std::atomic<Progress>& progress, StaticInputs static_inputs) = 0;
 
-  // The states hold now what the last run gave them.
+  // Called when the states were updated with the results of the last run.
   virtual void states_advanced() {}
 
-  // Whether a run was begun without waiting for it, and the wait for its end: after it, results are there.
+  // Whether an asynchronous run is in progress, and a call that waits for its results.
   virtual bool submitted() const { return false; }
   virtual Status finish() { return {}; }
-  // Inputs or outputs lie in buffers where no other backend reaches them.
+  // Whether inputs or outputs are bound to buffers that other backends cannot access.
   virtual bool bound() const { return false; }
 
-  // Memory for the backend's device to read. FERRY_GPU_UNAVAILABLE: it has none. FERRY_UNSUPPORTED: the device or its
-  // driver does not import such memory.
+  // Imports memory for the backend's device. FERRY_GPU_UNAVAILABLE: there is no device. FERRY_UNSUPPORTED: the device
+  // or its driver cannot import such memory.
   virtual Status import(const MemorySource&, std::shared_ptr<const DeviceMemory>*) { return Status(kNoDevice); }
-  // Input `tensor` becomes what a frame in such memory gives, which is read before this returns, until another frame
-  // does, leave_frame() or prepare().
+  // Converts a frame in imported memory to input `tensor`. The frame is read before this returns. The input stays on
+  // the device until the next frame, leave_frame() or prepare().
   virtual Status take_frame(TensorId /*tensor*/, const image::Frame&, const image::Conversion&) {
     return Status(kNoDevice);
   }
-  // Input `tensor` lies in host memory again.
+  // Returns input `tensor` to host memory.
   virtual Status leave_frame(TensorId /*tensor*/) { return {}; }
 
-  // Host memory of a graph input, an output or a kept tap, float32, channels last; inputs in it outlive any failure
-  // of run(). Constants give the blob's read-only bytes, other values null.
+  // Host memory of a graph input, an output or a kept tap: float32, channels last. Inputs keep their contents if run()
+  // fails. Constants: the blob's read-only bytes. Other values: null.
   virtual void* data(TensorId tensor) const = 0;
 
   // Bytes of the planned arena.
@@ -91,12 +91,12 @@ class Backend {
   // Bytes of weights in the backend's own layout, shared by the model's sessions.
   virtual uint64_t packed_bytes() const = 0;
 
-  // Microseconds that each operator took in the last run; empty unless SessionOptions.profile.
+  // Microseconds of each operator in the last run; empty unless SessionOptions.profile.
   virtual std::span<const double> microseconds() const = 0;
-  // "cpu" or "gpu": where operator `op` (in Graph.operators) runs.
+  // "cpu" or "gpu": the backend of operator `op` (index in Graph.operators).
   virtual const char* backend_of(size_t op) const = 0;
 
-  // As of the last prepare(), which may change it.
+  // Valid until the next prepare(), which may change it.
   virtual const BackendReport& report() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Memory that is not the app's alone: a camera's or a decoder's, which a backend's device reads where it lies.
+// Memory shared with a camera or a decoder, which a backend's device reads directly.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
   virtual uint64_t bytes() const = 0;
 };
 
-// What there is to import (ferry_memory_source, in which it is checked).
+// Memory to import (a checked ferry_memory_source).
 struct MemorySource {
   enum class Kind : uint8_t { Host, DmaBuf, HardwareBuffer };
 
   Kind kind = Kind::Host;
   uint64_t bytes = 0;
-  void* address = nullptr;  // of host memory, or the AHardwareBuffer
-  int fd = -1;              // of a dma-buf; stays the caller's
+  void* address = nullptr;  // of host memory, or of the AHardwareBuffer
+  int fd = -1;              // of a dma-buf; the caller keeps it
 };
 
 }  // namespace ferry

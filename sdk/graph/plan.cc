@@ -10,7 +10,7 @@ constexpr int kBeforeRun = -1;
 constexpr int kAfterRun = INT32_MAX;
 constexpr uint64_t kTooMuch = uint64_t{1} << 62;
 
-// Memory of one value, or of several that share it: views, and values computed in place.
+// Memory of one value, or of several that share it: views and in-place results.
 struct Storage {
   uint64_t bytes;
   int first;
@@ -29,16 +29,16 @@ PerTensor<int> last_uses(const PlanRequest& request) {
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
     for (TensorId v : step.inputs) last[v] = static_cast<int>(s);
-    // A value nobody reads still needs a place while it is written.
+    // An unread value needs memory too while it is written.
     for (TensorId v : step.outputs) last[v] = static_cast<int>(s);
   }
   for (TensorId v : request.inputs) last[v] = kAfterRun;
   for (TensorId v : request.kept) last[v] = kAfterRun;
-  for (TensorId v : request.lasting) last[v] = kAfterRun;
+  for (TensorId v : request.cached) last[v] = kAfterRun;
   return last;
 }
 
-// The storage whose memory the step's output takes over, or -1.
+// The storage that the step's output reuses, or -1.
 int shared_storage(const PlanRequest& request, size_t s, const PerTensor<int>& storage_of,
                    const std::vector<Storage>& storages) {
   const PlanRequest::Step& step = request.steps[s];
@@ -50,13 +50,13 @@ int shared_storage(const PlanRequest& request, size_t s, const PerTensor<int>& s
   for (TensorId v : step.reusable) {
     const int input = storage_of[v];
     if (input < 0 || request.bytes[v] != bytes) continue;
-    // Every value of that storage must be done with: views included.
+    // All values in that storage, including views, must be dead.
     if (storages[static_cast<size_t>(input)].last == static_cast<int>(s)) return input;
   }
   return -1;
 }
 
-// Gives every storage its offset; returns the arena's size.
+// Assigns an offset to every storage; returns the arena's size.
 uint64_t place(std::vector<Storage>* storages) {
   std::vector<int> order(storages->size());
   std::iota(order.begin(), order.end(), 0);
@@ -100,8 +100,8 @@ Plan make_plan(const PlanRequest& request) {
   std::vector<Storage> storages;
   storages.reserve(request.bytes.size() + request.steps.size());
   PerTensor<int> storage_of(request.bytes.size(), -1);
-  PerTensor<bool> lasting(request.bytes.size(), false);
-  for (TensorId value : request.lasting) lasting[value] = true;
+  PerTensor<bool> cached(request.bytes.size(), false);
+  for (TensorId value : request.cached) cached[value] = true;
   std::vector<int> workspace_of(request.steps.size(), -1);
 
   const auto add = [&](uint64_t bytes, int first, int last_use) {
@@ -122,7 +122,7 @@ Plan make_plan(const PlanRequest& request) {
       storage_of[value] = storage;
       Storage& shared = storages[static_cast<size_t>(storage)];
       shared.last = std::max(shared.last, last[value]);
-      if (lasting[value]) shared.first = kBeforeRun;
+      if (cached[value]) shared.first = kBeforeRun;
     }
     if (step.workspace > 0) workspace_of[s] = add(step.workspace, static_cast<int>(s), static_cast<int>(s));
   }

@@ -6,10 +6,10 @@
 namespace ferry {
 namespace {
 
-// Of each tensor.
-constexpr uint8_t kRead = 1;      // by the caller, or by an operator that is needed
-constexpr uint8_t kLasts = 2;     // it is a static input, or depends on such alone
-constexpr uint8_t kComputed = 4;  // the latter, and not yet among the values
+// Flags of a tensor.
+constexpr uint8_t kRead = 1;      // read by the caller, or by a needed operator
+constexpr uint8_t kStatic = 2;    // a static input, or computed from static inputs and constants only
+constexpr uint8_t kComputed = 4;  // computed from static inputs, and not yet in Schedule.cached
 
 }  // namespace
 
@@ -31,24 +31,24 @@ Schedule make_schedule(const Model& model, std::span<const TensorId> kept) {
   }
 
   for (const fbs::Port* port : *graph.inputs()) {
-    if (!port->lasting()) continue;
-    out.lasting = true;
-    tensors[port->tensor()] |= kLasts;
+    if (!port->static_input()) continue;
+    out.has_static_inputs = true;
+    tensors[port->tensor()] |= kStatic;
   }
-  if (!out.lasting) return out;
+  if (!out.has_static_inputs) return out;
   const auto keep = [&](TensorId t) {
-    if ((tensors[t] & kComputed) != 0) out.values.push_back(t);
+    if ((tensors[t] & kComputed) != 0) out.cached.push_back(t);
     tensors[t] &= static_cast<uint8_t>(~kComputed);
   };
   for (unsigned i = 0; i < count; ++i) {
-    bool settled = !names_state(op(i).params_type());
-    for (const TensorId t : *op(i).inputs()) settled &= (tensors[t] & kLasts) != 0 || model.is_constant(t);
-    if (!settled) {
+    bool static_only = !names_state(op(i).params_type());
+    for (const TensorId t : *op(i).inputs()) static_only &= (tensors[t] & kStatic) != 0 || model.is_constant(t);
+    if (!static_only) {
       for (const TensorId t : *op(i).inputs()) keep(t);
       continue;
     }
-    out.operators[i] |= Schedule::kSettled;
-    for (const TensorId t : *op(i).outputs()) tensors[t] |= kLasts | kComputed;
+    out.operators[i] |= Schedule::kStaticOnly;
+    for (const TensorId t : *op(i).outputs()) tensors[t] |= kStatic | kComputed;
   }
   for (const TensorId t : kept) keep(t);
   return out;

@@ -1,4 +1,4 @@
-// Which operators a run computes.
+// The operators that a run computes.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 namespace ferry {
 
 struct Schedule {
-  // Of each operator.
-  static constexpr uint8_t kNeeded = 1;   // what the caller reads depends on it, or a state
-  static constexpr uint8_t kSettled = 2;  // it depends on static inputs alone (Port.lasting)
+  // Flags of an operator.
+  static constexpr uint8_t kNeeded = 1;      // an output that the caller reads, or a state, depends on it
+  static constexpr uint8_t kStaticOnly = 2;  // depends on static inputs (Port.static_input) and constants only
   std::vector<uint8_t> operators;
-  bool lasting = false;          // there are such inputs
-  std::vector<TensorId> values;  // what settled operators compute that others read, or that is in `kept`
+  bool has_static_inputs = false;  // the graph has static inputs
+  std::vector<TensorId> cached;    // results of static-only operators that others read, or that are in `kept`
 };
 
-// `kept`: read by the caller after a run.
+// `kept`: tensors that the caller reads after a run.
 Schedule make_schedule(const Model& model, std::span<const TensorId> kept);
 
 }  // namespace ferry

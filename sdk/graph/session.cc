@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMaxThreads = 256;
 
-// However a run ends, a cancel() after it finds none, unless further ones belong to it.
+// Ends a run on every path: a later cancel() finds no run, unless it belongs to a series of runs.
 class RunEnd {
  public:
   RunEnd(std::atomic<Progress>& progress, bool last) : progress_(progress), last_(last) {}
@@ -34,7 +34,7 @@ class RunEnd {
   bool last_;
 };
 
-// Most networks pack their weights into memory of about the blob's size.
+// Packed weights of most networks are about as large as the blob.
 uint64_t default_limit(const Model& model) {
   uint64_t constants = 0;
   for (const fbs::Buffer* buffer : *model.root().buffers())
@@ -42,8 +42,7 @@ uint64_t default_limit(const Model& model) {
   return std::max(uint64_t{4} << 30, 2 * constants);
 }
 
-// What a session that cannot be made has packed goes with it: neither is memory kept where there is too little, nor
-// does trying again get round a limit.
+// Drops packed weights if the session cannot be created: memory is freed, and another attempt cannot exceed the limit.
 struct DropPacked {
   ~DropPacked() {
     if (store != nullptr) store->drop_unused();
@@ -81,7 +80,7 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
   for (const TensorId t : m.tensors()) session->shapes_.push_back(m.shape(t));
   FERRY_TRY(session->infer_bounds({}, &session->bounds_));
   session->next_ = session->shapes_;
-  session->input_shapes();  // takes its memory
+  session->input_shapes();  // allocates its memory
   {
     const StatesLock lock(session->states().get());
     FERRY_TRY(lock.status());
@@ -92,7 +91,7 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
     if (options.gpu_required) FERRY_TRY(session->gpu_status_);
   }
   if (session->backend_ == nullptr) FERRY_TRY(session->make_backend(FERRY_BACKEND_CPU, &session->backend_));
-  session->options_.cache_dir = nullptr;  // the caller's, whose call this was
+  session->options_.cache_dir = nullptr;  // the caller's string, valid during this call only
   *out = std::move(session);
   return {};
 }
@@ -131,7 +130,7 @@ Status Session::choose_cpus(const CpuSet& allowed, CpuSet* cpus) const {
                  cpu_list(*options_.cpus).c_str(), cpu_list(allowed).c_str());
   }
   *cpus = ferry::choose_cpus(options_.cores, allowed, kCpuFolder);
-  // More threads than big cores would stand in each other's way.
+  // More threads than big cores would compete for them.
   const auto threads = static_cast<size_t>(options_.num_threads);
   if (options_.cores == FERRY_CORES_PERFORMANCE && threads > cpus->count()) *cpus = allowed;
   return {};
@@ -156,7 +155,7 @@ Status Session::choose_taps() {
   return {};
 }
 
-// The graph's states, where it names one: the caller's or the session's own.
+// Opens the graph's states, if it has any: the caller's or new ones.
 Status Session::open_states() {
   const std::shared_ptr<States> given = std::move(options_.states);
   options_.states = nullptr;
@@ -165,7 +164,7 @@ Status Session::open_states() {
   if (!states_built_in() || !any_names_state(*model_)) return {};
   options_.states = given;
   if (given == nullptr) FERRY_TRY(States::create(model_, &options_.states));
-  // Shapes are at first for empty states, as they are declared.
+  // Declared shapes are those of empty states.
   followed_.assign(states()->shapes().begin(), states()->shapes().end());
   for (StateShape& state : followed_) state.length = state.first = 0;
   return {};
@@ -186,12 +185,14 @@ Status Session::tap(std::string_view name, const fbs::Port** port) const {
 }
 
 uint64_t Session::arena_bytes() const {
-  return backend_->arena_bytes() + (stand_in_ != nullptr ? stand_in_->arena_bytes() : 0);
+  return backend_->arena_bytes() + (fallback_ != nullptr ? fallback_->arena_bytes() : 0);
 }
 
 Status Session::make_backend(ferry_backend backend, std::unique_ptr<Backend>* out) const {
   const MemoryBudget::Scope scope(budget_.get());
-  if (backend_ == nullptr) budget_->set(MemoryBudget::Part::Weights, 0);  // those of a backend that could not be made
+  if (backend_ == nullptr)
+    budget_->set(MemoryBudget::Part::Weights, 0);  // packed by a backend that could not be
+                                                   // created
   DropPacked failed{&model_->packed()};
   std::unique_ptr<Backend> made;
   if (backend == FERRY_BACKEND_CPU) {
@@ -209,7 +210,7 @@ Status Session::make_backend(ferry_backend backend, std::unique_ptr<Backend>* ou
   return {};
 }
 
-Status Session::make_stand_in(std::unique_ptr<Backend>* out) const {
+Status Session::make_fallback(std::unique_ptr<Backend>* out) const {
   FERRY_TRY(make_backend(FERRY_BACKEND_CPU, out));
   copy_inputs(*backend_, **out);
   return {};
@@ -218,7 +219,9 @@ Status Session::make_stand_in(std::unique_ptr<Backend>* out) const {
 void Session::copy(TensorId tensor, const Backend& from, const Backend& to) const {
   if (model_->is_constant(tensor)) return;
   const uint64_t bytes = bytes_of(model_->tensor(tensor).dtype(), shape(tensor).elements());
-  if (to.data(tensor) != from.data(tensor)) std::memcpy(to.data(tensor), from.data(tensor), bytes);  // a state's
+  if (to.data(tensor) != from.data(tensor))
+    std::memcpy(to.data(tensor), from.data(tensor), bytes);  // a state's memory
+                                                             // is shared
 }
 
 void Session::copy_inputs(const Backend& from, const Backend& to) const {
@@ -235,47 +238,47 @@ void Session::copy_results(const Backend& from, const Backend& to) const {
 
 Status Session::prepare(const Shapes& shapes, const Shapes& bounds) {
   const MemoryBudget::Scope scope(budget_.get());
-  if (stand_in_ != nullptr) {
-    copy_inputs(*backend_, *stand_in_);
-    FERRY_TRY(stand_in_->prepare(shapes, bounds));
-    backend_ = std::move(stand_in_);
+  if (fallback_ != nullptr) {
+    copy_inputs(*backend_, *fallback_);
+    FERRY_TRY(fallback_->prepare(shapes, bounds));
+    backend_ = std::move(fallback_);
     return {};
   }
   const bool gpu = on_gpu();
   Status status = backend_->prepare(shapes, bounds);
   if (status.ok() || !gpu || options_.gpu_required) return status;
   std::unique_ptr<Backend> cpu;
-  FERRY_TRY(make_stand_in(&cpu));
+  FERRY_TRY(make_fallback(&cpu));
   FERRY_TRY(cpu->prepare(shapes, bounds));
   backend_ = std::move(cpu);
   gpu_status_ = std::move(status);
   return {};
 }
 
-Status Session::compute(Static lasting) {
-  if (stand_in_ == nullptr) {
-    Status status = backend_->run(progress_, lasting);
-    // Inputs that an operator refuses, an index that is outside, are no fault of the GPU's.
+Status Session::compute(StaticInputs static_inputs) {
+  if (fallback_ == nullptr) {
+    Status status = backend_->run(progress_, static_inputs);
+    // An index out of range is the caller's error, not a failure of the GPU.
     const bool refused = status.code() == FERRY_INVALID_ARGUMENT;
     if (status.ok() || refused || status.code() == FERRY_CANCELLED || !on_gpu() || backend_->bound()) return status;
-    FERRY_TRY(make_stand_in(&stand_in_));
+    FERRY_TRY(make_fallback(&fallback_));
     gpu_status_ = std::move(status);
   } else {
-    copy_inputs(*backend_, *stand_in_);
+    copy_inputs(*backend_, *fallback_);
   }
-  FERRY_TRY(stand_in_->run(progress_, Static::Changed));
-  copy_results(*stand_in_, *backend_);
+  FERRY_TRY(fallback_->run(progress_, StaticInputs::Changed));
+  copy_results(*fallback_, *backend_);
   return {};
 }
 
-Status Session::run(Static lasting) {
+Status Session::run(StaticInputs static_inputs) {
   answered_ = false;
   begin();
   const RunEnd end(progress_, !in_runs_);
   const StatesLock lock(states().get());
   Status status = lock.status();
   if (status.ok()) status = follow_states();
-  if (status.ok()) status = compute(lasting);
+  if (status.ok()) status = compute(static_inputs);
   if (!status.ok()) return status;
   const Progress progress = in_runs_ ? progress_.load() : progress_.exchange(Progress::Idle);
   if (progress == Progress::Cancelled) return Status(kCancelled);
@@ -284,7 +287,7 @@ Status Session::run(Static lasting) {
   return {};
 }
 
-// A cancel() before this finds no run and does nothing; one after it is seen in run(), however the two race.
+// A cancel() before this finds no run and does nothing; a later one is seen by run(), in any interleaving.
 void Session::begin() {
   Progress none = Progress::Idle;
   progress_.compare_exchange_strong(none, Progress::Running);

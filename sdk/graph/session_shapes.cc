@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-// From the shapes of graph inputs and constants to those of every operator's outputs.
+// Infers the shapes of all operators' outputs from those of graph inputs and constants.
 template <typename Rule>
 Status infer(const Model& model, const Rule& rule, std::span<const StateShape> states, std::vector<Shape>* operands,
              Shapes* shapes) {
@@ -26,9 +26,9 @@ Status infer(const Model& model, const Rule& rule, std::span<const StateShape> s
   return {};
 }
 
-constexpr Status::Failure kNoShape = {FERRY_SHAPE_MISMATCH, ""};  // resize() has the sentence
+constexpr Status::Failure kNoShape = {FERRY_SHAPE_MISMATCH, ""};  // resize() writes the message
 
-// Is that the shape of an input with so many dimensions?
+// Whether an input of that rank may have this shape.
 bool may_have(const Shape& shape, int rank) {
   int64_t elements = 1;
   for (int d = 0; d < shape.rank; ++d) {
@@ -83,7 +83,7 @@ Status Session::reserve_states(const Shapes& shapes) {
 Status Session::adopt_next() {
   FERRY_TRY(reserve_states(next_));
   bool fits = false;
-  if (stand_in_ == nullptr && !bounds_.empty()) FERRY_TRY(backend_->reshape(next_, &fits));
+  if (fallback_ == nullptr && !bounds_.empty()) FERRY_TRY(backend_->reshape(next_, &fits));
   if (!fits) FERRY_TRY(prepare(next_, bounds_));
   std::swap(shapes_, next_);
   return {};
@@ -145,7 +145,7 @@ Status Session::resize(std::span<const Shape> wanted) {
   answered_ = false;
   Status status = fits ? follow_inputs() : Status(kNoShape);
   if (status.ok()) return {};
-  // Sentences are made only here: within the bounds, nothing is allocated.
+  // Messages are formatted only here: within the bounds, nothing is allocated.
   std::string refused;
   bool channels_first = false;
   for (unsigned i = 0; i < ports.size(); ++i) {
@@ -165,14 +165,14 @@ Status Session::resize(std::span<const Shape> wanted) {
                status.message().data(), channels_first ? "; it is [N,H,W,C] here" : "");
 }
 
-// From the inputs' shapes in next_ to the session's.
+// Infers all shapes from the inputs' shapes in next_ and adopts them.
 Status Session::follow_inputs() {
   const StatesLock lock(states().get());
   FERRY_TRY(lock.status());
   if (states_built_in() && states() != nullptr) states()->drop_unseen();
   Status status = infer_next(states() != nullptr ? states()->shapes() : std::span<const StateShape>());
   const bool full = status.code() == FERRY_STATE_FULL;
-  if (full) {  // the next run says so, unless the states are shortened before
+  if (full) {  // the next run reports it, unless the states are shortened before
     for (StateShape& state : followed_) state.length = state.first = 0;
     status = infer_next(followed_);
   }
@@ -181,7 +181,7 @@ Status Session::follow_inputs() {
   resize_failed_ = !status.ok();
   FERRY_TRY(status);
   if (states() != nullptr) std::copy(states()->shapes().begin(), states()->shapes().end(), followed_.begin());
-  if (full)  // the shapes are those of empty states, the operators have seen the full ones: the next run follows anew
+  if (full)  // shapes were inferred for empty states, but operators saw the full ones: the next run infers them again
     for (StateShape& state : followed_) state.length = -1;
   followed_moves_ = states() != nullptr ? states()->moves() : 0;
   return {};

@@ -65,7 +65,7 @@ Status States::allocate(size_t state, int32_t capacity, Memory* out) const {
   return {};
 }
 
-// One of fixed size begins with zeros.
+// A state of fixed size begins with zeros.
 void States::clear(size_t state, const Memory& memory) const {
   if (shapes_[state].fixed() && memory.bytes != nullptr) std::memset(memory.bytes.get(), 0, row_bytes(state));
 }
@@ -75,7 +75,7 @@ Status States::reserve(size_t state, int32_t rows) {
   Memory& memory = memory_[state];
   const int32_t wanted = shape.fixed() ? 1 : std::min(rows, shape.bound[shape.axis]);
   if (wanted <= memory.capacity) return {};
-  // Of one with a window runs of a token never need more.
+  // A windowed state never needs more for runs of one token.
   const int64_t enough = shape.fixed() ? 1 : std::min(int64_t{shape.most_held()} + 1, int64_t{shape.bound[shape.axis]});
   const int64_t twice = int64_t{2} * memory.capacity;
   Memory grown;
@@ -110,7 +110,7 @@ Status States::truncate(int32_t length) {
     const StateShape& state = shapes_[i];
     if (state.fixed() && length > 0 && state.length > length)
       return error(FERRY_UNSUPPORTED,
-                   "state '%.64s' is of fixed size and holds what %d tokens came to: it goes back to 0, not to %d",
+                   "state '%.64s' has fixed size and was computed from %d tokens: it can be cut to 0, not to %d",
                    name(i), state.length, length);
     StateShape shorter = state;
     shorter.length = std::min(state.length, length);

@@ -1,9 +1,9 @@
-// The states of a blob: memory that outlives a run (sdk/schema/ferry.fbs, `State`). Each session has its own, or shares
-// them with other sessions of the blob's graphs; one thread uses them at a time.
+// The states of a blob: memory that persists between runs (sdk/schema/ferry.fbs, `State`). A session has its own, or
+// shares them with other sessions of the blob's graphs. One thread uses them at a time.
 //
-// What a run gives becomes what they hold when it has ended well: to a state that grows it writes behind what is there,
-// one of fixed size has a second copy for it. Of one with a window a run begins by dropping what is no longer seen: the
-// rest moves to the front.
+// States are updated when a run has succeeded. A run appends to a growing state, and writes a second copy of a state of
+// fixed size. Before a run, a windowed state drops the tokens that are no longer visible and moves the rest to the
+// front.
 #pragma once
 
 #include <algorithm>
@@ -23,53 +23,52 @@ namespace ferry {
 
 class States {
  public:
-  // All empty, without memory yet. Holds on to the model.
+  // Creates empty states without memory. Keeps the model alive.
   static Status create(std::shared_ptr<const Model> model, std::shared_ptr<States>* out);
 
   const Model& model() const { return *model_; }
   size_t count() const { return count_; }
   const char* name(size_t state) const;
-  // What they hold now.
+  // Present shapes.
   std::span<const StateShape> shapes() const { return {shapes_.get(), count_}; }
-  // What state `state` holds, row-major; kExtraBytes more may be read. Null before the first reserve().
+  // Contents of state `state`, row-major, followed by kExtraBytes that may be read. Null before the first reserve().
   std::byte* data(size_t state) const { return memory_[state].bytes.get(); }
-  // Of one of fixed size: where a run writes it anew. The two change places when it has.
+  // Second copy of a state of fixed size, which a run writes. The two are swapped after the run.
   std::byte* next(size_t state) const { return memory_[state].next.get(); }
-  // Rises whenever an address changes, but for those two.
+  // Incremented when an address changes, except by swapping the two copies.
   uint64_t moves() const { return moves_; }
-  // Another number whenever the state holds something else, for who keeps a copy of it; never 0.
+  // Changes whenever the contents change, for backends that keep a copy; never 0.
   uint64_t version(size_t state) const { return memory_[state].version; }
-  // Of all states: what is allocated.
+  // Bytes allocated for all states.
   uint64_t bytes() const;
-  // The most that any of them holds.
+  // Maximum length of all states.
   int32_t length() const;
 
-  // Bytes that reserve() of these rows takes at least.
+  // Minimum bytes that reserve() of `rows` allocates.
   uint64_t bytes_for(size_t state, int32_t rows) const;
-  // Room for `rows` along the axis, at most the bound, or for one of fixed size. Contents stay. May allocate: at
-  // least as much again as there is, but of one with a window no more than it comes to. On failure everything stays as
-  // it was. FERRY_OUT_OF_MEMORY.
+  // Allocates memory for `rows` along the axis (at most the bound), or for a whole state of fixed size. Contents are
+  // kept. Memory at least doubles, except for a windowed state, whose maximum is known. On failure nothing changes.
+  // FERRY_OUT_OF_MEMORY.
   Status reserve(size_t state, int32_t rows);
-  // Before a run's shapes are inferred: what lies before the windows goes.
+  // Drops tokens before the windows. Called before a run's shapes are inferred.
   void drop_unseen();
-  // What a run wrote counts as held now, `length` in all.
+  // Makes the rows that a run wrote part of the state; `length` is its total length.
   void commit(size_t state, int32_t length);
-  // Every state that is longer keeps the first `length`. FERRY_UNSUPPORTED: one of fixed size is longer, and has
-  // forgotten the way back to any length but 0, or one with a window has dropped what would be seen there; then nothing
-  // changes.
+  // Cuts every longer state to its first `length` rows. FERRY_UNSUPPORTED, and nothing changes: a state of fixed size
+  // is longer and `length` is not 0, or a windowed state has dropped tokens needed there.
   Status truncate(int32_t length);
 
-  // The contents of all states and the caller's note as a file (docs/format.md, "Saved states"), written beside and
-  // renamed. FERRY_IO_ERROR.
+  // Writes all contents and the caller's note to a file (docs/format.md, "Saved states") beside `path` and renames it.
+  // FERRY_IO_ERROR.
   Status save(const char* path, std::span<const std::byte> note) const;
-  // Is told of a file's note and the length of its longest state when all of it was read; where it fails, so does
-  // load().
+  // Called with a file's note and the length of its longest state when the whole file was read. If it fails, load()
+  // fails.
   using ReadNote = std::function<Status(std::span<const std::byte> note, int32_t length)>;
-  // Replaces the contents of all states; on failure they stay as they were. `read_note` may be empty. FERRY_IO_ERROR,
-  // FERRY_CORRUPT: not such a file, of another model, or damaged; FERRY_UNSUPPORTED_VERSION, FERRY_OUT_OF_MEMORY.
+  // Replaces the contents of all states; on failure they are unchanged. `read_note` may be empty. FERRY_IO_ERROR;
+  // FERRY_CORRUPT: not such a file, of another model, or damaged; FERRY_UNSUPPORTED_VERSION; FERRY_OUT_OF_MEMORY.
   Status load(const char* path, const ReadNote& read_note);
 
-  // Takes the states for one run or change; false where another has them. release() gives them back.
+  // Acquires the states for one run or change; false if another thread has them. release() returns them.
   bool acquire() { return !in_use_.exchange(true, std::memory_order_acquire); }
   void release() { in_use_.store(false, std::memory_order_release); }
 
@@ -80,13 +79,13 @@ class States {
   using Bytes = std::unique_ptr<std::byte, Free>;
   struct Memory {
     Bytes bytes, next;
-    int32_t capacity = 0;  // along the axis; of fixed size: 1 once there is memory
+    int32_t capacity = 0;  // rows allocated along the axis; of fixed size: 1 once allocated
     uint64_t version = 0;
   };
 
   explicit States(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  uint64_t row_bytes(size_t state) const;  // of one index of the axis; of fixed size: of all
-  // How many of these a state holds of that shape, where one that was never computed holds nothing.
+  uint64_t row_bytes(size_t state) const;  // bytes of one row along the axis; of fixed size: of the whole state
+  // Number of rows stored at that shape; a state of fixed size that was never computed stores none.
   static int32_t rows(const StateShape& shape) { return shape.fixed() ? std::min(shape.length, 1) : shape.held(); }
   uint64_t held_bytes(size_t state, const StateShape& shape) const {
     return static_cast<uint64_t>(rows(shape)) * row_bytes(state);
@@ -104,10 +103,10 @@ class States {
   std::atomic<bool> in_use_{false};
 };
 
-// Takes the states while it lives, where they are free.
+// Acquires the states during its lifetime, if they are free.
 class StatesLock {
  public:
-  // `states` may be null: nothing to take.
+  // `states` may be null: nothing is acquired.
   explicit StatesLock(States* states) : states_(states), taken_(states == nullptr || states->acquire()) {}
   ~StatesLock() {
     if (states_ != nullptr && taken_) states_->release();
@@ -115,7 +114,7 @@ class StatesLock {
   StatesLock(const StatesLock&) = delete;
   StatesLock& operator=(const StatesLock&) = delete;
 
-  // FERRY_INVALID_ARGUMENT: another thread has them.
+  // FERRY_INVALID_ARGUMENT: another thread uses them.
   Status status() const { return taken_ ? Status() : Status(kInUse); }
 
  private:

@@ -1,4 +1,4 @@
-// States as a file: a header, an entry a state, the app's note, then what each holds (docs/format.md, "Saved states").
+// States as a file: a header, one entry per state, the app's note, then the contents (docs/format.md, "Saved states").
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,9 +20,9 @@ struct Header {
 
   char magic[8];
   uint32_t version;
-  uint32_t count;     // of states
+  uint32_t count;     // number of states
   uint64_t identity;  // of the model
-  uint64_t note;      // bytes of it; from version 2 on
+  uint64_t note;      // size of the note in bytes; since version 2
 };
 static_assert(sizeof(Header) == 32);
 
@@ -30,11 +30,11 @@ struct Entry {
   uint32_t dtype;
   int32_t axis, length, rank;
   int32_t bound[FERRY_MAX_RANK];
-  int32_t first;  // from version 2 on
+  int32_t first;  // since version 2
 };
 static_assert(sizeof(Entry) == 44);
 
-// What version 1 lacks stands at the end of both.
+// Fields that version 1 lacks are at the end of both structs.
 size_t header_bytes(uint32_t version) { return version == 1 ? 24 : sizeof(Header); }
 size_t entry_bytes(uint32_t version) { return version == 1 ? 40 : sizeof(Entry); }
 
@@ -56,13 +56,13 @@ class StatesFile {
   bool open() const { return file_ != nullptr; }
   bool close() { return std::fclose(std::exchange(file_, nullptr)) == 0; }
   bool write(const void* from, size_t bytes) { return bytes == 0 || std::fwrite(from, bytes, 1, file_) == 1; }
-  // FERRY_CORRUPT where it ends before.
+  // FERRY_CORRUPT at the end of the file.
   Status read(void* to, size_t bytes) {
     if (bytes == 0 || std::fread(to, bytes, 1, file_) == 1) return {};
     if (std::ferror(file_) != 0) return error(FERRY_IO_ERROR, "'%s': cannot be read: %s", path_, std::strerror(errno));
     return error(FERRY_CORRUPT, "'%s': ends before its states do: it is truncated", path_);
   }
-  // 0 where it has none: a pipe.
+  // 0 if it has no size: a pipe.
   uint64_t size() {
     const long end = std::fseek(file_, 0, SEEK_END) == 0 ? std::ftell(file_) : 0;
     std::rewind(file_);
@@ -155,7 +155,7 @@ Status States::load(const char* path, const ReadNote& read_note) {
     length = std::max(length, entry.length);
     bytes += held_bytes(i, loaded[i]);
   }
-  if (bytes > size || header.note != size - bytes)  // before memory is taken for them
+  if (bytes > size || header.note != size - bytes)  // before memory is allocated for them
     return error(FERRY_CORRUPT,
                  "'%s': has %llu bytes, its states take %llu and its note %llu: it is truncated or "
                  "damaged",

@@ -62,7 +62,7 @@ void Axis::compute(const Side& side, fbs::Filter filter) {
   const double filter_scale = scale < 1.0 ? 1.0 : scale;
   const Kernel kernel = kernel_of(filter);
   const double support = kernel.support * filter_scale;
-  // A pass that changes nothing is left out in Pillow.
+  // Pillow skips a pass that changes nothing.
   const bool nearest = filter == fbs::Filter::Nearest || side.source == side.target;
   taps_ = nearest ? 1 : static_cast<size_t>(std::ceil(support)) * 2 + 1;
   entries_.resize(static_cast<size_t>(side.count) * entry_size());
@@ -87,7 +87,7 @@ void Axis::compute(const Side& side, fbs::Filter filter) {
   }
 }
 
-// Pillow walks with a running sum; the same sum lands on the same pixels.
+// Pillow accumulates the position in a running sum; this selects the same pixels.
 void Axis::take_nearest() {
   const double step = static_cast<double>(side_.source) / side_.target;
   double place = step * 0.5;

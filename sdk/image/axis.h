@@ -1,4 +1,4 @@
-// One axis of Pillow's resize: which positions of the source count for each output, and how much.
+// One axis of Pillow's resize: the source positions and coefficients of each output.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace ferry::image {
 
-// Coefficients are fixed-point numbers: 8 bits of sample and 2 of headroom for filters that overshoot leave 22.
+// Coefficients are fixed-point numbers. Samples take 8 bits, and overshooting filters need 2 more, which leaves 22.
 inline constexpr int kPrecisionBits = 32 - 8 - 2;
 
-// Of an axis of `source` positions that is resized to `target`: the outputs [begin, begin + count). `mirrored`: the
-// source lies in memory from its other end.
+// The outputs [begin, begin + count) of an axis that is resized from `source` to `target` positions. `mirrored`: the
+// source is stored in reverse order.
 struct Side {
   int source = 0, target = 0;
   int begin = 0, count = 0;
@@ -25,26 +25,26 @@ struct Side {
 
 class Axis {
  public:
-  // As Pillow does it (src/libImaging/Resample.c): every filter but Nearest is antialiased, its support grows with the
-  // reduction. Takes memory only where more is needed than before.
+  // As in Pillow (src/libImaging/Resample.c): every filter except Nearest is antialiased, with a support that grows
+  // with the reduction. Allocates only to grow.
   void compute(const Side& side, fbs::Filter filter);
 
   const Side& side() const { return side_; }
   int outputs() const { return side_.count; }
-  // The output whose positions come nth in memory.
+  // The output whose source positions are nth in memory.
   int in_memory(int n) const { return side_.mirrored ? outputs() - 1 - n : n; }
-  // Nothing changes: each output is the position in its place.
+  // Whether each output is the source position of the same index.
   bool identity() const { return side_.source == side_.target && !side_.mirrored; }
-  // Output i: positions in memory from begin(i) on, count(i) of them, and their coefficients.
+  // Output i: its source positions [begin(i), begin(i) + count(i)) in memory, and their coefficients.
   int begin(int i) const { return entry(i)[0]; }
   int count(int i) const { return entry(i)[1]; }
   const int32_t* of(int i) const { return entry(i) + 2; }
-  // All of that as it lies, an entry an output: begin, count, coefficients and room up to taps() of them.
+  // The table itself, one entry per output: begin, count, and taps() coefficients.
   std::span<const int32_t> entries() const { return entries_; }
   size_t entry_size() const { return taps_ + 2; }
-  // The most that an output has.
+  // Maximum number of coefficients of an output.
   size_t taps() const { return taps_; }
-  // All positions that count for any output: [first, last).
+  // All positions that any output uses: [first, last).
   int first() const { return side_.mirrored ? begin(outputs() - 1) : begin(0); }
   int last() const {
     const int i = side_.mirrored ? 0 : outputs() - 1;
@@ -52,7 +52,7 @@ class Axis {
   }
 
  private:
-  // Of an output: begin, count and room for taps_ coefficients.
+  // Entry of an output: begin, count and space for taps_ coefficients.
   const int32_t* entry(int i) const { return entries_.data() + static_cast<size_t>(i) * entry_size(); }
   void take_nearest();
 

@@ -11,7 +11,7 @@ bool better(float a, float b) { return std::isnan(b) ? !std::isnan(a) : a > b; }
 
 void top_classes(const float* logits, size_t n, Classes kind, ferry_class* classes, size_t count) {
   if (count > n) count = n;
-  // Insertion into a short list: `count` is small, `n` some thousands.
+  // Insertion into a sorted list: `count` is small.
   size_t filled = 0;
   for (size_t i = 0; i < n; ++i) {
     size_t place = filled;

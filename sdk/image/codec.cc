@@ -18,12 +18,12 @@
 
 namespace {
 
-// Bytes that what an image inflates to may grow to, by its header: a damaged or hostile one may hold a gigabyte in a
-// megabyte.
+// Maximum bytes that compressed data may inflate to, from the image's header. Damaged or hostile files may expand a
+// thousandfold.
 thread_local size_t g_growth = 0;
 thread_local bool g_outgrown = false, g_starved = false;
 
-// The reader is told of memory that is not there by null, and does not always say so.
+// Records a failed allocation, because stb does not always report it.
 void* taken(void* memory) {
   g_starved |= memory == nullptr;
   return memory;
@@ -36,10 +36,10 @@ void* grow(void* memory, size_t size) {
 
 }  // namespace
 
-// stb's reader is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads
-// and writes memory only, and its assertions are off: damaged images are its to refuse, never to abort on.
+// stb_image is compiled only here, with internal linkage, because an app may contain its own copy. It works on memory
+// only. Its assertions are off: damaged images are errors and must not abort.
 #define STBI_ASSERT(x) ((void)0)
-// Zeros: a JPEG may name tables of codes that it never brings, and stb would follow what lay in memory.
+// Zeroed memory: a JPEG may refer to Huffman tables that it does not define, and stb would read uninitialised memory.
 #define STBI_MALLOC(size) taken(calloc(1, size))
 #define STBI_REALLOC(memory, size) grow(memory, size)
 #define STBI_FREE(memory) free(memory)
@@ -59,7 +59,7 @@ namespace {
 
 static_assert(kMaxSide == STBI_MAX_DIMENSIONS);
 
-// The largest file read as an image: an uncompressed BMP of kMaxPixels with alpha, and its header.
+// Maximum file size: an uncompressed BMP of kMaxPixels with alpha, plus its header.
 constexpr int64_t kMaxFileBytes = kMaxPixels * 4 + (1 << 20);
 
 bool starts_like_a_jpeg(const unsigned char* p, size_t size) {
@@ -75,7 +75,7 @@ bool starts_like_an_image(const unsigned char* p, size_t size) {
   return starts_like_a_jpeg(p, size) || starts_like_a_png(p, size) || bmp;
 }
 
-// What the header of a PNG says, which has it after 16 bytes.
+// A side from a PNG's header, which begins after 16 bytes.
 int side_of_png(const unsigned char* p) { return p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
 
 }  // namespace
@@ -91,18 +91,19 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     return error(FERRY_IMAGE_DAMAGED, "%s: damaged image (%s)", name, fault);
   }
   int width = 0, height = 0, channels = 0;
-  // Asked before anything of the image's size is allocated. Where this fails, loading fails too, with a better
-  // reason, but of a PNG that is too large.
+  // Checked before memory for the image is allocated. If this fails, decoding reports a better error, except for a PNG
+  // that is too large.
   if (!stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels) && size >= 24 &&
       starts_like_a_png(bytes, size)) {
     width = side_of_png(bytes + 16);
     height = side_of_png(bytes + 20);
   }
   if (width > kMaxSide || height > kMaxSide || int64_t{width} * height > kMaxPixels) {
-    return error(FERRY_IMAGE_TOO_LARGE, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name, width,
+    return error(FERRY_IMAGE_TOO_LARGE, "%s: %dx%d pixels: at most %d a side and %lld in all are allowed", name, width,
                  height, kMaxSide, static_cast<long long>(kMaxPixels));
   }
-  // A PNG's pixels, of up to 4 numbers of 2 bytes, with what interlaced ones have beside; or its coded ones, joined.
+  // A PNG's pixels (up to 4 samples of 2 bytes) with the padding of interlaced passes, or its concatenated compressed
+  // data.
   constexpr size_t kBeside = 1 << 16;
   g_growth = 2 * std::max(size, static_cast<size_t>(width) * static_cast<size_t>(height) * 8) + kBeside;
   g_outgrown = g_starved = false;

@@ -1,4 +1,4 @@
-// Image files: JPEG, PNG and BMP in, PNG out.
+// Reads JPEG, PNG and BMP files; writes PNG files.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace ferry::image {
 
-// Decodes to RGB: grey is repeated, alpha dropped, 16 bits cut to 8; a JPEG is turned upright by its Exif orientation.
-// `name` says in messages where the bytes came from. FERRY_NOT_AN_IMAGE: not a JPEG, PNG or BMP.
+// Decodes to RGB: grey is repeated, alpha is dropped, 16 bits are cut to 8, and a JPEG's Exif orientation is applied.
+// `name` is the source in error messages. FERRY_NOT_AN_IMAGE: not a JPEG, PNG or BMP.
 // FERRY_IMAGE_DAMAGED. FERRY_IMAGE_TOO_LARGE (pixels.h).
 Status decode(const void* data, size_t size, const char* name, Pixels* out);
 
 Status load(const char* path, Pixels* out);
 
-// Written beside `path` and renamed, so that `path` is whole or as it was. FERRY_IO_ERROR names the path.
+// Writes beside `path` and renames, so that `path` is either complete or unchanged. FERRY_IO_ERROR names the path.
 Status write_file(const void* data, size_t size, const char* path);
 
-// RGB, RGBA or grey. `sixteen_bits`: grey of two samples a pixel, the upper byte first. As write_file().
+// Writes RGB, RGBA or grey. `sixteen_bits`: grey, two bytes per pixel, big-endian. Errors as in write_file().
 Status save_png(const View& image, const char* path, bool sixteen_bits = false);
 
 }  // namespace ferry::image

@@ -17,15 +17,15 @@ bool is_float(const Session& session, TensorId tensor) {
   return session.model().tensor(tensor).dtype() == fbs::DType::Float32;
 }
 
-// The sample of a row or column of `length` that stands `i` from its beginning: mirrored at the end, which is not
-// repeated, and there again at the beginning.
+// Index of sample `i` in a row or column of `length`, reflected at both ends; end samples are not repeated.
 int mirrored(int i, int length) {
   if (length == 1) return 0;
   const int period = 2 * (length - 1), at = i % period;
   return at < length ? at : period - at;
 }
 
-// An image whose sides are multiples of `multiple`: *image, or mirrored at the right and the bottom in `pixels`.
+// An image whose sides are multiples of `multiple`: *image itself, or a copy in `pixels` that is padded by reflection
+// at the right and bottom.
 Status fill_up(int multiple, View* image, Pixels* pixels) {
   const auto rounded = [&](int side) { return (side + multiple - 1) / multiple * multiple; };
   const int width = rounded(image->width), height = rounded(image->height), channels = image->channels;
@@ -42,8 +42,8 @@ Status fill_up(int multiple, View* image, Pixels* pixels) {
   return {};
 }
 
-// Plans the session for tiles of *side. Where that is the library's own choice, the side is halved until the plan is
-// within kArenaGoal and the session's own limit.
+// Plans the session for tiles of *side. If `automatic`, the side is halved until the plan fits kArenaGoal and the
+// session's limit.
 Status plan_tiles(Session& session, TensorId input, const View& image, const fbs::Postprocess& recipe, bool automatic,
                   int* side) {
   const int halo = recipe.halo(), multiple = recipe.multiple_of();
@@ -58,7 +58,7 @@ Status plan_tiles(Session& session, TensorId input, const View& image, const fbs
   }
 }
 
-// The kept part of one tile's output [1,H,W,channels] into the image, as far as it goes. `scale` output pixels an
+// Copies the kept part of one tile's output [1,H,W,channels] into the image, clipped to it. `scale`: output pixels per
 // input pixel.
 void place(const Levels& levels, const Shape& shape, const float* output, const Tile& rows, const Tile& columns,
            int scale, Pixels* out) {
@@ -86,7 +86,7 @@ Status enhance(Session& session, const View& image, int tile, const Progress& pr
   const fbs::Preprocess* pre = graph.preprocess();
   if (!post || post->task() != fbs::Task::ImageToImage || !pre || pre->resize_mode() != fbs::ResizeMode::None ||
       pre->crop_h() > 0) {
-    return error(FERRY_INVALID_ARGUMENT, "this model does not make an image from an image of any size");
+    return error(FERRY_INVALID_ARGUMENT, "this model is not an image-to-image network for any size");
   }
   if (tile < 0) return error(FERRY_INVALID_ARGUMENT, "a tile of %d pixels: must be 0 (automatic) or more", tile);
   const int scale = post->upscale(), halo = post->halo(), multiple = post->multiple_of();
@@ -97,7 +97,7 @@ Status enhance(Session& session, const View& image, int tile, const Progress& pr
                  image.height, scale, kMaxSide);
   }
 
-  Prepared prepared;  // grey where the recipe wants it; nothing moves
+  Prepared prepared;  // converts to grey if the preprocessing does; no resize or crop
   FERRY_TRY(prepare(*pre, image, &prepared));
   View source = prepared.view;
   Pixels filled;

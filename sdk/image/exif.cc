@@ -5,7 +5,7 @@
 namespace ferry::image {
 namespace {
 
-// A range of bytes in the order of its TIFF header; zeros past its end.
+// Bytes in the byte order of their TIFF header; zeros past the end.
 struct Tiff {
   const unsigned char* data;
   size_t size;
@@ -16,7 +16,7 @@ struct Tiff {
   size_t u32(size_t i) const { return little ? size_t{u16(i + 2)} << 16 | u16(i) : size_t{u16(i)} << 16 | u16(i + 2); }
 };
 
-// The first directory's entry 0x0112: a short, in the entry itself.
+// Entry 0x0112 of the first directory: a short, stored in the entry itself.
 int orientation_of(Tiff tiff) {
   constexpr unsigned kOrientation = 0x0112, kShort = 3;
   constexpr size_t kEntryBytes = 12;
@@ -39,7 +39,7 @@ int exif_orientation(const unsigned char* data, size_t size) {
   constexpr unsigned kExif = 0xe1, kScan = 0xda;
   constexpr size_t kNameBytes = 6;
   const Tiff jpeg{data, size};
-  // Segments from behind the start marker up to the image's data: marker, length with its own two bytes, contents.
+  // Segments between the start marker and the image data: marker, length (which includes its own two bytes), contents.
   for (size_t at = 2; jpeg.at(at) == 0xff && jpeg.at(at + 1) != kScan; at += 2 + jpeg.u16(at + 2)) {
     const size_t contents = at + 4, bytes = jpeg.u16(at + 2);
     if (jpeg.at(at + 1) != kExif || bytes < 2 + kNameBytes || contents + bytes - 2 > size) continue;
@@ -52,7 +52,7 @@ int exif_orientation(const unsigned char* data, size_t size) {
 Status make_upright(int orientation, Pixels* image) {
   if (orientation <= 1) return {};
   const View from = image->view();
-  // 5 to 8: rows of the stored image are columns of the upright one.
+  // Orientations 5 to 8 exchange rows and columns.
   const bool turned = orientation >= 5;
   const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;

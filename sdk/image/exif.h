@@ -1,4 +1,4 @@
-// How a JPEG's camera was held.
+// Exif orientation of JPEG files.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace ferry::image {
 
-// The Exif orientation, 1 to 8; 1 (upright) where a JPEG has none that makes sense.
+// The Exif orientation, 1 to 8; 1 (upright) if absent or invalid.
 int exif_orientation(const unsigned char* data, size_t size);
 
-// Turns and mirrors an image that was stored in this orientation until it is upright.
+// Rotates and mirrors an image with this orientation until it is upright.
 Status make_upright(int orientation, Pixels* image);
 
 }  // namespace ferry::image

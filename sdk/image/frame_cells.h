@@ -1,4 +1,4 @@
-// What frame_clipping.cc asks of a frame's samples, in vectors.
+// Vectorised loops of frame_clipping.cc over a frame's samples.
 #pragma once
 
 #include "sdk/image/frame_colours.h"
@@ -6,19 +6,19 @@
 namespace ferry::image {
 
 inline constexpr int kCell = Clipping::kCell, kPairs = kCell / 2;
-inline constexpr int kLumaRows = 2 * Clipping::kGroup;  // of a group, at most
+inline constexpr int kLumaRows = 2 * Clipping::kGroup;  // maximum rows of a group
 
-// Samples of a cell or, side by side, of several. Of a group's rows: there are as many where the frame ends, some of
-// them twice. Of two rows that share one of chroma: the first of those.
+// Samples of one cell or of adjacent cells. Rows of a group: at the frame's end some rows are repeated. For two rows
+// that share a chroma row: the first of them.
 struct Samples {
   const uint8_t* luma[kLumaRows];
   const uint8_t *u[Clipping::kGroup], *v[Clipping::kGroup];
-  bool pairs;  // chroma alternates
+  bool pairs;  // U and V are interleaved
 };
 
-// May cells that lie side by side have pixels that clip?
+// Finds which of the adjacent cells may contain pixels that clip.
 void find_clipping(const Samples& samples, const Clipping::Steps& steps, int cells, uint8_t* found);
-// Of two rows of a cell, weighted: see Clipping::add().
+// Adds two weighted rows of a cell: see Clipping::add().
 int add_two(const Samples& samples, const int16_t* weights, const FixedMatrix& matrix, int16_t* const* sums);
 
 }  // namespace ferry::image

@@ -17,7 +17,7 @@ namespace {
 constexpr int16_t kWhite = 255 << kSumBits;
 
 #if !defined(__aarch64__)
-// By value: compilers have vector instructions for these.
+// By value, so that compilers use min and max instructions.
 template <typename Number>
 inline Number lower(Number a, Number b) {
   return a < b ? a : b;
@@ -38,9 +38,9 @@ inline UV load(const uint8_t* u, const uint8_t* v, bool pairs) {
   return u < v ? UV{both.val[0], both.val[1]} : UV{both.val[1], both.val[0]};
 }
 
-constexpr int kDoubled = kChromaShift - 1;  // products are
+constexpr int kDoubled = kChromaShift - 1;  // fractional bits of products
 
-// By blocks of four columns: luma and chroma are taken as far apart as they are anywhere in one.
+// Checks blocks of four columns, with the ranges of luma and chroma in the block.
 [[gnu::always_inline]] inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& steps) {
   static_assert(kCell == 32 && Clipping::kGroup == 2);
   const auto luma = [&](int row, int at) { return vld1q_u8(samples.luma[row] + x + at); };
@@ -56,16 +56,16 @@ constexpr int kDoubled = kChromaShift - 1;  // products are
   const UV second = load(samples.u[1] + chroma, samples.v[1] + chroma, samples.pairs);
   const uint8x16_t gray = vdupq_n_u8(kGray);
   const auto above_gray = [&](uint8x16_t uv) { return vreinterpretq_s8_u8(veorq_u8(uv, gray)); };
-  const int8x16_t least = above_gray(vpminq_u8(vminq_u8(first.u, second.u), vminq_u8(first.v, second.v)));
-  const int8x16_t most = above_gray(vpmaxq_u8(vmaxq_u8(first.u, second.u), vmaxq_u8(first.v, second.v)));
+  const int8x16_t minimum = above_gray(vpminq_u8(vminq_u8(first.u, second.u), vminq_u8(first.v, second.v)));
+  const int8x16_t maximum = above_gray(vpmaxq_u8(vmaxq_u8(first.u, second.u), vmaxq_u8(first.v, second.v)));
   const auto in_pixel = [&](int8x16_t uv, int8x16_t other, auto further) {
     const int16x8_t u = vshll_n_s8(vget_low_s8(uv), kDoubled), v = vshll_high_n_s8(uv, kDoubled);
     const int16x8_t green_u = vshll_n_s8(vget_low_s8(other), kDoubled), green_v = vshll_high_n_s8(other, kDoubled);
     const int16x8_t green = vaddq_s16(vqdmulhq_n_s16(green_u, steps.green_u), vqdmulhq_n_s16(green_v, steps.green_v));
     return further(further(vqdmulhq_n_s16(v, steps.red_v), vqdmulhq_n_s16(u, steps.blue_u)), green);
   };
-  const int16x8_t darker = in_pixel(least, most, [](int16x8_t p, int16x8_t q) { return vminq_s16(p, q); });
-  const int16x8_t lighter = in_pixel(most, least, [](int16x8_t p, int16x8_t q) { return vmaxq_s16(p, q); });
+  const int16x8_t darker = in_pixel(minimum, maximum, [](int16x8_t p, int16x8_t q) { return vminq_s16(p, q); });
+  const int16x8_t lighter = in_pixel(maximum, minimum, [](int16x8_t p, int16x8_t q) { return vmaxq_s16(p, q); });
   const uint8x8_t lowest = vqshrun_n_s16(vsubq_s16(vdupq_n_s16(steps.darkest), darker), kSumBits);
   const uint8x8_t highest = vqshrun_n_s16(vsubq_s16(vdupq_n_s16(steps.lightest), lighter), kSumBits);
   return vmaxv_u8(vorr_u8(vclt_u8(low, lowest), vcgt_u8(high, highest))) & 1;
@@ -76,7 +76,7 @@ constexpr int kDoubled = kChromaShift - 1;  // products are
 FERRY_KERNEL int add_two(const Samples& samples, const int16_t* weights, const FixedMatrix& m, int16_t* const* sums) {
   const UV both = load(samples.u[0], samples.v[0], samples.pairs);
   const uint8x16_t gray = vdupq_n_u8(kGray);
-  int8_t us[kCell], vs[kCell];  // a sample for each column
+  int8_t us[kCell], vs[kCell];  // one sample per column
   const auto spread = [&](uint8x16_t chroma, int8_t* to) {
     const int8x16_t above = vreinterpretq_s8_u8(veorq_u8(chroma, gray));
     vst1q_s8(to, vzip1q_s8(above, above)), vst1q_s8(to + kPairs, vzip2q_s8(above, above));
@@ -114,19 +114,19 @@ FERRY_KERNEL int add_two(const Samples& samples, const int16_t* weights, const F
 #else
 inline int16_t above_gray(uint8_t chroma) { return static_cast<int16_t>((chroma - kGray) * (1 << kChromaShift)); }
 
-// By pairs of columns: luma and chroma are taken as far apart as they are anywhere in one.
+// Checks pairs of columns, with the ranges of luma and chroma in the pair.
 inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
   const int step = samples.pairs ? 2 : 1;
   for (int i = 0; i < kPairs; ++i) {
     const int at = x / 2 * step + i * step;
     const uint8_t u = samples.u[0][at], v = samples.v[0][at], other_u = samples.u[1][at], other_v = samples.v[1][at];
-    const int16_t least_u = above_gray(lower(u, other_u)), most_u = above_gray(higher(u, other_u));
-    const int16_t least_v = above_gray(lower(v, other_v)), most_v = above_gray(higher(v, other_v));
+    const int16_t min_u = above_gray(lower(u, other_u)), max_u = above_gray(higher(u, other_u));
+    const int16_t min_v = above_gray(lower(v, other_v)), max_v = above_gray(higher(v, other_v));
     const auto green = [&](int16_t of_u, int16_t of_v) {
       return static_cast<int16_t>(times(of_u, m.green_u) + times(of_v, m.green_v));
     };
-    const int16_t darker = lower(lower(times(least_v, m.red_v), times(least_u, m.blue_u)), green(most_u, most_v));
-    const int16_t lighter = higher(higher(times(most_v, m.red_v), times(most_u, m.blue_u)), green(least_u, least_v));
+    const int16_t darker = lower(lower(times(min_v, m.red_v), times(min_u, m.blue_u)), green(max_u, max_v));
+    const int16_t lighter = higher(higher(times(max_v, m.red_v), times(max_u, m.blue_u)), green(min_u, min_v));
     for (const uint8_t* row : samples.luma) {
       for (const int luma : {row[x + 2 * i], row[x + 2 * i + 1]})
         if (luma < (m.darkest - darker) >> kSumBits || luma > (m.lightest - lighter) >> kSumBits) return 1;
@@ -139,12 +139,12 @@ inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
 [[gnu::target("avx2")]] inline __m256i load(const uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from));
 }
-// Samples of a plane in the upper halves of 16 bits.
+// Samples of a plane in the upper bytes of 16 bits.
 [[gnu::target("avx2")]] inline __m256i wide(const uint8_t* from) {
   return _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from))), 8);
 }
 
-// The same in vectors, which gcc does not make of it.
+// The same with intrinsics: gcc does not vectorise it.
 [[gnu::target("avx2")]] void find_avx2(const Samples& samples, const Clipping::Steps& m, int cells, uint8_t* found) {
   static_assert(kCell == 32 && kLumaRows == 4);
   const __m256i gray = _mm256_set1_epi16(INT16_MIN), upper = _mm256_set1_epi16(static_cast<int16_t>(0xff00));
@@ -156,28 +156,28 @@ inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
     const __m256i c = load(samples.luma[2] + x), d = load(samples.luma[3] + x);
     const __m256i low = _mm256_min_epu8(_mm256_min_epu8(a, b), _mm256_min_epu8(c, d));
     const __m256i high = _mm256_max_epu8(_mm256_max_epu8(a, b), _mm256_max_epu8(c, d));
-    __m256i least_u, most_u, least_v, most_v;
+    __m256i min_u, max_u, min_v, max_v;
     if (samples.pairs) {
       const __m256i e = load((u_first ? samples.u[0] : samples.v[0]) + x);
       const __m256i f = load((u_first ? samples.u[1] : samples.v[1]) + x);
-      const __m256i least = _mm256_min_epu8(e, f), most = _mm256_max_epu8(e, f);
-      least_u = _mm256_slli_epi16(least, 8), most_u = _mm256_slli_epi16(most, 8);
-      least_v = _mm256_and_si256(least, upper), most_v = _mm256_and_si256(most, upper);
-      if (!u_first) std::swap(least_u, least_v), std::swap(most_u, most_v);
+      const __m256i minimum = _mm256_min_epu8(e, f), maximum = _mm256_max_epu8(e, f);
+      min_u = _mm256_slli_epi16(minimum, 8), max_u = _mm256_slli_epi16(maximum, 8);
+      min_v = _mm256_and_si256(minimum, upper), max_v = _mm256_and_si256(maximum, upper);
+      if (!u_first) std::swap(min_u, min_v), std::swap(max_u, max_v);
     } else {
       const __m256i e = wide(samples.u[0] + x / 2), f = wide(samples.u[1] + x / 2);
       const __m256i g = wide(samples.v[0] + x / 2), h = wide(samples.v[1] + x / 2);
-      least_u = _mm256_min_epu8(e, f), most_u = _mm256_max_epu8(e, f);
-      least_v = _mm256_min_epu8(g, h), most_v = _mm256_max_epu8(g, h);
+      min_u = _mm256_min_epu8(e, f), max_u = _mm256_max_epu8(e, f);
+      min_v = _mm256_min_epu8(g, h), max_v = _mm256_max_epu8(g, h);
     }
-    least_u = _mm256_xor_si256(least_u, gray), most_u = _mm256_xor_si256(most_u, gray);
-    least_v = _mm256_xor_si256(least_v, gray), most_v = _mm256_xor_si256(most_v, gray);
+    min_u = _mm256_xor_si256(min_u, gray), max_u = _mm256_xor_si256(max_u, gray);
+    min_v = _mm256_xor_si256(min_v, gray), max_v = _mm256_xor_si256(max_v, gray);
     const __m256i darker =
-        _mm256_min_epi16(_mm256_min_epi16(_mm256_mulhi_epi16(least_v, red_v), _mm256_mulhi_epi16(least_u, blue_u)),
-                         _mm256_add_epi16(_mm256_mulhi_epi16(most_u, green_u), _mm256_mulhi_epi16(most_v, green_v)));
+        _mm256_min_epi16(_mm256_min_epi16(_mm256_mulhi_epi16(min_v, red_v), _mm256_mulhi_epi16(min_u, blue_u)),
+                         _mm256_add_epi16(_mm256_mulhi_epi16(max_u, green_u), _mm256_mulhi_epi16(max_v, green_v)));
     const __m256i lighter =
-        _mm256_max_epi16(_mm256_max_epi16(_mm256_mulhi_epi16(most_v, red_v), _mm256_mulhi_epi16(most_u, blue_u)),
-                         _mm256_add_epi16(_mm256_mulhi_epi16(least_u, green_u), _mm256_mulhi_epi16(least_v, green_v)));
+        _mm256_max_epi16(_mm256_max_epi16(_mm256_mulhi_epi16(max_v, red_v), _mm256_mulhi_epi16(max_u, blue_u)),
+                         _mm256_add_epi16(_mm256_mulhi_epi16(min_u, green_u), _mm256_mulhi_epi16(min_v, green_v)));
     __m256i lowest = _mm256_srai_epi16(_mm256_sub_epi16(_mm256_set1_epi16(m.darkest), darker), kSumBits);
     __m256i highest = _mm256_srai_epi16(_mm256_sub_epi16(_mm256_set1_epi16(m.lightest), lighter), kSumBits);
     lowest = _mm256_or_si256(lowest, _mm256_slli_epi16(lowest, 8));  // for both columns
@@ -197,7 +197,7 @@ inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
   const bool u_first = samples.u[0] < samples.v[0];
   __m256i seen[3] = {zero, zero, zero};
   for (int x = 0; x < kCell; x += 16) {
-    __m256i u, v;  // in the upper halves of the lower 16 of 32 bits, then of both
+    __m256i u, v;  // in the upper half of the lower 16 of 32 bits, then of both
     if (samples.pairs) {
       const uint8_t* from = (u_first ? samples.u[0] : samples.v[0]) + x;
       const __m256i pairs = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from)));
@@ -238,7 +238,7 @@ inline uint8_t clips(const Samples& samples, int x, const Clipping::Steps& m) {
 }
 #endif
 
-// A weighted sample, rounded: an instruction on most machines.
+// A weighted, rounded sample: one instruction on most machines.
 inline int16_t weighted(int sample, int16_t weight) { return static_cast<int16_t>(((sample * weight >> 14) + 1) >> 1); }
 
 }  // namespace

@@ -8,8 +8,7 @@
 namespace ferry::image {
 namespace {
 
-// Where a cell's samples are copied to that do not lie as vectors read them. Behind a frame's end its last one is
-// repeated.
+// Copies a cell's samples if vector loads cannot read them. Past the frame's end the last sample is repeated.
 struct Room {
   uint8_t luma[kLumaRows][kCell], chroma[2][Clipping::kGroup][kPairs];
 
@@ -18,7 +17,7 @@ struct Room {
     for (int i = 0; i < count && step != 1; ++i) to[i] = from[i * step];
     std::fill(to + count, to + enough, to[count - 1]);
   }
-  // `count` columns.
+  // Copies `count` columns.
   void take(const Frame& frame, int count, int rows, int chroma_rows, Samples* samples) {
     for (int i = 0; i < rows; ++i) {
       copy(samples->luma[i], frame.planes[0].pixel, count, kCell, luma[i]);
@@ -33,7 +32,7 @@ struct Room {
   }
 };
 
-// Do samples lie as vectors read them?
+// Whether vector loads can read the samples.
 bool side_by_side(const Frame& frame, bool pairs) {
   return frame.planes[0].pixel == 1 && (pairs || (frame.planes[1].pixel == 1 && frame.planes[2].pixel == 1));
 }
@@ -45,7 +44,7 @@ void Clipping::begin(const Frame& frame, int begin, int end) {
   end_ = end;
   top_ = frame.half_rows ? frame.top / 2 : frame.top;
   const int bottom = frame.top + frame.height, rows = (frame.half_rows ? (bottom + 1) / 2 : bottom) - top_;
-  found_.assign(static_cast<size_t>(group_of(top_ + rows - 1) + 1) * static_cast<size_t>(1 + eights()), kUnknown);
+  found_.assign(static_cast<size_t>(group_of(top_ + rows - 1) + 1) * static_cast<size_t>(1 + words()), kUnknown);
   constexpr float kUnit = 1 << kSumBits, kUp = kUnit - 1;
   YuvMatrix m = frame.matrix;
   for (float* factor : {&m.red_v, &m.green_u, &m.green_v, &m.blue_u}) *factor /= m.luma;
@@ -59,12 +58,12 @@ void Clipping::begin(const Frame& frame, int begin, int end) {
 }
 
 const uint64_t* Clipping::group(const Frame& frame, int group) {
-  uint64_t* state = found_.data() + int64_t{group} * (1 + eights());
+  uint64_t* state = found_.data() + int64_t{group} * (1 + words());
   uint64_t* found = state + 1;
   if (*state == kUnknown) {
     find(frame, group, reinterpret_cast<uint8_t*>(found));
     uint64_t any = 0;
-    for (int i = 0; i < eights(); ++i) any |= found[i];
+    for (int i = 0; i < words(); ++i) any |= found[i];
     *state = any != 0 ? kSome : kNone;
   }
   return *state == kSome ? found : nullptr;

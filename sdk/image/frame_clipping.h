@@ -1,4 +1,4 @@
-// Where a frame's colours leave 0 to 255: there they are more than sums of luma and chroma.
+// Finds where a frame's colours leave 0 to 255. Weighted sums of luma and chroma are wrong there and need a correction.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,30 @@ struct Frame;
 
 class Clipping {
  public:
-  // Columns that are told apart, and rows of chroma that are not.
+  // Clipping is recorded per cell of kCell columns and group of kGroup chroma rows.
   static constexpr int kCell = 32, kGroup = 2;
-  // What chroma adds to red, green and blue, in steps of luma, and the luma with which a pixel that chroma adds nothing
-  // to is within half a level of black and of white, all with kSumBits after the point. Chroma adds no more than luma
-  // can have, so nothing that is computed of it leaves 0 to 255.
+  // What chroma adds to red, green and blue, in luma steps, and the luma range in which a pixel with neutral chroma is
+  // within half a level of black or white; all with kSumBits fractional bits. Chroma adds no more than luma's full
+  // range, so 16 bits suffice.
   struct Steps {
     int16_t red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
     int16_t darkest = 0, lightest = 0;
   };
 
-  // Of columns [begin, end); `begin` is even. Takes memory only where a frame is larger than those before.
+  // Starts a frame, columns [begin, end); `begin` is even. Allocates only for a larger frame than before.
   void begin(const Frame& frame, int begin, int end);
   int cells() const { return (end_ - begin_ + kCell - 1) / kCell; }
   int group_of(int chroma_y) const { return (chroma_y - top_) / kGroup; }
-  // The first row of a group's chroma.
+  // The first chroma row of a group.
   int chroma_of(int group) const { return top_ + group * kGroup; }
-  // Which cells of a group may have a pixel that clips by more than is rounded, eight of them in a number; null if none
-  // may. What was found is kept.
+  // The cells of a group that may contain pixels that clip by more than rounding, one byte per cell, eight in each
+  // word; null if none. Results are cached.
   const uint64_t* group(const Frame& frame, int group);
-  int eights() const { return (cells() + 7) / 8; }
+  int words() const { return (cells() + 7) / 8; }
   static bool has(const uint64_t* group, int cell) { return reinterpret_cast<const uint8_t*>(group)[cell] != 0; }
-  // By how much red, green and blue of a cell leave 0 to 255 in the weighted sum of rows [begin, end), in levels with
-  // kSumBits after the point; less than black is negative. kCell samples of each, to which it is added. Gives the
-  // colours that do: bit 0 is red.
+  // Adds to `sums` by how much red, green and blue of a cell leave 0 to 255 in the weighted sum of rows [begin, end),
+  // kCell samples each. Values are levels with kSumBits fractional bits, negative below black. Returns the colours that
+  // clip: bit 0 is red.
   int add(const Frame& frame, int cell, int begin, int end, const int16_t* weights, int16_t* const* sums) const;
 
  private:
@@ -42,8 +42,8 @@ class Clipping {
   void find(const Frame& frame, int group, uint8_t* found) const;
 
   int begin_ = 0, end_ = 0;
-  int top_ = 0;                  // the first row of chroma
-  std::vector<uint64_t> found_;  // of each group: a Group, then whether the cells clip
+  int top_ = 0;                  // first chroma row
+  std::vector<uint64_t> found_;  // per group: a Group, then the cells' results
   Steps steps_;
 };
 

@@ -1,5 +1,5 @@
-// The pass over a frame's columns in luma and chroma, so that what it leaves alone need become colours. Eight lines go
-// through it side by side: a weight counts for a vector of them.
+// The column pass of a resize, on luma and chroma: only the pixels that the crop keeps are converted to RGB. Eight
+// lines are filtered together, one per vector lane, so that a weight applies to a whole vector.
 #pragma once
 
 #include <algorithm>
@@ -10,29 +10,29 @@
 
 namespace ferry::image {
 
-// Weights of sums in 16 bits have so many after the point.
+// Fractional bits of weights for 16-bit sums.
 inline constexpr int kWeightBits = 15;
-// An output's, so that they add up to 1: a sum of equal samples is that sample.
+// Fixed-point weights of one output. They add up to 1, so that a sum of equal samples is that sample.
 void fixed_weights(const int32_t* weights, int count, int16_t* out);
 
-// Eight lines of samples, `stride` of them apart.
-struct Eight {
+// kLanes lines of samples, `stride` apart.
+struct LineBlock {
   int16_t* samples = nullptr;
   int64_t stride = 0;
 
   int16_t* line(int i) const { return samples + i * stride; }
 };
-inline constexpr int kEight = 8;
+inline constexpr int kLanes = 8;
 
-// Memory of so many lines or more.
+// Memory for that many lines.
 class LineBuffer {
  public:
-  // Takes memory only where more is needed than before.
-  void prepare(int samples, int lines = kEight) {
+  // Allocates only to grow.
+  void prepare(int samples, int lines = kLanes) {
     stride_ = samples;
     memory_.resize(static_cast<size_t>(samples) * static_cast<size_t>(lines));
   }
-  Eight from(int line) { return {memory_.data() + line * stride_, stride_}; }
+  LineBlock from(int line) { return {memory_.data() + line * stride_, stride_}; }
   int16_t* line(int i) { return from(i).samples; }
   void clear() { std::fill(memory_.begin(), memory_.end(), int16_t{0}); }
 
@@ -41,27 +41,27 @@ class LineBuffer {
   std::vector<int16_t> memory_;
 };
 
-// Samples are of 16 bits and begin with first(); spare() more than there are columns are read and do not count.
+// Samples have 16 bits and begin at column first(); spare() samples past the last column are read, but not used.
 class PlaneColumns {
  public:
-  // For frames whose part begins at column `left`. Takes memory only where more is needed than before.
+  // Prepares for frames whose crop begins at column `left`. Allocates only to grow.
   void prepare(const Axis& axis, int left);
-  // The frame's columns that count for any output, from an even one on.
+  // The first of the frame's columns that any output uses; even.
   int first() const { return first_; }
   int last() const { return last_; }
-  int spare() const { return columns_.taps + 2 * kEight; }
+  int spare() const { return columns_.taps + 2 * kLanes; }
   int outputs() const { return outputs_; }
-  // Samples of a line of outputs: they are written by eights.
-  int room() const { return (outputs_ + kEight - 1) / kEight * kEight; }
+  // Samples per output line, which are written in multiples of kLanes.
+  int room() const { return (outputs_ + kLanes - 1) / kLanes * kLanes; }
 
-  // Outputs [begin, end), and what an eight has beside them, of a sample for each column, and of one for each two.
-  void each(const Eight& lines, int begin, int end, const Eight& out) { run(columns_, lines, begin, end, out); }
-  void pairs(const Eight& lines, int begin, int end, const Eight& out) { run(pairs_, lines, begin, end, out); }
-  // Moves [*begin, *end) to the outputs for which any of those columns counts, which are counted from first().
+  // Computes outputs [begin, end), extended to multiples of kLanes: from one sample per column, or one per two columns.
+  void each(const LineBlock& lines, int begin, int end, const LineBlock& out) { run(columns_, lines, begin, end, out); }
+  void pairs(const LineBlock& lines, int begin, int end, const LineBlock& out) { run(pairs_, lines, begin, end, out); }
+  // Changes the column range [*begin, *end), relative to first(), to the range of outputs that use any of them.
   void to_outputs(int* begin, int* end) const;
 
  private:
-  // For each output: where its samples begin, and their weights.
+  // The first sample and the weights of each output.
   struct Windows {
     int taps = 0;
     std::vector<int32_t> begins;
@@ -70,13 +70,13 @@ class PlaneColumns {
     void prepare(int taps_of_output, int outputs);
     void set(int output, int begin, int count, const int32_t* from);
   };
-  void run(const Windows& windows, const Eight& lines, int begin, int end, const Eight& out);
+  void run(const Windows& windows, const LineBlock& lines, int begin, int end, const LineBlock& out);
 
   int first_ = 0, last_ = 0, outputs_ = 0;
   bool mirrored_ = false;
   Windows columns_, pairs_;
   std::vector<int32_t> both_;
-  std::vector<int16_t> turned_;  // lines' samples of a column side by side
+  std::vector<int16_t> transposed_;  // transposed input: the samples of a column are adjacent
 };
 
 }  // namespace ferry::image

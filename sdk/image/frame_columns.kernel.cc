@@ -15,13 +15,13 @@
 namespace ferry::image {
 namespace {
 
-static_assert(kEight == 8, "vectors of 16 bits, and three steps from rows to columns");
+static_assert(kLanes == 8, "vectors of 16 bits, and three steps from rows to columns");
 
-// Windows of samples begin at multiples of one, and have multiples of the other.
+// Sample windows begin at multiples of kAlign and have multiples of kTaps samples.
 #if defined(__x86_64__)
-constexpr int kAlign = 2, kTaps = 2;  // an instruction multiplies two neighbours and adds them up
+constexpr int kAlign = 2, kTaps = 2;  // one instruction multiplies adjacent samples and adds the products
 #elif defined(__aarch64__)
-constexpr int kAlign = 1, kTaps = 4;  // a load of weights
+constexpr int kAlign = 1, kTaps = 4;  // one vector load of weights
 #else
 constexpr int kAlign = 1, kTaps = 1;
 #endif
@@ -41,14 +41,14 @@ inline Vector low(Vector a, Vector b) { return _mm_unpacklo_epi16(a, b); }
 inline Vector high(Vector a, Vector b) { return _mm_unpackhi_epi16(a, b); }
 #endif
 
-// Rows become columns when it is done three times.
-[[gnu::always_inline]] inline void shuffle(Vector (&v)[kEight]) {
+// One of three steps of an 8x8 transposition.
+[[gnu::always_inline]] inline void shuffle(Vector (&v)[kLanes]) {
   const Vector a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5], g = v[6], h = v[7];
   v[0] = low(a, e), v[1] = high(a, e), v[2] = low(b, f), v[3] = high(b, f);
   v[4] = low(c, g), v[5] = high(c, g), v[6] = low(d, h), v[7] = high(d, h);
 }
-[[gnu::always_inline]] inline void turn(const int16_t* from, int64_t from_stride, int16_t* to, int64_t to_stride) {
-  Vector v[kEight] = {load(from),
+[[gnu::always_inline]] inline void transpose(const int16_t* from, int64_t from_stride, int16_t* to, int64_t to_stride) {
+  Vector v[kLanes] = {load(from),
                       load(from + from_stride),
                       load(from + 2 * from_stride),
                       load(from + 3 * from_stride),
@@ -62,96 +62,97 @@ inline Vector high(Vector a, Vector b) { return _mm_unpackhi_epi16(a, b); }
   store(to + 7 * to_stride, v[7]);
 }
 #else
-inline void turn(const int16_t* from, int64_t from_stride, int16_t* to, int64_t to_stride) {
-  for (int y = 0; y < kEight; ++y)
-    for (int x = 0; x < kEight; ++x) to[x * to_stride + y] = from[y * from_stride + x];
+inline void transpose(const int16_t* from, int64_t from_stride, int16_t* to, int64_t to_stride) {
+  for (int y = 0; y < kLanes; ++y)
+    for (int x = 0; x < kLanes; ++x) to[x * to_stride + y] = from[y * from_stride + x];
 }
 #endif
 
-// An output of eight lines: `taps` columns of them, side by side.
+// One output of kLanes lines, from `taps` columns.
 #if defined(__aarch64__)
 [[gnu::always_inline]] inline void add_up(const int16_t* samples, const int16_t* weights, int taps, int16_t* out) {
   int32x4_t first = vdupq_n_s32(0), second = first;
   const int16_t* end = weights + taps;
   do {
     const int16x4_t w = vld1_s16(weights);
-    const int16x8_t a = vld1q_s16(samples), b = vld1q_s16(samples + kEight);
-    const int16x8_t c = vld1q_s16(samples + 2 * kEight), d = vld1q_s16(samples + 3 * kEight);
+    const int16x8_t a = vld1q_s16(samples), b = vld1q_s16(samples + kLanes);
+    const int16x8_t c = vld1q_s16(samples + 2 * kLanes), d = vld1q_s16(samples + 3 * kLanes);
     first = vmlal_lane_s16(first, vget_low_s16(a), w, 0), second = vmlal_high_lane_s16(second, a, w, 0);
     first = vmlal_lane_s16(first, vget_low_s16(b), w, 1), second = vmlal_high_lane_s16(second, b, w, 1);
     first = vmlal_lane_s16(first, vget_low_s16(c), w, 2), second = vmlal_high_lane_s16(second, c, w, 2);
     first = vmlal_lane_s16(first, vget_low_s16(d), w, 3), second = vmlal_high_lane_s16(second, d, w, 3);
-    samples += kTaps * kEight, weights += kTaps;
+    samples += kTaps * kLanes, weights += kTaps;
   } while (weights != end);
   vst1q_s16(out, vqrshrn_high_n_s32(vqrshrn_n_s32(first, kWeightBits), second, kWeightBits));
 }
 #else
 [[gnu::always_inline]] inline void add_up(const int16_t* samples, const int16_t* weights, int taps, int16_t* out) {
-  int32_t sums[kEight] = {};
+  int32_t sums[kLanes] = {};
   for (int k = 0; k < taps; ++k)
-    for (int i = 0; i < kEight; ++i) sums[i] += samples[k * kEight + i] * weights[k];
-  for (int i = 0; i < kEight; ++i) {
+    for (int i = 0; i < kLanes; ++i) sums[i] += samples[k * kLanes + i] * weights[k];
+  for (int i = 0; i < kLanes; ++i) {
     const int32_t rounded = (sums[i] + (1 << (kWeightBits - 1))) >> kWeightBits;
     out[i] = static_cast<int16_t>(std::clamp<int32_t>(rounded, INT16_MIN, INT16_MAX));
   }
 }
 #endif
 
-// A pass over outputs.
+// One pass over the outputs.
 struct Pass {
   const int32_t* begins;
   const int16_t* weights;
   int taps;
-  int first, last;  // columns, by eights
-  int16_t* turned;  // of the first column and those that follow
+  int first, last;      // columns, in multiples of kLanes
+  int16_t* transposed;  // transposed samples, from the first column on
 };
 
-FERRY_KERNEL void filter(const Pass& pass, const Eight& lines, int begin, int end, const Eight& out) {
+FERRY_KERNEL void filter(const Pass& pass, const LineBlock& lines, int begin, int end, const LineBlock& out) {
   const int16_t* from = lines.samples + pass.first;
-  int16_t* turned = pass.turned;
-  for (int x = pass.first; x < pass.last; x += kEight, from += kEight, turned += kEight * kEight)
-    turn(from, lines.stride, turned, kEight);
-  const int16_t *columns = pass.turned - int64_t{pass.first} * kEight, *weights = pass.weights;
+  int16_t* transposed = pass.transposed;
+  for (int x = pass.first; x < pass.last; x += kLanes, from += kLanes, transposed += kLanes * kLanes)
+    transpose(from, lines.stride, transposed, kLanes);
+  const int16_t *columns = pass.transposed - int64_t{pass.first} * kLanes, *weights = pass.weights;
   const int32_t* begins = pass.begins;
-  for (int x = begin; x < end; x += kEight) {
-    int16_t sums[kEight * kEight];
-    for (int i = 0; i < kEight; ++i, weights += pass.taps)
-      add_up(columns + int64_t{*begins++} * kEight, weights, pass.taps, sums + i * kEight);
-    turn(sums, kEight, out.samples + x, out.stride);
+  for (int x = begin; x < end; x += kLanes) {
+    int16_t sums[kLanes * kLanes];
+    for (int i = 0; i < kLanes; ++i, weights += pass.taps)
+      add_up(columns + int64_t{*begins++} * kLanes, weights, pass.taps, sums + i * kLanes);
+    transpose(sums, kLanes, out.samples + x, out.stride);
   }
 }
 
 #if defined(__x86_64__)
 // Two columns of each line side by side.
-[[gnu::target("avx2")]] void filter_avx2(const Pass& pass, const Eight& lines, int begin, int end, const Eight& out) {
-  for (int x = pass.first; x < pass.last; x += kEight) {
+[[gnu::target("avx2")]] void filter_avx2(const Pass& pass, const LineBlock& lines, int begin, int end,
+                                         const LineBlock& out) {
+  for (int x = pass.first; x < pass.last; x += kLanes) {
     const int16_t* from = lines.samples + x;
     __m256i v[4];
     for (int i = 0; i < 4; ++i)
       v[i] = _mm256_set_m128i(load(from + (4 + i) * lines.stride), load(from + i * lines.stride));
     const __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
     const __m256i c = _mm256_unpacklo_epi32(v[2], v[3]), d = _mm256_unpackhi_epi32(v[2], v[3]);
-    __m256i_u* to = reinterpret_cast<__m256i_u*>(pass.turned + (x - pass.first) * kEight);
+    __m256i_u* to = reinterpret_cast<__m256i_u*>(pass.transposed + (x - pass.first) * kLanes);
     _mm256_storeu_si256(to, _mm256_unpacklo_epi64(a, c)), _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi64(a, c));
     _mm256_storeu_si256(to + 2, _mm256_unpacklo_epi64(b, d)), _mm256_storeu_si256(to + 3, _mm256_unpackhi_epi64(b, d));
   }
-  const int16_t *columns = pass.turned - int64_t{pass.first} * kEight, *weights = pass.weights;
+  const int16_t *columns = pass.transposed - int64_t{pass.first} * kLanes, *weights = pass.weights;
   const int32_t* begins = pass.begins;
-  for (int x = begin; x < end; x += kEight) {
-    int16_t sums[kEight * kEight];
-    for (int i = 0; i < kEight; ++i, weights += pass.taps) {
-      const int16_t* from = columns + int64_t{*begins++} * kEight;
+  for (int x = begin; x < end; x += kLanes) {
+    int16_t sums[kLanes * kLanes];
+    for (int i = 0; i < kLanes; ++i, weights += pass.taps) {
+      const int16_t* from = columns + int64_t{*begins++} * kLanes;
       __m256i sum = _mm256_set1_epi32(1 << (kWeightBits - 1));
       for (int k = 0; k < pass.taps; k += 2) {
         int32_t two;
         std::memcpy(&two, weights + k, sizeof(two));
-        const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from + k * kEight));
+        const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from + k * kLanes));
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi32(two)));
       }
       sum = _mm256_srai_epi32(sum, kWeightBits);
-      store(sums + i * kEight, _mm_packs_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)));
+      store(sums + i * kLanes, _mm_packs_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)));
     }
-    turn(sums, kEight, out.samples + x, out.stride);
+    transpose(sums, kLanes, out.samples + x, out.stride);
   }
 }
 #endif
@@ -171,7 +172,7 @@ void fixed_weights(const int32_t* weights, int count, int16_t* out) {
   }
 }
 
-// Those that are computed with the last of them count for nothing.
+// Past the last output, weights are zero.
 void PlaneColumns::Windows::prepare(int taps_of_output, int outputs) {
   taps = (taps_of_output + kAlign - 1 + kTaps - 1) / kTaps * kTaps;
   begins.assign(static_cast<size_t>(outputs), 0);
@@ -184,15 +185,15 @@ void PlaneColumns::Windows::set(int output, int begin, int count, const int32_t*
   fixed_weights(from, count, to + begin % kAlign);
 }
 
-void PlaneColumns::run(const Windows& windows, const Eight& lines, int begin, int end, const Eight& out) {
-  begin = begin / kEight * kEight;
-  end = (end + kEight - 1) / kEight * kEight;
+void PlaneColumns::run(const Windows& windows, const LineBlock& lines, int begin, int end, const LineBlock& out) {
+  begin = begin / kLanes * kLanes;
+  end = (end + kLanes - 1) / kLanes * kLanes;
   if (begin >= end) return;
-  int32_t least = windows.begins[static_cast<size_t>(begin)], most = windows.begins[static_cast<size_t>(end - 1)];
-  if (mirrored_) std::swap(least, most);
+  int32_t minimum = windows.begins[static_cast<size_t>(begin)], maximum = windows.begins[static_cast<size_t>(end - 1)];
+  if (mirrored_) std::swap(minimum, maximum);
   const Pass pass = {
-      windows.begins.data() + begin, windows.weights.data() + int64_t{begin} * windows.taps, windows.taps,
-      least / kEight * kEight,       (most + windows.taps + kEight - 1) / kEight * kEight,   turned_.data()};
+      windows.begins.data() + begin, windows.weights.data() + int64_t{begin} * windows.taps,  windows.taps,
+      minimum / kLanes * kLanes,     (maximum + windows.taps + kLanes - 1) / kLanes * kLanes, transposed_.data()};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2")) return filter_avx2(pass, lines, begin, end, out);
 #endif
@@ -209,7 +210,7 @@ void PlaneColumns::prepare(const Axis& axis, int left) {
   columns_.prepare(taps, room());
   pairs_.prepare(taps / 2 + 1, room());
   both_.resize(static_cast<size_t>(taps / 2 + 1));
-  turned_.resize(static_cast<size_t>(last_ - first_ + spare()) * kEight);
+  transposed_.resize(static_cast<size_t>(last_ - first_ + spare()) * kLanes);
   for (int x = 0; x < room(); ++x) {
     const int at = std::min(x, outputs_ - 1);
     const int begin = left + axis.begin(at) - first_, count = axis.count(at);

@@ -14,20 +14,20 @@
 namespace ferry::image {
 namespace {
 
-// Samples side by side that are added up at a time, where their sums stay in registers.
+// Samples per iteration, so that their sums stay in registers.
 constexpr int kBytes = 32;
 
-// Products are cut off, by half a bit on average, or rounded.
+// Products are truncated (half a bit on average), or rounded.
 #if defined(__aarch64__)
 // Sums of 32 columns.
 struct Sums {
   int16x8_t a = vdupq_n_s16(-kGray * (1 << kLevelBits)), b = a, c = a, d = a;
 
-  // A row, weighted by that of four weights.
+  // Adds a row with one of four weights.
   template <int kWeight>
   [[gnu::always_inline]] void add(const uint8_t* row, int16x4_t weights) {
     const uint8x16_t left = vld1q_u8(row), right = vld1q_u8(row + 16);
-    // What is more than 16 bits comes back when kGray is subtracted.
+    // Wraps around in 16 bits; the subtraction of kGray corrects it.
     const auto sum = [weights](int16x8_t so_far, uint16x8_t samples) {
       return vaddq_s16(so_far, vqrdmulhq_lane_s16(vreinterpretq_s16_u16(samples), weights, kWeight));
     };
@@ -38,7 +38,7 @@ struct Sums {
   }
 };
 
-// A row alone has all the weight.
+// A single row has weight 1.
 FERRY_KERNEL void widen(const uint8_t* from, int count, int16_t* sums) {
   const uint8x16_t gray = vdupq_n_u8(kGray);
   for (int next = 0; next < count; next += kBytes) {
@@ -81,7 +81,7 @@ FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const 
   }
 }
 #else
-// Rows that are added at once, so that sums are read and written once for all of them.
+// Rows per pass, so that sums are read and written once for all of them.
 constexpr int kAtOnce = 4;
 
 template <typename At>
@@ -104,7 +104,7 @@ template <typename At>
 }
 
 #if defined(__x86_64__)
-// Twice as fast as what gcc makes of the loop above: bytes in the upper halves of 16 bits take one instruction.
+// Twice as fast as gcc's code for the loop above: one instruction moves bytes to the upper half of 16 bits.
 [[gnu::target("avx2")]] void add_rows_avx2(const uint8_t* from, int64_t stride, const int16_t* weights, int rows,
                                            int count, int16_t* sums) {
   const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi16(static_cast<int16_t>(rows / 2));
@@ -167,7 +167,7 @@ FERRY_KERNEL void add_lines(const int16_t* const* lines, const int16_t* weights,
     vst1q_s16(out + i, a), vst1q_s16(out + i + 8, b), vst1q_s16(out + i + 16, c), vst1q_s16(out + i + 24, d);
   }
 #else
-  constexpr int kPart = 64;  // whose sums stay in registers
+  constexpr int kPart = 64;  // samples whose sums stay in registers
   for (int begin = 0; begin < count; begin += kPart) {
     const int n = std::min(kPart, count - begin);
     int16_t sums[kPart] = {};
@@ -175,7 +175,7 @@ FERRY_KERNEL void add_lines(const int16_t* const* lines, const int16_t* weights,
       const int16_t *line = lines[k] + begin, weight = weights[k];
       for (int i = 0; i < n; ++i) sums[i] = static_cast<int16_t>(sums[i] + times(line[i], weight));
     }
-    // Products are cut off, by half a bit on average; they have a bit less.
+    // Products are truncated, by half a bit on average, and have one bit less.
     for (int i = 0; i < n; ++i) out[begin + i] = static_cast<int16_t>((sums[i] + rows / 2) * 2);
   }
 #endif

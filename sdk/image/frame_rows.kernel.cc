@@ -12,10 +12,10 @@
 namespace ferry::image {
 namespace {
 
-// The upper 10 of 16 bits: levels with 2 bits below.
+// The upper 10 of 16 bits: levels with 2 fractional bits.
 constexpr int kWideShift = 8;
 
-// Samples that lie side by side or at the usual distances as vectors, others one by one.
+// Loads adjacent or evenly spaced samples as vectors, others one by one.
 template <typename Sample>
 [[gnu::always_inline]] inline void spread(int step, int count, const Sample& sample) {
   switch (step) {
@@ -36,7 +36,7 @@ template <typename Sample>
 
 int16_t wide_at(const uint8_t* sample) { return static_cast<int16_t>((sample[0] | sample[1] << kWideShift) >> 6); }
 
-// One copy for luma and chroma: it is large.
+// One copy for luma and chroma, because it is large.
 [[gnu::noinline]] FERRY_KERNEL void read(const uint8_t* from, int step, int count, bool wide, int shift, int zero,
                                          int16_t* to) {
   const int offset = zero << shift;
@@ -79,12 +79,12 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
 
 namespace {
 
-constexpr int kProductShift = 13;  // sums' products have so many bits after the point more
+constexpr int kProductShift = 13;  // additional fractional bits of products
 constexpr int16_t kBlackest = -kGray * (1 << kLevelBits), kWhitest = (255 - kGray) * (1 << kLevelBits);
 
-// Luma's factor with as many bits as the others have.
+// Luma's factor with as many bits as the others.
 inline int16_t luma_gain(const FixedMatrix& matrix) { return static_cast<int16_t>((matrix.luma + 1) >> 1); }
-// What a sample of luma at kGray is above level kGray.
+// Offset of a luma sample at kGray from level kGray.
 inline int32_t zero_of(const FixedMatrix& matrix) {
   return ((kGray - matrix.black) * luma_gain(matrix) - (kGray << kProductShift)) * (1 << kLevelBits);
 }
@@ -108,8 +108,9 @@ FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, const Block& block, int pa
 }
 
 #if defined(__aarch64__)
-// Eights of `count` pixels: the last begins so early that it is one. Fewer are written beside.
-struct Eights {
+// Blocks of 8 of `count` pixels; the last block overlaps the one before. Fewer than 8 pixels are written to a buffer
+// first.
+struct PixelBlocks {
   int count;
   uint8_t* out;
   uint8_t few[32];
@@ -122,7 +123,7 @@ struct Eights {
   }
 };
 
-// Eight levels: luma and what chroma adds to it.
+// Eight levels: luma plus what chroma adds to it.
 inline uint8x8_t levels_8(float32x4_t low, float32x4_t high, const float* added) {
   const int32x4_t first = vcvtaq_s32_f32(vaddq_f32(low, vld1q_f32(added)));
   const int32x4_t second = vcvtaq_s32_f32(vaddq_f32(high, vld1q_f32(added + 4)));
@@ -131,9 +132,9 @@ inline uint8x8_t levels_8(float32x4_t low, float32x4_t high, const float* added)
 
 FERRY_KERNEL void write_colours(const Block& block, const Added& added, float gain, int count, uint8_t* out) {
   gain /= 1 << kLumaShift;
-  Eights eights = {count, out, {}};
+  PixelBlocks blocks = {count, out, {}};
   for (int next = 0; next < count; next += 8) {
-    const int i = eights.begin(next);
+    const int i = blocks.begin(next);
     const int16x8_t luma = vld1q_s16(block.luma + i);
     const float32x4_t low = vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(luma))), gain);
     const float32x4_t high = vmulq_n_f32(vcvtq_f32_s32(vmovl_high_s16(luma)), gain);
@@ -142,22 +143,22 @@ FERRY_KERNEL void write_colours(const Block& block, const Added& added, float ga
     pixels.val[1] = levels_8(low, high, added.green + i);
     pixels.val[2] = levels_8(low, high, added.blue + i);
     pixels.val[3] = vdup_n_u8(0);
-    vst4_u8(eights.at(i), pixels);
+    vst4_u8(blocks.at(i), pixels);
   }
-  eights.end();
+  blocks.end();
 }
 
 }  // namespace
 
 FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, int count, int16_t* const* colours) {
-  // Of sums, by factors of kProductShift bits, in levels with kSumBits after the point; what leaves 16 bits is no
-  // colour.
+  // Converts sums with factors of kProductShift bits to levels with kSumBits fractional bits. Values beyond 16 bits are
+  // no colours.
   static_assert(kLevelBits + kProductShift - 15 == kSumBits);
   constexpr int kUp = kLevelBits - kSumBits, kFloat16 = 1 << (kProductShift + kUp - 1);
   const FixedMatrix m = matrix;
   const int16_t gain = luma_gain(m);
   const int16x8_t zero = vdupq_n_s16(static_cast<int16_t>((zero_of(m) + kFloat16) >> (kProductShift + kUp)));
-  const int16x8_t least = vdupq_n_s16(kBlackest >> kUp), most = vdupq_n_s16(kWhitest >> kUp);
+  const int16x8_t minimum = vdupq_n_s16(kBlackest >> kUp), maximum = vdupq_n_s16(kWhitest >> kUp);
   const int16_t *from_luma = summed.luma, *from_u = summed.u, *from_v = summed.v;
   const int16_t *const red_excess = summed.excess[0], *const green_excess = summed.excess[1];
   const int16_t* const blue_excess = summed.excess[2];
@@ -172,23 +173,25 @@ FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, in
       r = vqsubq_s16(r, vld1q_s16(red_excess + i)), g = vqsubq_s16(g, vld1q_s16(green_excess + i));
       b = vqsubq_s16(b, vld1q_s16(blue_excess + i));
     }
-    const auto clipped = [&](int16x8_t level) { return vshlq_n_s16(vminq_s16(vmaxq_s16(level, least), most), kUp); };
+    const auto clipped = [&](int16x8_t level) {
+      return vshlq_n_s16(vminq_s16(vmaxq_s16(level, minimum), maximum), kUp);
+    };
     vst1q_s16(red + i, clipped(r)), vst1q_s16(green + i, clipped(g)), vst1q_s16(blue + i, clipped(b));
   }
 }
 
 FERRY_KERNEL void write_rounded(const int16_t* const* colours, int count, uint8_t* out) {
-  Eights eights = {count, out, {}};
+  PixelBlocks blocks = {count, out, {}};
   const auto level = [](const int16_t* from) {
     const int8x8_t rounded = vqrshrn_n_s16(vld1q_s16(from), kLevelBits);
     return veor_u8(vreinterpret_u8_s8(rounded), vdup_n_u8(kGray));
   };
   for (int next = 0; next < count; next += 8) {
-    const int i = eights.begin(next);
-    vst4_u8(eights.at(i),
+    const int i = blocks.begin(next);
+    vst4_u8(blocks.at(i),
             (uint8x8x4_t{{level(colours[0] + i), level(colours[1] + i), level(colours[2] + i), vdup_n_u8(0)}}));
   }
-  eights.end();
+  blocks.end();
 }
 #else
 uint32_t level(float exact) {
@@ -210,7 +213,7 @@ FERRY_KERNEL void write_colours(const Block& block, const Added& added, float ga
   }
 }
 
-constexpr int kExcessUnit = 1 << (kProductShift + kLevelBits - kSumBits);  // so many of them are one of excess
+constexpr int kExcessUnit = 1 << (kProductShift + kLevelBits - kSumBits);  // units of a product per unit of excess
 
 template <bool kClips>
 [[gnu::always_inline]] inline void to_colours(const Summed& summed, const FixedMatrix& m, int count, int16_t* red,
@@ -222,8 +225,8 @@ template <bool kClips>
     const int luma = from.luma[i] * gain + zero, u = from.u[i], v = from.v[i];
     const auto colour = [&](int c, int added) {
       const int level = (luma + added - (kClips ? from.excess[c][i] * kExcessUnit : 0)) >> kProductShift;
-      const int least = level > kBlackest ? level : kBlackest;
-      return static_cast<int16_t>(least < kWhitest ? least : kWhitest);
+      const int minimum = level > kBlackest ? level : kBlackest;
+      return static_cast<int16_t>(minimum < kWhitest ? minimum : kWhitest);
     };
     red[i] = colour(0, v * m.red_v);
     green[i] = colour(1, u * m.green_u + v * m.green_v);
@@ -244,8 +247,8 @@ FERRY_KERNEL void write_rounded(const int16_t* const* colours, int count, uint8_
   const int16_t *red = colours[0], *green = colours[1], *blue = colours[2];
   const auto level = [](int16_t colour) {
     const int rounded = (colour + (kGray << kLevelBits) + (1 << (kLevelBits - 1))) >> kLevelBits;
-    const int least = rounded > 0 ? rounded : 0;
-    return static_cast<uint32_t>(least < 255 ? least : 255);
+    const int minimum = rounded > 0 ? rounded : 0;
+    return static_cast<uint32_t>(minimum < 255 ? minimum : 255);
   };
   FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) write_pixel(level(red[i]), level(green[i]), level(blue[i]), out + 4 * i);

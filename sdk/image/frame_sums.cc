@@ -1,6 +1,6 @@
-// Weighted sums of a frame's rows. Colours are linear in luma and chroma, but where they clip: so rows are added up as
-// planes, whose columns are filtered, and what comes out is turned into RGB; by how much colours clip is added up
-// beside it, where they do. Eight lines at a time, for PlaneColumns.
+// Resizes a frame with weighted sums of its rows. RGB is linear in luma and chroma except where it clips. Planes are
+// therefore summed over rows, filtered over columns, and only then converted to RGB. The clipping excess is summed
+// separately where colours clip. kLanes lines are computed together, for PlaneColumns.
 #include <algorithm>
 
 #include "sdk/image/frame.h"
@@ -10,10 +10,10 @@
 namespace ferry::image {
 namespace {
 
-// Planes of sums_ and outputs_; of the latter colours, too, where they are what is filtered.
+// Planes of sums_ and outputs_; outputs_ may hold filtered colours instead.
 constexpr int kPlanes = 6, kChroma = 1, kExcess = 3;
 
-constexpr int first_line(int plane) { return plane * kEight; }
+constexpr int first_line(int plane) { return plane * kLanes; }
 
 }  // namespace
 
@@ -25,11 +25,11 @@ void FrameRows::prepare(const Frame& frame, const Resizer& resizer, bool sums) {
   const int width = planes_.last() - planes_.first() + planes_.spare() + Clipping::kCell;
   const int narrow = (planes_.outputs() + kTogether - 1) / kTogether * kTogether,
             colours = order_ == Resizer::Order::RowsFirst ? width : narrow;
-  sums_.prepare(width, kPlanes * kEight);
-  outputs_.prepare(colours, kPlanes * kEight);
-  colours_.prepare(colours, 3 * kEight);
+  sums_.prepare(width, kPlanes * kLanes);
+  outputs_.prepare(colours, kPlanes * kLanes);
+  colours_.prepare(colours, 3 * kLanes);
   both_.resize(static_cast<size_t>(width + 1));
-  slots_ = order_ == Resizer::Order::ColumnsFirst ? static_cast<int>(resizer.rows().taps()) + kEight : 0;
+  slots_ = order_ == Resizer::Order::ColumnsFirst ? static_cast<int>(resizer.rows().taps()) + kLanes : 0;
   kept_.prepare(narrow, 3 * slots_);
 }
 
@@ -38,15 +38,15 @@ void FrameRows::begin(const Frame& frame, int channels) {
   channels_ = channels;
   adds_planes_ = sums_near_ && frame.samples == Frame::Samples::Yuv && !frame.wide && channels == 4;
   if (!adds_planes_) return;
-  // Eight rows alone have four of chroma: u and v are filtered together.
+  // Eight rows have only four chroma rows: U and V are filtered together.
   v_ = first_line(kChroma + 1);
-  if (order_ == Resizer::Order::ColumnsFirst && frame.half_rows) v_ -= kEight / 2;
+  if (order_ == Resizer::Order::ColumnsFirst && frame.half_rows) v_ -= kLanes / 2;
   clipping_.begin(frame, planes_.first(), planes_.last());
   clips_.resize(static_cast<size_t>(clipping_.cells()));
   next_ = 0;
 }
 
-// Of rows in the frame.
+// Weights of the frame's rows for one output.
 struct FrameRows::Weights {
   int16_t luma[kMaxRows], chroma[kMaxRows];
   int y, rows;
@@ -65,7 +65,7 @@ struct FrameRows::Weights {
 
 bool FrameRows::sum(const Axis& rows, int n, uint8_t* line) {
   if (!adds_planes_ || rows.taps() > kMaxRows) return false;
-  const int at = n % kEight;
+  const int at = n % kLanes;
   int16_t* colours[3];
   for (int c = 0; c < 3; ++c) colours[c] = colours_.line(c);
   if (order_ == Resizer::Order::ColumnsFirst) {
@@ -79,7 +79,7 @@ bool FrameRows::sum(const Axis& rows, int n, uint8_t* line) {
       add_lines(lines, weights, count, planes_.outputs(), colours[c]);
     }
   } else {
-    if (at == 0) sum_eight(rows, n);
+    if (at == 0) sum_block(rows, n);
     if (order_ == Resizer::Order::SumsFirst) {
       to_colours(at, at, colours);
     } else {
@@ -95,11 +95,11 @@ void FrameRows::none_clip() {
   std::fill(clips_.begin(), clips_.end(), uint8_t{0});
 }
 
-// Of eight outputs from the nth on; where rows come first what is filtered are colours.
-void FrameRows::sum_eight(const Axis& rows, int n) {
+// Sums kLanes outputs from the nth on; with RowsFirst, converts them to colours before the column pass.
+void FrameRows::sum_block(const Axis& rows, int n) {
   const bool sums_first = order_ == Resizer::Order::SumsFirst;
   none_clip();
-  for (int i = 0; i < kEight && n + i < rows.outputs(); ++i) {
+  for (int i = 0; i < kLanes && n + i < rows.outputs(); ++i) {
     const int output = rows.in_memory(n + i);
     const Weights w(frame_, rows.begin(output), rows.count(output), rows.of(output));
     sum_planes(w, i, i);
@@ -114,14 +114,14 @@ void FrameRows::sum_eight(const Axis& rows, int n) {
     planes_.each(colours_.from(first_line(c)), 0, planes_.outputs(), outputs_.from(first_line(kExcess + c)));
 }
 
-// Colours of rows [begin, end) whose columns come first; windows of rows overlap, and each row is gone through once.
+// ColumnsFirst: filtered colours of rows [begin, end). Row windows overlap, and each row is computed once.
 void FrameRows::keep_rows(const Axis& rows, int begin, int end) {
   constexpr int32_t kOne = 1 << kPrecisionBits;
   const int shift = frame_.half_rows ? 1 : 0;
   next_ = std::max(next_, begin);
   while (next_ < end) {
-    // From the second time on both of the rows that share one of chroma are among them.
-    const int first = next_, y = frame_.top + first, count = std::min(kEight - y % kEight, rows.last() - first);
+    // After the first pass, both rows that share a chroma row are included.
+    const int first = next_, y = frame_.top + first, count = std::min(kLanes - y % kLanes, rows.last() - first);
     const auto chroma_line = [&](int i) { return ((y + i) >> shift) - (y >> shift); };
     none_clip();
     for (int i = 0; i < count; ++i) {
@@ -137,23 +137,23 @@ void FrameRows::keep_rows(const Axis& rows, int begin, int end) {
   }
 }
 
-// What is summed, to outputs of the columns.
+// The column pass over the sums.
 void FrameRows::filter() {
   const int outputs = planes_.outputs(), u = first_line(kChroma);
   planes_.each(sums_.from(0), 0, outputs, outputs_.from(0));
   planes_.pairs(sums_.from(u), 0, outputs, outputs_.from(u));
-  if (v_ >= u + kEight) planes_.pairs(sums_.from(v_), 0, outputs, outputs_.from(v_));
+  if (v_ >= u + kLanes) planes_.pairs(sums_.from(v_), 0, outputs, outputs_.from(v_));
   if (clipping_lines_ == 0) return;
-  for (int line = 0; line < kEight; ++line)
+  for (int line = 0; line < kLanes; ++line)
     if ((clipping_lines_ >> line & 1) == 0) clear_excess(line);
   for (int c = 0; c < 3; ++c) {
-    const Eight out = outputs_.from(first_line(kExcess + c));
-    std::fill(out.samples, out.line(kEight), int16_t{0});
+    const LineBlock out = outputs_.from(first_line(kExcess + c));
+    std::fill(out.samples, out.line(kLanes), int16_t{0});
   }
   for (int c = 0; c < 3; ++c) filter_excess(c);
 }
 
-// Of a colour, where it clips.
+// The column pass over the excess of one colour.
 void FrameRows::filter_excess(int colour) {
   const int line = first_line(kExcess + colour), cells = clipping_.cells();
   const auto clips = [&](int cell) { return cell < cells && (clips_[static_cast<size_t>(cell)] >> colour & 1) != 0; };
@@ -166,7 +166,7 @@ void FrameRows::filter_excess(int colour) {
   }
 }
 
-// From what is summed, filtered but where rows come first.
+// Converts sums to colours; they are filtered unless rows come first.
 void FrameRows::to_colours(int line, int chroma_line, int16_t* const* colours) {
   const int width = planes_.last() - planes_.first(), u = first_line(kChroma) + chroma_line, v = v_ + chroma_line;
   const bool filtered = order_ != Resizer::Order::RowsFirst;
@@ -180,7 +180,7 @@ void FrameRows::to_colours(int line, int chroma_line, int16_t* const* colours) {
   image::to_colours(summed, frame_.fixed_matrix, filtered ? planes_.outputs() : width, colours);
 }
 
-// No chroma: a line below 0.
+// A negative chroma_line: no chroma.
 void FrameRows::sum_planes(const Weights& w, int line, int chroma_line) {
   const int x = planes_.first(), count = planes_.last() - x, pairs = (count + 1) / 2;
   const Plane *luma = &frame_.planes[0], *u = &frame_.planes[1], *v = &frame_.planes[2];
@@ -188,7 +188,7 @@ void FrameRows::sum_planes(const Weights& w, int line, int chroma_line) {
   if (chroma_line < 0) return;
   const uint8_t *from_u = samples_at(frame_, 1, x / 2, w.chroma_y), *from_v = samples_at(frame_, 2, x / 2, w.chroma_y);
   int16_t *to_u = sums_.line(first_line(kChroma) + chroma_line), *to_v = sums_.line(v_ + chroma_line);
-  if (in_pairs(frame_, from_u, from_v)) {  // one sum of both
+  if (in_pairs(frame_, from_u, from_v)) {  // one sum of interleaved chroma
     add_rows(std::min(from_u, from_v), u->row, 1, w.chroma, w.chroma_rows, 2 * pairs, both_.data());
     from_u < from_v ? separate(both_.data(), pairs, to_u, to_v) : separate(both_.data(), pairs, to_v, to_u);
   } else {
@@ -197,7 +197,7 @@ void FrameRows::sum_planes(const Weights& w, int line, int chroma_line) {
   }
 }
 
-// Where cells clip, and zero elsewhere.
+// Excess where cells clip; zero elsewhere.
 void FrameRows::sum_excess(const Weights& w, int line) {
   const int first = clipping_.group_of(w.chroma_y), last = clipping_.group_of(w.chroma_y + w.chroma_rows - 1);
   const uint64_t* found[kMaxRows];
@@ -206,7 +206,7 @@ void FrameRows::sum_excess(const Weights& w, int line) {
     count += (found[group - first] = clipping_.group(frame_, group)) != nullptr ? 1 : 0;
   if (count == 0) return;
   clear_excess(line);
-  for (int eight = 0; eight < clipping_.eights(); ++eight) {
+  for (int eight = 0; eight < clipping_.words(); ++eight) {
     uint64_t any = 0;
     for (int group = first; group <= last; ++group) any |= found[group - first] ? found[group - first][eight] : 0;
     for (int cell = 8 * eight; any != 0 && cell < std::min(8 * eight + 8, clipping_.cells()); ++cell) {
@@ -219,7 +219,7 @@ void FrameRows::sum_excess(const Weights& w, int line) {
   }
 }
 
-// Of a cell in groups [from, to).
+// Adds the excess of one cell in groups [from, to).
 void FrameRows::add_excess(const Weights& w, int from, int to, int cell, int line) {
   const int shift = frame_.half_rows ? 1 : 0;
   const int begin = std::max(clipping_.chroma_of(from) << shift, w.y);

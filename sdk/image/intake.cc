@@ -3,7 +3,7 @@
 namespace ferry::image {
 namespace {
 
-// Lines of the image, which are rows of it, or columns where it lies on its side.
+// Lines of the image: its rows, or its columns if it is rotated by 90 degrees.
 class NormalizedLines final : public Lines {
  public:
   NormalizedLines(const Normalizer& normalizer, const Plan& plan, bool columns, int step, bool near, float* out)
@@ -18,7 +18,7 @@ class NormalizedLines final : public Lines {
   void line(int at, const uint8_t* pixels) override {
     put(across_.offset + at, {pixels, step_, along_.offset, along_.count, near_});
   }
-  // Lines where there is no image, of `count`.
+  // Writes `count` lines outside the image.
   void fill(int count) const {
     for (int at = 0; at < count; ++at)
       if (at < across_.offset || at >= across_.offset + across_.count) put(at, {});
@@ -57,12 +57,12 @@ Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
 
 namespace {
 
-// Are sums of luma and chroma within a level of Pillow's, which rounds each pixel's colours? Where every output is the
-// mean of several positions along each axis: their roundings cancel out. Weights of what overshoots are larger, and it
-// is rounded between the passes, too. These are the reductions from which on no sample of some hundred million of noise
-// was two levels off.
-bool many_count(const Conversion::Resize& resize) {
-  int quarters = 0;  // of the reduction that is enough
+// Whether sums of luma and chroma are within one level of Pillow's result, which rounds each pixel's colours. This
+// holds if every output averages several positions along each axis, because rounding errors cancel. Overshooting
+// filters have larger weights, and intermediate results are rounded too. The limits below are the reductions at which
+// hundreds of millions of random samples were never two levels off.
+bool sums_suffice(const Conversion::Resize& resize) {
+  int quarters = 0;  // of the minimum reduction
   switch (resize.filter) {
     case fbs::Filter::Nearest: return false;
     case fbs::Filter::Box: quarters = 16; break;
@@ -75,7 +75,7 @@ bool many_count(const Conversion::Resize& resize) {
   return many(resize.columns) && many(resize.rows);
 }
 
-// What overshoots is clipped between Pillow's passes.
+// Pillow clips overshoot between its passes.
 bool overshoots(fbs::Filter filter) { return filter == fbs::Filter::Bicubic || filter == fbs::Filter::Lanczos; }
 
 }  // namespace
@@ -83,7 +83,7 @@ bool overshoots(fbs::Filter filter) { return filter == fbs::Filter::Bicubic || f
 void Intake::make_room() {
   const Conversion::Resize& resize = conversion_.resize;
   using Order = Resizer::Order;
-  const bool sums = !frame_.exact && many_count(resize);
+  const bool sums = !frame_.exact && sums_suffice(resize);
   const Order order = sums && !overshoots(resize.filter) ? Order::SumsFirst
                       : frame_.transposed                ? Order::RowsFirst
                                                          : Order::ColumnsFirst;

@@ -1,4 +1,4 @@
-// From a frame to a network's input in one pass over its rows.
+// Converts a frame to a network's input in one pass over its rows.
 #pragma once
 
 #include "sdk/image/frame.h"
@@ -7,9 +7,9 @@
 
 namespace ferry::image {
 
-// What a recipe makes of a frame, whoever computes it.
+// The conversion of a frame by the preprocessing, for any backend.
 struct Conversion {
-  // How its levels are resized: the axes of the image as it is seen.
+  // The resize of its levels: axes of the upright image.
   struct Resize {
     Side columns, rows;
     fbs::Filter filter = fbs::Filter::Nearest;
@@ -18,21 +18,21 @@ struct Conversion {
   };
   Plan plan;
   Resize resize;
-  Normalizer normalizer;  // what its levels become, and whether they are grey
+  Normalizer normalizer;  // from levels to values, and whether levels are grey
 };
 Status plan_conversion(const fbs::Preprocess& recipe, const Frame& frame, Conversion* out);
 
-// Belongs to a session, for its memory is kept: it grows when frames of another size or kind come.
+// Belongs to a session and keeps its memory, which grows when the size or format of frames changes.
 class Intake {
  public:
   Intake() = default;
   Intake(const Conversion& conversion, const Frame& frame) : frame_(frame), conversion_(conversion) {}
-  // What the recipe makes of such a frame. `frame` is used by write().
+  // Prepares the conversion of such a frame. write() reads `frame`.
   Status prepare(const fbs::Preprocess& recipe, const Frame& frame);
 
   const Conversion& conversion() const { return conversion_; }
   const Plan& plan() const { return conversion_.plan; }
-  // Into a network's input of the plan's seen height and width. The frame lies in the app's memory.
+  // Writes the network's input, of the plan's seen height and width. The frame is in the app's memory.
   void write(float* out);
 
  private:
@@ -49,7 +49,7 @@ class Intake {
 
   Frame frame_;
   Conversion conversion_;
-  Kind kind_;  // that resizer_ is prepared for
+  Kind kind_;  // for which resizer_ is prepared
   FrameRows rows_;
   Resizer resizer_;
 };

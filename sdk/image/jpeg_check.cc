@@ -3,7 +3,7 @@
 namespace ferry::image {
 namespace {
 
-// Bytes in order; zeros after the end, as stb_image reads them.
+// Reads bytes in order; zeros past the end, as stb_image does.
 class Reader {
  public:
   Reader(const unsigned char* data, size_t size) : data_(data), size_(size) {}
@@ -18,7 +18,7 @@ class Reader {
       if (byte() != 0xff) continue;
       unsigned m = 0xff;
       while (m == 0xff && !at_end()) m = byte();
-      if (m != 0 && m != 0xff) return m;  // 0xff 0x00 is a byte of the coded image
+      if (m != 0 && m != 0xff) return m;  // 0xff 0x00 is an escaped byte of image data
     }
     return 0;
   }
@@ -29,7 +29,7 @@ class Reader {
   size_t at_ = 0;
 };
 
-// A segment may hold several tables: class and number, 16 counts, then as many values.
+// A segment may hold several tables: class and number, 16 counts, then that many values.
 bool tables_fit(Reader& in, int length) {
   while (length > 0) {
     in.byte();

@@ -1,4 +1,4 @@
-// From what a network gives to an 8-bit image.
+// Converts a network's output to an 8-bit image.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace ferry::image {
 
-// By Postprocess.mean and std; of images of at most 4 channels.
+// Uses Postprocess.mean and std; for images of at most 4 channels.
 class Levels {
  public:
   explicit Levels(const fbs::Postprocess& recipe) {
@@ -20,7 +20,7 @@ class Levels {
 
   uint8_t of(float value, int channel) const {
     value = (value * std_[channel] + mean_[channel]) * 255.0f;
-    if (!(value > 0.0f)) return 0;  // NaN too
+    if (!(value > 0.0f)) return 0;  // also NaN
     return value >= 255.0f ? 255 : static_cast<uint8_t>(std::lrintf(value));
   }
 

@@ -1,4 +1,4 @@
-// From levels to what a network reads, line by line.
+// Converts levels to a network's input values, line by line.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,28 @@ namespace ferry::image {
 
 class Normalizer {
  public:
-  // For a network that sees height x width pixels. FERRY_INVALID_ARGUMENT: sides that are no multiples of a block of
-  // patches; means, deviations or fills for another number of channels.
+  // For a network input of height x width pixels. FERRY_INVALID_ARGUMENT: sides that are not multiples of a block of
+  // patches; mean, std or fill for another number of channels.
   Status prepare(const fbs::Preprocess& recipe, int height, int width, int channels);
 
-  // A row or a column: `count` pixels, `step` bytes apart, from place `begin` on, and fill around them.
+  // A row or a column: `count` pixels, `step` bytes apart, at position `begin`, with fill around them.
   struct Line {
     const uint8_t* pixels = nullptr;
     int step = 0;
     int begin = 0, count = 0;
-    bool near = false;  // numbers may be rounded in another way than the frameworks'
+    bool near = false;  // values may be rounded differently from the frameworks
   };
-  // Into the input `out`: channels last, or the recipe's patches.
+  // Writes to the input `out`: channels last, or the preprocessing's patches.
   void row(int y, const Line& line, float* out) const { put(y, line, false, out); }
   void column(int x, const Line& line, float* out) const { put(x, line, true, out); }
 
   static constexpr int kLevels = 256;
   int channels() const { return channels_; }
-  // What the levels of a channel become, in the order in which the network has them, and what stands where there is no
-  // image.
+  // The values of a channel's 256 levels, in the network's order of channels, and the fill value.
   std::span<const float, kLevels> numbers(int channel) const { return table_[channel]; }
   float fill(int channel) const { return fill_[channel]; }
-  bool reversed() const { return reversed_; }  // the network's first channel is the image's last
-  // Pixels of a patch's side, patches of a block's, copies of each; no patches: 0.
+  bool reversed() const { return reversed_; }  // the network's first channel is the image's last (BGR)
+  // Side of a patch in pixels, side of a block in patches, copies of each; without patches: 0.
   int patch() const { return patch_; }
   int block() const { return block_; }
   int frames() const { return frames_; }
@@ -44,7 +43,7 @@ class Normalizer {
   void part(const Line& line, int from, int count, float* out, int64_t pixel_step, int64_t channel_step) const;
 
   float table_[4][kLevels];
-  float steps_[4];  // from a level to the next
+  float steps_[4];  // difference between adjacent levels
   float fill_[4];
   int channels_ = 0, height_ = 0, width_ = 0;
   int patch_ = 0, block_ = 1, frames_ = 1;

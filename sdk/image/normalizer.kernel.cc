@@ -11,7 +11,7 @@
 namespace ferry::image {
 namespace {
 
-// Numbers of a recipe, one a channel; where there are none, each is `otherwise`.
+// One value per channel, or `otherwise` if the list is empty.
 class PerChannel {
  public:
   PerChannel(const flatbuffers::Vector<float>* values, float otherwise) : values_(values), otherwise_(otherwise) {}
@@ -25,7 +25,7 @@ class PerChannel {
   float otherwise_;
 };
 
-// Pixels of three channels, whose samples are written side by side.
+// Pixels of three channels, with adjacent output samples.
 FERRY_KERNEL void write_pixels(const uint8_t* pixel, int step, int count, const float (*table)[Normalizer::kLevels],
                                bool reversed, float* out, int64_t pixel_step) {
   const int first = reversed ? 2 : 0;
@@ -36,7 +36,7 @@ FERRY_KERNEL void write_pixels(const uint8_t* pixel, int step, int count, const 
   }
 }
 
-// The same, nearly, of pixels of 4 bytes: without looking anything up.
+// An approximation for pixels of 4 bytes, without table lookups.
 #if defined(__aarch64__)
 FERRY_KERNEL void write_near(const uint8_t* pixel, int count, const float* steps, const float* zeros, float* out,
                              int64_t pixel_step) {
@@ -103,7 +103,7 @@ Status Normalizer::prepare(const fbs::Preprocess& recipe, int height, int width,
   channels_ = channels;
   reversed_ = recipe.color() == fbs::ColorOrder::BGR;
   constexpr float kWhite = 255.0f;
-  // Computed in float in the frameworks' order, so that they round alike.
+  // Computed in float in the frameworks' order, so that rounding is the same.
   for (unsigned c = 0; c < n; ++c) {
     for (int v = 0; v < kLevels; ++v) table_[c][v] = (static_cast<float>(v) / kWhite - mean[c]) / std[c];
     steps_[c] = 1 / (kWhite * std[c]);
@@ -112,7 +112,7 @@ Status Normalizer::prepare(const fbs::Preprocess& recipe, int height, int width,
   return {};
 }
 
-// `count` places of the line from `from` on, whose samples go `pixel_step` and `channel_step` numbers apart.
+// `count` positions of the line from `from` on. Output samples are `pixel_step` and `channel_step` elements apart.
 void Normalizer::part(const Line& line, int from, int count, float* out, int64_t pixel_step,
                       int64_t channel_step) const {
   const int begin = std::clamp(line.begin - from, 0, count);
@@ -145,7 +145,7 @@ void Normalizer::put(int at, const Line& line, bool column, float* out) const {
   part(line, 0, column ? height_ : width_, out + at * across, along, 1);
 }
 
-// Square patches in blocks: each [channels, frames, patch, patch], with the same image in every frame.
+// Square patches in blocks: each is [channels, frames, patch, patch], with the same image in every frame.
 void Normalizer::put_patches(int at, const Line& line, bool column, float* out) const {
   const int64_t frame = int64_t{patch_} * patch_, channel = frame * frames_;
   const int side = patch_ * block_, length = column ? height_ : width_;

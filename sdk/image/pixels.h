@@ -1,4 +1,4 @@
-// 8-bit images inside the library. Rows run from the top; samples of a pixel lie side by side.
+// 8-bit images inside the library: top row first, the samples of a pixel adjacent.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace ferry::image {
 
-// Sides of an image that is read or made, and its pixels in all (3 bytes each).
+// Maximum side, and maximum number of pixels (3 bytes each), of an image that is read or created.
 inline constexpr int kMaxSide = 32768;
 inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
-// Somebody else's samples; rows lie `stride` bytes apart.
+// Samples owned elsewhere; rows are `stride` bytes apart.
 struct View {
   const uint8_t* data = nullptr;
   int width = 0;
@@ -28,13 +28,13 @@ struct FreeDeleter {
   void operator()(void* p) const { std::free(p); }
 };
 
-// Samples of one's own, rows packed. Allocated by malloc, so that a C caller may end up owning them.
+// Owned samples without padding. Allocated by malloc, so that ownership can pass to a C caller.
 class Pixels {
  public:
   // FERRY_INVALID_ARGUMENT beyond kMaxSide or kMaxPixels, FERRY_OUT_OF_MEMORY. Contents are undefined.
   Status allocate(int width, int height, int channels);
 
-  // Takes over packed samples that malloc gave.
+  // Takes ownership of samples allocated by malloc.
   void adopt(uint8_t* data, int width, int height, int channels) {
     data_.reset(data);
     width_ = width;
@@ -53,7 +53,7 @@ class Pixels {
   int channels_ = 0;
 };
 
-// Grey becomes RGB; what is RGB stays as it is.
+// Converts grey to RGB; RGB is unchanged.
 Status to_rgb(Pixels pixels, Pixels* out);
 
 }  // namespace ferry::image

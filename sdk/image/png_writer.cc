@@ -16,8 +16,8 @@
 
 namespace {
 
-// The writer's memory. It does not look whether it gets any, so that what is not there ends it by an exception; what it
-// held is freed with this.
+// Memory of stb_image_write, which does not check for failed allocations. A failure throws, and the destructor frees
+// all blocks.
 class WriterMemory {
  public:
   WriterMemory() { present = this; }
@@ -59,7 +59,7 @@ thread_local WriterMemory* WriterMemory::present = nullptr;
 
 }  // namespace
 
-// stb's writer is compiled here and nowhere else, with internal linkage.
+// stb_image_write is compiled only here, with internal linkage.
 #define STBIW_ASSERT(x) ((void)0)
 #define STBIW_MALLOC(size) WriterMemory::grow(nullptr, 0, size)
 #define STBIW_REALLOC_SIZED(memory, former, size) WriterMemory::grow(memory, former, size)
@@ -72,9 +72,9 @@ thread_local WriterMemory* WriterMemory::present = nullptr;
 namespace ferry::image {
 namespace {
 
-// A PNG of two channels of 8 bits differs from one of 16 bits by its header alone.
+// A PNG of two 8-bit channels differs from one of one 16-bit channel only in its header.
 void make_sixteen_bits(unsigned char* png) {
-  constexpr int kHeader = 12, kDepth = 24, kColor = 25, kCrc = 29;  // signature and length come first
+  constexpr int kHeader = 12, kDepth = 24, kColor = 25, kCrc = 29;  // signature and length precede it
   png[kDepth] = 16;
   png[kColor] = 0;  // grey
   const unsigned crc = stbiw__crc32(png + kHeader, kCrc - kHeader);
@@ -96,7 +96,7 @@ Status write_file(const void* data, size_t size, const char* path) {
       failure = errno;
     }
   }
-  // A full disk may show only here.
+  // A full disk may be reported only here.
   if (file.close() != 0 && failure == 0) failure = errno;
   if (failure == 0 && rename(beside.c_str(), path) != 0) failure = errno;
   if (failure != 0) {
@@ -108,7 +108,7 @@ Status write_file(const void* data, size_t size, const char* path) {
 
 Status save_png(const View& image, const char* path, bool sixteen_bits) {
   if (!built_in(Feature::Files)) return without_files();
-  // stb builds the filtered image with an int for its size.
+  // stb stores the filtered image's size in an int.
   if ((int64_t{image.width} * image.channels + 1) * image.height > INT_MAX || image.stride > INT_MAX) {
     return error(FERRY_INVALID_ARGUMENT, "cannot write %s: %dx%d pixels are more than a PNG of 2 GiB holds", path,
                  image.width, image.height);

@@ -19,7 +19,7 @@ Status to_gray(const View& rgb, Pixels* out) {
   return {};
 }
 
-// Python's round(difference / 2): halves go to the even number.
+// Python's round(difference / 2): ties to even.
 int half_to_even(int difference) {
   const int half = difference / 2;
   return difference % 2 != 0 && half % 2 != 0 ? half + 1 : half;
@@ -35,8 +35,8 @@ struct Size {
   double height;
 };
 
-// What the recipe resizes an image of width x height to. Divisions and products are in the frameworks' order: another
-// one may round to another pixel. nearbyint() is Python's round(): halves go to the even number.
+// The size to which an image of width x height is resized. Operations are in the frameworks' order, because another
+// order may round differently. nearbyint() is Python's round(): ties to even.
 Size resized_size(const fbs::Preprocess& recipe, double width, double height) {
   const double to_w = recipe.resize_w(), to_h = recipe.resize_h();
   const double multiple = recipe.multiple_of();
@@ -81,7 +81,7 @@ Size resized_size(const fbs::Preprocess& recipe, double width, double height) {
 }  // namespace
 
 Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_width, int* new_height) {
-  // transformers' limit, too: beyond it a budget of pixels says little.
+  // transformers' limit: beyond it, a budget of pixels is not meaningful.
   constexpr int kMaxRatio = 200;
   if (recipe.resize_mode() == fbs::ResizeMode::PixelBudget && recipe.patch() > 0 &&
       std::max(width, height) > int64_t{kMaxRatio} * std::min(width, height)) {

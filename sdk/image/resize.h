@@ -1,4 +1,4 @@
-// Pillow's resize, bit for bit: what the frameworks' preprocessing calls, and what the published accuracies rest on.
+// Pillow's resize, bit for bit: the frameworks' preprocessing uses it, and published accuracies depend on it.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace ferry::image {
 
-// The pass over an image's columns.
+// The column pass: filters along a row.
 class ColumnPass {
  public:
-  // Takes memory only where more is needed than before.
+  // Allocates only to grow.
   void prepare(const Side& side, fbs::Filter filter, int channels);
   const Axis& axis() const { return axis_; }
-  // Outputs [begin, end) from a row of which position `first` and what follows lies at `row`.
+  // Computes outputs [begin, end); `row` points to position `first`.
   void run(const uint8_t* row, int first, int begin, int end, uint8_t* target) const;
 
  private:
@@ -24,22 +24,22 @@ class ColumnPass {
   std::vector<int32_t> spread_;
 };
 
-// Where rows come from.
+// The source of rows.
 class Rows {
  public:
-  // Pixels [begin, end) of row `y`: in `room`, which has kSpare more, or where they lie; pixels of 4 bytes always in
-  // `room`, for what follows them is read and not used.
+  // Pixels [begin, end) of row `y`: a pointer to the row itself, or to `room`, which has kSpare more bytes. Pixels of 4
+  // bytes are always in `room`, because bytes past them are read.
   static constexpr int kSpare = 4;
   virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) = 0;
-  // All outputs of the columns for the nth output of `rows` in memory, computed from planes in the order for which it
-  // is prepared; outputs are asked for one after the other. False: there is no faster way than row().
+  // Writes the complete nth output line of `rows` in memory order, computed from planes; called in ascending order.
+  // False: not supported, use row().
   virtual bool sum(const Axis& /*rows*/, int /*n*/, uint8_t* /*line*/) { return false; }
 
  protected:
   ~Rows() = default;
 };
 
-// Where lines go to.
+// The receiver of output lines.
 class Lines {
  public:
   virtual void line(int at, const uint8_t* pixels) = 0;
@@ -48,18 +48,17 @@ class Lines {
   ~Lines() = default;
 };
 
-// Both passes at once: a row is read once, and as many of them are kept as one output needs. What a pixel holds is 1 to
-// 4 samples of 8 bits. Each pass rounds and clips to 8 bits, as Pillow does.
+// Both passes together: each row is read once, and only the rows that one output needs are kept. A pixel has 1 to 4
+// samples of 8 bits. Each pass rounds and clips to 8 bits, as in Pillow.
 class Resizer {
  public:
-  // Pillow's horizontal pass comes first; of an image that lies on its side that is the one over rows. SumsFirst: rows
-  // first, both by Rows::sum(), for filters that do not overshoot.
+  // Pillow's horizontal pass comes first; for an image rotated by 90 degrees this is the pass over rows. SumsFirst:
+  // rows first, both passes in Rows::sum(), for filters that do not overshoot.
   enum class Order { ColumnsFirst, RowsFirst, SumsFirst };
 
-  // `columns` and `rows` of the image as it lies in memory. Takes memory only where more is needed than before.
+  // `columns` and `rows` of the image as stored. Allocates only to grow.
   void prepare(const Side& columns, const Side& rows, Order order, fbs::Filter filter, int channels);
-  // Gives a line for each of the outputs of `rows`, in the order in which they lie in memory, each with the outputs of
-  // `columns`.
+  // Outputs one line per output of `rows`, in memory order, with the outputs of `columns`.
   void run(Rows& rows, Lines& lines);
   const Axis& columns() const { return columns_.axis(); }
   const Axis& rows() const { return rows_; }
@@ -75,15 +74,15 @@ class Resizer {
   Axis rows_;
   Order order_ = Order::ColumnsFirst;
   int channels_ = 0;
-  int next_ = 0;     // row to be read
-  size_t slot_ = 0;  // bytes
-  // Row y's at y modulo rows_.taps(), and behind them those of one output.
+  int next_ = 0;     // the next row to read
+  size_t slot_ = 0;  // bytes per slot
+  // Row y is at slot y modulo rows_.taps(); the slots are followed by the rows of one output.
   std::unique_ptr<const uint8_t*[]> kept_;
   std::vector<uint8_t> memory_;
   uint8_t *wide_ = nullptr, *narrow_ = nullptr;
 };
 
-// Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit images.
+// Resizes `source` (1 to 4 channels) to width x height, as Pillow's Image.resize for 8-bit images.
 Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out);
 
 }  // namespace ferry::image

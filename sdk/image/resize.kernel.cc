@@ -11,7 +11,7 @@ namespace {
 constexpr int32_t kFloat16 = 1 << (kPrecisionBits - 1);
 constexpr int32_t kOne = 1 << kPrecisionBits;
 
-constexpr int kAtOnce = 4;  // taps of a pixel's 4 samples
+constexpr int kAtOnce = 4;  // taps of a pixel's 4 samples per iteration
 typedef int32_t Sums __attribute__((vector_size(64)));
 typedef int32_t Float16 __attribute__((vector_size(32)));
 typedef int32_t Quarter __attribute__((vector_size(16)));
@@ -24,10 +24,10 @@ uint8_t to_byte(int32_t fixed) {
   return static_cast<uint8_t>(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-// How many numbers an output has there.
+// Coefficients per output in that layout.
 size_t room_of(const Axis& axis) { return (axis.taps() + kAtOnce - 1) / kAtOnce * kAtOnce * 4; }
 
-// Pixels of 4 bytes, as many taps at a time as a vector holds. `source` begins with position `first`.
+// Pixels of 4 bytes, with as many taps per iteration as a vector holds. `source` begins at position `first`.
 FERRY_KERNEL void narrow_4(const uint8_t* source, int first, const Axis& axis, const int32_t* spread, int begin,
                            int end, uint8_t* target) {
   constexpr int kPixels = 16;
@@ -40,7 +40,7 @@ FERRY_KERNEL void narrow_4(const uint8_t* source, int first, const Axis& axis, c
       const int32_t* weights = spread + static_cast<size_t>(begin + x) * room;
       Sums sums = {};
       for (int i = 0, n = axis.count(begin + x); i < n; i += kAtOnce, pixel += 4 * kAtOnce, weights += 4 * kAtOnce) {
-        // In two steps, for each of which there is an instruction.
+        // In two steps: there is an instruction for each.
         const Shorts samples = __builtin_convertvector(*reinterpret_cast<const Bytes*>(pixel), Shorts);
         sums += __builtin_convertvector(samples, Sums) * *reinterpret_cast<const Weights*>(weights);
       }
@@ -66,7 +66,7 @@ void narrow_few(const uint8_t* source, int first, const Axis& axis, int channels
   }
 }
 
-// The sums of rows. They are exact integers, so the order does not matter.
+// Sums of rows. They are exact integers, so the order does not matter.
 FERRY_KERNEL void add_rows(const uint8_t* const* rows, const int32_t* w, int count, int samples, uint8_t* target) {
   constexpr int kBlock = 128;
   int32_t sums[kBlock];
@@ -110,7 +110,7 @@ class PixelLines final : public Lines {
 
 }  // namespace
 
-// The coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's end.
+// Coefficients in narrow_4()'s layout: each four times, padded with zeros to a vector.
 void ColumnPass::prepare(const Side& side, fbs::Filter filter, int channels) {
   axis_.compute(side, filter);
   channels_ = channels;
@@ -138,7 +138,7 @@ void Resizer::prepare(const Side& columns, const Side& rows, Order order, fbs::F
   const int wide = axis.last() - axis.first() + Rows::kSpare;
   slot_ = bytes(rows_first() || axis.identity() ? wide : axis.outputs());
   kept_ = std::make_unique<const uint8_t*[]>(2 * rows_.taps());
-  // Slots, then a row before and one after the pass over columns.
+  // Slots, then a row before and one after the column pass.
   const size_t slots = slot_ * rows_.taps(), widest = bytes(wide);
   memory_.resize(slots + widest + bytes(std::max(wide, axis.outputs())));
   wide_ = memory_.data() + slots;
@@ -157,7 +157,7 @@ const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
   return narrow(rows.row(y, first, last, wide_), slot);
 }
 
-// Of the nth output of `rows_` in memory.
+// The nth output of `rows_` in memory order.
 const uint8_t* Resizer::line(Rows& rows, int n) {
   if (rows.sum(rows_, n, narrow_)) return narrow_;
   const int output = rows_.in_memory(n), begin = rows_.begin(output), count = rows_.count(output);

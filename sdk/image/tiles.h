@@ -1,4 +1,4 @@
-// How one axis of a large image is cut into tiles for a network that sees `halo` pixels to each side.
+// Cuts one axis of a large image into tiles for a network whose outputs depend on `halo` pixels to each side.
 #pragma once
 
 #include <algorithm>
@@ -7,19 +7,19 @@
 namespace ferry::image {
 
 struct Tile {
-  int begin;       // first pixel that the network gets; it gets TileAxis::extent() of them
-  int keep_begin;  // the pixels whose results this tile gives: a half-open range of the image, perhaps empty
+  int begin;       // first input pixel; there are TileAxis::extent() of them
+  int keep_begin;  // the half-open range of the image that this tile computes; may be empty
   int keep_end;
 };
 
-// All tiles get equally many pixels, so that a session is planned once. Every kept pixel has `halo` real neighbours to
-// both sides or all there are up to the image's border, and tiles at a border end exactly there: the network's own
-// padding does what it would do on the whole image. The kept ranges follow each other without gap or overlap. With a
-// `multiple`, of which length must be one, every number of pixels here is one as well.
+// All tiles have equal size, so that a session is planned once. Every kept pixel has `halo` real neighbours on both
+// sides, or all up to the image's border. Tiles at a border end exactly there, so that the network pads as on the whole
+// image. Kept ranges are contiguous and do not overlap. With a `multiple`, which length must be a multiple of, all
+// values here are multiples of it.
 class TileAxis {
  public:
-  // length, tile, multiple >= 1, halo >= 0. `tile` bounds the pixels that a tile keeps (but one tile takes all that
-  // fits in tile + 2 * halo, and none keeps less than `multiple`).
+  // length, tile, multiple >= 1, halo >= 0. `tile` limits the pixels that a tile keeps. Exceptions: a single tile may
+  // cover tile + 2 * halo, and a tile keeps at least `multiple`.
   TileAxis(int length, int tile, int halo, int multiple = 1)
       : multiple_(multiple), length_(length / multiple), halo_((halo + multiple - 1) / multiple) {
     const int64_t kept = std::max(tile / multiple, 1);
@@ -31,7 +31,7 @@ class TileAxis {
     }
     const int64_t n = (length_ - overlap + kept - 1) / kept;
     count_ = static_cast<int>(n);
-    // The smallest equal tiles that still cover the image.
+    // The minimum equal tiles that cover the image.
     extent_ = static_cast<int>((length_ + (n - 1) * overlap + n - 1) / n);
   }
 
@@ -52,7 +52,7 @@ class TileAxis {
   }
 
   int multiple_;
-  int length_, halo_;  // these and what follows in units of multiple_
+  int length_, halo_;  // in units of multiple_
   int count_ = 1;
   int extent_ = 1;
 };

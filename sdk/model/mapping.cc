@@ -18,7 +18,7 @@
 namespace ferry {
 namespace {
 
-// The size of a regular file. Anything else (a folder, a pipe, a socket) cannot be mapped.
+// The size of a regular file; folders, pipes and sockets cannot be mapped.
 Status regular_size(int fd, uint64_t* size) {
   struct stat info;
   if (::fstat(fd, &info) != 0) return error(FERRY_IO_ERROR, "cannot read the file's size: %s", std::strerror(errno));
@@ -75,7 +75,7 @@ Status Mapping::view(const void* data, size_t size, std::unique_ptr<Mapping>* ou
   return {};
 }
 
-// mmap() wants a multiple of the page size: begins at the page that holds `offset`, which keeps offset's alignment.
+// mmap() needs a multiple of the page size: maps from the page that contains `offset`, which keeps the alignment.
 Status Mapping::map(int fd, uint64_t offset, size_t length) {
   const size_t before = static_cast<size_t>(offset % static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
   map_bytes_ = length + before;

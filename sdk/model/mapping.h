@@ -1,4 +1,4 @@
-// A blob's bytes, wherever they come from: a mapped file, part of one, or memory of the caller's.
+// The bytes of a blob: a mapped file, a part of a file, or memory of the caller.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace ferry {
 
-// Read-only bytes that begin at a multiple of kAlignment and stay where they are until the Mapping goes.
+// Read-only bytes, aligned to kAlignment, at a fixed address while the Mapping exists.
 //
-// A mapped file is shared with whoever else maps it: it must not be shortened or rewritten in place meanwhile (replace
-// it by renaming another over it, as write_file() does).
+// A mapped file is shared with other processes. It must not be truncated or rewritten in place; replace it by renaming
+// another file over it, as write_file() does.
 class Mapping {
  public:
-  // FERRY_IO_ERROR where it cannot be opened, is no regular file or cannot be mapped.
+  // FERRY_IO_ERROR: the file cannot be opened or mapped, or is not a regular file.
   static Status map_path(const char* path, std::unique_ptr<Mapping>* out);
-  // `length` bytes from `offset`, any alignment; `fd` may be closed afterwards. Where the bytes do not begin at a
-  // multiple of kAlignment in the file, they are read into memory instead of mapped.
-  // FERRY_INVALID_ARGUMENT where the range leaves the file; FERRY_IO_ERROR; FERRY_OUT_OF_MEMORY.
+  // `length` bytes from `offset`, at any alignment; `fd` may be closed afterwards. If `offset` is not a multiple of
+  // kAlignment, the bytes are read into memory instead of mapped.
+  // FERRY_INVALID_ARGUMENT: the range exceeds the file. FERRY_IO_ERROR; FERRY_OUT_OF_MEMORY.
   static Status map_fd(int fd, uint64_t offset, uint64_t length, std::unique_ptr<Mapping>* out);
-  // Not copied. FERRY_INVALID_ARGUMENT where `data` is null or not a multiple of kAlignment.
+  // Not copied. FERRY_INVALID_ARGUMENT: `data` is null or not aligned to kAlignment.
   static Status view(const void* data, size_t size, std::unique_ptr<Mapping>* out);
 
   ~Mapping();
@@ -30,8 +30,8 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Lets go of the memory under whole pages of these bytes, if they are a mapped file's: whoever reads them again reads
-  // the file. Any thread.
+  // Releases whole pages of these bytes, if they are mapped from a file: the next access reads the file again. Any
+  // thread.
   void forget(std::span<const std::byte> bytes) const;
 
  private:

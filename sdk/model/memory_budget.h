@@ -1,4 +1,4 @@
-// What a session allocates, against its memory_limit.
+// Accounts for a session's allocations against its memory_limit.
 #pragma once
 
 #include <array>
@@ -14,13 +14,14 @@ class MemoryBudget {
 
   explicit MemoryBudget(uint64_t limit) : limit_(limit) {}
 
-  // Whether that part may be so large beside the others. FERRY_MEMORY_LIMIT names what would be needed and the limit.
+  // Whether that part may have this size, given the others. FERRY_MEMORY_LIMIT: the message states the required bytes
+  // and the limit.
   Status check(Part part, uint64_t bytes) const;
-  // It has become so large.
+  // Records a part's present size.
   void set(Part part, uint64_t bytes) { bytes_[static_cast<size_t>(part)] = bytes; }
   uint64_t bytes(Part part) const { return bytes_[static_cast<size_t>(part)]; }
 
-  // While it lives, weights that this thread packs are the session's: stores, which sessions share, count them so.
+  // During its lifetime, weights that this thread packs count for this session. Stores are shared by sessions.
   class Scope {
    public:
     explicit Scope(MemoryBudget* budget);
@@ -31,7 +32,7 @@ class MemoryBudget {
    private:
     MemoryBudget* former_;
   };
-  // Of packed weights about to be allocated, and once they are; where no session is being made, nothing.
+  // Checks packed weights before and counts them after allocation; without a Scope, does nothing.
   static Status check_weights(uint64_t more);
   static void add_weights(uint64_t more);
 

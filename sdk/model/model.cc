@@ -92,8 +92,8 @@ std::span<const std::byte> Model::segment(uint32_t buffer) const {
 
 Status Model::check_weights() const {
   if (root().content() == nullptr)
-    return error(FERRY_NOT_FOUND, "the blob does not tell its weights' SHA-256: convert it anew");
-  uint64_t end = contents_->data.size();  // of the weights: packed ones lie behind them
+    return error(FERRY_NOT_FOUND, "the blob has no SHA-256 of its weights: convert it again");
+  uint64_t end = contents_->data.size();  // end of the weights; packed files follow them
   for (uint32_t i = 0; root().packed() != nullptr && i < root().packed()->size(); ++i)
     end = std::min(end, root().buffers()->Get(root().packed()->Get(i)->buffer())->offset());
   char digits[65];

@@ -1,4 +1,4 @@
-// A mapped, verified blob. Whoever holds a Model may follow any index or offset in it without checking again.
+// A mapped, verified blob. Users of a Model may use any index or offset in it without checking again.
 #pragma once
 
 #include <cstddef>
@@ -14,36 +14,36 @@
 
 namespace ferry {
 
-// The fixed 64 bytes at the start of a blob, little endian. docs/format.md is the specification.
+// The first 64 bytes of a blob, little-endian, as specified in docs/format.md.
 struct BlobHeader {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', '\r', '\n', '\x1a'};
-  static constexpr uint32_t kVersion = 2;  // the latest; docs/format.md, "Versions", says what needs which
+  static constexpr uint32_t kVersion = 2;  // the latest; docs/format.md, "Versions", lists what requires which version
 
   char magic[8];
   uint32_t version;
   uint32_t header_bytes;  // 64
-  uint64_t graph_offset;  // of the flatbuffer, multiple of 64
+  uint64_t graph_offset;  // of the flatbuffer; multiple of 64
   uint64_t graph_bytes;
-  uint64_t data_offset;  // of the weight segments, multiple of 64
+  uint64_t data_offset;  // of the weight segments; multiple of 64
   uint64_t data_bytes;   // to the end of the file
   uint8_t reserved[16];  // zero
 };
 static_assert(sizeof(BlobHeader) == 64);
 
-// Bytes that stay readable after every tensor: XNNPACK's kernels load whole vectors.
+// Bytes that may be read past every tensor: XNNPACK's kernels load whole vectors.
 inline constexpr size_t kExtraBytes = 16;
 // Alignment of weight segments and of planned activations.
 inline constexpr size_t kAlignment = 64;
-// What `bytes` take up with both: from where they begin to where the next segment or value may.
+// Size of `bytes` with both: the distance to the next segment or value.
 constexpr size_t padded_size(size_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Limits, far above any network, of all graphs of a blob together unless they say otherwise. They bound the work that a
-// hostile file can cause.
+// Limits for all graphs of a blob together, unless stated otherwise. They are far above real networks and bound the
+// work that a hostile file can cause.
 inline constexpr uint64_t kMaxGraphBytes = uint64_t{64} << 20;  // of the flatbuffer
 inline constexpr uint32_t kMaxTables = 1 << 20;                 // tensors, operators, their parameters, buffers, ports
 inline constexpr uint32_t kMaxOperatorInputs = 1024;
 inline constexpr uint32_t kMaxInputs = 1 << 20;  // of all operators together
-inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of each, in a graph
+inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: each, per graph
 inline constexpr uint32_t kMaxGraphs = 1024;
 inline constexpr uint32_t kMaxStates = 1 << 16;
 inline constexpr uint32_t kMaxNameBytes = 512;  // of a port
@@ -53,53 +53,53 @@ class PackedStore;  // sdk/model/packed_store.h
 
 // One graph of a blob, and the constants that all its graphs share.
 //
-// What a verified graph guarantees, so that its readers need not ask (docs/format.md, "Verification"):
+// Verification guarantees the following (docs/format.md, "Verification"):
 // - tensors(), operators(), inputs() and outputs() are present and not empty, and so are the root's buffers(); taps(),
-//   labels(), preprocess(), postprocess() and provenance() may be null. Ports have names, and so have states; other
-//   names may be null: read them with text().
-// - every operator has params() of a known type, one or more inputs() and as many outputs() as traits() allows; every
-//   index is in range; a value is produced once, before its use; weights and biases of conv2d, conv_transpose2d and
-//   linear are constants; infer_shapes() gives the declared shapes, and shapes at the inputs' bounds, too;
-//   infer_types() takes the types. What a quantised constant's scale names is a constant of its shape.
+//   labels(), preprocess(), postprocess() and provenance() may be null. Ports and states have names; other names may be
+//   null: read them with text().
+// - Every operator has params() of a known type, and as many inputs() and outputs() as traits() allows. Every index is
+//   in range, and a value is produced once, before its use. Weights and biases of conv2d, conv_transpose2d and linear
+//   are constants. infer_shapes() returns the declared shapes, and succeeds at the inputs' bounds; infer_types()
+//   accepts the types. The scale of a quantised constant is a constant of the required shape.
 class Model {
  public:
-  // The blob's first graph.
+  // Opens the blob's first graph.
   static Status open(const char* path, std::shared_ptr<Model>* out);
   static Status open_fd(int fd, uint64_t offset, uint64_t length, std::shared_ptr<Model>* out);
   static Status open_memory(const void* data, size_t size, std::shared_ptr<Model>* out);
   ~Model();
 
-  // Graphs of the blob; the root is number 0.
+  // Number of graphs; the root is graph 0.
   size_t graph_count() const;
-  // "" where it has none.
+  // "" if it has no name.
   const char* graph_name(size_t index) const;
   // FERRY_NOT_FOUND: no graph has that name.
   Status find_graph(const char* name, size_t* index) const;
-  // The same blob's graph `index`: no more than a reference to it. FERRY_OUT_OF_MEMORY.
+  // Opens graph `index` of the same blob, which shares its contents. FERRY_OUT_OF_MEMORY.
   Status open_graph(size_t index, std::shared_ptr<const Model>* out) const;
 
   const fbs::Graph& graph() const { return *graph_; }
-  // What all graphs share: buffers, states, provenance, text.
+  // The root table: buffers, states, provenance and text of all graphs.
   const fbs::Graph& root() const { return *contents_->root; }
   const fbs::Tensor& tensor(TensorId id) const { return *graph_->tensors()->Get(index_of(id)); }
   TensorIds tensors() const { return TensorIds(graph_->tensors()->size()); }
-  // The declared shape, at the default input size.
+  // The declared shape, for the default input size.
   Shape shape(TensorId id) const;
   bool is_constant(TensorId id) const { return tensor(id).buffer() != 0; }
-  // A constant's bytes; kExtraBytes more may be read. Empty for an activation.
+  // A constant's bytes, followed by kExtraBytes that may be read. Empty for an activation.
   std::span<const std::byte> constant(TensorId id) const;
-  // A constant's bytes were packed and will hardly be read again: its pages go.
+  // Releases the pages of a constant that was packed and will rarely be read again.
   void forget(TensorId id) const;
-  // A constant with its type: read_numbers() says what it stands for.
+  // A constant with its type; read_numbers() converts it to float32.
   StoredConstant stored(TensorId id) const;
-  // The bytes of a buffer of the blob.
+  // Bytes of a buffer of the blob.
   std::span<const std::byte> segment(uint32_t buffer) const;
-  // Are the two graphs of one opened blob?
+  // Whether both are graphs of one opened blob.
   bool shares_blob(const Model& other) const { return contents_ == other.contents_; }
-  // Reads all weights and compares their SHA-256 with the one that the converter wrote. FERRY_CORRUPT: they are
-  // damaged. FERRY_NOT_FOUND: the blob does not tell.
+  // Reads all weights and compares their SHA-256 with the converter's. FERRY_CORRUPT: they are damaged.
+  // FERRY_NOT_FOUND: the blob stores no hash.
   Status check_weights() const;
-  // Tells this blob's graphs from another's: a hash of them, which takes time in proportion to their size.
+  // A hash of the blob's graphs, computed in time proportional to their size.
   uint64_t identity() const;
 
   // Packed weights, shared by all sessions of the blob (thread-safe).
@@ -123,12 +123,12 @@ class Model {
   const fbs::Graph* graph_ = nullptr;
 };
 
-// A string of the graph; "" where it is absent.
+// A string of the graph; "" if absent.
 inline const char* text(const flatbuffers::String* s) { return s ? s->c_str() : ""; }
 
-// Structure and meaning of a whole blob: header, flatbuffer, indices, order, shapes, segments. sdk/model/verify.cc.
-// `blob` must be aligned to 8 bytes. FERRY_NOT_A_BLOB, FERRY_UNSUPPORTED_VERSION, FERRY_CORRUPT, FERRY_UNSUPPORTED
-// (an operator or type of a later library), FERRY_OUT_OF_MEMORY.
+// Verifies structure and meaning of a whole blob: header, flatbuffer, indices, order, shapes, segments
+// (sdk/model/verify.cc). `blob` must be aligned to 8 bytes. FERRY_NOT_A_BLOB, FERRY_UNSUPPORTED_VERSION, FERRY_CORRUPT,
+// FERRY_UNSUPPORTED (an operator or type of a later version), FERRY_OUT_OF_MEMORY.
 Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::span<const std::byte>* data);
 
 }  // namespace ferry

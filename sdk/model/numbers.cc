@@ -19,7 +19,7 @@ int int4_at(std::span<const std::byte> from, size_t i) {
   return nibble < 8 ? nibble : nibble - 16;
 }
 
-// Which scale element i has.
+// Selects the scale of element i.
 struct Scales {
   explicit Scales(const StoredConstant& c) : bytes(c.scales), blocks(c.type.block > 0) {
     if (blocks) {
@@ -59,7 +59,7 @@ void read(const StoredConstant& c, size_t begin, std::span<T> out) {
     case fbs::DType::Int4:
       for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(int4_at(c.bytes, begin + i));
       break;
-    default: return;  // no constant is of another type
+    default: return;  // constants have no other types
   }
   if (!c.type.quantized) return;
   const Scales scales(c);

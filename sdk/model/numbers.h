@@ -1,4 +1,4 @@
-// The numbers that a constant's elements stand for, whatever type they are stored in.
+// Float32 values of constants of any stored type.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 
 namespace ferry {
 
-// A constant where it lies, of a type that blobs or the converter's graph hold (Int4 and Int8 with scales, too).
+// A constant in place, of any type in blobs or in the converter's graph (Int4 and Int8 with scales, too).
 struct StoredConstant {
   Type type;
   Shape shape;
   std::span<const std::byte> bytes;
-  // Of a quantised one: Float32, or with blocks BFloat16; one for the tensor, or as many as type and shape ask for.
+  // Scales of a quantised constant: Float32, or BFloat16 with blocks; one per tensor, or as many as type and shape
+  // require.
   std::span<const std::byte> scales = {};
 };
 
-// Writes all of its numbers to `out`, row-major. Quantised ones are (integer - zero_point) * scale, rounded once.
+// Writes all values to `out`, row-major. Quantised values are (integer - zero_point) * scale, rounded once.
 void read_numbers(const StoredConstant& constant, float* out);
 void read_numbers(const StoredConstant& constant, double* out);
-// Of them those from number `begin` on, as many as `out` has room for.
+// Writes out.size() values from index `begin` on.
 void read_numbers(const StoredConstant& constant, size_t begin, std::span<float> out);
 
 float from_float16(uint16_t half);

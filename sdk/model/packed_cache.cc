@@ -19,7 +19,7 @@ Status failed(const std::string& path, const char* doing) {
   return error(FERRY_IO_ERROR, "'%s' cannot be %s: %s", path.c_str(), doing, std::strerror(errno));
 }
 
-// mkdir -p
+// Creates the folder and its parents.
 Status make_folder(const std::string& folder) {
   for (size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1))
     ::mkdir(folder.substr(0, end).c_str(), 0755);
@@ -42,14 +42,14 @@ Status attach(PackedStore& store, const std::string& path, const PackedTarget& t
   return {};
 }
 
-// A file being written beside the one that it will replace. Whoever has it locked is the only one who writes.
+// A temporary file beside the one that it will replace. Only the process that holds its lock writes it.
 class Draft {
  public:
   explicit Draft(const std::string& path) : path_(path), draft_(path + ".new") {}
   ~Draft() {
     if (fd_ < 0) return;
-    if (ours_) ::unlink(draft_.c_str());  // not renamed: something failed
-    ::close(fd_);                         // and with it the lock
+    if (ours_) ::unlink(draft_.c_str());  // not renamed, because of an error
+    ::close(fd_);                         // also releases the lock
   }
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
@@ -58,7 +58,8 @@ class Draft {
     fd_ = ::open(draft_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd_ < 0) return failed(draft_, "written");
     struct stat ours, there;
-    // Not waited for: the other one may be asleep. Renamed since it was opened: the other one has just finished.
+    // Does not wait for the lock, whose holder may be suspended. If the name has another inode, another process has
+    // just renamed its file.
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 || ::fstat(fd_, &ours) != 0 || ::stat(draft_.c_str(), &there) != 0 ||
         ours.st_ino != there.st_ino)
       return error(FERRY_IO_ERROR, "'%s' is being written by another session", path_.c_str());
@@ -71,8 +72,9 @@ class Draft {
     FERRY_TRY(write_at(0, {reinterpret_cast<const std::byte*>(image.head.data()), image.head.size()}));
     for (const PackedImage::Piece& piece : image.pieces) FERRY_TRY(write_at(piece.offset, piece.bytes));
     const std::byte none{};
-    FERRY_TRY(write_at(image.bytes - 1, {&none, 1}));  // the last one's padding
-    // What a rename shows must be on the disk, or a power cut leaves a file of the right length without its bytes.
+    FERRY_TRY(write_at(image.bytes - 1, {&none, 1}));  // the last entry's padding
+    // Data must be on the disk before the rename, or a power failure leaves a file of the right size without its
+    // contents.
     if (::fsync(fd_) != 0) return failed(draft_, "written");
     if (::rename(draft_.c_str(), path_.c_str()) != 0) return failed(path_, "replaced");
     ours_ = false;
@@ -94,7 +96,7 @@ class Draft {
 
   const std::string path_, draft_;
   int fd_ = -1;
-  bool ours_ = false;  // the name draft_ is our file's
+  bool ours_ = false;  // the name draft_ refers to our file
 };
 
 }  // namespace
@@ -121,7 +123,7 @@ Status save_cached(PackedStore& store, const char* folder, const PackedTarget& t
   const std::string path = path_of(folder, target);
   Draft draft(path);
   FERRY_TRY(draft.lock());
-  // What another process has written meanwhile; a file that cannot be read is replaced.
+  // Merges entries that another process wrote meanwhile; an unreadable file is replaced.
   if (attach(store, path, target).ok()) store.drop_copies();
   if (store.heap_bytes() == 0) return {};
   FERRY_TRY(draft.write(make_packed_image(store, target)));

@@ -1,4 +1,4 @@
-// Packed files in the blob and in a cache folder of the app's.
+// Packed weights in the blob and in the app's cache folder.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace ferry {
 
-// Attaches the first of the blob's own packed files that is for `target`. FERRY_UNSUPPORTED, FERRY_CORRUPT: none is,
-// and why the last one is not.
+// Attaches the first packed file in the blob that matches `target`. FERRY_UNSUPPORTED, FERRY_CORRUPT: none matches; the
+// message describes the last one.
 Status attach_embedded(const Model& model, const PackedTarget& target, PackedStore& store);
 
 // Attaches the file for `target` in that folder. FERRY_NOT_FOUND: there is none. FERRY_IO_ERROR, FERRY_CORRUPT,
-// FERRY_UNSUPPORTED: it cannot be used, and why.
+// FERRY_UNSUPPORTED: it cannot be used; the message says why.
 Status attach_cached(PackedStore& store, const char* folder, const PackedTarget& target);
 
-// Writes all entries of the store to the file for `target` in that folder, which is made where it is missing, and
-// attaches it: then nothing of the store is left on the heap but what operators hold. Entries that another process has
-// put there meanwhile are kept. FERRY_IO_ERROR says what is in the way; the folder is as it was then.
+// Writes all entries of the store to the file for `target` in that folder, creates the folder if missing, and attaches
+// the file. Heap entries that no operator holds are then freed. Entries that another process wrote meanwhile are kept.
+// FERRY_IO_ERROR: the folder is unchanged.
 Status save_cached(PackedStore& store, const char* folder, const PackedTarget& target);
 
-// Writes the entries to `path`: beside it, then renamed. FERRY_IO_ERROR.
+// Writes the entries beside `path` and renames the file. FERRY_IO_ERROR.
 Status write_packed(const PackedStore& store, const PackedTarget& target, const std::string& path);
 
 }  // namespace ferry

@@ -45,7 +45,7 @@ Status check_header(std::span<const std::byte> bytes, PackedHeader* header) {
 }
 
 Status check_table(std::span<const PackedEntry> table, uint64_t file_bytes) {
-  uint64_t end = sizeof(PackedHeader) + table.size_bytes();  // of what stands before
+  uint64_t end = sizeof(PackedHeader) + table.size_bytes();  // of the preceding parts
   for (size_t i = 0; i < table.size(); ++i) {
     const PackedEntry& e = table[i];
     if (i > 0 && !before(table[i - 1], e.key(), e.size))
@@ -79,8 +79,8 @@ Status PackedTarget::of(const Model& model, uint64_t fingerprint, std::string_vi
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (out->content.size() != sizeof(PackedHeader::content) ||
       !std::all_of(out->content.begin(), out->content.end(), is_digit))
-    return error(FERRY_UNSUPPORTED, "the blob does not tell its weights' SHA-256: convert it anew");
-  // Packed files in the blob are no weights of it: it keeps its identity when they are added.
+    return error(FERRY_UNSUPPORTED, "the blob has no SHA-256 of its weights: convert it again");
+  // Packed files are not part of the weights' hash, so that adding them keeps the blob's identity.
   uint32_t weights = graph.buffers()->size();
   if (graph.packed() != nullptr)
     for (const fbs::Packed* packed : *graph.packed()) weights = std::min(weights, packed->buffer());

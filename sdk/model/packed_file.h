@@ -1,4 +1,4 @@
-// A file of packed weights (docs/format.md, "Packed weights"): mapped, verified, looked into.
+// A file of packed weights (docs/format.md, "Packed weights"): verification and lookup in mapped bytes.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@ namespace ferry {
 
 class Model;
 
-// What a packed file was made of and for. It is used where this is the same.
+// The weights and the machine that a packed file is for. A file is used only if both match.
 struct PackedTarget {
   std::string content;       // Graph.content of the blob: SHA-256 of its weights, 64 lower-case hexadecimal digits
-  uint64_t buffers = 0;      // hash of where each weight lies
-  uint64_t fingerprint = 0;  // of the library and the kernels that it chooses here
-  std::string description;   // of the fingerprint, for people: "x86-64 avx512f"
+  uint64_t buffers = 0;      // hash of the weights' offsets
+  uint64_t fingerprint = 0;  // hash of the library and the kernels that it selects here
+  std::string description;   // the fingerprint in words: "x86-64 avx512f"
 
-  // FERRY_UNSUPPORTED where the blob does not say what its weights are (written before it did).
+  // FERRY_UNSUPPORTED: the blob stores no hash of its weights (older converters).
   static Status of(const Model& model, uint64_t fingerprint, std::string_view description, PackedTarget* out);
-  // Of the file in a cache folder, unlike that of any other blob or CPU.
+  // The file's name in a cache folder, unique per blob and CPU.
   std::string file_name() const;
 };
 
-// The first 192 bytes, little endian.
+// The first 192 bytes, little-endian.
 struct PackedHeader {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', 'P', '\n', '\x1a'};
   static constexpr uint32_t kVersion = 1;
@@ -38,15 +38,15 @@ struct PackedHeader {
   uint64_t fingerprint;
   uint64_t buffers;
   char content[64];
-  uint64_t entries;      // in the table that follows
+  uint64_t entries;      // number of entries in the table that follows
   uint64_t file_bytes;   // of the whole file
-  char description[64];  // ends with a zero
-  uint64_t checksum;     // FNV-1a of the header, this field zero, and the table
+  char description[64];  // NUL-terminated
+  uint64_t checksum;     // FNV-1a of the header with this field zero, and of the table
   uint8_t reserved[8];   // zero
 };
 static_assert(sizeof(PackedHeader) == 192);
 
-// One of the table, which is in ascending order of what stands before `offset`.
+// An entry of the table, which is sorted by the fields before `offset`.
 struct PackedEntry {
   uint32_t weight, bias;
   uint64_t packing;
@@ -61,11 +61,11 @@ static_assert(sizeof(PackedEntry) == 40);
 
 class PackedFile {
  public:
-  // Verifies header and table, and touches nothing else. `bytes` begin at a multiple of kAlignment and outlive the
-  // PackedFile. FERRY_UNSUPPORTED: sound, but of another version or not for `target`; FERRY_CORRUPT otherwise.
+  // Verifies header and table, and reads nothing else. `bytes` are aligned to kAlignment and must outlive the
+  // PackedFile. FERRY_UNSUPPORTED: valid, but of another version or not for `target`; FERRY_CORRUPT otherwise.
   static Status open(std::span<const std::byte> bytes, const PackedTarget& target, PackedFile* out);
 
-  // The bytes of an entry of exactly that size; null where there is none.
+  // The bytes of an entry of exactly that size; null if there is none.
   const std::byte* find(const PackedKey& key, size_t size) const;
 
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -77,7 +77,7 @@ class PackedFile {
   std::span<const PackedEntry> entries_;
 };
 
-// The whole file of a store's entries, in pieces: header and table, which say where the pieces of the entries go.
+// A complete file of a store's entries, in pieces: header and table, with the positions of the entries' bytes.
 struct PackedImage {
   struct Piece {
     uint64_t offset;
@@ -85,7 +85,7 @@ struct PackedImage {
   };
   std::string head;  // header and table
   std::vector<Piece> pieces;
-  uint64_t bytes = 0;  // of the file
+  uint64_t bytes = 0;  // size of the file
 };
 PackedImage make_packed_image(const PackedStore& store, const PackedTarget& target);
 

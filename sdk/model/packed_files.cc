@@ -14,7 +14,7 @@ void PackedFiles::open(const Status& known, const PackedTarget& target) {
   if (!known.ok()) return note(known);
   target_ = target;
   usable_ = !cache_dir_.empty();
-  if (store_.has_files()) return;  // an earlier session's
+  if (store_.has_files()) return;  // an earlier session opened them
   if (model_.root().packed() != nullptr)
     if (Status status = attach_embedded(model_, target_, store_); !status.ok()) note(status);
   if (!usable_) return;
@@ -24,7 +24,7 @@ void PackedFiles::open(const Status& known, const PackedTarget& target) {
 
 bool PackedFiles::save() {
   if (!usable_ || store_.heap_bytes() == 0) return false;
-  usable_ = false;  // once
+  usable_ = false;  // save only once
   const Status status = save_cached(store_, cache_dir_.c_str(), target_);
   if (!status.ok()) note(status);
   return status.ok();

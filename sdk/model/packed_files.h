@@ -1,4 +1,4 @@
-// Where a session finds its model's packed weights, and leaves them for the next: in the blob, in a cache folder.
+// Loads and saves a session's packed weights: from the blob, and in a cache folder.
 #pragma once
 
 #include <string>
@@ -10,21 +10,22 @@ namespace ferry {
 
 class PackedFiles {
  public:
-  // `store`: where entries of files go. cache_dir: null or "": none.
+  // `store` receives the entries of files. cache_dir: null or "": none.
   PackedFiles(const Model& model, PackedStore& store, const char* cache_dir)
       : model_(model), store_(store), cache_dir_(cache_dir ? cache_dir : "") {}
 
-  // Is there anywhere to look, or to write to, and was it not opened yet?
+  // Whether there is a file to read or a folder to write that was not opened yet.
   bool wanted() const;
-  // Before weights are packed: attaches what there is for `target`. `known`: why there is none; that is a note.
+  // Attaches packed weights for `target`, before weights are packed. `known`: why `target` is invalid; it becomes a
+  // note.
   void open(const Status& known, const PackedTarget& target);
-  // Would save() write what was packed?
+  // Whether save() would write packed weights.
   bool saves() const { return usable_; }
-  // After they are packed: writes what lies on the store's heap to the cache folder. True where that is done: operators
-  // that are lowered anew read the file, and hold nothing on the heap.
+  // Writes the store's heap entries to the cache folder, after weights were packed. True if written: operators lowered
+  // again use the file, and nothing stays on the heap.
   bool save();
   void note(const Status& status);
-  // What did not go as planned; none of it keeps a session from working.
+  // Problems with packed files, one sentence each; sessions work without them.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -33,7 +34,7 @@ class PackedFiles {
   std::string cache_dir_;
   PackedTarget target_;
   bool opened_ = false;
-  bool usable_ = false;  // there is a folder, and the blob can be told from others
+  bool usable_ = false;  // there is a folder, and the blob has a content hash
   std::vector<std::string> notes_;
 };
 

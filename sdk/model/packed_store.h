@@ -1,7 +1,7 @@
-// Weights in the orders in which kernels read them, packed once for all sessions of a model.
+// Weights in the layouts that kernels read, packed once for all sessions of a model.
 //
-// The store knows no kernel: an entry is bytes under a key. Entries lie on the heap, where a session packed them, or in
-// packed files (packed_file.h).
+// The store does not know kernels: an entry is bytes with a key. Entries are on the heap, where a session packed them,
+// or in packed files (packed_file.h).
 //
 // Thread-safe.
 #pragma once
@@ -22,17 +22,17 @@ namespace ferry {
 
 class PackedFile;
 
-// What an entry was made of, and how. Places in the blob, not operators: whoever packs the same constants in the same
-// way shares them.
+// The constants and the layout of an entry. Constants are buffers of the blob, not operators: operators that pack the
+// same constants in the same way share the entry.
 struct PackedKey {
-  uint32_t weight = 0, bias = 0;  // buffers of the graph; 0: none
-  uint64_t packing = 0;           // stands for the layout and all else that the bytes depend on
-  uint32_t part = 0;              // of several that one packing gives
+  uint32_t weight = 0, bias = 0;  // buffers of the blob; 0: none
+  uint64_t packing = 0;           // identifies the layout and all other inputs of the bytes
+  uint32_t part = 0;              // index, if packing produces several entries
   auto operator<=>(const PackedKey&) const = default;
 };
 
-// Stands for a layout and all else that packed bytes depend on besides the constants: their types and shapes, tiles,
-// what is made of them first. Whoever changes what a layout's bytes are gives it another version.
+// Identifies a layout and everything besides the constants on which packed bytes depend: types, shapes, tiles, and
+// transformations. A change to the bytes of a layout needs a new version.
 class PackingId {
  public:
   PackingId(std::string_view layout, uint32_t version);
@@ -43,8 +43,8 @@ class PackingId {
   uint64_t hash_;
 };
 
-// An entry's bytes, which stay where they are while somebody holds them; aligned to kAlignment, and kExtraBytes may be
-// read past their end.
+// An entry's bytes, at a fixed address while referenced; aligned to kAlignment, followed by kExtraBytes that may be
+// read.
 using PackedBytes = std::shared_ptr<const std::byte>;
 
 class PackedStore {
@@ -62,12 +62,12 @@ class PackedStore {
 
   // Bytes of packed weights, on the heap and in files.
   uint64_t bytes() const;
-  // Of them, those that lie on the heap.
+  // Bytes on the heap.
   uint64_t heap_bytes() const;
 
-  // The entry of `size` bytes under that key. Where there is none, pack(std::byte*) fills all of its memory and returns
-  // a Status; one thread packs at a time, others wait. An entry of another size is none: a key is a hash, and a hostile
-  // blob may contrive two layouts with the same one.
+  // The entry of `size` bytes with that key. If there is none, pack(std::byte*) fills its memory and returns a Status;
+  // one thread packs at a time, others wait. An entry of another size does not match: a key is a hash, and a hostile
+  // blob may construct a collision.
   template <typename Pack>
   Status get(const PackedKey& key, size_t size, Pack pack, PackedBytes* out) {
     const auto call = [](void* context, std::byte* to) { return (*static_cast<Pack*>(context))(to); };
@@ -75,19 +75,19 @@ class PackedStore {
   }
 
   struct Found {
-    PackedBytes bytes;                // null where there is no such entry
-    std::span<const std::byte> file;  // that it lies in; empty: it is on the heap
+    PackedBytes bytes;                // null: no such entry
+    std::span<const std::byte> file;  // the file that contains it; empty: on the heap
   };
   Found find(const PackedKey& key, size_t size) const;
 
-  // Looks into this file too from now on. `owner` keeps its bytes where they are; null: they outlive all entries.
+  // Adds a file to the lookup. `owner` keeps its bytes alive; null: they outlive all entries.
   void attach(const PackedFile& file, std::shared_ptr<const void> owner);
   bool has_files() const;
-  // All entries in ascending order of key and size, each once.
+  // All entries, sorted by key and size, without duplicates.
   std::vector<Entry> entries() const;
-  // Lets go of what lies on the heap and in a file as well. Whoever holds such an entry keeps his.
+  // Drops heap entries that are also in a file. Holders of such an entry keep it.
   void drop_copies();
-  // Lets go of what lies on the heap and nobody holds.
+  // Drops heap entries that nobody holds.
   void drop_unused();
 
  private:

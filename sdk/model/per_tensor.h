@@ -1,4 +1,4 @@
-// Tables by tensor.
+// Tables indexed by tensor.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-// A value for each tensor of a graph.
+// One value per tensor of a graph.
 template <typename T>
 class PerTensor : private std::vector<T> {
   using Base = std::vector<T>;

@@ -1,6 +1,6 @@
-// "cbrng-1": the counter-based generator by which parity fixtures, and certificates in blobs, tell inputs and the
-// places of samples. Every value is a function of a name, a seed and an index; all arithmetic is exact or rounded once,
-// hence the same bits on every host.
+// "cbrng-1": the counter-based generator that defines inputs and sample positions of parity fixtures and certificates.
+// Every value is a function of a name, a seed and an index. All arithmetic is exact or rounded once, so every host
+// computes the same bits.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-// 64-bit FNV-1a of the string's bytes; `hash` is that of what stands before them.
+// 64-bit FNV-1a of the string's bytes; `hash` is the hash of preceding bytes.
 constexpr uint64_t fnv1a64(std::string_view text, uint64_t hash = 0xcbf29ce484222325u) {
   for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
@@ -21,7 +21,7 @@ constexpr uint64_t mix64(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// The sequence of one name under one seed.
+// The sequence for one name and seed.
 class Stream {
  public:
   Stream(std::string_view name, uint64_t seed) : Stream(fnv1a64(name), seed) {}
@@ -38,13 +38,13 @@ class Stream {
 };
 
 // The flat positions at which a fixture's entry is sampled: sample i of n elements is at bits(i) % n, in the source
-// framework's layout. `folder` stands before its name.
+// framework's layout. `folder` is prepended to the name.
 inline Stream sample_stream(std::string_view entry, std::string_view folder = "") {
   return {fnv1a64(entry, fnv1a64(folder, fnv1a64("sample:"))), 0};
 }
 
 // Images of coarse tiles and fine noise: 1.5 * u("input.tile") of the 32x32 tile + 0.5 * u("input.noise") of the
-// element, both counted as [N,C,H,W]. Stored so, or as [N,H,W,C].
+// element, both indexed as [N,C,H,W]. Stored so, or as [N,H,W,C].
 void seeded_images(uint64_t seed, int64_t n, int64_t channels, int64_t height, int64_t width, bool channels_last,
                    float* out);
 

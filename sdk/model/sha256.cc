@@ -51,7 +51,7 @@ Sha256State sha256_of(std::span<const std::byte> bytes) {
   Sha256State state = kSha256Begin;
   const size_t blocks = bytes.size() / 64, rest = bytes.size() % 64;
   take_sha256_blocks(state, bytes.data(), blocks);
-  // One 1 bit, then zeros until 8 bytes are missing to a whole block, then the length in bits.
+  // A 1 bit, zeros up to 8 bytes before the end of a block, then the length in bits.
   std::byte tail[128] = {};
   const size_t end = rest < 56 ? 64 : 128;
   std::copy_n(bytes.data() + blocks * 64, rest, tail);

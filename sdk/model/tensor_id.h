@@ -1,4 +1,4 @@
-// Which tensor of a graph: its index in Graph.tensors, of a type that nothing else has.
+// Index of a tensor in Graph.tensors, as a distinct type.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace ferry {
 using fbs::TensorId;
 
 constexpr uint32_t index_of(TensorId id) { return static_cast<uint32_t>(id); }
-// The tensor that stands there in Graph.tensors.
+// The tensor at that index of Graph.tensors.
 constexpr TensorId tensor_at(size_t index) { return static_cast<TensorId>(index); }
 
 // All tensors of a graph, in their order: for (const TensorId t : TensorIds(count)).

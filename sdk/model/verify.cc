@@ -1,4 +1,4 @@
-// Structure: header, sections, flatbuffer. What the graph says is judged in verify_meaning.cc.
+// Verifies the structure: header, sections, flatbuffer. verify_meaning.cc verifies the graphs.
 #include <bit>
 #include <cstring>
 
@@ -76,7 +76,7 @@ Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::sp
   FERRY_TRY(check_header(blob, &header));
   const auto* bytes = reinterpret_cast<const uint8_t*>(blob.data()) + header.graph_offset;
   const size_t graph_bytes = static_cast<size_t>(header.graph_bytes);
-  // Identifier first: it tells another flatbuffer from a damaged one.
+  // The identifier is checked first: it distinguishes another flatbuffer from a damaged one.
   if (graph_bytes < 2 * sizeof(flatbuffers::uoffset_t) || !fbs::GraphBufferHasIdentifier(bytes))
     return error(FERRY_CORRUPT, "the graph section is no flatbuffer with the identifier %s", fbs::GraphIdentifier());
   flatbuffers::Verifier::Options options;

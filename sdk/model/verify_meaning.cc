@@ -20,15 +20,15 @@ namespace {
 using ull = unsigned long long;
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 
-// What the graphs of a blob share.
+// Data shared by the graphs of a blob.
 struct Blob {
   const fbs::Graph& root;
   uint64_t data_bytes;
   StateShapes states = {};
-  uint32_t operands = 0;  // of all operators so far
+  uint32_t operands = 0;  // of all operators checked so far
 };
 
-// One pass over a graph in the order of its parts, each relying on those before it.
+// One pass over a graph; each check relies on those before it.
 class Meaning {
  public:
   Meaning(const fbs::Graph& graph, Blob* blob) : graph_(graph), blob_(*blob), states_(blob->states) {}
@@ -79,13 +79,13 @@ class Meaning {
   const fbs::Graph& graph_;
   Blob& blob_;
   const std::span<const StateShape> states_;
-  std::unique_ptr<State[]> state_;   // of every tensor
-  std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
+  std::unique_ptr<State[]> state_;   // per tensor
+  std::unique_ptr<Shape[]> shapes_;  // inputs of the current operator
   std::unique_ptr<Type[]> types_;
-  std::unique_ptr<bool[]> changed_;          // of every state: by an operator so far
-  std::unique_ptr<Shape[]> largest_;         // of every tensor: at the inputs' bounds
-  std::unique_ptr<Shape[]> largest_inputs_;  // of the operator at hand
-  std::unique_ptr<int32_t[]> windows_;       // of every tensor: of the state that it is all of, else 0
+  std::unique_ptr<bool[]> changed_;          // per state: an operator has changed it
+  std::unique_ptr<Shape[]> largest_;         // per tensor: shape at the inputs' bounds
+  std::unique_ptr<Shape[]> largest_inputs_;  // of the current operator, at the bounds
+  std::unique_ptr<int32_t[]> windows_;       // per tensor: window of the state that it holds completely; otherwise 0
 };
 
 Status Meaning::check_presence() const {
@@ -118,7 +118,7 @@ Status Meaning::check_tensor(TensorId id) const {
   return t.buffer() != 0 ? check_segment(id, elements) : Status();
 }
 
-// A constant's segment holds exactly its elements.
+// A constant's segment has exactly the size of its elements.
 Status Meaning::check_segment(TensorId id, int64_t elements) const {
   const uint32_t index = index_of(id);
   const fbs::Tensor& t = tensor(id);
@@ -138,7 +138,7 @@ Status Meaning::check_inputs() {
   const Ports& inputs = *graph_.inputs();
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     const TensorId t = inputs.Get(i)->tensor();
-    if (!exists(t)) break;  // check_ports() below says so
+    if (!exists(t)) break;  // check_ports() reports it
     if (state(t) == State::Input)
       return error(FERRY_CORRUPT, "input %u: tensor %u is an input already", i, index_of(t));
     state(t) = State::Input;
@@ -202,7 +202,7 @@ Status Meaning::check_outputs(uint32_t index) {
   return check_largest(index);
 }
 
-// The operator takes what it is given at the inputs' bounds, with full states.
+// The operator must accept its inputs' shapes at the inputs' bounds, with full states.
 Status Meaning::check_largest(uint32_t index) {
   const fbs::Operator& op = *graph_.operators()->Get(index);
   const uint32_t inputs = count(op.inputs()), outputs = count(op.outputs());
@@ -225,7 +225,7 @@ Status Meaning::check_largest(uint32_t index) {
   return {};
 }
 
-// Notes the largest shape of every tensor that no operator computes.
+// Records the maximum shape of every tensor that is not computed by an operator.
 Status Meaning::check_bounds() {
   for (const TensorId t : TensorIds(count(graph_.tensors()))) largest(t) = declared_shape(tensor(t));
   for (uint32_t i = 0; i < graph_.inputs()->size(); ++i) {
@@ -246,7 +246,7 @@ Status Meaning::check_bounds() {
   return {};
 }
 
-// A state holds what one operator gives it.
+// Only one operator may change a state.
 Status Meaning::check_change(uint32_t index) {
   if constexpr (!states_built_in()) return {};
   const fbs::Operator& op = *graph_.operators()->Get(index);
@@ -260,7 +260,7 @@ Status Meaning::check_change(uint32_t index) {
   return {};
 }
 
-// Of a state with a window attention alone reads, no further back than that.
+// Only attention may read a windowed state, and no further back than the window.
 Status Meaning::check_window(uint32_t index, uint32_t place) const {
   if constexpr (!states_built_in()) return {};
   const fbs::Operator& op = *graph_.operators()->Get(index);
@@ -276,7 +276,7 @@ Status Meaning::check_window(uint32_t index, uint32_t place) const {
                index, text(op.name()), place, window);
 }
 
-// Input `place` of operator `op`: there, computed before, of a kind that the operator reads. Notes its type.
+// Checks input `place` of operator `op`: it exists, was computed before, and has an accepted kind. Records its type.
 Status Meaning::check_operand(uint32_t index, uint32_t place) {
   const fbs::Operator& op = *graph_.operators()->Get(index);
   const TensorId in = op.inputs()->Get(place);

@@ -1,4 +1,4 @@
-// Of verify(): names by which an app finds ports, states and graphs.
+// Part of verify(): names of ports, states and graphs.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace ferry {
 
-// 1 to kMaxNameBytes bytes without a zero. `kind`: "input", "state"...; for the message, as is `index`.
+// 1 to kMaxNameBytes bytes without a zero. `kind` ("input", "state"...) and `index` are for the message.
 Status verify_name(const char* kind, uint32_t index, const flatbuffers::String* name);
 
-// None of `names`, which are sorted for it, stands there twice.
+// No name occurs twice. Sorts `names`.
 Status verify_unique_names(const char* kind, std::span<std::string_view> names);
 
-// The same for the flatbuffer strings name(0) to name(count - 1), which verify_name() has passed.
+// The same for the flatbuffer strings name(0) to name(count - 1), which have passed verify_name().
 template <typename NameOf>
 Status verify_unique_names(const char* kind, uint32_t count, const NameOf& name) {
   if (count < 2) return {};

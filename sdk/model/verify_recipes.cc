@@ -13,22 +13,22 @@ namespace {
 using Floats = flatbuffers::Vector<float>;
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 
-// The tensor of the first one.
+// The tensor of the first port.
 const fbs::Tensor& first(const fbs::Graph& graph, const Ports& ports) {
   return *graph.tensors()->Get(index_of(ports.Get(0)->tensor()));
 }
 
-// Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.
+// Images for display, and network inputs; satellite and microscope images have more channels.
 constexpr uint32_t kMaxImageChannels = 4, kMaxInputChannels = 1024;
 constexpr int32_t kImageChannels = 3;
-constexpr int32_t kMaxClasses = 1 << 16;  // that 16 bits tell apart
+constexpr int32_t kMaxClasses = 1 << 16;  // labels have 16 bits
 
 Status check_range(const char* what, int32_t value, int32_t minimum, int32_t maximum) {
   if (value >= minimum && value <= maximum) return {};
   return error(FERRY_CORRUPT, "%s is %d, expected %d to %d", what, value, minimum, maximum);
 }
 
-// mean and std: both absent, or one number for each of the image's channels, which are at most `maximum`.
+// mean and std: both absent, or one value per channel of the image, at most `maximum` channels.
 Status check_scaling(const char* where, const Floats* mean, const Floats* std, int32_t channels, uint32_t maximum) {
   if (count(mean) == 0 && count(std) == 0) return {};
   if (count(mean) != count(std) || count(mean) > maximum || count(mean) != static_cast<uint32_t>(channels))
@@ -64,7 +64,7 @@ Status check_preprocess(const fbs::Graph& graph) {
   FERRY_TRY(check_range("preprocess: patch", p->patch(), 0, 1024));
   FERRY_TRY(check_range("preprocess: patch_block", p->patch_block(), 1, 64));
   FERRY_TRY(check_range("preprocess: patch_frames", p->patch_frames(), 1, 64));
-  // An older library would overlook these fields; it refuses the modes that they come with.
+  // An older library ignores these fields, but refuses the modes that need them.
   const bool later =
       p->multiple_of() > 1 || p->max_pixels() > 0 || count(p->fill()) > 0 || p->corner() || p->patch() > 0;
   if (later && mode < Mode::LongestEdge)
@@ -77,7 +77,7 @@ Status check_preprocess(const fbs::Graph& graph) {
     return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", in_words(input).c_str(),
                  patches ? "a list of patches in colour" : "an image of 4 dimensions");
   const bool masked = graph.postprocess() && graph.postprocess()->task() == fbs::Task::Inpainting;
-  // The mask's channel is no part of the image.
+  // The mask's channel does not belong to the image.
   const int32_t channels = patches ? kImageChannels : input[3] - (masked ? 1 : 0);
   FERRY_TRY(check_scaling("preprocess", p->mean(), p->std(), channels, kMaxInputChannels));
   if (count(p->fill()) != 0 && count(p->fill()) != static_cast<uint32_t>(channels))
@@ -98,7 +98,7 @@ Status check_text(const fbs::Graph& graph) {
   return {};
 }
 
-// From one image to places of it, of 1 to `maximum` channels.
+// Checks a graph from an image to a map of 1 to `maximum` channels.
 Status check_places(const fbs::Graph& graph, int32_t maximum) {
   const fbs::Tensor& places = first(graph, *graph.outputs());
   const Shape input = declared_shape(first(graph, *graph.inputs())), output = declared_shape(places);
@@ -133,7 +133,7 @@ Status check_inpainting(const fbs::Graph& graph, const fbs::Postprocess& p) {
   return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxImageChannels);
 }
 
-// [1, N, columns] of Float32, at output `index`; columns 0: any.
+// Checks output `index`: [1, N, columns] of Float32; columns 0: any.
 Status check_rows(const fbs::Graph& graph, uint32_t index, int32_t rows, int32_t columns) {
   const fbs::Tensor& tensor = *graph.tensors()->Get(index_of(graph.outputs()->Get(index)->tensor()));
   const Shape shape = declared_shape(tensor);
@@ -198,7 +198,7 @@ Status check_postprocess(const fbs::Graph& graph) {
   FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
   const bool any_size = p->task() == fbs::Task::ImageToImage;
   FERRY_TRY(check_range("postprocess: multiple_of", p->multiple_of(), 1, any_size ? 64 : 1));
-  // A task of parameters has its own, or none.
+  // Tasks with parameters have a table of their own; the others have none.
   constexpr struct {
     fbs::Task task;
     fbs::TaskParams params;
@@ -214,7 +214,7 @@ Status check_postprocess(const fbs::Graph& graph) {
     return error(FERRY_CORRUPT, "postprocess: %s with parameters of %s%s, expected %s", EnumNameTask(p->task()),
                  p->params_type() <= fbs::TaskParams::MAX ? EnumNameTaskParams(p->params_type()) : "a later version",
                  p->params() == nullptr ? ", which are absent" : "", EnumNameTaskParams(expected));
-  // What a task reads. A library without the task refuses it when it is opened.
+  // Checks what a task reads. A library without the task refuses it when the task is opened.
   switch (p->task()) {
 #define FERRY_CHECK(kind, check) \
   case fbs::Task::kind: return built_in(fbs::Task::kind) ? check : Status()
@@ -231,14 +231,14 @@ Status check_postprocess(const fbs::Graph& graph) {
   }
 }
 
-// The tensor of the port of that name; null where there is none.
+// The tensor of the port of that name; null if there is none.
 const fbs::Tensor* named(const fbs::Graph& graph, const Ports& ports, const char* name) {
   for (const fbs::Port* port : ports)
     if (std::strcmp(port->name()->c_str(), name) == 0) return graph.tensors()->Get(index_of(port->tensor()));
   return nullptr;
 }
 
-// A dimension of 0 here is any.
+// A dimension of 0 in `wanted` is any.
 Status check_port(const fbs::Graph& graph, const char* kind, const Ports& ports, const char* name, const Shape& wanted,
                   Shape* found = nullptr) {
   const fbs::Tensor* tensor = named(graph, ports, name);

@@ -1,4 +1,4 @@
-// Of verify(): how an app's data becomes a graph's first input, and its first output an answer.
+// Part of verify(): preprocessing and postprocessing of graphs.
 #pragma once
 
 #include "ferry_generated.h"
@@ -6,11 +6,11 @@
 
 namespace ferry {
 
-// `graph` is the root or one of its graphs; its tensors and ports have been checked.
+// `graph` is the root or a nested graph; its tensors and ports have been checked.
 Status verify_recipes(const fbs::Graph& graph);
 
-// Does the graph exist that the task of `graph` names, with the ports that the schema promises? Of a blob whose graphs
-// have all been checked.
+// Checks that the second graph of the task of `graph` exists and has the ports that the schema requires. All graphs
+// have been checked.
 Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root);
 
 }  // namespace ferry

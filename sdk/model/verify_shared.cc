@@ -15,7 +15,7 @@ Status check_buffers(const fbs::Graph& root, uint64_t data_bytes) {
   if (none.offset() != 0 || none.size() != 0)
     return error(FERRY_CORRUPT, "buffer 0: %llu bytes at %llu, expected the empty buffer",
                  static_cast<ull>(none.size()), static_cast<ull>(none.offset()));
-  uint64_t end = 0;  // of the segments so far, with the bytes that may be read past each
+  uint64_t end = 0;  // end of the segments so far, including kExtraBytes
   for (uint32_t i = 1; i < count(root.buffers()); ++i) {
     const uint64_t offset = root.buffers()->Get(i)->offset(), size = root.buffers()->Get(i)->size();
     if (offset % kAlignment != 0)
@@ -33,7 +33,7 @@ Status check_buffers(const fbs::Graph& root, uint64_t data_bytes) {
   return {};
 }
 
-// Each graph of several has a name of its own.
+// With several graphs, each has a unique name.
 Status check_graph_names(const fbs::Graph& root) {
   const uint32_t n = count(root.graphs());
   if (n >= kMaxGraphs)
@@ -44,7 +44,7 @@ Status check_graph_names(const fbs::Graph& root) {
   return verify_unique_names("graph", n + 1, name);
 }
 
-// Where packed files lie. What is in them is verified by whoever opens them.
+// Checks only the locations of packed files. Their contents are verified when they are opened.
 Status check_packed(const fbs::Graph& root) {
   for (uint32_t i = 0; i < count(root.packed()); ++i) {
     const uint32_t buffer = root.packed()->Get(i)->buffer();

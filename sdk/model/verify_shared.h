@@ -1,4 +1,4 @@
-// Of verify(): what the graphs of a blob share, and how they lie in it.
+// Part of verify(): data that the graphs of a blob share.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace ferry {
 
-// The root's buffers in a data section of `data_bytes` bytes, its packed files, and the names of its graphs.
+// Checks the root's buffers in a data section of `data_bytes` bytes, its packed files, and the names of its graphs.
 Status verify_shared(const fbs::Graph& root, uint64_t data_bytes);
 
-// One of the root's graphs has nothing that only the root may have.
+// Checks that a nested graph has no field that only the root may have.
 Status verify_nested(const fbs::Graph& graph);
 
 }  // namespace ferry

@@ -26,7 +26,7 @@ Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
                    "state %u '%.64s': dimension %u is %d, expected 1 or more, and at most " FERRY_MAX_ELEMENTS
                    " elements",
                    index, name, i, d);
-    // What is appended lies behind what is there.
+    // Appended rows must be contiguous with present ones.
     if (static_cast<int32_t>(i) < state.axis() && d != 1)
       return error(FERRY_CORRUPT, "state %u '%.64s': dimension %u, before the one that grows, is %d, expected 1", index,
                    name, i, d);

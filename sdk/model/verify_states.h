@@ -1,4 +1,4 @@
-// Of verify(): a blob's states.
+// Part of verify(): the states of a blob.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-// The states of a root graph, all empty, as the shape rules see them.
+// The states of a root graph, all empty, for shape inference.
 struct StateShapes {
   std::unique_ptr<StateShape[]> list;
   size_t count = 0;

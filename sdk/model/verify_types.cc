@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-// The shape that a quantised tensor's scales have: [1], [n] or [..., n / block].
+// The shape of a quantised tensor's scales: [1], [n] or [..., n / block].
 Shape scales_shape(const Type& type, const Shape& shape, const Shape& scales) {
   if (type.block > 0) {
     Shape blocks = shape;

@@ -1,4 +1,4 @@
-// What a tensor's type says must make sense: part of verify_meaning().
+// Part of verify_meaning(): the types of tensors.
 #pragma once
 
 #include "sdk/model/tensor_id.h"
@@ -6,11 +6,10 @@
 
 namespace ferry {
 
-// A type that this version knows, where a blob may have it. `id` is for the message; the tensor's rank and
-// dimensions have been checked.
+// Checks that the type is known and allowed there. `id` is for the message; rank and dimensions have been checked.
 Status verify_dtype(const fbs::Tensor& tensor, TensorId id);
 
-// The scales of quantised constants. Shapes and segments of all of the graph's tensors have been checked.
+// Checks the scales of quantised constants. Shapes and segments of all tensors have been checked.
 Status verify_types(const fbs::Graph& graph);
 
 }  // namespace ferry

@@ -14,7 +14,8 @@ Status top_classes(const Session& session, size_t index, ferry_class* classes, s
   const fbs::Graph& graph = session.model().graph();
   const fbs::Task task = task_of(graph);
   if (entry(task).run != classify) {
-    return error(FERRY_INVALID_ARGUMENT, "this model is no classifier: read its outputs with ferry_session_output()");
+    return error(FERRY_INVALID_ARGUMENT,
+                 "this model is not a classifier: read its outputs with ferry_session_output()");
   }
   std::span<const float> logits;
   FERRY_TRY(answer_row(session, index, "logits", &logits));

@@ -1,4 +1,4 @@
-// What the last run of a session says, in the blob's own terms: ferry/image.h.
+// Classes and embeddings from a session's last run: see ferry/image.h.
 #pragma once
 
 #include <ferry/image.h>
@@ -7,13 +7,14 @@
 
 namespace ferry::task {
 
-// No place in a batch: there is one image.
+// Not a batch: the only image.
 inline constexpr size_t kOnly = SIZE_MAX;
 
-// The best *count classes of image `index`; *count becomes how many there are. FERRY_INVALID_ARGUMENT: no classifier.
+// The best *count classes of image `index`; sets *count to the number written. FERRY_INVALID_ARGUMENT: not a
+// classifier.
 Status top_classes(const Session& session, size_t index, ferry_class* classes, size_t* count);
-// The embedding's *count numbers; `values` null: only their count. FERRY_INVALID_ARGUMENT: no embedding, or too little
-// room.
+// The *count elements of the embedding; `values` null: only *count is set. FERRY_INVALID_ARGUMENT: no embedding, or the
+// capacity is too small.
 Status embedding(const Session& session, size_t index, float* values, size_t* count);
 
 }  // namespace ferry::task

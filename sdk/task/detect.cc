@@ -8,12 +8,12 @@ namespace ferry::task {
 namespace {
 
 struct Candidate {
-  ferry_box box;  // in the network's places
+  ferry_box box;  // in input coordinates
   float score;
   int label, row;
 };
 
-// Output `index` as [1, rows, columns]. Verification holds that the blob says so (sdk/model/verify_recipes.h), but a
+// Output `index` as [1, rows, columns]. Verification checked the declared shape (sdk/model/verify_recipes.h), but an
 // image of another size may change it.
 struct Rows {
   const float* data = nullptr;
@@ -28,8 +28,8 @@ Status output_rows(const Session& session, unsigned index, int columns, Rows* ou
   if (shape[0] != 1 || shape[1] != session.shape(graph.outputs()->Get(0)->tensor())[1] ||
       (columns > 0 && shape[2] != columns)) {
     return error(FERRY_SHAPE_MISMATCH,
-                 "output %u gives %d rows of %d numbers, which are no boxes for an image of this size", index, shape[1],
-                 shape[2]);
+                 "output %u has %d rows of %d values, which do not match the boxes of an image of this size", index,
+                 shape[1], shape[2]);
   }
   *out = {static_cast<const float*>(session.data(tensor)), shape[1], shape[2]};
   return {};
@@ -55,7 +55,7 @@ std::vector<Candidate> candidates(const Rows& boxes, const Rows& scores, const f
       if (std::isfinite(area(box)) && area(box) > 0) found.push_back({box, score[label], label, row});
     }
   }
-  // Equals keep their order, so that any machine answers the same.
+  // A stable order of equal scores, for the same answer on any machine.
   std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
     if (a.score != b.score) return a.score > b.score;
     return a.row != b.row ? a.row < b.row : a.label < b.label;
@@ -95,7 +95,7 @@ Status detect(Networks& networks, const Request& request, Answer* answer) {
   const auto x_of = [&g](float seen) { return static_cast<float>((seen - g.shift_x) / g.scale_x); };
   const auto y_of = [&g](float seen) { return static_cast<float>((seen - g.shift_y) / g.scale_y); };
   const auto numbers = static_cast<size_t>(points.columns / 2 * 2);
-  answer->landmarks.reserve(kept.size() * numbers);  // detections point into it
+  answer->landmarks.reserve(kept.size() * numbers);  // reserved, because detections point into it
   for (const Candidate& c : kept) {
     const ferry_box box = {std::clamp(x_of(c.box.left), 0.0f, width), std::clamp(y_of(c.box.top), 0.0f, height),
                            std::clamp(x_of(c.box.right), 0.0f, width), std::clamp(y_of(c.box.bottom), 0.0f, height)};

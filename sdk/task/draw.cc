@@ -15,7 +15,7 @@ class Pen {
   Pen(image::Pixels& pixels, uint32_t colour, int width)
       : pixels_(pixels), size_(pixels.view()), colour_(colour), width_(width) {}
 
-  // A square of the pen's width around each place of the way; `width` is small beside the image.
+  // Draws a square of the pen's width at each point of the line; `width` is small compared to the image.
   void line(float x0, float y0, float x1, float y1) {
     const float length = std::max(std::fabs(x1 - x0), std::fabs(y1 - y0));
     if (!(length < 4.0f * image::kMaxSide)) return;
@@ -47,7 +47,7 @@ class Pen {
   int width_;
 };
 
-// Class 0's colour in labels is black, which hides, and those after it are dark.
+// In label colours, class 0 is black and the next ones are dark.
 uint32_t line_colour(int index) {
   uint32_t colour = label_colour(index + 1);
   for (int shift = 0; shift < 24; shift += 8) {
@@ -73,7 +73,7 @@ Status draw(const ferry_answer& answer, const image::View& image, image::Pixels*
   }
   FERRY_TRY(out->allocate(image.width, image.height, 3));
   for (int y = 0; y < image.height; ++y) std::memcpy(out->row(y), image.row(y), static_cast<size_t>(image.width) * 3);
-  // Two pixels on a small image, and as bold on a large one.
+  // Two pixels on a small image, and the same proportion on a large one.
   const int width = std::max(2, std::max(image.width, image.height) / 320);
   for (size_t i = 0; i < answer.detection_count; ++i) {
     const ferry_detection& d = answer.detections[i];

@@ -1,4 +1,4 @@
-// Answers that are places, drawn on their image.
+// Draws boxes and lines of answers on their image.
 #pragma once
 
 #include <ferry/task.h>
@@ -8,7 +8,7 @@
 
 namespace ferry::task {
 
-// FERRY_INVALID_ARGUMENT: neither boxes nor lines.
+// FERRY_INVALID_ARGUMENT: the answer has neither boxes nor lines.
 Status draw(const ferry_answer& answer, const image::View& image, image::Pixels* out);
 
 }  // namespace ferry::task

@@ -11,14 +11,14 @@ Status embedding(const Session& session, size_t index, float* values, size_t* co
   const size_t room = std::exchange(*count, 0);
   const fbs::Graph& graph = session.model().graph();
   if (task_of(graph) != fbs::Task::Embedding) {
-    return error(FERRY_INVALID_ARGUMENT, "this model gives no embedding: read its outputs with ferry_session_output()");
+    return error(FERRY_INVALID_ARGUMENT, "this model has no embedding: read its outputs with ferry_session_output()");
   }
   std::span<const float> row;
   FERRY_TRY(answer_row(session, index, "embedding", &row));
   *count = row.size();
   if (!values) return {};
   if (room < row.size()) {
-    return error(FERRY_INVALID_ARGUMENT, "room for %zu numbers, the embedding has %zu", room, row.size());
+    return error(FERRY_INVALID_ARGUMENT, "room for %zu elements, the embedding has %zu", room, row.size());
   }
   if (graph.postprocess()->unit_length()) {
     image::unit_length(row.data(), row.size(), values);

@@ -11,8 +11,7 @@ namespace {
 constexpr int kColours = 3;
 constexpr int kWhite = 255;
 
-// Of a set of pixels: how much of each is in front, and the colours of front and back, each times how much of it there
-// is.
+// Sums over a set of pixels: alpha, and the colours of foreground and background weighted by it.
 struct Sums {
   int64_t front = 0;
   int64_t front_colours[kColours] = {}, back_colours[kColours] = {};
@@ -26,8 +25,9 @@ struct Sums {
   }
 };
 
-// One pass: both colours as means over squares of `radius` pixels to each side, cut at the edges, and what is in front
-// corrected by what the image shows. Sums of columns move down with the rows, so that a radius costs nothing.
+// One pass. Both colours are weighted means over squares of `radius` pixels to each side, clipped to the image; the
+// foreground is then corrected with the image. Column sums are updated from row to row, so that the cost does not
+// depend on the radius.
 class Pass {
  public:
   Pass(const image::View& image, const image::View& matte, const image::View& front, const image::View& back,
@@ -75,7 +75,7 @@ class Pass {
     const float alpha = static_cast<float>(matte_.row(y)[x]) / kWhite;
     const uint8_t* seen = image_.row(y) + kColours * x;
     for (int c = 0; c < kColours; ++c) {
-      // Where there is nothing of it, its colour is nobody's.
+      // Without any foreground its colour is undefined.
       const float f = in_front > 0 ? static_cast<float>(sums.front_colours[c]) / in_front : 0;
       const float b = behind > 0 ? static_cast<float>(sums.back_colours[c]) / behind : 0;
       const float corrected = f + alpha * (seen[c] - alpha * f - (1 - alpha) * b);

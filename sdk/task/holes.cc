@@ -5,7 +5,7 @@
 namespace ferry::task {
 namespace {
 
-// The mask in coarse cells, of which those that hold covered pixels are joined to their eight neighbours.
+// The mask in coarse cells. Cells with covered pixels are connected to their eight neighbours.
 class Cells {
  public:
   Cells(const image::View& mask, int side)
@@ -60,10 +60,10 @@ class Cells {
   }
 
   int columns_, rows_;
-  std::vector<Area> areas_;  // of what is covered in a cell; empty where nothing is
+  std::vector<Area> areas_;  // bounding box of covered pixels per cell; empty if there are none
 };
 
-// From `length` pixels around [begin, end), within [0, limit).
+// Extends [begin, end) by `length` pixels to both sides, within [0, limit).
 void widen(int begin, int end, int length, int limit, int* from, int* to) {
   length = std::min(length, limit);
   *from = std::clamp(begin - (length - (end - begin)) / 2, 0, limit - length);

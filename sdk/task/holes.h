@@ -1,4 +1,4 @@
-// The parts of a mask that an inpainting network is run for, one after the other.
+// Divides an inpainting mask into areas, for one run of the network each.
 #pragma once
 
 #include <vector>
@@ -15,15 +15,15 @@ struct Area {
   int height() const { return bottom - top; }
 };
 
-// What covers a pixel: its first sample above 127.
+// Whether the mask covers a pixel: its first sample is above 127.
 inline bool covered(const image::View& mask, int x, int y) { return mask.row(y)[int64_t{x} * mask.channels] > 127; }
 
-// Areas around the mask's holes that are further than some `distance` pixels apart; those nearer to each other share
-// one. In the order of their top edges. None: the mask covers nothing.
+// Areas around the mask's holes, sorted by top edge. Holes within some `distance` pixels of each other share an area.
+// Empty if the mask covers nothing.
 std::vector<Area> find_holes(const image::View& mask, int distance);
 
-// What the network is to see for `hole`: the square of twice its longer side, at least `side` pixels, in the middle of
-// which it lies, moved into the image and cut to it.
+// The network's input for `hole`: a square of twice its longer side, at least `side` pixels, centred on it, then moved
+// and clipped to the image.
 Area surroundings(const Area& hole, int side, int width, int height);
 
 }  // namespace ferry::task

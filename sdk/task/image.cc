@@ -17,7 +17,7 @@ Status set_image(Session& session, const image::Frame& frame, image::Intake* int
   const bool image_like = patch > 0 ? present.rank == 2 && channels == 3 && present[1] == patch_numbers
                                     : present.rank == 4 && present[3] == channels;
   if (!image_like || session.model().tensor(input).dtype() != fbs::DType::Float32) {
-    return error(FERRY_INVALID_ARGUMENT, "input %s takes no image of %d channels: write it with ferry_session_input()",
+    return error(FERRY_INVALID_ARGUMENT, "input %s is not an image of %d channels: write it with ferry_session_input()",
                  port.name()->c_str(), channels);
   }
   const int batch = patch > 0 ? 1 : present[0];
@@ -51,7 +51,7 @@ Status set_image(Session& session, const image::Frame& frame, image::Intake* int
 Status patches_of(const Model& model, int32_t width, int32_t height, int32_t* rows, int32_t* columns) {
   const fbs::Preprocess* recipe = model.graph().preprocess();
   if (!recipe || recipe->patch() == 0)
-    return error(FERRY_INVALID_ARGUMENT, "this model's recipe cuts no image into patches");
+    return error(FERRY_INVALID_ARGUMENT, "this model's preprocessing makes no patches");
   if (width < 1 || height < 1 || width > image::kMaxSide || height > image::kMaxSide)
     return error(FERRY_INVALID_ARGUMENT, "an image of %dx%d pixels: sides must be 1 to %d", width, height,
                  image::kMaxSide);
@@ -85,7 +85,7 @@ Status output_grid(const Session& session, Grid* grid) {
   const Shape& shape = session.shape(output);
   const bool floats = session.model().tensor(output).dtype() == fbs::DType::Float32;
   if (!floats || (shape.rank != 3 && shape.rank != 4) || shape[0] != 1) {
-    return error(FERRY_SHAPE_MISMATCH, "output %s holds no places of one image", port.name()->c_str());
+    return error(FERRY_SHAPE_MISMATCH, "output %s is not a map of one image", port.name()->c_str());
   }
   *grid = {static_cast<const float*>(session.data(output)), shape[1], shape[2], shape.rank == 4 ? shape[3] : 1};
   return {};

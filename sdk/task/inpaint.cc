@@ -11,7 +11,7 @@ namespace {
 
 Status check_mask(const image::View& image, const image::View& mask) {
   if (mask.data == nullptr) {
-    return error(FERRY_INVALID_ARGUMENT, "no mask: this model paints what a mask of the image's size covers");
+    return error(FERRY_INVALID_ARGUMENT, "no mask: this model inpaints the pixels under a mask of the image's size");
   }
   if (mask.width == image.width && mask.height == image.height) return {};
   return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for an image of %dx%d: they must be of one size",
@@ -23,7 +23,7 @@ image::View part_of(const image::View& whole, const Area& area) {
           whole.stride};
 }
 
-// The places along an axis that a bilinear resize takes a pixel into.
+// The range of positions on an axis to which a pixel contributes in a bilinear resize.
 struct Reach {
   Reach(int pixel, double scale, double shift, int places) {
     const double center = (pixel + 0.5) * scale + shift, radius = scale == 1.0 ? 0.5 : std::max(1.0, scale);
@@ -33,13 +33,13 @@ struct Reach {
   int first, last;
 };
 
-// Paints the holes of an image one by one. `unknown` has one channel: 255 where the image is not known.
+// Inpaints the holes of an image one by one. `unknown` has one channel: 255 for unknown pixels.
 class Painter {
  public:
   Painter(Networks& networks, image::Pixels& image, image::Pixels& unknown)
       : session_(networks.session), graph_(networks.graph()), image_(image), unknown_(unknown) {}
 
-  // Paints the unknown pixels of `hole` in the image, which then count as known.
+  // Inpaints the unknown pixels of `hole`; they then count as known.
   Status paint(const Area& hole) {
     const image::View whole = image_.view();
     const Extent extent = input_extent(session_);
@@ -58,7 +58,7 @@ class Painter {
  private:
   TensorId input() const { return graph_.inputs()->Get(0)->tensor(); }
 
-  // A place that the network sees is unknown where anything of an unknown pixel got into it.
+  // An input pixel is unknown if any unknown pixel contributes to it.
   void write_input(const image::Prepared& seen, const image::View& unknown) {
     const auto* params = graph_.postprocess()->params_as_Inpainting();
     const float known = params != nullptr ? params->known() : 1.0f, hole = params != nullptr ? params->hole() : 0.0f;

@@ -7,7 +7,7 @@
 namespace ferry::task {
 namespace {
 
-// The classes that occur in `labels`, most frequent first, with their shares.
+// The classes in `labels` with their shares, most frequent first.
 void make_legend(const fbs::Graph& graph, const std::vector<uint16_t>& labels, int channels,
                  std::vector<ferry_class>* legend) {
   std::vector<int64_t> counts(static_cast<size_t>(channels));
@@ -16,7 +16,7 @@ void make_legend(const fbs::Graph& graph, const std::vector<uint16_t>& labels, i
     const int64_t count = counts[static_cast<size_t>(c)];
     if (count == 0) continue;
     const auto share = static_cast<float>(static_cast<double>(count) / static_cast<double>(labels.size()));
-    // Insertion keeps equal shares in the order of their classes; an image has few.
+    // Insertion keeps equal shares sorted by class; there are few.
     size_t place = legend->size();
     legend->push_back({});
     for (; place > 0 && (*legend)[place - 1].probability < share; --place) (*legend)[place] = (*legend)[place - 1];
@@ -24,8 +24,8 @@ void make_legend(const fbs::Graph& graph, const std::vector<uint16_t>& labels, i
   }
 }
 
-// The classes that can be the largest somewhere between two cells. Of scores that change evenly from one to the other
-// that takes a larger end than the best class's smaller one: mostly it is one class for many pixels.
+// The classes that can have the maximum score somewhere between two cells. Scores are interpolated linearly, so such a
+// class has a maximum above the best class's minimum. Usually this is one class for many pixels.
 class Candidates {
  public:
   explicit Candidates(int classes) : classes_(classes), found_(static_cast<size_t>(classes)) {}
@@ -37,7 +37,7 @@ class Candidates {
     for (int c = 0; c < classes_; ++c) {
       if (std::max(first[c], next[c]) >= bound) found_[count_++] = static_cast<uint16_t>(c);
     }
-    if (count_ == 0) found_[count_++] = 0;  // nothing but NaN
+    if (count_ == 0) found_[count_++] = 0;  // only NaN
   }
   std::span<const uint16_t> list() const { return {found_.data(), count_}; }
 

@@ -1,11 +1,11 @@
-// The classes' names.
+// Class names.
 #pragma once
 
 #include "ferry_generated.h"
 
 namespace ferry::task {
 
-// "" where the graph has no name for that class.
+// "" if the graph has no name for that class.
 const char* label_of(const fbs::Graph& graph, int index);
 
 }  // namespace ferry::task

@@ -7,9 +7,9 @@
 namespace ferry::task {
 namespace {
 
-// Shorter sides, in cells, before and after growing: those of PaddleOCR.
-constexpr float kLeastSide = 3, kLeastGrownSide = 5;
-// PaddleOCR turns what is so much higher than wide.
+// Minimum shorter side in cells, before and after growing, as in PaddleOCR.
+constexpr float kMinimumSide = 3, kMinimumGrownSide = 5;
+// PaddleOCR rotates lines that are taller than wide by this factor.
 constexpr float kLong = 1.5f;
 
 float cross(const Vector& a, const Vector& b) { return a.x * b.y - a.y * b.x; }
@@ -17,7 +17,7 @@ float dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y; }
 Vector operator-(const Vector& a, const Vector& b) { return {a.x - b.x, a.y - b.y}; }
 Vector operator*(const Vector& a, float b) { return {a.x * b, a.y * b}; }
 
-// The connected region of one cell after the other.
+// Finds connected regions.
 class Regions {
  public:
   Regions(const Grid& map, float threshold) : map_(map), open_(cells()) {
@@ -28,8 +28,8 @@ class Regions {
   size_t cells() const { return static_cast<size_t>(map_.height) * static_cast<size_t>(map_.width); }
   bool open(size_t cell) const { return open_[cell] != 0; }
 
-  // The convex hull of the centres of the cells that are connected to this one, eight of them to each, which become
-  // closed.
+  // The convex hull of the cells' centres in the 8-connected region of `cell`. The region's cells are marked as
+  // visited.
   std::vector<Vector> take(size_t cell) {
     const int width = map_.width;
     int top = map_.height, bottom = -1;
@@ -78,15 +78,15 @@ class Regions {
 
   const Grid& map_;
   std::vector<uint8_t> open_;
-  std::vector<Ends> ends_;  // of the rows of the region at hand
+  std::vector<Ends> ends_;  // left and right end of each row of the current region
   std::vector<Cell> border_;
 };
 
-// The rectangle of the smallest area around a hull; one of its sides lies along one of the hull's.
+// The minimum-area rectangle around a hull; one of its sides is parallel to one of the hull's.
 LineBox smallest_rectangle(const std::vector<Vector>& hull) {
   LineBox best;
   constexpr float kFar = std::numeric_limits<float>::infinity();
-  float least = kFar;
+  float minimum = kFar;
   for (size_t i = 0; i < hull.size(); ++i) {
     const Vector side = hull[(i + 1) % hull.size()] - hull[i];
     const float length = side.length();
@@ -99,16 +99,16 @@ LineBox smallest_rectangle(const std::vector<Vector>& hull) {
       to = {std::max(to.x, a), std::max(to.y, b)};
     }
     const Vector size = to - from;
-    if (!(size.x * size.y < least)) continue;
-    least = size.x * size.y;
+    if (!(size.x * size.y < minimum)) continue;
+    minimum = size.x * size.y;
     const float a = (from.x + to.x) / 2, b = (from.y + to.y) / 2;
-    // Cells reach half a cell further than their centres.
+    // Cells extend half a cell beyond their centres.
     best = {{a * u.x + b * v.x, a * u.y + b * v.y}, u * (size.x / 2 + 0.5f), v * (size.y / 2 + 0.5f)};
   }
   return best;
 }
 
-// Of the cells whose centres lie in the box.
+// Mean over cells whose centres are in the box.
 float mean_within(const Grid& map, const LineBox& box) {
   const float along = dot(box.along, box.along), down = dot(box.down, box.down);
   const float reach_x = std::fabs(box.along.x) + std::fabs(box.down.x);
@@ -159,10 +159,10 @@ std::vector<LineBox> find_lines(const Grid& map, const fbs::Ocr& params) {
     if (!regions.open(cell)) continue;
     LineBox box = smallest_rectangle(regions.take(cell));
     const float along = box.along.length(), down = box.down.length();
-    if (!(2 * std::min(along, down) >= kLeastSide) || !(mean_within(map, box) >= params.box_threshold())) continue;
-    // Area / perimeter of the sides, of which these are the halves.
+    if (!(2 * std::min(along, down) >= kMinimumSide) || !(mean_within(map, box) >= params.box_threshold())) continue;
+    // Area / perimeter; `along` and `down` are half the sides.
     const float more = params.unclip() * along * down / (along + down);
-    if (!(2 * (std::min(along, down) + more) >= kLeastGrownSide)) continue;
+    if (!(2 * (std::min(along, down) + more) >= kMinimumGrownSide)) continue;
     box.along = box.along * ((along + more) / along);
     box.down = box.down * ((down + more) / down);
     found.push_back(box);
@@ -187,7 +187,7 @@ void sort_as_read(std::vector<LineBox>* boxes) {
   sort(at, end, &Vector::y);
   while (at < end) {
     LineBox* row = at;
-    // Centres are no further apart than half the height of the lower one.
+    // Boxes are in one row if their centres differ vertically by at most half the height of the lower box.
     while (at < end && at->centre.y - row->centre.y <= std::min(half_height(*at), half_height(*row))) ++at;
     sort(row, at, &Vector::x);
   }

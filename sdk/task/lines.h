@@ -1,4 +1,4 @@
-// Where lines of text lie, of a map that says how probable text is at each place.
+// Text detection: boxes of text lines from a map of text probabilities.
 #pragma once
 
 #include <vector>
@@ -13,29 +13,29 @@ struct Vector {
   float length() const;
 };
 
-// A parallelogram around its centre: the line is read along `along`, and `down` goes from its middle to its foot.
+// A parallelogram around its centre. Text runs in the direction `along`; `down` points from its middle to the baseline
+// side.
 struct LineBox {
   Vector centre;
-  Vector along, down;  // half its sides
+  Vector along, down;  // half of the sides
 
-  // The top left, top right, bottom right and bottom left corner, as it is read: i is 0 to 3.
+  // Corner i, in reading order: top left, top right, bottom right, bottom left.
   Vector corner(int i) const;
-  // By a quarter, clockwise.
+  // Rotates the reading direction by 90 degrees clockwise.
   void turn();
 };
 
-// The boxes of `map`, one channel, in its cells from the top left corner on, in no order: around each connected region
-// above params.threshold the smallest rectangle, where its mean reaches params.box_threshold, grown as params.unclip
-// says (Liao et al., "Real-time Scene Text Detection with Differentiable Binarization", AAAI 2020). Small ones are
-// left out, and all after the first kMaxLines.
+// Boxes in `map` (one channel), unordered, in cells from the top left corner. Each connected region above
+// params.threshold gets its minimum-area rectangle, if its mean reaches params.box_threshold; the rectangle is grown by
+// params.unclip (Liao et al., "Real-time Scene Text Detection with Differentiable Binarization", AAAI 2020). Small
+// boxes, and those after the first kMaxLines, are dropped.
 std::vector<LineBox> find_lines(const Grid& map, const fbs::Ocr& params);
 inline constexpr size_t kMaxLines = 1000;
 
-// Which side of a rectangle is the line, and which end its beginning: read from left to right, but for lines that are
-// as good as upright, which are read downwards.
+// Selects the reading direction of a rectangle: left to right, but downwards for nearly vertical lines.
 void turn_upright(LineBox* box);
 
-// From top to bottom; boxes beside each other are a row, which goes from left to right.
+// Sorts boxes top to bottom; boxes in one row left to right.
 void sort_as_read(std::vector<LineBox>* boxes);
 
 }  // namespace ferry::task

@@ -14,7 +14,7 @@ Status matte(Networks& networks, const Request& request, Answer* answer) {
     uint8_t* to = answer->pixels.row(y);
     for (int x = 0; x < width; ++x) {
       const float part = 1 / (1 + std::exp(-sampler.at(row, x)));
-      to[x] = part >= 0 ? static_cast<uint8_t>(std::lrintf(part * 255)) : 0;  // NaN too
+      to[x] = part >= 0 ? static_cast<uint8_t>(std::lrintf(part * 255)) : 0;  // also NaN
     }
   });
   return {};

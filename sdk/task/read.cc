@@ -7,14 +7,14 @@
 namespace ferry::task {
 namespace {
 
-// An image of a line is not made larger, in pixels.
+// Maximum length of a line's image in pixels.
 constexpr int kLongestSide = 4096;
-// Lengths are rounded up to multiples: a session prepares itself for each of them.
+// Lengths are rounded up to multiples, because a session plans for each new length.
 constexpr int kLengthStep = 32;
 
 int pixels(float half_side) { return std::clamp(static_cast<int>(std::lrint(2 * half_side)), 1, kLongestSide); }
 
-// What lies in the box, bilinearly; beyond its edges the image goes on as it ends.
+// Crops the box bilinearly; beyond the image, edge pixels are repeated.
 Status cut(const image::View& image, const LineBox& box, image::Pixels* out) {
   const int width = pixels(box.along.length()), height = pixels(box.down.length());
   FERRY_TRY(out->allocate(width, height, kChannels));
@@ -41,7 +41,7 @@ Status cut(const image::View& image, const LineBox& box, image::Pixels* out) {
   return {};
 }
 
-// The session of the graph that reads a line. What is said of it here is verified (sdk/model/verify_recipes.h).
+// The session of the recognition graph. Its ports are verified (sdk/model/verify_recipes.h).
 class Reader {
  public:
   explicit Reader(Session& session) : session_(session), graph_(session.model().graph()) {}
@@ -53,13 +53,13 @@ class Reader {
     const TensorId input = graph_.inputs()->Get(0)->tensor();
     image::Prepared prepared;
     FERRY_TRY(image::prepare(recipe, line.view(), &prepared));
-    // What the network is made for is the least; what is shorter is filled up.
-    const int least = graph_.tensors()->Get(index_of(input))->shape()->Get(2);
+    // The declared length is the minimum; shorter lines are padded.
+    const int minimum = graph_.tensors()->Get(index_of(input))->shape()->Get(2);
     const int length = (prepared.width + kLengthStep - 1) / kLengthStep * kLengthStep;
     Shape shape = session_.shape(input);
     image::Seen seen = prepared;
     seen.height = shape[1];
-    seen.width = shape[2] = std::max(least, std::min(length, recipe.resize_w()));
+    seen.width = shape[2] = std::max(minimum, std::min(length, recipe.resize_w()));
     if (shape != session_.shape(input)) FERRY_TRY(session_.resize(0, shape));
     FERRY_TRY(image::normalize(recipe, seen, static_cast<float*>(session_.data(input))));
     FERRY_TRY(session_.run());
@@ -67,12 +67,13 @@ class Reader {
   }
 
  private:
-  // The most probable label of each place; what repeats itself is one, and label 0 stands between two that are alike.
+  // Greedy CTC decoding: the most probable label at each position; repeated labels are merged, and label 0 is the
+  // blank.
   Status decode(std::string* text, float* score) const {
     const TensorId output = graph_.outputs()->Get(0)->tensor();
     const Shape& shape = session_.shape(output);
     if (shape.rank != 3 || shape[0] != 1) {
-      return error(FERRY_SHAPE_MISMATCH, "output %s holds no places of one line",
+      return error(FERRY_SHAPE_MISMATCH, "output %s is not the result of one line",
                    graph_.outputs()->Get(0)->name()->c_str());
     }
     const float* row = static_cast<const float*>(session_.data(output));
@@ -89,7 +90,7 @@ class Reader {
       }
       former = best;
     }
-    // The room before and after a line.
+    // Blanks before and after a line may decode to spaces.
     while (text->ends_with(' ')) text->pop_back();
     text->erase(0, text->find_first_not_of(' '));
     *score = count > 0 ? sum / static_cast<float>(count) : 0;
@@ -111,7 +112,7 @@ Status read(Networks& networks, const Request& request, Answer* answer) {
   const fbs::Ocr& params = *networks.graph().postprocess()->params_as_Ocr();
   std::vector<LineBox> boxes = find_lines(map, params);
   const image::Geometry& g = networks.intake.plan().geometry;
-  // From the map's cells to the image's pixels.
+  // From map cells to image pixels.
   const Extent extent = input_extent(networks.session);
   const auto x_scale = static_cast<float>(extent.width / (map.width * g.scale_x));
   const auto y_scale = static_cast<float>(extent.height / (map.height * g.scale_y));
@@ -134,7 +135,7 @@ Status read(Networks& networks, const Request& request, Answer* answer) {
     std::string text;
     ferry_line found{};
     FERRY_TRY(reader.read(image, box, &text, &found.score));
-    // A steep line may as well be read from its other end.
+    // A steep line may also be read from its other end.
     if (std::fabs(box.along.x) < std::fabs(box.along.y)) {
       LineBox turned = box;
       turned.turn();

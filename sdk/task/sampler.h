@@ -1,4 +1,4 @@
-// From places that a network gave back to the pixels of the image, bilinearly.
+// Bilinear interpolation from a network's output grid to the pixels of the image.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace ferry::task {
 
-// One axis: a pixel's value is first * (1 - weight) + next * weight, between cells that share the network's extent
-// evenly. Beyond the first and the last cell their values go on.
+// One axis: a pixel's value is first * (1 - weight) + next * weight. Cells divide the network's extent evenly; beyond
+// the first and the last cell, their values are repeated.
 struct Sample {
   int first = 0, next = 0;
   float weight = 0;
@@ -17,13 +17,13 @@ struct Sample {
 
 class Sampler {
  public:
-  // `grid` covers what the network saw, `extent` of its pixels; the image has width x height pixels, of which
-  // `geometry` says where they were seen.
+  // `grid` covers the network's input of `extent` pixels. The image has width x height pixels, which `geometry` maps to
+  // input coordinates.
   Sampler(const Grid& grid, const Extent& extent, const image::Geometry& geometry, int width, int height);
 
-  // body(y, row, thread) for each of the image's rows from `begin` up to `end`, on the pool's threads, numbered below
-  // Pool::threads(): `row` has the grid's values there, for each column of the grid and channel. Bodies allocate
-  // nothing.
+  // Calls body(y, row, thread) for rows [begin, end) of the image on the pool's threads, numbered below
+  // Pool::threads(). `row` has the interpolated values for each column of the grid and each channel. Bodies must not
+  // allocate.
   template <typename Body>
   void for_each_row(Pool& pool, int begin, int end, const Body& body) {
     make_room(pool.threads());
@@ -34,11 +34,11 @@ class Sampler {
     });
   }
 
-  // Where column `x` of the image lies in such a row.
+  // Interpolation of column `x` in such a row.
   const Sample& column(int x) const { return columns_[static_cast<size_t>(x)]; }
-  // Where the columns' first cell changes: ascending, the last is the image's width.
+  // The columns at which the first cell changes, ascending; the last is the image's width.
   const std::vector<int>& borders() const { return borders_; }
-  // One channel at pixel `x` of a row.
+  // Interpolated value of one channel at pixel `x`.
   float at(const float* row, int x, int channel = 0) const {
     const Sample& s = column(x);
     const float a = row[int64_t{s.first} * grid_.channels + channel];
@@ -47,7 +47,7 @@ class Sampler {
   }
 
  private:
-  static constexpr size_t kBand = 16;  // rows that a thread takes at once
+  static constexpr size_t kBand = 16;  // rows per step of a thread
 
   void make_room(size_t threads) { mixed_.resize(threads * row_size()); }
   size_t row_size() const { return static_cast<size_t>(grid_.width) * static_cast<size_t>(grid_.channels); }
@@ -56,7 +56,7 @@ class Sampler {
   Grid grid_;
   std::vector<Sample> rows_, columns_;
   std::vector<int> borders_;
-  std::vector<float> mixed_;  // of two of the grid's rows, for each thread
+  std::vector<float> mixed_;  // two rows of the grid, mixed; per thread
 };
 
 }  // namespace ferry::task

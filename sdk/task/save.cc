@@ -18,7 +18,7 @@ struct Colour {
   uint8_t r, g, b;
 };
 
-// From far to near: dark to bright, in even steps of lightness.
+// From far to near: dark to bright, in equal steps of lightness.
 constexpr Colour kRamp[] = {{0, 0, 4},      {28, 16, 68},   {79, 18, 123},   {129, 37, 129}, {181, 54, 122},
                             {229, 80, 100}, {251, 135, 97}, {254, 194, 135}, {252, 253, 191}};
 
@@ -32,20 +32,20 @@ Colour ramp(float nearness) {
   return {mix(a.r, b.r), mix(a.g, b.g), mix(a.b, b.b)};
 }
 
-// 0 for what is farthest, and for what is no number, 1 for what is nearest.
+// 0 for the farthest and for NaN or infinity, 1 for the nearest.
 float nearness(const ferry_answer& map, float value) {
   if (!(map.maximum > map.minimum) || std::isnan(value)) return 0;
   const float part = std::clamp((value - map.minimum) / (map.maximum - map.minimum), 0.0f, 1.0f);
   return map.sense == FERRY_SENSE_METRES ? 1 - part : part;
 }
 
-// In 16 bits metres stay what they are.
+// With 16 bits, metres become millimetres.
 long level16(const ferry_answer& map, float value) {
   if (map.sense == FERRY_SENSE_METRES) return value > 0 ? std::lrintf(std::min(value * 1000.0f, 65535.0f)) : 0;
   return std::lrintf(nearness(map, value) * 65535.0f);
 }
 
-// An image whose pixels `pixel(from, to)` makes, one from each element.
+// Converts each element to a pixel with `pixel(from, to)`.
 template <typename T, typename Pixel>
 Status save_pixels(const ferry_answer& answer, const T* elements, int channels, const char* path, const Pixel& pixel,
                    bool sixteen_bits = false) {
@@ -64,7 +64,7 @@ void put(const Colour& colour, uint8_t* to) {
   to[2] = colour.b;
 }
 
-// Portable Float Map: little endian by the sign of the scale, rows from the bottom.
+// Portable Float Map: a negative scale means little-endian; bottom row first.
 Status save_pfm(const ferry_answer& map, const char* path) {
   char header[64];
   const int length = std::snprintf(header, sizeof(header), "Pf\n%d %d\n-1.0\n", map.width, map.height);
@@ -116,7 +116,7 @@ Status save_labels(const ferry_answer& map, const char* path, ferry_save_style s
 }
 
 Status check_mask(const ferry_answer& answer, const image::View& image) {
-  if (answer.kind != FERRY_ANSWER_MASK) return error(FERRY_INVALID_ARGUMENT, "this answer is no mask");
+  if (answer.kind != FERRY_ANSWER_MASK) return error(FERRY_INVALID_ARGUMENT, "this answer is not a mask");
   if (answer.width == image.width && answer.height == image.height) return {};
   return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for an image of %dx%d: it is of another image",
                answer.width, answer.height, image.width, image.height);
@@ -169,8 +169,7 @@ Status composite(const ferry_answer& answer, const image::View& image, const ima
 }
 
 uint32_t label_colour(int index) {
-  // As the Pascal VOC benchmark numbers its classes' colours: bit i of the index, by threes, is bit 7 - i / 3 of red,
-  // green and blue in turn.
+  // The colours of the Pascal VOC benchmark: bit i of the index is bit 7 - i / 3 of red, green or blue (i modulo 3).
   uint32_t r = 0, g = 0, b = 0;
   for (int bit = 7; index != 0 && bit >= 0; --bit, index >>= 3) {
     r |= static_cast<uint32_t>(index & 1) << bit;

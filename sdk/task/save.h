@@ -1,4 +1,4 @@
-// Answers as files.
+// Writes answers to files.
 #pragma once
 
 #include <ferry/task.h>
@@ -10,13 +10,14 @@ namespace ferry::task {
 
 Status save(const ferry_answer& answer, const char* path, ferry_save_style style);
 
-// The image with the answer's mask as alpha, a PNG. FERRY_INVALID_ARGUMENT: no mask, or not of the image's size.
+// Writes the image with the answer's mask as alpha to a PNG. FERRY_INVALID_ARGUMENT: no mask, or not of the image's
+// size.
 Status cut_out(const ferry_answer& answer, const image::View& image, const char* path);
-// The same over `background`, of which the middle covers the image.
+// Composites the image over `background`, whose centre is cropped to cover the image.
 Status composite(const ferry_answer& answer, const image::View& image, const image::View& background,
                  image::Pixels* out);
 
-// 0xRRGGBB, far apart for neighbouring indices; 0 is black.
+// 0xRRGGBB, distinct for neighbouring indices; 0 is black.
 uint32_t label_colour(int index);
 
 }  // namespace ferry::task

@@ -10,14 +10,14 @@ namespace {
 
 constexpr float kOutside = 0, kInside = 1, kTopLeft = 2, kBottomRight = 3, kNoPoint = -1;
 
-// Verification holds that the graph has them (sdk/model/verify_recipes.h).
+// Verification checked that the ports exist (sdk/model/verify_recipes.h).
 size_t place_of(const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>& ports, std::string_view name) {
   unsigned i = 0;
   while (ports.Get(i)->name()->string_view() != name) ++i;
   return i;
 }
 
-// The session of the graph that takes prompts.
+// The session of the graph that accepts prompts.
 class Prompted {
  public:
   explicit Prompted(Session& session) : session_(session), graph_(session.model().graph()) {}
@@ -45,7 +45,7 @@ struct Prompt {
 
 Status check_prompts(const Request& request, int width, int height) {
   if (request.points.empty() && request.box == nullptr) {
-    return error(FERRY_INVALID_ARGUMENT, "no prompt: give points or a box that show what is meant");
+    return error(FERRY_INVALID_ARGUMENT, "no prompt: give points or a box");
   }
   for (const ferry_point& p : request.points) {
     if (!(p.x >= 0 && p.y >= 0 && p.x <= static_cast<float>(width) && p.y <= static_cast<float>(height))) {
@@ -69,8 +69,8 @@ Status check_prompts(const Request& request, int width, int height) {
   return {};
 }
 
-// The prompts in the places that the network saw. Without a box, one that is no point ends the points: so the networks
-// were trained (Kirillov et al. 2023).
+// The prompts in input coordinates. Without a box, a padding point ends the points, as in training (Kirillov et al.
+// 2023).
 std::vector<Prompt> seen_prompts(const Networks& networks, const Request& request) {
   const image::Geometry& g = networks.intake.plan().geometry;
   const auto seen = [&g](float x, float y, float label) {
@@ -133,12 +133,12 @@ Status write_prompts(const Networks& networks, const Request& request, Prompted&
   return {};
 }
 
-// Which of the network's masks. Several prompts mean one thing, which the first is for; one point may mean several,
-// and of those the network says how good it thinks they are.
+// Selects one of the network's masks. Several prompts describe one object, for which the first mask is trained. One
+// point is ambiguous, and the mask with the best estimated quality is selected.
 Status choose(const Request& request, std::span<const float> qualities, size_t* chosen) {
   if (request.mask_index < 0 || static_cast<size_t>(request.mask_index) > qualities.size()) {
-    return error(FERRY_INVALID_ARGUMENT, "mask %d: the network gives %zu, and 0 is the best of them",
-                 request.mask_index, qualities.size());
+    return error(FERRY_INVALID_ARGUMENT, "mask %d: the network outputs %zu; 0 selects the best", request.mask_index,
+                 qualities.size());
   }
   *chosen = 0;
   if (request.mask_index > 0) {
@@ -162,7 +162,7 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   FERRY_TRY(write_prompts(networks, request, prompted));
   Session& session = prompted.session();
   const bool unchanged = std::exchange(networks.plain, false) && !request.refine;
-  FERRY_TRY(session.run(unchanged ? Static::Unchanged : Static::Changed));
+  FERRY_TRY(session.run(unchanged ? StaticInputs::Unchanged : StaticInputs::Changed));
   networks.plain = !request.refine;
 
   const TensorId logits = prompted.output("mask_logits"), qualities = prompted.output("mask_qualities");
@@ -182,7 +182,7 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   sampler.for_each_row(*session.pool(), 0, networks.height, [&](int y, const float* row, size_t) {
     uint8_t* to = answer->pixels.row(y);
     int x = 0, from = 0;
-    bool inside = row[sampler.column(0).first] > 0;  // what the pixels from `from` to `x` are
+    bool inside = row[sampler.column(0).first] > 0;  // whether the pixels from `from` to `x` are inside
     const auto fill = [&] {
       std::memset(to + from, inside ? 255 : 0, static_cast<size_t>(x - from));
       from = x;
@@ -191,7 +191,7 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
       const bool first = row[sampler.column(x).first] > 0, next = row[sampler.column(x).next] > 0;
       if (first != inside) fill();
       inside = first;
-      if (first == next) {  // between two cells of one sign all is
+      if (first == next) {  // all pixels between two cells of equal sign have that sign
         x = border;
         continue;
       }

@@ -1,4 +1,4 @@
-// What a blob is for: one function a task, which runs the networks on an image and makes an answer of what they give.
+// The tasks of blobs: one function per task runs the networks on an image and computes the answer.
 #pragma once
 
 #include <ferry/task.h>
@@ -16,9 +16,9 @@
 namespace ferry::task {
 
 struct Request {
-  image::Frame frame;  // not given: the last run's
-  image::View image;   // its pixels, for tasks that take no frames
-  image::View mask;    // without data: none
+  image::Frame frame;  // empty: the last run's
+  image::View image;   // its pixels, for tasks that do not accept frames
+  image::View mask;    // null data: none
   int top = 0;
   int tile = 0;
   image::Progress progress;
@@ -28,7 +28,7 @@ struct Request {
   bool refine = false;
 };
 
-// What a ferry_answer points into.
+// Memory of a ferry_answer.
 struct Answer {
   std::vector<ferry_class> classes;
   std::vector<float> values;
@@ -44,15 +44,15 @@ struct Answer {
   std::vector<std::string> texts;  // of the lines
 };
 
-// What a task runs, and what it remembers from run to run.
+// The networks of a task, and results kept between runs.
 struct Networks {
-  Session& session;           // of the blob's graph
-  Session* second = nullptr;  // of the graph that the task's parameters name
+  Session& session;           // of the model's graph
+  Session* second = nullptr;  // of the second graph, which the task's parameters name
   image::Intake intake = {};
-  // Of the last image, where the task can be asked again about it.
+  // Embedding of the last image, for tasks that accept further prompts for it.
   bool encoded = false;
   int width = 0, height = 0;
-  std::vector<float> former = {};  // the mask that was answered, as the network gave it
+  std::vector<float> former = {};  // the network's last mask, before thresholding
   bool plain = false;              // `second` last ran for this image, without a former mask
 
   const fbs::Graph& graph() const { return session.model().graph(); }
@@ -71,20 +71,20 @@ Status matte(Networks& networks, const Request& request, Answer* answer);
 Status detect(Networks& networks, const Request& request, Answer* answer);
 Status read(Networks& networks, const Request& request, Answer* answer);
 
-// One task. Of those that have no `run`, sessions and generators are the way.
+// One task. Tasks without `run` need a session or a generator.
 struct Entry {
-  const char* name;  // in words
+  const char* name;  // "depth", for example
   Run run;
   ferry_answer_kind answer;
   uint32_t prompts;  // FERRY_PROMPT_...
-  bool pixels;       // it works on the image's own: a frame is not enough
+  bool pixels;       // needs RGB pixels: does not accept frames
 };
 
-// sdk/task/tasks.cc has the table.
+// The table is in sdk/task/tasks.cc.
 const Entry& entry(fbs::Task task);
-// The graph's; Tensors where it says nothing.
+// The graph's task; Tensors if it has none.
 fbs::Task task_of(const fbs::Graph& graph);
-// The graph that the task's parameters name; null where they name none.
+// The name of the task's second graph; null if it has none.
 const char* second_graph(const fbs::Graph& graph);
 
 }  // namespace ferry::task

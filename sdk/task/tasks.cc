@@ -8,7 +8,7 @@ namespace {
 
 using Tasks = std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1>;
 
-// Without what runs those that are not in this library.
+// Removes the functions of tasks that are not built in.
 constexpr Tasks built_in_of(Tasks tasks) {
   for (size_t i = 0; i < tasks.size(); ++i)
     if (!built_in(static_cast<fbs::Task>(i))) tasks[i].run = nullptr;
@@ -29,7 +29,7 @@ constexpr Tasks kTasks = built_in_of({{
     {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS, false},
     {"matting", matte, FERRY_ANSWER_MASK, 0, false},
     {"detection", detect, FERRY_ANSWER_BOXES, 0, false},
-    {"reading", read, FERRY_ANSWER_LINES, 0, true},
+    {"OCR", read, FERRY_ANSWER_LINES, 0, true},
 }});
 
 }  // namespace

@@ -20,7 +20,7 @@ using ferry::error;
 using ferry::guarded;
 using ferry::Status;
 
-// `values` to the caller, who has room for so many, as text.h says of *count.
+// Copies `values` to the caller's array, with the rules of text.h for *count.
 template <typename T>
 Status hand_out(const char* function, const T* values, size_t size, T* destination, size_t room, size_t* count) {
   *count = size;
@@ -78,7 +78,7 @@ std::string as_json(std::span<const ferry_message> messages) {
   return json + "]}";
 }
 
-// Of a caller built against this or another version of ferry.h, as ferry_session_create() reads them.
+// Reads options of a caller built against any version of ferry.h, as ferry_session_create() does.
 Status read_options(const ferry_session_options* given, ferry_session_options* options) {
   ferry_session_options_init(options);
   if (given == nullptr) return {};
@@ -114,7 +114,7 @@ ferry_status ferry_text_open(const ferry_model* model, ferry_text** text) {
   return guarded([&]() -> Status {
     auto out = std::make_unique<ferry_text>();
     FERRY_TRY(ferry::ModelText::open(model, &out->text));
-    if (out->text->says_nothing()) return out->text->require_tokenizer();
+    if (out->text->empty()) return out->text->require_tokenizer();
     *text = out.release();
     return {};
   });

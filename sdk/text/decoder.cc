@@ -1,4 +1,4 @@
-// Token ids to text.
+// Decodes token ids to text.
 #include <algorithm>
 
 #include "sdk/text/strings.h"
@@ -8,10 +8,10 @@
 namespace ferry {
 namespace {
 
-// Steps of patterns that one token's text may take.
+// Maximum pattern steps for one token's text.
 constexpr int64_t kStepsPerToken = int64_t{1} << 20;
 
-// "<0x41>" stands for an A.
+// "<0x41>" is the byte 'A'.
 char byte_of(std::string_view piece) {
   int byte = 0;
   for (const char c : piece.substr(3, 2)) byte = byte * 16 + (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
@@ -41,7 +41,7 @@ TextDecoder::TextDecoder(const Tokenizer& tokenizer, bool skip_special)
   strip_ = decoder ? decoder->strip_count() : 0;
 }
 
-// Adds the characters that are complete and keeps the beginning of one.
+// Appends complete characters and keeps an incomplete one.
 void TextDecoder::put(std::string_view bytes, std::string* text) {
   if (bytes.empty()) return;
   const fbs::Decoder* decoder = tokenizer_->table().decoder();
@@ -68,7 +68,7 @@ void TextDecoder::put(std::string_view bytes, std::string* text) {
   pending_.erase(0, pending_.size() - rest.size());
 }
 
-// The run of byte tokens is over: it is text as a whole or none at all.
+// Ends a run of byte tokens: it is decoded as a whole, or not at all.
 void TextDecoder::end_run(std::string* text) {
   if (run_.empty()) return;
   const std::string run = std::move(run_);
@@ -123,7 +123,7 @@ void TextDecoder::finish(std::string* text) {
   if (held_ >= 0) decode(std::exchange(held_, -1), true, text);
   end_run(text);
   const fbs::Decoder* decoder = tokenizer_->table().decoder();
-  // What is left is the beginning of one character.
+  // The rest is one incomplete character.
   const bool once = decoder && decoder->bytes() == fbs::ByteDecoding::Longest;
   for (size_t i = 0; i < (once ? std::min<size_t>(pending_.size(), 1) : pending_.size()); ++i)
     *text += kReplacementCharacter;

@@ -15,23 +15,22 @@ Status Generator::create(ferry_model* model, ferry_session_options options, std:
   g.name_ = ferry_model_name(model);
   ferry_task_info info = {};
   info.struct_size = sizeof info;
-  FERRY_TRY(said(ferry_model_task(model, &info)));
-  if (info.kind != FERRY_TASK_TEXT)
-    return error(FERRY_UNSUPPORTED, "'%.64s' is no language model that goes on with a text", g.name_.c_str());
+  FERRY_TRY(status_of(ferry_model_task(model, &info)));
+  if (info.kind != FERRY_TASK_TEXT) return error(FERRY_UNSUPPORTED, "'%.64s' is not a language model", g.name_.c_str());
   FERRY_TRY(ModelText::open(model, &g.model_text_));
   if (options.graph == nullptr) options.graph = g.model_text_->graph();
   ferry_session* session = nullptr;
-  FERRY_TRY(said(ferry_session_create(model, &options, &session)));
+  FERRY_TRY(status_of(ferry_session_create(model, &options, &session)));
   g.session_.reset(session);
   ferry_states* states = nullptr;
   if (const ferry_status status = ferry_session_states(session, &states); status == FERRY_NOT_FOUND)
-    return error(FERRY_UNSUPPORTED, "'%.64s' remembers nothing from run to run", g.name_.c_str());
+    return error(FERRY_UNSUPPORTED, "'%.64s' has no states", g.name_.c_str());
   else
-    FERRY_TRY(said(status));
+    FERRY_TRY(status_of(status));
   g.states_.reset(states);
   ferry_tensor ids, logits;
-  FERRY_TRY(said(ferry_model_input_bound(model, 0, &ids)));
-  FERRY_TRY(said(ferry_model_output(model, 0, &logits)));
+  FERRY_TRY(status_of(ferry_model_input_bound(model, 0, &ids)));
+  FERRY_TRY(status_of(ferry_model_output(model, 0, &logits)));
   g.max_run_ = ids.shape[1];
   g.vocabulary_ = logits.shape[2];
   g.max_length_ = ferry_states_bound(states);
@@ -40,7 +39,7 @@ Status Generator::create(ferry_model* model, ferry_session_options options, std:
                  g.tokenizer()->size(), g.vocabulary_);
   if (const fbs::Images* images = g.model_text_->images()) {
     if (ferry_model_input_count(model) != 4)
-      return error(FERRY_CORRUPT, "'%.64s': %zu inputs of a model that sees images, expected 4", g.name_.c_str(),
+      return error(FERRY_CORRUPT, "'%.64s': %zu inputs of a model with images, expected 4", g.name_.c_str(),
                    ferry_model_input_count(model));
     FERRY_TRY(ImageReader::open(model, *images, options, session, &g.images_));
   }
@@ -54,7 +53,7 @@ Status Generator::check(std::span<const int32_t> tokens, size_t before) const {
     if (token < 0 || token >= vocabulary_)
       return error(FERRY_INVALID_ARGUMENT, "token %d is not in the model's vocabulary of %d", token, vocabulary_);
   if (tokens.size() > static_cast<size_t>(max_length_) - before)
-    return error(FERRY_STATE_FULL, "the text has %zu tokens, %zu more exceed the %d that the model holds", before,
+    return error(FERRY_STATE_FULL, "the text has %zu tokens, %zu more exceed the model's maximum of %d", before,
                  tokens.size(), max_length_);
   return {};
 }
@@ -86,7 +85,7 @@ Status Generator::append_text(std::string_view text) {
 
 Status Generator::require_images() const {
   if (images_ != nullptr) return {};
-  return error(FERRY_UNSUPPORTED, "'%.64s' reads text alone: it sees no images", name_.c_str());
+  return error(FERRY_UNSUPPORTED, "'%.64s' accepts text only, no images", name_.c_str());
 }
 
 Status Generator::add_image(const ferry_image& image) {
@@ -102,7 +101,7 @@ Status Generator::add_patches(std::span<const float> patches, ImageGrid grid) {
 Status Generator::append_image(const ferry_image& image) {
   FERRY_TRY(require_images());
   if (places_.images() != images_->images().size())
-    return error(FERRY_INVALID_ARGUMENT, "of %zu images %zu are in the text: the others come first",
+    return error(FERRY_INVALID_ARGUMENT, "of %zu images %zu are in the text: append the tokens of the others first",
                  images_->images().size(), places_.images());
   FERRY_TRY(images_->see(image));
   const Status status = append(images_->tokens_of_last());
@@ -140,17 +139,17 @@ Status Generator::set_text(std::string_view text) {
 
 Status Generator::set(std::span<const int32_t> tokens) {
   FERRY_TRY(check(tokens, 0));
-  // Nothing has changed where there is no memory for these.
+  // Nothing has changed yet if these allocations fail.
   std::vector<int32_t> kept(tokens.begin(), tokens.end());
   std::optional<TextDecoder> decoder = decoder_behind(tokens);
   StopWords stop_words(sampler_.sampling().stop);
-  TokenPlaces places(images_ != nullptr ? images_->token() : -1);
+  TokenPositions places(images_ != nullptr ? images_->token() : -1);
   if (images_ != nullptr) FERRY_TRY(places.append(tokens, images_->images()));
   const auto common = static_cast<size_t>(
       std::mismatch(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(done_), kept.begin(), kept.end())
           .first -
       tokens_.begin());
-  // The last token is run again where it has been: it is its logits that are asked for.
+  // The last token is processed again if necessary, because its logits are needed.
   FERRY_TRY(keep_run(common == kept.size() && common > 0 ? common - 1 : common));
   tokens_ = std::move(kept);
   decoder_ = std::move(decoder);
@@ -165,9 +164,9 @@ Status Generator::write_inputs(size_t count) {
   const std::span<const int32_t> tokens = std::span(tokens_).subspan(done_, count);
   if (images_ != nullptr) return images_->write(session(), tokens, places_, done_);
   const int32_t shape[] = {1, static_cast<int32_t>(count)};
-  FERRY_TRY(said(ferry_session_resize(session(), 0, shape, 2)));
+  FERRY_TRY(status_of(ferry_session_resize(session(), 0, shape, 2)));
   ferry_tensor ids;
-  FERRY_TRY(said(ferry_session_input(session(), 0, &ids)));
+  FERRY_TRY(status_of(ferry_session_input(session(), 0, &ids)));
   std::memcpy(ids.data, tokens.data(), tokens.size_bytes());
   return {};
 }
@@ -176,9 +175,9 @@ Status Generator::keep_run(size_t keep) {
   if (keep >= done_) return {};
   const ferry_status status = ferry_states_truncate(states_.get(), static_cast<int32_t>(keep));
   done_ = keep;
-  if (status != FERRY_UNSUPPORTED) return said(status);
+  if (status != FERRY_UNSUPPORTED) return status_of(status);
   done_ = 0;
-  return said(ferry_states_reset(states_.get()));
+  return status_of(ferry_states_reset(states_.get()));
 }
 
 Status Generator::save(const char* path, std::string_view note) const {
@@ -190,7 +189,7 @@ Status Generator::save(const char* path, std::string_view note) const {
                                     .random = random_.state(),
                                     .held = stop_words_.held(),
                                     .note = std::string(note)});
-  return said(ferry_states_save_with(states_.get(), path, text.data(), text.size()));
+  return status_of(ferry_states_save_with(states_.get(), path, text.data(), text.size()));
 }
 
 Status Generator::check_saved(const SavedText& saved, int32_t length) const {
@@ -203,7 +202,7 @@ Status Generator::load(const char* path) {
   SavedText saved;
   std::optional<TextDecoder> decoder;
   StopWords stop_words(sampler_.sampling().stop);
-  TokenPlaces places(images_ != nullptr ? images_->token() : -1);
+  TokenPositions places(images_ != nullptr ? images_->token() : -1);
   auto take = [&](std::span<const std::byte> note, int32_t length) -> Status {
     Status status = read_saved_text(note, &saved);
     if (status.ok()) status = check_saved(saved, length);
@@ -222,7 +221,7 @@ Status Generator::load(const char* path) {
     });
     return status.ok() ? FERRY_OK : ferry_set_last_error(status.code(), status.message().data());
   };
-  FERRY_TRY(said(ferry_states_load_with(states_.get(), path, read, &take)));
+  FERRY_TRY(status_of(ferry_states_load_with(states_.get(), path, read, &take)));
   tokens_ = std::move(saved.tokens);
   done_ = saved.done;
   places_ = std::move(places);
@@ -234,7 +233,7 @@ Status Generator::load(const char* path) {
   text_.clear();
   chosen_ = -1;
   ended_ = saved.ended;
-  // The logits of the last token are not in the file.
+  // The file does not contain the last token's logits.
   return keep_run(tokens_.empty() ? 0 : tokens_.size() - 1);
 }
 
@@ -244,7 +243,7 @@ Status Generator::run_pending() {
     const size_t count = std::min(tokens_.size() - done_, static_cast<size_t>(max_run_));
     chosen_ = -1;
     FERRY_TRY(write_inputs(count));
-    FERRY_TRY(said(ferry_session_run(session())));
+    FERRY_TRY(status_of(ferry_session_run(session())));
     done_ += count;
   }
   return {};
@@ -252,29 +251,27 @@ Status Generator::run_pending() {
 
 Status Generator::last_logits(std::span<const float>* logits) const {
   ferry_tensor all;
-  FERRY_TRY(said(ferry_session_output(session(), 0, &all)));
+  FERRY_TRY(status_of(ferry_session_output(session(), 0, &all)));
   const auto row = static_cast<size_t>(vocabulary_);
   const size_t count = all.bytes / sizeof(float);
-  if (all.rank != 3 || all.shape[2] != vocabulary_ ||
-      count < row)  // of a hostile graph, at another than its default size
-    return error(FERRY_CORRUPT, "'%.64s': logits of %zu numbers, expected a multiple of the vocabulary, %d",
+  if (all.rank != 3 || all.shape[2] != vocabulary_ || count < row)  // a hostile graph, at another than its default size
+    return error(FERRY_CORRUPT, "'%.64s': logits of %zu elements, expected a multiple of the vocabulary, %d",
                  name_.c_str(), count, vocabulary_);
   *logits = {static_cast<const float*>(all.data) + (count - row), row};
   return {};
 }
 
 Status Generator::next(int32_t* token) {
-  if (tokens_.empty())
-    return error(FERRY_INVALID_ARGUMENT, "there is no text to go on with: append tokens or text first");
+  if (tokens_.empty()) return error(FERRY_INVALID_ARGUMENT, "the text is empty: append tokens or text first");
   if (tokens_.size() == static_cast<size_t>(max_length_))
-    return error(FERRY_STATE_FULL, "the text has %d tokens, which is all that the model holds", max_length_);
+    return error(FERRY_STATE_FULL, "the text has %d tokens, which is the model's maximum", max_length_);
   if (places_.within_image())
-    return error(FERRY_INVALID_ARGUMENT, "the text ends within an image: the rest of its tokens come first");
+    return error(FERRY_INVALID_ARGUMENT, "the text ends within an image: append the rest of its tokens first");
   cancelled_ = false;
   FERRY_TRY(run_pending());
   std::span<const float> logits;
   FERRY_TRY(last_logits(&logits));
-  // Nothing has changed where there is no memory for what follows.
+  // Nothing has changed yet if the following allocations fail.
   Random random = random_;
   int32_t chosen = 0;
   FERRY_TRY(sampler_.choose(logits, tokens_, &random, &chosen));

@@ -1,4 +1,4 @@
-// The C API's handles with owners, and its statuses as ours.
+// RAII handles for the C API, and conversion of its statuses.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -18,8 +18,8 @@ using ModelHandle = std::unique_ptr<ferry_model, CloseHandle>;
 using SessionHandle = std::unique_ptr<ferry_session, CloseHandle>;
 using StatesHandle = std::unique_ptr<ferry_states, CloseHandle>;
 
-// What a call of the C API said, whose sentence is this thread's last.
-inline Status said(ferry_status status) {
+// A Status from a C API call; the message is this thread's last error.
+inline Status status_of(ferry_status status) {
   return status == FERRY_OK ? Status() : error(status, "%s", ferry_last_error());
 }
 

@@ -1,4 +1,4 @@
-// The images of a text: seen one by one by the blob's vision graph, and put into the inputs of the graph that reads.
+// Images in a text: encodes them with the blob's vision graph and writes the results to the language graph's inputs.
 #pragma once
 
 #include <ferry/image.h>
@@ -16,26 +16,26 @@ namespace ferry {
 
 class ImageReader {
  public:
-  // `table` is the blob's and outlives it; `options` as of the session that reads. FERRY_CORRUPT: the graphs do not
-  // take what they are given. Inputs of a reading graph, and of the vision graph: docs/format.md, "Images in a text".
+  // `table` belongs to the blob, which must stay open; `options` as for the language session. FERRY_CORRUPT: the graphs
+  // do not have the required inputs (docs/format.md, "Images in a text").
   static Status open(const ferry_model* model, const fbs::Images& table, const ferry_session_options& options,
                      ferry_session* reading, std::unique_ptr<ImageReader>* out);
 
   int32_t token() const { return table_->token(); }
-  // The tokens of the image that was seen last, with those around them.
+  // Tokens of the last image, with those that begin and end an image.
   std::vector<int32_t> tokens_of_last() const;
-  // Of all images, squares of patches: each is a token.
+  // Size of each image in merged patches; each is one token.
   std::span<const ImageGrid> images() const { return grids_; }
 
-  // Sees another image; on failure they are those from before.
+  // Encodes another image; on failure the list is unchanged.
   Status see(const ferry_image& image);
-  // The same of patches as the vision graph's recipe would make them; `grid` counts patches.
+  // The same with patches as the vision graph's preprocessing makes them; `grid` counts patches.
   Status see_patches(std::span<const float> patches, ImageGrid grid);
   void forget();
   void forget_last();
 
-  // Shapes and writes the inputs of a run over so many tokens of the text, `ids`, from `begin` on.
-  Status write(ferry_session* reading, std::span<const int32_t> ids, const TokenPlaces& places, size_t begin) const;
+  // Resizes and writes the inputs of a run over the tokens of `ids` from `begin` on.
+  Status write(ferry_session* reading, std::span<const int32_t> ids, const TokenPositions& places, size_t begin) const;
 
  private:
   void take(const ferry_session_options& options);
@@ -44,12 +44,12 @@ class ImageReader {
 
   const fbs::Images* table_ = nullptr;
   ModelHandle vision_;
-  ferry_session_options options_{};  // with strings of its own
+  ferry_session_options options_{};  // strings are copies
   std::string gpu_device_, gpu_cache_dir_, cache_dir_;
-  std::string name_;  // the model's
+  std::string name_;  // owned by the model
   int32_t planes_ = 0, width_ = 0;
   std::vector<ImageGrid> grids_;
-  std::vector<std::vector<float>> rows_;  // of each image [planes,squares,width]
+  std::vector<std::vector<float>> rows_;  // per image: [planes,merged patches,width]
 };
 
 }  // namespace ferry

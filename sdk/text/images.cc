@@ -5,15 +5,15 @@
 namespace ferry {
 namespace {
 
-// `count` places from 0 to side - 1 at equal distances, in float from both ends as torch.linspace has them: another
-// order of rounding would find another cell.
+// Position `index` of `count` equally spaced ones from 0 to side - 1. Rounded as torch.linspace, which computes from
+// both ends in float: other roundings may select another cell.
 float spread(int32_t index, int32_t count, int32_t side) {
   if (count < 2) return 0;
   const float end = static_cast<float>(side - 1), step = end / static_cast<float>(count - 1);
   return index < count / 2 ? step * static_cast<float>(index) : end - step * static_cast<float>(count - 1 - index);
 }
 
-// One axis of the table: two cells, and how much a patch has of the second.
+// Interpolation along one axis of the table: two cells, and the weight of the second.
 struct Between {
   int32_t first, second;
   float share;
@@ -27,14 +27,14 @@ Between between(int32_t index, int32_t count, int32_t side) {
 
 }  // namespace
 
-PatchPlaces patch_places(ImageGrid patches, int32_t merge, int32_t side) {
+PatchPositions patch_positions(ImageGrid patches, int32_t merge, int32_t side) {
   const auto count = static_cast<size_t>(patches.size());
-  PatchPlaces out;
+  PatchPositions out;
   out.places.resize(2 * count);
   out.table.resize(4 * count);
   out.table_weights.resize(4 * count);
   for (size_t at = 0; at < count; ++at) {
-    // Squares row by row, and patches row by row within one.
+    // Merged patches row by row, and patches row by row within each.
     const auto index = static_cast<int32_t>(at);
     const int32_t square = index / (merge * merge), within = index % (merge * merge);
     const int32_t across = patches.columns / merge;
@@ -54,24 +54,24 @@ PatchPlaces patch_places(ImageGrid patches, int32_t merge, int32_t side) {
   return out;
 }
 
-void TokenPlaces::append_plain() {
+void TokenPositions::append_plain() {
   for (std::vector<int32_t>& axis : axes_) axis.push_back(next_);
   rows_.push_back(0);
   ++next_;
 }
 
-Status TokenPlaces::append(std::span<const int32_t> tokens, std::span<const ImageGrid> images) {
+Status TokenPositions::append(std::span<const int32_t> tokens, std::span<const ImageGrid> images) {
   for (const int32_t token : tokens) {
     if (token != image_token_) {
       if (within_image())
-        return error(FERRY_INVALID_ARGUMENT, "token %zu, %d, stands within image %zu, of which %d of %lld were there",
-                     size(), token, image_, square_, static_cast<long long>(images[image_].size()));
+        return error(FERRY_INVALID_ARGUMENT, "token %zu, %d, is inside image %zu, after %d of its %lld tokens", size(),
+                     token, image_, square_, static_cast<long long>(images[image_].size()));
       append_plain();
       continue;
     }
     if (image_ >= images.size())
-      return error(FERRY_INVALID_ARGUMENT, "token %zu, %d, stands for an image, and the text has %zu of them", size(),
-                   token, images.size());
+      return error(FERRY_INVALID_ARGUMENT, "token %zu, %d, is an image placeholder, and the text has %zu images",
+                   size(), token, images.size());
     const ImageGrid grid = images[image_];
     axes_[0].push_back(next_);
     axes_[1].push_back(next_ + square_ / grid.columns);

@@ -1,6 +1,5 @@
-// Where images are in a text: of each token the places by which multimodal rope turns (Wang et al., arXiv:2409.12191,
-// as transformers numbers them), and of each patch what the vision graph takes beside its pixels. docs/format.md,
-// "Images in a text".
+// Positions for images in a text: token positions for multimodal RoPE (Wang et al., arXiv:2409.12191, numbered as in
+// transformers), and the vision graph's inputs besides pixels. See docs/format.md, "Images in a text".
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace ferry {
 
-// Rows and columns: of patches, or of the squares of patches that are one token each.
+// Rows and columns: of patches, or of merged patches, which are one token each.
 struct ImageGrid {
   int32_t rows = 0, columns = 0;
 
@@ -19,46 +18,45 @@ struct ImageGrid {
   bool operator==(const ImageGrid&) const = default;
 };
 
-// The inputs of a vision graph that follow from an image's size; P patches, in the order in which they come.
-struct PatchPlaces {
+// Inputs of a vision graph that depend only on an image's size; P patches, in their order.
+struct PatchPositions {
   std::vector<int32_t> places;       // [2,P]: row and column
-  std::vector<int32_t> table;        // [4,P]: the cells around the patch in the table of position embeddings
+  std::vector<int32_t> table;        // [4,P]: indices of the four surrounding cells in the table of position embeddings
   std::vector<float> table_weights;  // [4,P]
 };
-// `patches`: multiples of `merge`. The table, side x side, is stretched over the image so that its corners are the
-// image's.
-PatchPlaces patch_places(ImageGrid patches, int32_t merge, int32_t side);
+// `patches`: multiples of `merge`. The table of side x side cells is interpolated over the image, corners aligned.
+PatchPositions patch_positions(ImageGrid patches, int32_t merge, int32_t side);
 
-// Where a text stands after some tokens.
-class TokenPlaces {
+// Positions of the tokens of a text.
+class TokenPositions {
  public:
-  // `image_token` stands for squares of images; of these the first one's come first.
-  explicit TokenPlaces(int32_t image_token) : image_token_(image_token) {}
+  // `image_token` is the placeholder, repeated once per merged patch of the images in order.
+  explicit TokenPositions(int32_t image_token) : image_token_(image_token) {}
 
-  // Behind the tokens so far; `images`: all that the text has, squares of each. FERRY_INVALID_ARGUMENT: tokens stand
-  // for more squares than the images have.
+  // Appends tokens; `images`: all images of the text, in merged patches. FERRY_INVALID_ARGUMENT: there are more
+  // placeholders than merged patches.
   Status append(std::span<const int32_t> tokens, std::span<const ImageGrid> images);
 
-  // The same of one token that stands for no image, whichever it is: one that the model has made.
+  // Appends one generated token, which is never a placeholder.
   void append_plain();
 
-  // Places in time, height and width of token `index`.
+  // Position of token `index` in time, height or width.
   int32_t axis(size_t axis, size_t index) const { return axes_[axis][index]; }
-  // Which square it stands for, counted through all images from 1 on; 0: none.
+  // The merged patch of the token, counted from 1 through all images; 0: none.
   int32_t row(size_t index) const { return rows_[index]; }
   size_t size() const { return rows_.size(); }
-  // How many images have all of their tokens.
+  // Number of images with all their tokens.
   size_t images() const { return image_; }
-  // Does the last token stand for an image that has further squares?
+  // Whether the last token belongs to an image with further merged patches.
   bool within_image() const { return square_ > 0; }
 
  private:
   int32_t image_token_;
   std::vector<int32_t> axes_[3], rows_;
-  int32_t next_ = 0;    // place of the next token that is no image's
-  int32_t row_ = 0;     // squares so far
-  size_t image_ = 0;    // the one that comes next, or that is at hand
-  int32_t square_ = 0;  // of it so far
+  int32_t next_ = 0;    // position of the next token that is not a placeholder
+  int32_t row_ = 0;     // merged patches so far
+  size_t image_ = 0;    // the present or next image
+  int32_t square_ = 0;  // merged patches of it so far
 };
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Byte pair encoding (Sennrich et al. 2016): a word's symbols, of which again and again two neighbours are joined.
+// Byte pair encoding (Sennrich et al. 2016): repeatedly merges two adjacent symbols of a word.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -8,14 +8,14 @@
 #include "sdk/text/word_encoder.h"
 
 namespace ferry {
-// SentencePiece's (Kudo and Richardson 2018): characters, of which the neighbours are joined whose union is the piece
-// with the highest score.
+// SentencePiece's variant (Kudo and Richardson 2018): starts with characters, and merges the neighbours whose
+// concatenation has the highest score.
 Status WordEncoder::scored_bpe(std::string_view word, std::vector<int32_t>* ids) {
   symbols_.clear();
   pairs_.clear();
   for (size_t at = 0; at < word.size();) {
     size_t bytes = 0;
-    character_at(word, at, &bytes);  // a byte of no character stands for itself
+    character_at(word, at, &bytes);  // an invalid byte is a symbol of its own
     const auto index = static_cast<int32_t>(symbols_.size());
     symbols_.push_back({.begin = static_cast<int32_t>(at),
                         .bytes = static_cast<int32_t>(bytes),
@@ -52,7 +52,7 @@ Status WordEncoder::scored_bpe(std::string_view word, std::vector<int32_t>* ids)
     consider(left.previous, best.left);
     consider(best.left, left.next);
   }
-  bool unknown = false;  // what stands before
+  bool unknown = false;  // the previous symbol
   for (int32_t i = 0; i >= 0; i = symbols_[static_cast<size_t>(i)].next) {
     const std::string_view stretch = span(symbols_[static_cast<size_t>(i)], symbols_[static_cast<size_t>(i)].bytes);
     const bool follows_unknown = std::exchange(unknown, false);
@@ -67,8 +67,8 @@ Status WordEncoder::scored_bpe(std::string_view word, std::vector<int32_t>* ids)
   return {};
 }
 
-// The symbols that a word begins as: its bytes' or characters' pieces. A character that no piece stands for becomes
-// its bytes or the unknown piece, and without these nothing.
+// The initial symbols of a word: pieces of its bytes or characters. A character without a piece becomes its bytes, or
+// the unknown piece, or is dropped.
 void WordEncoder::split(std::string_view word, std::vector<int32_t>* parts) {
   const std::string_view continuing = view(table_.continuing()), word_end = view(table_.word_end());
   bool unknown = false;
@@ -123,8 +123,8 @@ uint32_t WordEncoder::rank(int32_t left, int32_t right) const {
   return low < end && merges.Get(low)->right() == wanted ? merges.Get(low)->rank() : kNoRank;
 }
 
-// As the `tokenizers` library does it: of all neighbours those whose merge has the lowest rank, of equal ones the
-// leftmost. A pair found earlier still counts where what is at its place now becomes the same piece.
+// As in the `tokenizers` library: merges the pair with the lowest rank, the leftmost of equal ones. A pair found
+// earlier is still valid if the symbols now at its position merge to the same piece.
 Status WordEncoder::merged_bpe(std::string_view word, std::vector<int32_t>* ids) {
   parts_.clear();
   split(word, &parts_);
@@ -157,7 +157,7 @@ Status WordEncoder::merged_bpe(std::string_view word, std::vector<int32_t>* ids)
     merges_.pop_back();
     const auto place = static_cast<int32_t>(top & UINT32_MAX);
     Symbol& left = at(place);
-    if (left.id < 0 || left.next < 0) continue;  // joined to the one before, or the last
+    if (left.id < 0 || left.next < 0) continue;  // merged into the previous symbol, or the last one
     const auto becomes = static_cast<int32_t>(table_.merged()->Get(static_cast<unsigned>(top >> 32)));
     const uint32_t now = rank_at(place);
     if (now == kNoRank || static_cast<int32_t>(table_.merged()->Get(now)) != becomes) continue;

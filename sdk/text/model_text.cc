@@ -8,7 +8,7 @@ namespace ferry {
 Status ModelText::open(const ferry_model* model, std::unique_ptr<ModelText>* out) {
   auto made = std::make_unique<ModelText>();
   ferry_model* kept = nullptr;
-  FERRY_TRY(said(ferry_model_open_graph(model, ferry_model_graph_name(model, 0), &kept)));
+  FERRY_TRY(status_of(ferry_model_open_graph(model, ferry_model_graph_name(model, 0), &kept)));
   made->model_.reset(kept);
   size_t bytes = 0;
   const void* data = ferry_model_text(kept, &bytes);
@@ -23,7 +23,7 @@ Status ModelText::open(const ferry_model* model, std::unique_ptr<ModelText>* out
 
 Status ModelText::require_tokenizer() const {
   if (tokenizer_ != nullptr) return {};
-  return error(FERRY_NOT_FOUND, "'%.64s' has no tokenizer: it takes token ids only", ferry_model_name(model_.get()));
+  return error(FERRY_NOT_FOUND, "'%.64s' has no tokenizer: it accepts token ids only", ferry_model_name(model_.get()));
 }
 
 Status ModelText::render(std::string_view chat, std::string* out) const {

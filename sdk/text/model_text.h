@@ -1,4 +1,4 @@
-// What a model's blob says of text, verified, with what is made of it once.
+// The verified tokenizer and chat template of a model's blob, and objects created from them once.
 #pragma once
 
 #include <memory>
@@ -10,28 +10,28 @@ namespace ferry {
 
 class ModelText {
  public:
-  // Keeps the blob open; it may say nothing of text. FERRY_CORRUPT, FERRY_UNSUPPORTED.
+  // Keeps the blob open; it may have no text data. FERRY_CORRUPT, FERRY_UNSUPPORTED.
   static Status open(const ferry_model* model, std::unique_ptr<ModelText>* out);
 
-  // By which graph a text is gone on with; null: the first.
+  // Name of the graph for generation; null: the first graph.
   const char* graph() const {
     return text_ != nullptr && text_->graph() != nullptr ? text_->graph()->c_str() : nullptr;
   }
 
-  // Neither how text becomes tokens nor how a conversation is written.
-  bool says_nothing() const { return text_ == nullptr || (!tokenizer_ && text_->chat_template() == nullptr); }
-  // Null: the model takes token ids only.
+  // Neither a tokenizer nor a chat template.
+  bool empty() const { return text_ == nullptr || (!tokenizer_ && text_->chat_template() == nullptr); }
+  // Null: the model accepts token ids only.
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
-  // How it sees images; null: it reads text alone.
+  // Parameters for images; null: the model accepts text only.
   const fbs::Images* images() const { return text_ != nullptr ? text_->images() : nullptr; }
-  // FERRY_NOT_FOUND where there is none.
+  // FERRY_NOT_FOUND: there is no tokenizer.
   Status require_tokenizer() const;
   // sdk/text/render_chat.h
   Status render(std::string_view chat, std::string* out) const;
 
  private:
   ModelHandle model_;
-  const fbs::Text* text_ = nullptr;  // null: nothing is said
+  const fbs::Text* text_ = nullptr;  // null: no text data
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 

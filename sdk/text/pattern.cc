@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-// Assertions inside assertions; the converter refuses more.
+// Maximum nesting of assertions; the converter refuses more.
 constexpr int kMaxAssertions = 4;
 
 }  // namespace
@@ -34,7 +34,7 @@ Matcher::Matcher(const fbs::Pattern& pattern, Budget& budget, int depth)
 
 bool Matcher::find(std::string_view text, size_t from, Match* match) { return run(text, from, 0, true, match); }
 
-// Does an assertion hold at `at`?
+// Whether an assertion holds at `at`.
 bool Matcher::holds(const fbs::Instruction& instruction, std::string_view text, size_t at) {
   switch (instruction.op()) {
     case fbs::PatternOp::Next: return contains(*pattern_.classes()->Get(instruction.x()), after_);
@@ -45,13 +45,13 @@ bool Matcher::holds(const fbs::Instruction& instruction, std::string_view text, 
     if (at == 0) return false;
     at -= bytes_before(text, at);
   }
-  budget_.steps -= static_cast<int64_t>(seen_.size());  // which the inner one has, too
+  budget_.steps -= static_cast<int64_t>(seen_.size());  // the inner matcher clears a table of this size
   Match ignored;
   return depth_ < kMaxAssertions && budget_.steps > 0 &&
          Matcher(pattern_, budget_, depth_ + 1).run(text, at, instruction.x(), false, &ignored);
 }
 
-// Adds the instruction and all that it leads to without taking a character, in order of preference.
+// Adds the instruction and all instructions reachable without consuming a character, in order of preference.
 void Matcher::add(unsigned entry, size_t begin, std::string_view text, size_t at) {
   pending_.assign(1, static_cast<uint16_t>(entry));
   while (!pending_.empty()) {
@@ -75,7 +75,7 @@ void Matcher::add(unsigned entry, size_t begin, std::string_view text, size_t at
   }
 }
 
-// From `entry`, at `from` or, if `anywhere`, behind it.
+// Matches from `entry`, at `from` or, if `anywhere`, at any later position.
 bool Matcher::run(std::string_view text, size_t from, unsigned entry, bool anywhere, Match* match) {
   bool found = false;
   size_t bytes = 0, following = 0;
@@ -98,12 +98,12 @@ bool Matcher::run(std::string_view text, size_t from, unsigned entry, bool anywh
       if (instruction.op() == fbs::PatternOp::Match) {
         *match = {thread.begin, at};
         found = true;
-        break;  // what follows is preferred less
+        break;  // later threads have lower preference
       }
       if (contains(*pattern_.classes()->Get(instruction.x()), taken))
         add(thread.pc + 1u, thread.begin, text, at + bytes);
     }
-    if (taken == kNoCharacter) break;  // the text's end
+    if (taken == kNoCharacter) break;  // end of the text
     if (anywhere && !found) add(entry, at + bytes, text, at + bytes);
   }
   return found;

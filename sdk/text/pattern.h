@@ -1,5 +1,5 @@
-// Regular expressions as the converter compiled them (fbs::Pattern): all branches advance together, character by
-// character, so that no pattern needs more than (instructions x bytes) steps for a search.
+// Matches regular expressions that the converter compiled (fbs::Pattern). All branches advance together, character by
+// character, so that a search takes at most (instructions x bytes) steps.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,20 @@ namespace ferry {
 
 bool contains(const fbs::CharacterClass& set, Character character);
 
-// What all the searches of one call may take together: one search is linear, a thousand that each read on to the end
-// are not.
+// Maximum steps of all searches in one call: each search is linear, but many that read to the end are not.
 struct Budget {
   int64_t steps;
 };
 
 class Matcher {
  public:
-  // Both outlive it; `pattern` has been verified.
+  // Both must outlive it; `pattern` has been verified.
   Matcher(const fbs::Pattern& pattern, Budget& budget) : Matcher(pattern, budget, 0) {}
 
   struct Match {
     size_t begin, end;
   };
-  // The leftmost match in `text` at or behind `from`; false: there is none, or the budget is spent.
+  // The leftmost match in `text` from `from` on. False: there is none, or the budget is exhausted.
   bool find(std::string_view text, size_t from, Match* match);
 
  private:
@@ -45,13 +44,14 @@ class Matcher {
   Budget& budget_;
   int depth_;
   std::vector<Thread> threads_, next_;  // in order of preference
-  std::vector<uint32_t> seen_;          // of each instruction: the round in which it was added last
+  std::vector<uint32_t> seen_;          // per instruction: the round in which it was last added
   uint32_t round_ = 0;
   std::vector<uint16_t> pending_;
-  Character before_ = kNoCharacter, after_ = kNoCharacter;  // beside the place where threads are added
+  Character before_ = kNoCharacter, after_ = kNoCharacter;  // characters around the position at which threads are added
 };
 
-// All matches in a text, one after another, as Oniguruma's users count them: an empty one right behind another is none.
+// All matches in a text, one after another, with Oniguruma's rule for empty ones: an empty match directly after another
+// is skipped.
 class Matches {
  public:
   Matches(Matcher& matcher, std::string_view text) : matcher_(matcher), text_(text) {}

@@ -1,5 +1,4 @@
-// Sorted strings as a tree of prefixes: those that begin with the bytes taken so far are a range, which every byte
-// narrows.
+// Searches sorted strings by prefix: the strings that begin with the bytes so far are a range, which each byte narrows.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +6,13 @@
 
 namespace ferry {
 
-// `at(i)` is the i-th string. Lists that are not in order are searched as safely, and in vain.
+// `at(i)` is the i-th string. Unsorted lists are safe, but matches are missed.
 template <typename At>
 class PrefixWalk {
  public:
   PrefixWalk(uint32_t size, At at) : end_(size), at_(at) {}
 
-  // Takes a byte; false: no string goes on like this.
+  // Adds a byte; false: no string has this prefix.
   bool take(char byte) {
     const auto wanted = static_cast<uint8_t>(byte);
     begin_ = bound(begin_, end_, wanted);
@@ -26,13 +25,14 @@ class PrefixWalk {
       if (!take(byte)) return false;
     return true;
   }
-  // Is what was taken a whole string?
+  // Whether the prefix is a complete string.
   bool ends() const { return begin_ < end_ && at_(begin_).size() == depth_; }
-  // Which one, the last of equal ones, where ends().
+  // The index of that string, the last of equal ones, if ends().
   uint32_t index() const { return bound(begin_, end_, 0) - 1; }
 
  private:
-  // The first string between whose byte at depth_ is at least `wanted`; the end of a string comes before every byte.
+  // The first string in the range whose byte at depth_ is at least `wanted`; the end of a string sorts before every
+  // byte.
   uint32_t bound(uint32_t low, uint32_t high, int wanted) const {
     while (low < high) {
       const uint32_t middle = low + (high - low) / 2;

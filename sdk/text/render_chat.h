@@ -1,4 +1,4 @@
-// A conversation as a model reads it: its chat template, rendered.
+// Renders a conversation with a model's chat template.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-// `chat`: JSON, as jinja::read_chat() takes it; the clock is this machine's. Adds to `out`. FERRY_NOT_FOUND: there is
-// no template. FERRY_INVALID_ARGUMENT: `chat` is none, or the template says or does what is wrong, in which line.
+// `chat`: JSON as in jinja::read_chat(); the time is this machine's. Appends to `out`. FERRY_NOT_FOUND: there is no
+// template. FERRY_INVALID_ARGUMENT: `chat` is invalid, or the template failed; the message has the line.
 Status render_chat(const fbs::Text& text, std::string_view chat, std::string* out);
 
 }  // namespace ferry

@@ -78,15 +78,15 @@ int32_t Sampler::draw(Random* random) {
   for (const Candidate& c : candidates_) sum += share(c);
   auto rest = candidates_.begin();
   if (few || sampling_.top_p < 1 || sampling_.min_p > 0) {
-    // From a heap one by one to the end of the list: of a large vocabulary only those are put in order that stay.
-    const double enough = static_cast<double>(sampling_.top_p) * sum, least = sampling_.min_p;
+    // Pops from a heap, so that only the remaining candidates of a large vocabulary are sorted.
+    const double enough = static_cast<double>(sampling_.top_p) * sum, minimum = sampling_.min_p;
     rest = candidates_.end();
     std::make_heap(candidates_.begin(), rest);
     sum = 0;
     do {
       std::pop_heap(candidates_.begin(), rest--);
       sum += share(*rest);
-    } while (rest != candidates_.begin() && sum < enough && share(candidates_.front()) >= least);
+    } while (rest != candidates_.begin() && sum < enough && share(candidates_.front()) >= minimum);
   }
   double left = random->next() * sum;
   auto chosen = candidates_.end();

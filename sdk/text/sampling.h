@@ -1,4 +1,4 @@
-// Which token comes next: from the network's logits to an id, by chance or not.
+// Sampling: selects the next token from the network's logits.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ferry {
 
-// ferry_sampling of text.h, owned.
+// ferry_sampling of text.h with its own memory.
 struct Sampling {
   float temperature = 0;
   int32_t top_k = 0;
@@ -22,13 +22,13 @@ struct Sampling {
   std::vector<std::string> stop;
 };
 
-// SplitMix64 (Steele, Lea and Flood 2014): the same numbers on every machine.
+// SplitMix64 (Steele, Lea and Flood 2014): the same sequence on every machine.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
   // Uniform on [0, 1), a multiple of 2^-53.
   double next();
-  // The seed that gives the numbers that are still to come.
+  // The seed that continues the sequence.
   uint64_t state() const { return state_; }
 
  private:
@@ -40,34 +40,34 @@ float log_probability(std::span<const float> logits, int32_t token);
 
 class Sampler {
  public:
-  // FERRY_INVALID_ARGUMENT where a number is out of range or a bias names no token of the vocabulary.
+  // FERRY_INVALID_ARGUMENT: a value is out of range, or a bias is for a token outside the vocabulary.
   static Status check(const Sampling& sampling, int32_t vocabulary);
 
   explicit Sampler(Sampling sampling = {}) : sampling_(std::move(sampling)) {}
   const Sampling& sampling() const { return sampling_; }
-  // `logits`: one a token of the vocabulary. `past`: the text so far, for the penalty. Biases are added, logits of past
-  // tokens divided by the penalty (multiplied where they are below 0: Keskar et al., arXiv:1909.05858), all divided by
-  // the temperature; of the probabilities those stay that are among the top_k largest, within the fewest that reach
-  // top_p together, and at least min_p times the largest. Temperature 0: the most probable token, of equal ones the
-  // first. FERRY_CORRUPT where no logit is a number.
+  // `logits`: one per token of the vocabulary. `past`: the text so far, for the penalty. The steps, in order: biases
+  // are added; logits of past tokens are divided by the penalty (multiplied if negative: Keskar et al.,
+  // arXiv:1909.05858); all are divided by the temperature. Candidates are then the top_k largest, within the smallest
+  // set that reaches top_p, with at least min_p times the maximum. Temperature 0: the most probable token; the lowest
+  // id of equal ones. FERRY_CORRUPT: all logits are NaN.
   Status choose(std::span<const float> logits, std::span<const int32_t> past, Random* random, int32_t* token);
 
  private:
   struct Candidate {
     float logit;
     int32_t token;
-    // Of equal ones the lower id counts as larger.
+    // Of equal logits, the lower id sorts as larger.
     bool operator<(const Candidate& other) const {
       return logit != other.logit ? logit < other.logit : token > other.token;
     }
   };
-  // Does the choice depend on more than the logits?
+  // Whether settings change the order of the logits.
   bool adjusts() const;
   void adjust(std::span<const float> logits, std::span<const int32_t> past);
   int32_t draw(Random* random);
 
   Sampling sampling_;
-  std::vector<float> logits_;  // adjusted
+  std::vector<float> logits_;  // after adjustment
   std::vector<Candidate> candidates_;
 };
 

@@ -68,7 +68,7 @@ Status read_saved_text(std::span<const std::byte> bytes, SavedText* out) {
   at += tokens;
   out->held.assign(at, header.held);
   out->note.assign(at + header.held, static_cast<size_t>(header.note));
-  if (!is_well_formed(out->held)) return error(FERRY_CORRUPT, "what the text holds back is not UTF-8");
+  if (!is_well_formed(out->held)) return error(FERRY_CORRUPT, "the text's pending characters are not UTF-8");
   out->done = header.done;
   out->ended = header.ended != 0;
   out->random = header.random;

@@ -1,4 +1,4 @@
-// What a generator's file holds of its text, beside the states: their note (docs/format.md, "Saved texts").
+// The text part of a generator's file, which is the note of its states (docs/format.md, "Saved texts").
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace ferry {
 
 struct SavedText {
   std::vector<int32_t> tokens;
-  uint32_t done = 0;    // of them the states have seen
-  bool ended = false;   // with the last one
-  uint64_t random = 0;  // where the random numbers are
+  uint32_t done = 0;    // tokens that the states contain
+  bool ended = false;   // the last token ended the text
+  uint64_t random = 0;  // state of the random numbers
   std::string held;     // characters that may begin a stop string
-  std::string note;     // the app's own
+  std::string note;     // of the app
 };
 
 std::string written(const SavedText& text);
-// Of any bytes. FERRY_CORRUPT where they are no such text, FERRY_UNSUPPORTED_VERSION. What its numbers have to do with
-// a model is not looked at.
+// Parses untrusted bytes. FERRY_CORRUPT: they are no saved text. FERRY_UNSUPPORTED_VERSION. Values are not checked
+// against a model.
 Status read_saved_text(std::span<const std::byte> bytes, SavedText* out);
 
 }  // namespace ferry

@@ -15,13 +15,13 @@ const fbs::Pattern* pattern_of(const fbs::Step& step) {
   return nullptr;
 }
 
-// Makes stretches of matches and of what is between them, as the behaviour says.
+// Divides a text into stretches of matches and gaps, as the behaviour says.
 class Cutter {
  public:
   Cutter(fbs::Behaviour behaviour, std::vector<Stretches::Stretch>* out) : behaviour_(behaviour), out_(out) {}
 
   void add(size_t begin, size_t end, bool match) {
-    bool joins = false;  // to the part before
+    bool joins = false;  // merged with the previous part
     switch (behaviour_) {
       case fbs::Behaviour::Isolated: break;
       case fbs::Behaviour::Removed:
@@ -61,7 +61,7 @@ void replace(const fbs::Replace& step, Matcher& matcher, std::string_view text, 
   *out += text.substr(done);
 }
 
-// The key with which `text` begins: the longest, or the shortest. -1: none.
+// The longest or shortest key that is a prefix of `text`. -1: none.
 int64_t find_key(const fbs::Map& map, std::string_view text, bool shortest, size_t* bytes) {
   const auto& keys = *map.keys();
   PrefixWalk walk(keys.size(), [&keys](uint32_t i) { return view(keys.Get(i)); });
@@ -90,7 +90,7 @@ void map_longest(const fbs::Map& map, std::string_view text, std::string* out) {
 }
 
 void map_clusters(const fbs::Map& map, Matcher& matcher, std::string_view text, std::string* out) {
-  constexpr size_t kSmall = 6;  // bytes; larger clusters are taken character by character
+  constexpr size_t kSmall = 6;  // bytes; larger clusters are processed by character
   const auto put = [&](std::string_view part) {
     size_t ignored = 0;
     const int64_t key = find_key(map, part, true, &ignored);
@@ -112,7 +112,7 @@ void map_clusters(const fbs::Map& map, Matcher& matcher, std::string_view text, 
 
 // ---- canonical order and composition
 
-// Syllables of Hangul are composed by calculation (Unicode, 3.12): L consonants, V vowels, T consonants behind them.
+// Hangul syllables are composed arithmetically (Unicode, 3.12): L consonants, V vowels, T trailing consonants.
 constexpr Character kSyllable = 0xAC00, kL = 0x1100, kV = 0x1161, kT = 0x11A7;
 constexpr Character kLs = 19, kVs = 21, kTs = 28, kSyllables = kLs * kVs * kTs;
 
@@ -174,7 +174,7 @@ void Steps::cut(const fbs::Cut& step, Matcher& matcher, Stretches* text) {
 }
 
 void Steps::order(const fbs::Order& step, std::string_view text, std::string* out) {
-  // No character below U+0300 combines, and these have first bytes below 0xCC.
+  // No character below U+0300 combines; larger ones have first bytes of at least 0xCC.
   if (std::none_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) >= 0xCC; })) {
     *out += text;
     return;
@@ -206,7 +206,7 @@ void Steps::order(const fbs::Order& step, std::string_view text, std::string* ou
   }
   constexpr size_t kNone = SIZE_MAX;
   size_t starter = kNone, kept = 0;
-  uint32_t last = 0;  // class of what was kept last behind the starter
+  uint32_t last = 0;  // combining class of the last kept character after the starter
   for (const Character c : all) {
     const uint32_t own = class_of(c);
     const bool adjacent = starter != kNone && kept == starter + 1;

@@ -1,4 +1,4 @@
-// What a tokenizer does to a text before its pieces are looked for: the steps of its normalizer and its pre-tokenizer.
+// The steps of a tokenizer's normalizer and pre-tokenizer.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-// Bytes, cut into stretches in order; what lies between them is no longer part of the text.
+// Bytes, divided into stretches in order; bytes between stretches are no longer part of the text.
 struct Stretches {
   struct Stretch {
     size_t begin, end;
@@ -28,10 +28,10 @@ struct Stretches {
 class Steps {
  public:
   using List = flatbuffers::Vector<flatbuffers::Offset<fbs::Step>>;
-  // Both outlive it; `list`, which may be null, has been verified.
+  // Both must outlive it; `list` may be null and has been verified.
   Steps(const List* list, Budget& budget);
 
-  // `at_beginning`: the first stretch begins the text; `goes_on`: which itself goes on with another text.
+  // `at_beginning`: the first stretch begins the text; `goes_on`: that text continues an earlier one.
   void apply(Stretches* text, bool at_beginning, bool goes_on);
 
  private:
@@ -39,7 +39,7 @@ class Steps {
   void order(const fbs::Order& step, std::string_view text, std::string* out);
 
   const List* list_;
-  std::vector<std::unique_ptr<Matcher>> matchers_;  // of each step; null: it has no pattern
+  std::vector<std::unique_ptr<Matcher>> matchers_;  // per step; null: it has no pattern
   std::vector<Character> characters_;
 };
 

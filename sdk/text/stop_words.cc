@@ -17,7 +17,7 @@ bool StopWords::append(std::string_view text, std::string* out) {
     held_.clear();
     return true;
   }
-  size_t kept = 0;  // bytes at the end that some word begins with
+  size_t kept = 0;  // bytes at the end that begin some word
   for (const std::string& word : words_) {
     size_t length = std::min(word.size() - 1, held_.size());
     while (length > kept && !held_.ends_with(std::string_view(word).substr(0, length))) --length;

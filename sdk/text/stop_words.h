@@ -1,4 +1,4 @@
-// Strings at which a text ends. What may be the beginning of one is held back until that is known.
+// Detects stop strings in generated text. Characters that may begin one are held back.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace ferry {
 class StopWords {
  public:
   StopWords() = default;
-  // Empty words are left out.
+  // Empty words are ignored.
   explicit StopWords(const std::vector<std::string>& words);
 
-  // Takes what follows of the text and adds to `out` what certainly stands before every word. True where a word is
-  // complete: nothing of it or behind it is in `out`.
+  // Adds generated text, and appends to `out` what certainly precedes every word. True if a word is complete; `out`
+  // then ends before it.
   bool append(std::string_view text, std::string* out);
-  // What is held back now, and the same in another one's place.
+  // The characters held back, and a function that restores them.
   const std::string& held() const { return held_; }
   void hold(std::string held) { held_ = std::move(held); }
-  // The text ends, or goes on with what is not watched: gives what was held back.
+  // The text ends without a stop string: appends the characters held back.
   void finish(std::string* out);
 
  private:

@@ -10,11 +10,11 @@
 namespace ferry {
 namespace {
 
-// Steps of patterns that a text may take: some twenty times what the usual ones do.
+// Maximum pattern steps per text: some twenty times what common tokenizers need.
 constexpr int64_t kStepsPerByte = 512, kSteps = int64_t{1} << 22;
 
-// One encoding: a text is cut at its added tokens, what lies between is normalized, cut at those that are looked for in
-// the normalized text, and cut into words, which become pieces.
+// One encoding. A text is split at its added tokens; the parts between are normalized, split at added tokens that match
+// normalized text, and split into words, which become pieces.
 class Encoding {
  public:
   Encoding(const Tokenizer& tokenizer, size_t bytes, bool goes_on, std::vector<int32_t>* ids)
@@ -34,7 +34,7 @@ class Encoding {
       return normalized(stretches.bytes, first);
     }));
     if (budget_.steps < 0)
-      return error(FERRY_UNSUPPORTED, "the tokenizer's patterns take too many steps with a text of %zu bytes",
+      return error(FERRY_UNSUPPORTED, "the tokenizer's patterns need too many steps for a text of %zu bytes",
                    text.size());
     return {};
   }
@@ -55,8 +55,8 @@ class Encoding {
     return contains(*table_.word_characters(), character_at(text, at, &bytes));
   }
 
-  // Ids of the added tokens in `text`, the longest of the leftmost, and `between(part, whether it begins the text)` for
-  // what is between.
+  // Appends the ids of the added tokens in `text` (leftmost, then longest) and calls `between(part, whether it begins
+  // the text)` for the rest.
   template <typename Between>
   Status at_tokens(const fbs::AddedTokens* added, std::string_view text, Between between) {
     size_t done = 0;
@@ -132,8 +132,7 @@ bool Tokenizer::ends_text(int32_t id) const {
 
 Status Tokenizer::encode(std::string_view text, Options options, std::vector<int32_t>* ids) const {
   if (text.size() > kMaxTextBytes)
-    return error(FERRY_INVALID_ARGUMENT, "a text of %zu bytes, at most %zu are taken at once", text.size(),
-                 kMaxTextBytes);
+    return error(FERRY_INVALID_ARGUMENT, "a text of %zu bytes, at most %zu are allowed", text.size(), kMaxTextBytes);
   const auto append = [ids](const flatbuffers::Vector<int32_t>* tokens) {
     if (tokens) ids->insert(ids->end(), tokens->begin(), tokens->end());
   };

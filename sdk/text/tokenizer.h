@@ -1,5 +1,5 @@
-// Text to token ids and back, as a Tokenizer of a blob says. Knows no network, and no table of Unicode: what a
-// tokenizer needs of it, the converter has compiled into its steps.
+// Converts text to token ids and back with a blob's tokenizer. It has no Unicode tables; the converter compiled what a
+// tokenizer needs into its steps.
 //
 //     std::unique_ptr<Tokenizer> tokenizer;
 //     FERRY_TRY(Tokenizer::create(*text.tokenizer(), &tokenizer));
@@ -8,7 +8,7 @@
 //     for (int32_t id : ids) decoder.append(id, &text);
 //     decoder.finish(&text);
 //
-// A tokenizer never changes: any number of threads may use it.
+// A tokenizer is immutable; many threads may use it at once.
 #pragma once
 
 #include <cstdint>
@@ -25,23 +25,22 @@ namespace ferry {
 
 class Tokenizer {
  public:
-  // `table` has been verified (sdk/text/verify_text.h) and outlives the tokenizer. Nothing is built: it is read in
-  // place.
+  // `table` has been verified (sdk/text/verify_text.h) and must outlive the tokenizer, which reads it in place.
   static Status create(const fbs::Tokenizer& table, std::unique_ptr<Tokenizer>* out);
 
   struct Options {
-    bool special = true;    // the tokens that stand before and behind every text
-    bool beginning = true;  // false: the text goes on with another, so that nothing is put before it
+    bool special = true;    // add the tokens that begin and end every text
+    bool beginning = true;  // false: the text continues another one, and nothing is put before it
   };
-  // Appends the ids of `text`: any bytes, at most kMaxTextBytes. Special tokens that are written in it become theirs.
-  // Time and memory grow with n log n and n of its bytes. FERRY_INVALID_ARGUMENT for a longer one, FERRY_UNSUPPORTED
-  // where no piece stands for a character, or where the tokenizer's patterns take more steps than a text may.
+  // Appends the ids of `text`: any bytes, at most kMaxTextBytes. Special tokens in the text are recognised. Time grows
+  // with n log n and memory with n. FERRY_INVALID_ARGUMENT: the text is too long. FERRY_UNSUPPORTED: a character has no
+  // piece, or the tokenizer's patterns exceed the maximum number of steps.
   Status encode(std::string_view text, Options options, std::vector<int32_t>* ids) const;
   static constexpr size_t kMaxTextBytes = size_t{1} << 26;
 
   // Ids are 0 to size() - 1.
   int32_t size() const { return static_cast<int32_t>(table_.pieces()->size()); }
-  // Does a text end where the network gives this id?
+  // Whether this id ends a text.
   bool ends_text(int32_t id) const;
   std::string_view piece(int32_t id) const;
   const fbs::Tokenizer& table() const { return table_; }
@@ -52,14 +51,14 @@ class Tokenizer {
   const fbs::Tokenizer& table_;
 };
 
-// Token ids to text, token by token: what it gives is always whole characters. Bytes that form none become U+FFFD.
+// Decodes token ids to text, token by token. The output is always whole characters, with U+FFFD for invalid bytes.
 class TextDecoder {
  public:
   explicit TextDecoder(const Tokenizer& tokenizer, bool skip_special = true);
 
-  // Adds to `text` the characters that are complete with this token, an id of the tokenizer's.
+  // Appends to `text` the characters that this token completes.
   void append(int32_t id, std::string* text);
-  // The text ends: what is left of a character is none.
+  // The end of the text: an incomplete character becomes U+FFFD.
   void finish(std::string* text);
 
  private:
@@ -71,10 +70,10 @@ class TextDecoder {
   const Tokenizer* tokenizer_;
   bool skip_special_;
   bool first_ = true;
-  int32_t held_ = -1;    // the token before, where the last one differs
-  std::string run_;      // bytes of the byte tokens before
-  std::string pending_;  // the beginning of a character
-  uint32_t strip_;       // so many may still be lost at the beginning
+  int32_t held_ = -1;    // the previous token, if the last one is decoded differently
+  std::string run_;      // bytes of preceding byte tokens
+  std::string pending_;  // an incomplete character
+  uint32_t strip_;       // characters that may still be stripped at the beginning
 };
 
 }  // namespace ferry

@@ -12,7 +12,7 @@ int character_bytes(std::string_view text) {
   const int bytes = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
   for (int i = 1; i < bytes; ++i) {
     if (static_cast<size_t>(i) == text.size()) return kIncomplete;
-    // The second byte's range is narrower after some first ones.
+    // The second byte's range is narrower after some first bytes.
     const uint8_t low = i > 1 ? 0x80 : first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
     const uint8_t high = i > 1 ? 0xBF : first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
     if (byte(i) < low || byte(i) > high) return kIllFormed;

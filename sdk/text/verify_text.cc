@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-// The template itself is read when it is used, and takes nothing for granted.
+// The template itself is parsed when it is used, as untrusted input.
 Status verify_chat_template(const fbs::Text& text) {
   const auto *names = text.special_token_names(), *tokens = text.special_tokens();
   const uint32_t count = names != nullptr ? names->size() : 0;
@@ -20,9 +20,11 @@ Status verify_chat_template(const fbs::Text& text) {
   return {};
 }
 
-// The graph it names, and whether that takes what its places give, is for who opens it.
+// The image reader checks that the named graph exists and has the required inputs.
 Status verify_images(const fbs::Images& p) {
-  const auto within = [](int32_t value, int32_t least, int32_t most) { return value >= least && value <= most; };
+  const auto within = [](int32_t value, int32_t minimum, int32_t maximum) {
+    return value >= minimum && value <= maximum;
+  };
   if (p.graph() == nullptr || !within(p.token(), 0, INT32_MAX) || !within(p.start(), -1, INT32_MAX) ||
       !within(p.end(), -1, INT32_MAX) || !within(p.merge(), 1, kMaxMerge) || !within(p.table_side(), 1, kMaxTableSide))
     return error(FERRY_CORRUPT,
@@ -37,7 +39,7 @@ Status verify_images(const fbs::Images& p) {
 
 Status read_text(std::span<const std::byte> bytes, const fbs::Text** text) {
   const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data());
-  // A blob's table may say otherwise of its list: flatbuffers does not look.
+  // A hostile blob may place its text anywhere; flatbuffers does not check the alignment of the whole.
   if (reinterpret_cast<uintptr_t>(begin) % alignof(double) != 0)
     return error(FERRY_CORRUPT, "the blob's text does not lie at a multiple of %zu bytes", alignof(double));
   flatbuffers::Verifier::Options options;

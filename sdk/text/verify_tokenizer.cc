@@ -27,7 +27,7 @@ Status check_instruction(const fbs::Pattern& pattern, unsigned pc, const char* w
       i.op() == fbs::PatternOp::Class || i.op() == fbs::PatternOp::Next || i.op() == fbs::PatternOp::Before;
   const bool jumps =
       i.op() == fbs::PatternOp::Split || i.op() == fbs::PatternOp::Jump || i.op() == fbs::PatternOp::Look;
-  const bool falls = of_class || i.op() == fbs::PatternOp::Look;  // goes on behind itself
+  const bool falls = of_class || i.op() == fbs::PatternOp::Look;  // continues with the next instruction
   if (of_class && i.x() >= classes)
     return error(FERRY_CORRUPT, "tokenizer: instruction %u of %s names class %u of %u", pc, where, i.x(), classes);
   if ((jumps && i.x() >= size) || (i.op() == fbs::PatternOp::Split && i.y() >= size) || (falls && pc + 1 >= size))
@@ -144,7 +144,7 @@ class Verifier {
     if (scored) {
       if (count(table_.scores()) != pieces_)
         return error(FERRY_CORRUPT, "tokenizer: %u scores for %u pieces", count(table_.scores()), pieces_);
-      // Of a list flatbuffers verifies where its length lies, not its numbers.
+      // flatbuffers verifies the alignment of a vector's length, not of its elements.
       if (reinterpret_cast<uintptr_t>(table_.scores()->Data()) % alignof(double) != 0)
         return error(FERRY_CORRUPT, "tokenizer: its scores do not lie at a multiple of %zu bytes", alignof(double));
       for (uint32_t id = 0; id < pieces_; ++id)

@@ -44,7 +44,7 @@ int32_t WordEncoder::find_character(Character character, std::string_view text) 
   return found.id;
 }
 
-// False: not every byte has a piece.
+// False: a byte has no piece.
 bool WordEncoder::append_bytes(std::string_view text, std::vector<int32_t>* ids) const {
   const auto* bytes = table_.bytes();
   if (!bytes) return false;
@@ -59,7 +59,7 @@ Status WordEncoder::no_piece(std::string_view text) const {
                static_cast<uint8_t>(text[0]));
 }
 
-// The pieces whose scores have the highest sum (Kudo 2018), by Viterbi's algorithm.
+// The segmentation with the maximum sum of scores (Kudo 2018), by the Viterbi algorithm.
 Status WordEncoder::unigram(std::string_view word, std::vector<int32_t>* ids) {
   ways_.assign(word.size() + 1, {});
   const auto reach = [this](size_t from, size_t to, double score, int32_t id) {
@@ -70,7 +70,7 @@ Status WordEncoder::unigram(std::string_view word, std::vector<int32_t>* ids) {
   size_t bytes = 0;
   for (size_t at = 0; at < word.size(); at += bytes) {
     character_at(word, at, &bytes);
-    bool alone = false;  // is there a piece of this one character?
+    bool alone = false;  // a piece of this single character exists
     PrefixWalk<PieceAt> pieces = walk();
     for (size_t end = at; end < word.size() && pieces.take(word[end]);) {
       ++end;
@@ -84,7 +84,7 @@ Status WordEncoder::unigram(std::string_view word, std::vector<int32_t>* ids) {
       reach(at, at + bytes, table_.unknown_score(), table_.unknown());
     }
   }
-  // Back from the end; unknown characters in a row are one.
+  // Backwards from the end; consecutive unknown characters are merged.
   parts_.clear();
   const size_t known = ids->size();
   for (size_t end = word.size(); end > 0;) {
@@ -112,7 +112,7 @@ Status WordEncoder::unigram(std::string_view word, std::vector<int32_t>* ids) {
   return {};
 }
 
-// From the left the longest piece (Schuster and Nakajima 2012), and nothing but unknown where there is none.
+// Greedy longest match from the left (Schuster and Nakajima 2012); without a match, the whole word is unknown.
 Status WordEncoder::word_piece(std::string_view word, std::vector<int32_t>* ids) {
   const flatbuffers::String* prefix = table_.continuing();
   size_t characters = 0, bytes = 0;

@@ -1,4 +1,4 @@
-// The models of a tokenizer: from a word, which is a stretch of prepared text, to the ids of its pieces.
+// The models of a tokenizer: from a word (a stretch of normalized text) to the ids of its pieces.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace ferry {
 
-// The pieces that text can become, in order.
+// The pieces for text, sorted.
 struct PieceAt {
   const Tokenizer* tokenizer;
   std::string_view operator()(uint32_t i) const {
@@ -25,31 +25,31 @@ class WordEncoder {
     characters_.fill({kNoCharacter, -1});
   }
 
-  // Appends the ids of `word`, which is not empty. FERRY_UNSUPPORTED where no piece stands for a character.
+  // Appends the ids of `word`, which is not empty. FERRY_UNSUPPORTED: a character has no piece.
   Status encode(std::string_view word, std::vector<int32_t>* ids);
 
  private:
-  // A stretch of the word; they form a list.
+  // A part of the word, in a linked list.
   struct Symbol {
     int32_t id = 0;
-    int32_t begin = 0, bytes = 0;  // ScoredBpe; 0 bytes: joined to the one before
+    int32_t begin = 0, bytes = 0;  // ScoredBpe; 0 bytes: merged into the previous one
     int32_t previous = -1, next = -1;
   };
-  // Two neighbours whose union is a piece.
+  // Two adjacent symbols whose concatenation is a piece.
   struct Pair {
     double score;
     int32_t left, right;
-    int32_t bytes;  // of both when they were found: a pair of symbols that grew since is no longer this one
-    // A heap's top is the largest: the highest score, of equal ones the leftmost.
+    int32_t bytes;  // of both when the pair was found; a pair whose symbols have grown is stale
+    // For a max-heap: highest score first, leftmost of equal ones.
     bool operator<(const Pair& other) const { return score != other.score ? score < other.score : left > other.left; }
   };
-  // The best way from the word's beginning to a place.
+  // The best segmentation from the word's beginning to a position.
   struct Way {
     double score = 0;
     int32_t from = -1, id = -1;
   };
 
-  // The piece that is `text`; -1: there is none.
+  // The piece equal to `text`; -1: none.
   int32_t find(std::string_view text) const;
   int32_t find_character(Character character, std::string_view text);
   PrefixWalk<PieceAt> walk() const { return {table_.order() ? table_.order()->size() : 0, PieceAt{&tokenizer_}}; }
@@ -62,7 +62,7 @@ class WordEncoder {
   Status word_piece(std::string_view word, std::vector<int32_t>* ids);
 
   void split(std::string_view word, std::vector<int32_t>* ids);
-  // The rank of their merge; kNoRank: there is none.
+  // The rank of the pair's merge; kNoRank: none.
   static constexpr uint32_t kNoRank = UINT32_MAX;
   uint32_t rank(int32_t left, int32_t right) const;
 
@@ -72,10 +72,10 @@ class WordEncoder {
     Character character;
     int32_t id;
   };
-  std::array<Found, 1024> characters_;  // pieces of characters that were looked for
+  std::array<Found, 1024> characters_;  // cache of pieces of single characters
   std::vector<Symbol> symbols_;
   std::vector<Pair> pairs_;
-  std::vector<uint64_t> merges_;  // a heap: rank << 32 | symbol, the lowest first
+  std::vector<uint64_t> merges_;  // a min-heap: rank << 32 | symbol
   std::vector<int32_t> parts_;
   std::vector<Way> ways_;
   std::string spelt_;

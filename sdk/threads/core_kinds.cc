@@ -13,10 +13,11 @@ namespace {
 
 constexpr int kNever = 16;
 
-// A design of cores that kernels are chosen by.
+// A core design for which XNNPACK selects kernels.
 struct Design {
   uint16_t implementer, part;
-  int first_with_dot;  // variant of the first that multiplies bytes, which not every kernel says; kNever: asked of it
+  int first_with_dot;  // first variant with byte multiplication (SDOT), which not every kernel reports; kNever: rely on
+                       // the kernel
   cpuinfo_uarch uarch;
 };
 constexpr Design kDesigns[] = {
@@ -46,7 +47,7 @@ constexpr Design kDesigns[] = {
     {'Q', 0x803, kNever, cpuinfo_uarch_cortex_a55r0},
     {'Q', 0x804, 0, cpuinfo_uarch_cortex_a76},  // Kryo 485
     {'Q', 0x805, 0, cpuinfo_uarch_cortex_a55},
-    // Exynos M1 runs the kernels of Cortex-A75: its own of XNNPACK are not worth their bytes.
+    // Exynos M1 uses the kernels for Cortex-A75: XNNPACK's own ones are not worth their size.
     {'S', 0x001, kNever, cpuinfo_uarch_cortex_a75},
     {'S', 0x002, kNever, cpuinfo_uarch_exynos_m3},
     {'S', 0x003, 0, cpuinfo_uarch_exynos_m4},
@@ -74,12 +75,12 @@ bool has_dot(uint32_t midr) {
   return design != nullptr && variant(midr) >= design->first_with_dot;
 }
 
-// Reads numbers in files of a CPU's folder.
+// Reads integers from files in a CPU's sysfs folder.
 class CpuFiles {
  public:
   CpuFiles(const char* folder, size_t cpu) : folder_(folder), cpu_(cpu) {}
 
-  // Hexadecimal where it begins with 0x; 0: not told.
+  // Hexadecimal with the prefix 0x; 0: unknown.
   uint64_t number(const char* file, char* unit = nullptr) const {
     char text[512];
     const int length = std::snprintf(text, sizeof text, "%s/cpu%zu/%s", folder_, cpu_, file);
@@ -94,7 +95,7 @@ class CpuFiles {
     return value;
   }
 
-  // Of the L2 cache; 0: not told.
+  // Size of the L2 cache in bytes; 0: unknown.
   uint32_t l2_bytes() const {
     for (int index = 0; index < 5; ++index) {
       char file[32], unit = '\0';
@@ -121,14 +122,14 @@ bool bigger(const CoreKinds::Kind& kind, const CoreKinds::Kind& other) {
 
 CoreKinds::CoreKinds(const char* folder, const char* list, size_t cpus) {
   cpus = std::min(cpus, kMaxCpus);
-  bool told = false;
+  bool known = false;
   for (size_t cpu = 0; cpu < cpus; ++cpu) {
     midrs_[cpu] = static_cast<uint32_t>(CpuFiles(folder, cpu).number("regs/identification/midr_el1"));
-    told = told || midrs_[cpu] != 0;
+    known = known || midrs_[cpu] != 0;
   }
-  if (!told) read_list(list, cpus);
+  if (!known) read_list(list, cpus);
   for (size_t cpu = 0; cpu < cpus; ++cpu) {
-    if (midrs_[cpu] == 0) continue;  // an offline one
+    if (midrs_[cpu] == 0) continue;  // offline
     const CpuFiles files(folder, cpu);
     l2_bytes_ = std::max(l2_bytes_, files.l2_bytes());
     add(midrs_[cpu], static_cast<uint32_t>(files.number("cpufreq/cpuinfo_max_freq")));
@@ -152,7 +153,7 @@ void CoreKinds::add(uint32_t midr, uint32_t kilohertz) {
   kinds_[i].kilohertz = std::max(kinds_[i].kilohertz, kilohertz);
 }
 
-// Of kernels before 4.7. Some tell one core's design alone: it stands for all.
+// For kernels before 4.7. Some list only one core, which then stands for all.
 void CoreKinds::read_list(const char* list, size_t cpus) {
   std::FILE* const file = std::fopen(list, "re");
   if (file == nullptr) return;

@@ -14,25 +14,25 @@
 namespace ferry {
 namespace {
 
-// What tells cores apart.
+// A number in sysfs that ranks cores.
 struct Measure {
   const char* file;
-  // The slowest cores are little ones below this part of the fastest's, in percent.
+  // Maximum for little cores, in percent of the fastest core.
   uint64_t little;
-  bool of_shared_cores;  // whether it says something where two CPUs are threads of one core
+  bool of_shared_cores;  // whether it is valid for two hardware threads of one core
 };
 constexpr Measure kMeasures[] = {
-    // What a core computes, clock and architecture. Most little cores have 16 to 58 (Tensor G1, MT8173). To take a
-    // little core for a big one costs little, since work is stolen from it; the reverse costs a core.
+    // Computing capacity: clock and architecture. Most little cores have 16 to 58 (Tensor G1, MT8173). Using a little
+    // core as a big one costs little, because its work is stolen; the reverse loses a core.
     {"cpu_capacity", 60, true},
-    // Half of the story, and all that kernels before 4.13 tell: little cores have up to 79 (Snapdragon 810). On a PC
-    // it says which cores are favoured.
+    // The maximum clock is less precise, but is all that kernels before 4.13 report: little cores have up to 79
+    // (Snapdragon 810). On a PC it ranks the favoured cores.
     {"cpufreq/cpuinfo_max_freq", 80, false},
 };
-// Cores of one cluster differ by less than this leaves, in percent: bins of one design, favoured cores.
+// Cores of at least this percentage count as equal: bins of one design, favoured cores.
 constexpr uint64_t kAlike = 90;
 
-// Reads a text from its start.
+// Parses a text from its start.
 class Scanner {
  public:
   explicit Scanner(const char* text) : at_(text) {}
@@ -57,7 +57,7 @@ class Scanner {
   const char* at_;
 };
 
-// A file of sysfs, which is at most a page.
+// A sysfs file; at most one page.
 class File {
  public:
   [[gnu::format(printf, 2, 3)]] explicit File(const char* format, ...) {
@@ -73,7 +73,7 @@ class File {
     text_[size > 0 && static_cast<size_t>(size) < sizeof text_ ? size : 0] = '\0';
   }
 
-  // A number above 0 and nothing else; 0 otherwise.
+  // A number above 0; 0 if it is anything else.
   uint64_t number() const {
     Scanner scanner(text_);
     uint64_t value = 0;
@@ -93,7 +93,7 @@ bool shares_core(const char* folder, size_t cpu) {
 
 using Strengths = std::array<uint64_t, CpuSet().size()>;
 
-// By a measure that tells something of every CPU; null where there is none.
+// The first measure that is known for every CPU; null if there is none.
 const Measure* measure(const CpuSet& cpus, const char* folder, Strengths* strengths) {
   for (const Measure& tried : kMeasures) {
     bool known = true;
@@ -137,7 +137,7 @@ CpuSet choose_cpus(ferry_cores cores, const CpuSet& allowed, const char* folder)
   const Measure* by = cores != FERRY_CORES_ALL ? measure(cpus, folder, &strengths) : nullptr;
   if (by == nullptr || cpus.none()) return cpus;
 
-  // The fastest of each cluster, the fastest cluster first.
+  // The maximum of each cluster, in descending order.
   std::vector<uint64_t> clusters;
   for (uint64_t bound = UINT64_MAX, fastest = 0;; bound = kAlike * fastest, fastest = 0) {
     for (const uint64_t strength : strengths)

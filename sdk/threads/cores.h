@@ -1,7 +1,7 @@
-// Which of the machine's CPUs a session's threads run on. Boards have cores of several kinds, and an operator that
-// waits for a small core's last index is slower than one that never asked it.
+// Selects the CPUs of a session's threads. Boards have cores of several kinds, and an operator that waits for a slow
+// core's last index is slower than without that core.
 //
-// Nothing here fails: what a system does not say, or says wrongly, leaves all CPUs that the process may use.
+// No call fails: if the system's data are missing or invalid, all CPUs that the process may use are selected.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -12,22 +12,21 @@
 
 namespace ferry {
 
-// By the system's numbers. Larger machines are left to the system.
+// By the system's CPU numbers. Larger machines are left to the system.
 using CpuSet = std::bitset<1024>;
 
 inline constexpr const char* kCpuFolder = "/sys/devices/system/cpu";
 
-// Those that the calling thread may use now, which are online: what a container, a cpuset or taskset leaves. None where
-// the system does not say.
+// The online CPUs that the calling thread may use, as limited by a container, a cpuset or taskset. Empty if the system
+// does not report them.
 CpuSet allowed_cpus();
-// Keeps a thread (by the system's number; 0: the calling one) on `cpus`. False where the system refuses.
+// Restricts a thread (by its system id; 0: the calling one) to `cpus`. False if the system refuses.
 bool place_thread(pid_t thread, const CpuSet& cpus);
-// What `cores` names of `allowed`, as ferry.h defines it: by what the files under `folder` say, which are laid out as
-// those of kCpuFolder.
+// The CPUs of `allowed` that `cores` selects, as ferry.h defines it. `folder` has the layout of kCpuFolder.
 CpuSet choose_cpus(ferry_cores cores, const CpuSet& allowed, const char* folder);
-// "0-3,6", as the system writes them; "" for none.
+// "0-3,6", in the system's format; "" for none.
 std::string cpu_list(const CpuSet& cpus);
-// The other way; none of what is no such list.
+// Parses that format; empty if invalid.
 CpuSet read_cpu_list(const char* text);
 
 }  // namespace ferry

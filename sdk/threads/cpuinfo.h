@@ -1,6 +1,7 @@
-// What the kinds of this machine's cores are, and which instructions they have: cpuinfo's functions, by its own header.
-// On arm64 Linux and Android those that Ferry and XNNPACK call are ours (cpuinfo_arm64.cc), under names of ours, which
-// XNNPACK's archive is given, too (cmake/xnnpack_cpuinfo.syms), so that an app's own cpuinfo and this one do not meet.
+// Kinds and instructions of this machine's cores: a subset of cpuinfo's functions, declared in its header. On arm64
+// Linux and Android the functions that Ferry and XNNPACK call are implemented here (cpuinfo_arm64.cc), under other
+// names. They are renamed in XNNPACK's archive, too (cmake/xnnpack_cpuinfo.syms), so that they do not clash with an
+// app's own cpuinfo.
 #pragma once
 
 #if defined(__aarch64__) && defined(__linux__)
@@ -19,7 +20,7 @@
 
 namespace ferry {
 
-// Of arm64 cores.
+// For arm64 cores.
 inline bool executes_in_order(cpuinfo_uarch core) {
   switch (core) {
     case cpuinfo_uarch_cortex_a35:

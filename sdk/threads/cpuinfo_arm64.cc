@@ -1,5 +1,5 @@
-// What Ferry and XNNPACK ask of cpuinfo, on arm64 Linux and Android. cpuinfo itself knows systems on chip by name, for
-// kernels that say less, and caches: 20 KB more, in a library that is to be small.
+// The part of cpuinfo that Ferry and XNNPACK use, for arm64 Linux and Android. cpuinfo itself adds 20 KB: names of
+// systems on chip, and caches.
 #include "sdk/threads/cpuinfo.h"
 
 #if FERRY_OWN_CPUINFO
@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kHasDot = uint64_t{1} << 20, kHasFloat16 = uint64_t{3} << 9;  // of AT_HWCAP: asimddp; fphp, asimdhp
 constexpr uint64_t kHasI8mm = uint64_t{1} << 13, kHasBf16 = uint64_t{1} << 14;   // of AT_HWCAP2
 
-// In the words of cpuinfo.
+// The machine in cpuinfo's types.
 struct Machine {
   Machine() {
     for (const CoreKinds::Kind& kind : cores.kinds()) infos[count++] = {.uarch = kind.uarch, .midr = kind.midr};
@@ -39,8 +39,8 @@ struct Machine {
                   static_cast<size_t>(std::max<long>(sysconf(_SC_NPROCESSORS_CONF), 1))};
   std::array<cpuinfo_uarch_info, CoreKinds::kMaxKinds> infos{};
   uint32_t count = 0;
-  cpuinfo_core core{};  // the biggest
-  cpuinfo_cache l2{};   // the largest
+  cpuinfo_core core{};  // the biggest core
+  cpuinfo_cache l2{};   // the largest L2 cache
 };
 
 const Machine& machine() {

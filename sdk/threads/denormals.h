@@ -1,6 +1,5 @@
-// Denormals, off while loops run: numbers below 2^-126 would cost a hundred times as much, and every thread has to
-// treat them alike for results to be the same. Those of halves stay: they begin below 2^-14, where weights of 0.001
-// have a twentieth of their like.
+// Flushes denormals while loops run. Values below 2^-126 would be a hundred times slower, and every thread must treat
+// them alike for reproducible results. Denormals of float16 are kept: they begin below 2^-14, where weights occur.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +24,12 @@ class FlushDenormals {
  private:
 #if defined(__SSE__)
   using Control = uint32_t;
-  static constexpr Control kFlush = 0x8040, kKeep = 0;  // results and operands
+  static constexpr Control kFlush = 0x8040, kKeep = 0;  // flushes results and operands
   static Control control() { return _mm_getcsr(); }
   static void set_control(Control control) { _mm_setcsr(control); }
 #elif defined(__aarch64__)
   using Control = uint64_t;
-  static constexpr Control kFlush = 0x1000000, kKeep = 0x80000;  // of float32 and float64 (FZ); of halves (FZ16)
+  static constexpr Control kFlush = 0x1000000, kKeep = 0x80000;  // FZ: float32 and float64; FZ16: float16
   static Control control() {
     Control control;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(control));

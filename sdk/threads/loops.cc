@@ -9,10 +9,10 @@ struct Walk {
   const GridView& grid;
   PlaceBody call;
   const void* body;
-  size_t steps[kMaximumDimensions];  // of each dimension
+  size_t steps[kMaximumDimensions];  // per dimension
 };
 
-// Most steps go to the next index, which costs no division.
+// Most steps go to the next index, which needs no division.
 void take_part(void* context, Pool::Share& share) {
   const Walk& walk = *static_cast<const Walk*>(context);
   const GridView& grid = walk.grid;

@@ -1,4 +1,4 @@
-// Loops over a pool, in as many dimensions as there are.
+// Parallel loops over a pool in any number of dimensions.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-// Places of N dimensions, row by row; the last T are walked in tiles.
+// N dimensions in row-major order; the last T are divided into tiles.
 template <size_t N, size_t T>
 struct Grid {
   std::array<size_t, N> range;
@@ -18,17 +18,17 @@ struct Grid {
 
 inline constexpr size_t kMaximumDimensions = 6, kMaximumTiled = 2;
 
-// A grid whose numbers lie elsewhere.
+// A grid whose sizes are stored elsewhere.
 struct GridView {
   const size_t *range, *tile;
   size_t dimensions, tiled;
 };
-// `place`: the first of each dimension, then the size of each tile.
+// `place`: the start in each dimension, then the size of each tile.
 using PlaceBody = void (*)(const void* body, Pool::Share& share, const size_t* place);
-// Calls it for each place; `pool` may be null.
+// Calls `call` for each tile; `pool` may be null.
 void for_each_place(Pool* pool, const GridView& grid, PlaceBody call, const void* body);
 
-// body(share, first of each dimension..., size of each tile...) for each place of the grid; `pool` may be null.
+// Calls body(share, start of each dimension..., size of each tile...) for each tile of the grid; `pool` may be null.
 template <size_t N, size_t T, typename Body>
 void parallel(Pool* pool, const Grid<N, T>& grid, const Body& body) {
   static_assert(N <= kMaximumDimensions && T <= kMaximumTiled && T <= N);

@@ -17,16 +17,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// How long a wait spins: several times what a sleeper takes to wake.
+// How long a wait spins: several times the wake-up latency of a thread.
 constexpr microseconds kSpin{100};
-// A worker that has not begun after so long is kept from running, by the caller's own core perhaps.
+// A worker that has not begun after this time is kept from running, perhaps by the caller's own core.
 constexpr microseconds kLate{100};
-// A caller that waits so long for a worker's last index was let down by whatever took the worker's core.
+// If the caller waits this long for a worker's last index, something else occupies the worker's core.
 constexpr microseconds kStall{300};
-// How long such a worker is left alone at first and at last.
+// Minimum and maximum time that such a worker is not invited.
 constexpr microseconds kShortestRest{2000}, kLongestRest{250000};
 
-// Tells the core that this is a wait, for some tens of nanoseconds.
+// Hints to the core that this is a spin loop; takes some tens of nanoseconds.
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -37,7 +37,7 @@ void pause() {
 #endif
 }
 
-// Spins until done(), or not for longer than kSpin.
+// Spins until done(), for at most kSpin.
 template <typename Done>
 bool spin_until(const Done& done) {
   const Clock::time_point begin = Clock::now();
@@ -52,18 +52,18 @@ bool spin_until(const Done& done) {
 
 }  // namespace
 
-// What a worker and the caller say to each other, in one word. The caller invites; the worker claims the invitation or
-// the caller takes it back, whoever is first; the worker says when it is done. Both sleep on it.
+// The state of a worker, shared with the caller in one word. The caller invites; then either the worker claims the
+// invitation or the caller withdraws it. The worker reports the end. Both sleep on this word.
 enum class Ticket : int { Idle, Asleep, Invited, Claimed, Awaited, Closed };
 
 struct Pool::Worker {
   alignas(64) std::atomic<Ticket> ticket{Ticket::Idle};
-  std::atomic<pid_t> id{0};  // 0: not yet known
+  std::atomic<pid_t> id{0};  // 0: not known yet
   Pool* pool = nullptr;
-  size_t part = 0;  // of the loop: written before the invitation
+  size_t part = 0;  // part of the loop: written before the invitation
   pthread_t thread{};
 
-  // The caller's notes on it.
+  // Used by the caller only.
   Clock::time_point resting_until{}, moved{};
   Clock::duration rest{};
 
@@ -71,8 +71,8 @@ struct Pool::Worker {
   void move_off_this_core(Clock::time_point now);
 };
 
-// The caller waited in vain. Soon after the last time it rests for twice as long, otherwise in proportion to what was
-// lost, so that the waiting costs a small part of the time whatever the neighbours do.
+// Called when the caller waited in vain. If this follows soon after the last time, the rest doubles; otherwise it is in
+// proportion to the loss. Waiting therefore costs a small fraction of the time, whatever other processes do.
 void Pool::Worker::leave_alone(Clock::time_point now, Clock::duration stall) {
   const bool again = now - resting_until < 8 * rest;
   rest = again ? 2 * rest : 4 * stall;
@@ -80,7 +80,7 @@ void Pool::Worker::leave_alone(Clock::time_point now, Clock::duration stall) {
   resting_until = now + rest;
 }
 
-// Schedulers like to queue a woken thread where its waker runs, and there it waits for the caller's whole time slice.
+// Schedulers tend to queue a woken thread on its waker's core, where it waits for the caller's whole time slice.
 void Pool::Worker::move_off_this_core(Clock::time_point now) {
   const pid_t thread_id = id.load(std::memory_order_relaxed);
   const auto here = static_cast<size_t>(sched_getcpu());
@@ -147,7 +147,7 @@ void Pool::work(Worker& worker) {
     const Ticket now = ticket.load(std::memory_order_relaxed);
     return now == Ticket::Invited || now == Ticket::Closed;
   };
-  // Spinning on the caller's core would keep the caller from what is waited for.
+  // A worker that spins on the caller's core would delay the caller.
   const auto no_use = [&] { return called() || sched_getcpu() == caller_cpu_.load(std::memory_order_relaxed); };
   for (;;) {
     spin_until(no_use);
@@ -202,8 +202,8 @@ void Pool::run(size_t count, Body body, void* context) {
   for (Worker* worker : invited_) dismiss(*worker, item);
 }
 
-// Every part is an index of the lent pool's. It orders memory by itself; the counter says so to ThreadSanitizer, too,
-// which does not see into it.
+// Every part is one index of the external pool. That pool orders memory itself; the counter makes this visible to
+// ThreadSanitizer.
 void Pool::run_lent(size_t count) {
   divide(count, std::min(count, threads()));
   parts_done_.store(0, std::memory_order_release);
@@ -232,7 +232,7 @@ void Pool::choose_workers(size_t count) {
   caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
   for (const auto& worker : workers_) {
     if (worker->resting_until > begun_) continue;
-    invited_.push_back(worker.get());  // room was made in start()
+    invited_.push_back(worker.get());  // capacity was reserved in start()
     if (invited_.size() == count - 1) return;
   }
 }
@@ -253,7 +253,7 @@ void Pool::dismiss(Worker& worker, std::chrono::nanoseconds item) {
     if (ticket.compare_exchange_strong(state, Ticket::Awaited, std::memory_order_acquire))
       ticket.wait(Ticket::Awaited, std::memory_order_acquire);
   }
-  // A slow core's index takes a few times as long as the caller's.
+  // An index takes a slow core a few times as long as the caller.
   const Clock::time_point end = Clock::now();
   if (end - begin > std::max<Clock::duration>(kStall, 4 * item)) worker.leave_alone(end, end - begin);
 }

@@ -1,9 +1,9 @@
-// A session's threads. One loop runs at a time: the caller and the workers that are there take its indices, each from a
-// share of its own and then from the others' ends.
+// A session's threads. One loop runs at a time. The caller and the available workers take its indices, first from their
+// own range and then from the ends of others.
 //
-// A loop never waits for a worker that has not begun: an invitation is a ticket that the worker claims or the caller,
-// when it is out of work, takes back. So whatever keeps a worker from running (a neighbour, a core taken away) costs
-// its help, not the run. Waits spin for microseconds, then sleep.
+// A loop never waits for a worker that has not begun. An invitation is a ticket, which the worker claims, or the caller
+// withdraws when it is out of work. If a worker cannot run, because of another process or a core taken offline, only
+// its help is lost. Waits spin for microseconds, then sleep.
 #pragma once
 
 #include <pthreadpool.h>
@@ -19,48 +19,47 @@
 
 namespace ferry {
 
-// Where a run stands, as the threads that run and the one that cancels see it.
+// State of a run, shared by the running threads and the one that cancels.
 enum class Progress { Idle, Running, Cancelled };
 
 class Pool {
  public:
-  // What is left of a loop for one of the threads in it.
+  // The remaining indices of a loop for one of its threads.
   class Share;
-  // What each thread in a loop does: takes indices until there are none.
+  // Run by each thread of a loop: takes indices until none is left.
   using Body = void (*)(void* context, Share& share);
 
-  // Fewer threads than asked for are no failure: see missing(). `threads` counts the caller. A run whose `progress` is
-  // Cancelled is given no further indices; it may be null, and outlives the pool. Workers keep to `cpus`; none:
-  // wherever the system puts them. Which of them there are may change at any time: who has none left is moved by the
-  // system.
+  // Fewer threads than requested are not an error: see missing(). `threads` includes the caller. When `progress` is
+  // Cancelled, no further indices are handed out; it may be null, and must outlive the pool. Workers are restricted to
+  // `cpus`; empty: not restricted. If all these CPUs go offline, the system moves the threads.
   static std::unique_ptr<Pool> create(size_t threads, const std::atomic<Progress>* progress, const CpuSet& cpus = {});
-  // Over the threads of the caller's `lent`, which outlives the pool, and waits as that pool does.
+  // Uses the threads of the caller's pool `lent`, which must outlive this pool and waits by its own policy.
   static std::unique_ptr<Pool> lend(pthreadpool_t lent, const std::atomic<Progress>* progress);
   ~Pool();
 
-  // Numbers that Share::thread() is below: a kernel's workspace is for so many.
+  // Upper bound of Share::thread(), for example for workspaces per thread.
   size_t threads() const { return shares_.size(); }
-  // Whether nobody waits for the run any more: for what works long at one index.
+  // Whether the run is cancelled; for long work at one index.
   bool cancelled() const { return is_cancelled(progress_); }
-  // Of the threads asked for, those which the system would not start, and its reason (an errno).
+  // Number of requested threads that the system did not start, and the reason (an errno).
   size_t missing() const { return missing_; }
   int reason() const { return reason_; }
-  // Puts the calling thread where the workers are.
+  // Moves the calling thread to the workers' CPUs.
   void place_this_thread() const {
     if (cpus_.any()) place_thread(0, cpus_);
   }
 
-  // Hands out [0, count), each index once, in any order, unless the run is cancelled. Denormals are flushed meanwhile.
+  // Runs [0, count): each index once, in any order, unless the run is cancelled. Denormals are flushed meanwhile.
   void run(size_t count, Body body, void* context);
-  // The same on this thread alone.
+  // The same on the calling thread only.
   static void run_alone(size_t count, Body body, void* context);
 
  private:
-  // What one thread starts with, and what the others may take of it.
+  // The initial range of one thread, from which others may steal.
   struct alignas(64) Range {
-    std::atomic<int64_t> remaining{0};  // below 0: as often as somebody found nothing
-    std::atomic<size_t> end{0};         // others take from here
-    size_t begin = 0;                   // its own thread from here
+    std::atomic<int64_t> remaining{0};  // negative after failed attempts to take an index
+    std::atomic<size_t> end{0};         // other threads take from the end
+    size_t begin = 0;                   // its own thread takes from the beginning
   };
   struct Worker;
 
@@ -73,11 +72,11 @@ class Pool {
   static void* main_of(void* worker);
   void work(Worker& worker);
   void divide(size_t count, size_t parts);
-  // Returns how many indices it took.
+  // Returns the number of indices taken.
   size_t take_part(size_t part);
   void run_lent(size_t count);
   void choose_workers(size_t count);
-  // Takes an invitation back that was not claimed, or waits. `item`: what the caller needed for an index.
+  // Withdraws an invitation that was not claimed, or waits for the worker. `item`: the caller's time per index.
   void dismiss(Worker& worker, std::chrono::nanoseconds item);
 
   std::vector<Range> shares_;
@@ -87,8 +86,8 @@ class Pool {
   pthreadpool_t lent_ = nullptr;
   size_t missing_ = 0;
   int reason_ = 0;
-  std::atomic<int> caller_cpu_{-1};  // where no worker should spin
-  // The loop at hand: written while no worker takes part.
+  std::atomic<int> caller_cpu_{-1};  // workers must not spin on this CPU
+  // The current loop; written while no worker takes part.
   Body body_ = nullptr;
   void* context_ = nullptr;
   size_t parts_ = 0;
@@ -99,7 +98,7 @@ class Pool {
 
 class Pool::Share {
  public:
-  // Below Pool::threads(), and another one for every thread in the loop.
+  // Below Pool::threads(); unique within the loop.
   size_t thread() const { return thread_; }
 
   bool next(size_t* index) {
@@ -124,7 +123,7 @@ class Pool::Share {
     return false;
   }
 
-  // The kind of core that this thread is on, as cpuinfo counts them, at the first call.
+  // The kind of the core that this thread is on, in cpuinfo's numbering; read at the first call.
   uint32_t core_kind(uint32_t otherwise, uint32_t maximum);
 
  private:

@@ -1,5 +1,5 @@
-// The loops that XNNPACK asks for, on our pool. XNNPACK calls pthreadpool's functions; in its archive they are renamed
-// (cmake/xnnpack_threads.syms), so that an app's own pthreadpool and this one do not meet. Its pools are ours:
+// XNNPACK's loops on our pool. XNNPACK calls pthreadpool's functions. In its archive they are renamed
+// (cmake/xnnpack_threads.syms), so that they do not clash with an app's own pthreadpool. Its pools are Pool objects:
 // as_xnnpack().
 #include "sdk/threads/xnnpack.h"
 
@@ -14,7 +14,7 @@ Pool* pool_of(pthreadpool_t pool) { return reinterpret_cast<Pool*>(pool); }
 
 pthreadpool_t as_xnnpack(Pool* pool) { return reinterpret_cast<pthreadpool_t>(pool); }
 
-// As pthreadpool.h describes them. Every loop flushes denormals, which is the flag that XNNPACK always gives.
+// Signatures as in pthreadpool.h. Every loop flushes denormals; XNNPACK always sets that flag.
 extern "C" {
 
 size_t ferrypool_get_threads_count(pthreadpool_t pool) { return pool != nullptr ? pool_of(pool)->threads() : 1; }
@@ -108,7 +108,7 @@ void ferrypool_parallelize_6d_tile_2d(pthreadpool_t pool, pthreadpool_task_6d_ti
            [=](Pool::Share&, auto... at) { task(context, at...); });
 }
 
-// For cores of several kinds, on ARM: the kernel is chosen by the core that a thread is on.
+// For ARM machines with several kinds of cores: selects the kernel by the core that runs the thread.
 
 void ferrypool_parallelize_2d_tile_1d_with_uarch(pthreadpool_t pool, pthreadpool_task_2d_tile_1d_with_id_t task,
                                                  void* context, uint32_t otherwise, uint32_t maximum, size_t i,

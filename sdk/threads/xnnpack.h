@@ -1,4 +1,4 @@
-// How XNNPACK's operators are given a pool of ours.
+// Passes a Pool to XNNPACK's operators.
 #pragma once
 
 #include <pthreadpool.h>
@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-// For xnn_run_operator() and what else takes a pool; pthreadpool's own functions would not know it. Null stays null.
+// For xnn_run_operator() and other calls with a pool. pthreadpool's own functions cannot use it. Null stays null.
 pthreadpool_t as_xnnpack(Pool* pool);
 
 }  // namespace ferry

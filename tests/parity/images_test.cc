@@ -35,7 +35,7 @@ TEST_P(ImagePlaces, AreTransformers) {
   const nlohmann::json expected = nlohmann::json::parse(file);
   const Ids prompt = expected["prompt"];
   const ImageGrid squares{3, 2};
-  TokenPlaces places(250);
+  TokenPositions places(250);
   require(places.append(prompt, std::span(&squares, 1)));
   places.append_plain();
   for (size_t axis = 0; axis < 3; ++axis) {
@@ -162,7 +162,7 @@ TEST_F(ImagesInText, OfSeveralSizesStandWhereTheTextNamesThem) {
   // Without them it is another text.
   check(ferry_generator_reset(made.get()));
   EXPECT_REFUSED(ferry_generator_set_text(made.get(), text.data(), text.size()), FERRY_INVALID_ARGUMENT,
-                 "token 2, 250, stands for an image, and the text has 0 of them");
+                 "token 2, 250, is an image placeholder, and the text has 0 images");
   check(ferry_generator_append_text(made.get(), "a b", 3));
   EXPECT_EQ(next(made, 4).size(), 4u);
 }
@@ -185,7 +185,7 @@ TEST_F(ImagesInText, RefusesWhatIsNoImage) {
   const int32_t within[] = {250, 0}, half[] = {0, 250};
   EXPECT_REFUSED(ferry_generator_append(made.get(), within, 2), FERRY_INVALID_ARGUMENT, "the text has 1 of them");
   check(ferry_generator_add_image(made.get(), &pixels.image));
-  EXPECT_REFUSED(ferry_generator_append(made.get(), within, 2), FERRY_INVALID_ARGUMENT, "stands within image 1");
+  EXPECT_REFUSED(ferry_generator_append(made.get(), within, 2), FERRY_INVALID_ARGUMENT, "is inside image 1");
   EXPECT_REFUSED(ferry_generator_append_image(made.get(), &pixels.image), FERRY_INVALID_ARGUMENT,
                  "of 2 images 1 are in the text");
   check(ferry_generator_append(made.get(), half, 2));
@@ -194,7 +194,7 @@ TEST_F(ImagesInText, RefusesWhatIsNoImage) {
 
   const cli::ModelHandle text_alone = cli::open_model(convert_fixture("hf_qwen3_tiny"));
   EXPECT_REFUSED(ferry_generator_append_image(generator(text_alone).get(), &pixels.image), FERRY_UNSUPPORTED,
-                 "sees no images");
+                 "accepts text only, no images");
 }
 
 // A damaged blob that is shown an image.

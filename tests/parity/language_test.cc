@@ -43,11 +43,11 @@ std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, 
   options.graph = graph;
   const cli::SessionHandle session = cli::create_session(model, options);
   std::unique_ptr<ImageReader> reader;
-  TokenPlaces places(-1);
+  TokenPositions places(-1);
   if (const fbs::Images* table = images_of(model->model->root())) {
     require(ImageReader::open(model.get(), *table, options, session.get(), &reader));
     for (const Image& image : images) require(reader->see_patches(image.patches, image.grid));
-    places = TokenPlaces(reader->token());
+    places = TokenPositions(reader->token());
     require(places.append(tokens, reader->images()));
   }
   std::vector<std::vector<float>> rows;

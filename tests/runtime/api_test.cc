@@ -292,7 +292,7 @@ TEST_F(Api, ProfileMustBeAskedFor) {
   EXPECT_EQ(ferry_session_profile_count(session_.get()), 0u);
   ferry_profile_entry entry;
   EXPECT_SAYS(ferry_session_profile(session_.get(), 0, &entry), FERRY_INVALID_ARGUMENT,
-              "nothing was timed: set options.profile when the session is made");
+              "no profile: create the session with options.profile");
 }
 
 TEST_F(Api, LastErrorBelongsToItsThread) {

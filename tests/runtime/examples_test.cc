@@ -82,7 +82,7 @@ TEST_F(Examples, OfTextHRuns) {
   const int code = text_h_example(opened.model);
   ::testing::internal::GetCapturedStdout();
   const std::string error = ::testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(code == 0 || error.find("all that the model holds") != error.npos) << error;
+  EXPECT_TRUE(code == 0 || error.find("the model's maximum") != error.npos) << error;
 }
 
 TEST_F(Examples, OfTextHppRuns) {
@@ -90,7 +90,7 @@ TEST_F(Examples, OfTextHppRuns) {
   ::testing::internal::CaptureStderr();
   const int code = text_hpp_example();
   const std::string error = ::testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(code == 0 || error.find("all that the model holds") != error.npos) << error;
+  EXPECT_TRUE(code == 0 || error.find("the model's maximum") != error.npos) << error;
 }
 
 TEST_F(Examples, InHeadersHaveAtMostFifteenLines) {
@@ -140,7 +140,7 @@ TEST_F(Examples, ChatAnswersUntilTheModelIsFull) {
   std::ofstream("said") << "hi\n";
   ASSERT_NE(std::freopen("said", "r", stdin), nullptr);
   const int code = run(chat_main, {"chat", "model.ferry"});
-  EXPECT_TRUE(code == 0 || error_.find("all that the model holds") != error_.npos) << error_;
+  EXPECT_TRUE(code == 0 || error_.find("the model's maximum") != error_.npos) << error_;
   EXPECT_GT(out_.size(), 1u);
   EXPECT_EQ(run(chat_main, {"chat", "squeezenet.ferry"}), 2);
   EXPECT_NE(error_.find("has no tokenizer"), std::string::npos) << error_;
@@ -166,7 +166,7 @@ TEST_F(Examples, CutoutTakesAThingOutOfAnImageOrPutsItBeforeAnother) {
   EXPECT_EQ(made.width, 20);
   ferry_image_free(&made);
   EXPECT_EQ(run(cutout_main, {"cutout", "squeezenet.ferry", "photo.png", "no.png"}), 2);
-  EXPECT_EQ(error_, "cutout: this answer is no mask\n");
+  EXPECT_EQ(error_, "cutout: this answer is not a mask\n");
   EXPECT_FALSE(fs::exists("no.png"));
 }
 

@@ -126,7 +126,7 @@ TEST_F(FixedStates, AreForgottenAndGoBackNoFurther) {
   EXPECT_OK(ferry_states_truncate(states.get(), 10));
   EXPECT_EQ(ferry_states_truncate(states.get(), 6), FERRY_UNSUPPORTED);
   EXPECT_STREQ(ferry_last_error(),
-               "state 'inputs' is of fixed size and holds what 9 tokens came to: it goes back to 0, not to 6");
+               "state 'inputs' has fixed size and was computed from 9 tokens: it can be cut to 0, not to 6");
   EXPECT_EQ(ferry_states_length(states.get()), 9);
   EXPECT_OK(ferry_states_reset(states.get()));
   EXPECT_EQ(ferry_states_length(states.get()), 0);

@@ -261,7 +261,8 @@ TEST_F(GeneratorTest, AFullTextIsAStatus) {
   EXPECT_EQ(ferry_generator_max_length(generator.get()), static_cast<size_t>(kSmallMaxLength));
   const Ids prompt(kSmallMaxLength - 2, 70);
   ASSERT_OK(ferry_generator_append(generator.get(), prompt.data(), prompt.size()));
-  EXPECT_REFUSED(ferry_generator_append(generator.get(), prompt.data(), 3), FERRY_STATE_FULL, "3 more exceed the 48");
+  EXPECT_REFUSED(ferry_generator_append(generator.get(), prompt.data(), 3), FERRY_STATE_FULL,
+                 "3 more exceed the model's maximum of 48");
   go_on(generator.get(), 2);
   int32_t token = 5;
   EXPECT_REFUSED(ferry_generator_next(generator.get(), &token), FERRY_STATE_FULL, "48 tokens");
@@ -274,7 +275,7 @@ TEST_F(GeneratorTest, AFullTextIsAStatus) {
 TEST_F(GeneratorTest, WhatIsWrongIsSaid) {
   const GeneratorPtr generator = make();
   int32_t token = 0;
-  EXPECT_REFUSED(ferry_generator_next(generator.get(), &token), FERRY_INVALID_ARGUMENT, "no text to go on with");
+  EXPECT_REFUSED(ferry_generator_next(generator.get(), &token), FERRY_INVALID_ARGUMENT, "the text is empty");
   for (const int32_t id : {-1, kSmallVocabulary, INT32_MIN})
     EXPECT_REFUSED(ferry_generator_append(generator.get(), &id, 1), FERRY_INVALID_ARGUMENT, "vocabulary of 262");
   EXPECT_EQ(length(generator.get()), 0u);

@@ -88,13 +88,13 @@ std::unique_ptr<Graph> colour_masks() {
   Graph p;
   p.table.name = "prompt";
   const Tensor embedding = p.add_input("image_embedding", {1, 4, 4, 3}, fbs::Layout::NCHW);
-  p.table.inputs.back()->lasting = true;
+  p.table.inputs.back()->static_input = true;
   const Tensor coords = p.add_input("point_coords", {1, 2, 2}, fbs::Layout::Same);
   const Tensor labels = p.add_input("point_labels", {1, 2}, fbs::Layout::Same);
   const Tensor mask = p.add_input("mask_input", {1, 8, 8, 1}, fbs::Layout::NCHW);
-  p.table.inputs.back()->lasting = true;
+  p.table.inputs.back()->static_input = true;
   const Tensor has_mask = p.add_input("has_mask_input", {1}, fbs::Layout::Same);
-  p.table.inputs.back()->lasting = true;
+  p.table.inputs.back()->static_input = true;
   Tensor logits = resize(embedding, fbs::ResizeKind::Nearest, 2) + -0.5;
   logits = logits + mask * has_mask;
   p.add_output("mask_logits", logits, fbs::Layout::NCHW);

@@ -167,7 +167,7 @@ TEST(FrameTasks, ThatNeedTheImagesPixelsRefuseFrames) {
   for (const auto& [name, graph] : all) {
     const testing::OpenTask task(pack(*graph));
     EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_INVALID_ARGUMENT);
-    EXPECT_EQ(ferry_last_error(), name + " works on an image's own pixels: give it as request.image, not as a frame");
+    EXPECT_EQ(ferry_last_error(), name + " needs RGB pixels: set request.image instead of request.frame");
   }
 }
 

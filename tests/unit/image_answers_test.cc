@@ -71,7 +71,7 @@ TEST_F(Answers, TooLittleRoomForAnEmbeddingIsRefusedWithBothNumbers) {
   float embedding[4];
   size_t count = 4;
   EXPECT_EQ(ferry_session_embedding(session_, embedding, &count), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "room for 4 numbers, the embedding has 5");
+  EXPECT_STREQ(ferry_last_error(), "room for 4 elements, the embedding has 5");
   EXPECT_EQ(count, 5u);
 }
 

@@ -10,23 +10,23 @@ namespace {
 
 constexpr int32_t kImage = 9;
 
-std::vector<int32_t> axis(const TokenPlaces& places, size_t of) {
+std::vector<int32_t> axis(const TokenPositions& places, size_t of) {
   std::vector<int32_t> out;
   for (size_t i = 0; i < places.size(); ++i) out.push_back(places.axis(of, i));
   return out;
 }
 
-std::vector<int32_t> rows(const TokenPlaces& places) {
+std::vector<int32_t> rows(const TokenPositions& places) {
   std::vector<int32_t> out;
   for (size_t i = 0; i < places.size(); ++i) out.push_back(places.row(i));
   return out;
 }
 
 // Two images of other sizes, one right behind the other.
-TEST(TokenPlaces, OfSeveralImagesInOneText) {
+TEST(TokenPositions, OfSeveralImagesInOneText) {
   const ImageGrid images[] = {{2, 3}, {1, 2}};
   const std::vector<int32_t> tokens = {1, 9, 9, 9, 9, 9, 9, 9, 9, 2, 3};
-  TokenPlaces places(kImage);
+  TokenPositions places(kImage);
   ASSERT_TRUE(places.append(tokens, images).ok());
   EXPECT_EQ(axis(places, 0), (std::vector<int32_t>{0, 1, 1, 1, 1, 1, 1, 4, 4, 6, 7}));
   EXPECT_EQ(axis(places, 1), (std::vector<int32_t>{0, 1, 1, 1, 2, 2, 2, 4, 4, 6, 7}));
@@ -34,7 +34,7 @@ TEST(TokenPlaces, OfSeveralImagesInOneText) {
   EXPECT_EQ(rows(places), (std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0}));
   EXPECT_EQ(places.images(), 2u);
 
-  TokenPlaces apart(kImage);
+  TokenPositions apart(kImage);
   for (const int32_t token : tokens) {
     ASSERT_TRUE(apart.append({&token, 1}, images).ok());
     EXPECT_EQ(apart.within_image(), token == kImage && apart.size() != 7 && apart.size() != 9) << apart.size();
@@ -42,28 +42,28 @@ TEST(TokenPlaces, OfSeveralImagesInOneText) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(axis(apart, i), axis(places, i));
 }
 
-TEST(TokenPlaces, RefusesMoreThanTheImagesAndTextWithinOne) {
+TEST(TokenPositions, RefusesMoreThanTheImagesAndTextWithinOne) {
   const ImageGrid image{1, 2};
   const auto message = [&](const std::vector<int32_t>& tokens) {
-    TokenPlaces places(kImage);
+    TokenPositions places(kImage);
     const Status status = places.append(tokens, {&image, 1});
     EXPECT_EQ(status.code(), FERRY_INVALID_ARGUMENT);
     return std::string(status.message());
   };
-  EXPECT_EQ(message({1, 9, 9, 9}), "token 3, 9, stands for an image, and the text has 1 of them");
-  EXPECT_EQ(message({9, 4}), "token 1, 4, stands within image 0, of which 1 of 2 were there");
+  EXPECT_EQ(message({1, 9, 9, 9}), "token 3, 9, is an image placeholder, and the text has 1 images");
+  EXPECT_EQ(message({9, 4}), "token 1, 4, is inside image 0, after 1 of its 2 tokens");
 }
 
-TEST(TokenPlaces, WhatTheModelHasMadeStandsForNoImage) {
-  TokenPlaces places(kImage);
+TEST(TokenPositions, WhatTheModelHasMadeStandsForNoImage) {
+  TokenPositions places(kImage);
   places.append_plain();
   EXPECT_EQ(places.row(0), 0);
   EXPECT_FALSE(places.within_image());
 }
 
 // 4 x 6 patches in squares of 2 x 2, and a table of 3 x 3 of which they see the corners.
-TEST(PatchPlaces, ComeInSquaresAndStretchTheTable) {
-  const PatchPlaces p = patch_places({4, 6}, 2, 3);
+TEST(PatchPositions, ComeInSquaresAndStretchTheTable) {
+  const PatchPositions p = patch_positions({4, 6}, 2, 3);
   const std::vector<int32_t> first_rows(p.places.begin(), p.places.begin() + 8);
   const std::vector<int32_t> first_columns(p.places.begin() + 24, p.places.begin() + 32);
   EXPECT_EQ(first_rows, (std::vector<int32_t>{0, 0, 1, 1, 0, 0, 1, 1}));
@@ -83,8 +83,8 @@ TEST(PatchPlaces, ComeInSquaresAndStretchTheTable) {
   }
 }
 
-TEST(PatchPlaces, OfOneRowLieInTheFirst) {
-  const PatchPlaces p = patch_places({1, 2}, 1, 5);
+TEST(PatchPositions, OfOneRowLieInTheFirst) {
+  const PatchPositions p = patch_positions({1, 2}, 1, 5);
   EXPECT_EQ(p.table[0], 0);
   EXPECT_EQ(p.table[1], 4);
 }

@@ -75,7 +75,7 @@ TEST(Plan, WhatLastsSharesMemoryWithNothing) {
   // Values 1 and 2 are as large as those before and after them, in place or not; 2 is read again in the next run.
   for (const bool in_place : {false, true}) {
     PlanRequest request = chain(6, 1000, in_place);
-    request.lasting = {2_t};
+    request.cached = {2_t};
     const Plan plan = make_plan(request);
     for (const TensorId other : {0_t, 3_t, 4_t, 5_t, 6_t}) EXPECT_NE(plan.offsets[other], plan.offsets[2_t]);
     // Value 1 may make place for it: both are of the run that computes what lasts.

@@ -83,7 +83,7 @@ TEST_F(Reading, BoxesLieWhereLinesLieHoweverTheyAreTurned) {
   ferry_task_info info{};
   info.struct_size = sizeof(info);
   ASSERT_EQ(ferry_model_task(task_->model(), &info), FERRY_OK);
-  EXPECT_EQ(info.kind, FERRY_TASK_READING);
+  EXPECT_EQ(info.kind, FERRY_TASK_OCR);
   EXPECT_EQ(info.answer, FERRY_ANSWER_LINES);
   for (const double degrees : {0.0, 3.0, -8.0, 20.0, -44.0, 46.0, 70.0, -70.0, 90.0}) {
     SCOPED_TRACE(degrees);

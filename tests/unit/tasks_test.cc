@@ -286,7 +286,7 @@ TEST_F(Tasks, MasksThatAreMissingOrOfAnotherSizeAreRefused) {
   open(*testing::gray_painter());
   const Image image(30, 20, ramp), mask(30, 21, ramp);
   ferry_request request = request_for(&image);
-  EXPECT_EQ(refused(request), "no mask: this model paints what a mask of the image's size covers");
+  EXPECT_EQ(refused(request), "no mask: this model inpaints the pixels under a mask of the image's size");
   request.mask = mask.get();
   EXPECT_EQ(refused(request), "a mask of 30x21 pixels for an image of 30x20: they must be of one size");
 }
@@ -362,7 +362,7 @@ TEST_F(Tasks, ABoxAndPointsReachTheNetworkInItsPixels) {
 TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
   open(*testing::colour_masks());
   ferry_request request = request_for(&halves());
-  EXPECT_EQ(refused(request), "no prompt: give points or a box that show what is meant");
+  EXPECT_EQ(refused(request), "no prompt: give points or a box");
   ferry_point point = {65, 3, false};
   request.points = &point;
   request.point_count = 1;
@@ -380,7 +380,7 @@ TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
   EXPECT_EQ(refused(request), "no image: the first run needs one");
   request.image = halves().get();
   request.mask_index = 4;
-  EXPECT_EQ(refused(request), "mask 4: the network gives 3, and 0 is the best of them");
+  EXPECT_EQ(refused(request), "mask 4: the network outputs 3; 0 selects the best");
   request.mask_index = 0;
   request.refine = true;
   EXPECT_EQ(refused(request), "no mask to refine: the last run gave none for this image");
@@ -544,7 +544,8 @@ TEST_F(Tasks, BoxesThatFollowTheImagesSizeAreRefused) {
   ferry_answer answer{};
   answer.struct_size = sizeof(answer);
   EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_SHAPE_MISMATCH);
-  EXPECT_STREQ(ferry_last_error(), "output 0 gives 4 rows of 2 numbers, which are no boxes for an image of this size");
+  EXPECT_STREQ(ferry_last_error(),
+               "output 0 gives 4 rows of 2 numbers, which do not match the boxes of an image of this size");
 }
 
 TEST_F(Tasks, BoxesAreDrawnOnTheirImage) {
@@ -604,7 +605,8 @@ TEST_F(Tasks, ModelsWithoutATaskAreRefused) {
   EXPECT_EQ(info_of(model).answer, FERRY_ANSWER_NONE);
   ferry_task* task = nullptr;
   EXPECT_EQ(ferry_task_open(model, nullptr, &task), FERRY_UNSUPPORTED);
-  EXPECT_NE(std::string(ferry_last_error()).find("gives tensors, for which there is no task"), std::string::npos);
+  EXPECT_NE(std::string(ferry_last_error()).find("has the task 'tensors', which needs a session or a generator"),
+            std::string::npos);
   EXPECT_EQ(task, nullptr);
   ferry_model_close(model);
 }

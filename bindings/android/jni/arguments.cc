@@ -74,7 +74,7 @@ ferry_status Options::read(JNIEnv* env, jintArray numbers, jlongArray all_longs,
   value.gpu_required = n[4] != 0;
   value.all_taps = n[5] != 0;
   value.profile = n[6] != 0;
-  constexpr size_t kMask = 2;  // where it begins
+  constexpr size_t kMask = 2;  // index of the mask
   longs.resize(static_cast<size_t>(env->GetArrayLength(all_longs)));
   env->GetLongArrayRegion(all_longs, 0, static_cast<jsize>(longs.size()), longs.data());
   if (env->ExceptionCheck() || longs.size() < kMask) return FERRY_INVALID_ARGUMENT;
@@ -120,7 +120,7 @@ ferry_status frame_of(JNIEnv* env, jintArray numbers, jobject first, jobject sec
 ferry_status image_of(JNIEnv* env, jint width, jint height, jobject pixels, ferry_image* out) {
   Memory memory;
   if (ferry_status status = memory_of(env, pixels, &memory); status != FERRY_OK) return status;
-  // As io.ferry.Image has checked.
+  // io.ferry.Image has checked this.
   if (width <= 0 || height <= 0 || memory.size / 3 / static_cast<size_t>(width) < static_cast<size_t>(height)) {
     return ferry_set_last_error(FERRY_INVALID_ARGUMENT, "an image's buffer is smaller than its sides say");
   }

@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-// What Java hands over, as the C API wants it. Functions that give a status have set the library's sentence, or left a
-// Java exception.
+// Conversion of Java arguments for the C API. Functions that return a failing status have set the library's error, or
+// left a Java exception.
 namespace ferry::jni {
 
-// Of the C API's pointers, which Java holds as numbers.
+// A pointer of the C API, which Java stores as a long.
 template <typename T>
 T* pointer(jlong handle) {
   return reinterpret_cast<T*>(static_cast<intptr_t>(handle));
 }
 
-// Runs what allocates by the standard library: no exception of C++ goes into Java.
+// Runs code that allocates through the standard library: C++ exceptions must not reach Java.
 template <typename Function>
 jint attempt(Function&& function) {
   try {
@@ -29,40 +29,40 @@ jint attempt(Function&& function) {
   }
 }
 
-// Writes what was opened into the first place of `handle`.
+// Writes an opened handle to the first element of `handle`.
 ferry_status give(JNIEnv* env, jlongArray handle, const void* opened);
 
-// Memory of a direct buffer, all that it has; none of null.
+// The whole memory of a direct buffer; empty for null.
 struct Memory {
   uint8_t* data = nullptr;
   size_t size = 0;
 };
 ferry_status memory_of(JNIEnv* env, jobject buffer, Memory* out);
 
-// Texts that lie one behind the other, each ended by NUL.
+// Concatenated texts, each with a NUL.
 class Texts {
  public:
   ferry_status read(JNIEnv* env, jbyteArray texts);
   bool ended() const { return next_ >= all_.size(); }
-  // All of them as one, whose characters may be NUL.
+  // All texts as one string, which may contain NUL.
   const char* data() const { return all_.data(); }
   size_t size() const { return all_.size(); }
   const char* next();
-  const char* next_or_null();  // of "" nothing
+  const char* next_or_null();  // null for ""
 
  private:
   std::string all_;
   size_t next_ = 0;
 };
 
-// As many numbers as `count`; Java's exception where there are fewer.
+// Exactly `count` numbers; leaves a Java exception if there are fewer.
 ferry_status numbers_of(JNIEnv* env, jintArray array, jint* numbers, jsize count);
 
-// A tensor's elements into a direct buffer, which has room for them.
+// Copies a tensor's elements to a direct buffer, which has enough room.
 ferry_status copy_to(JNIEnv* env, const char* what, const ferry_tensor& tensor, jobject to);
 ferry_status wrong_size(const char* what, const ferry_tensor& tensor, size_t given);
 
-// io.ferry.SessionOptions; it holds what `value` points to.
+// An io.ferry.SessionOptions; owns the memory that `value` points to.
 struct Options {
   ferry_session_options value;
   Texts texts;
@@ -72,8 +72,7 @@ struct Options {
   ferry_status read(JNIEnv* env, jintArray numbers, jlongArray all_longs, jbyteArray all_texts);
 };
 
-// A session or a task of the model: `open` with the options that were handed over, and `close` where Java cannot take
-// it.
+// Opens a session or a task of the model with `open` and the options; calls `close` if Java cannot receive it.
 template <typename T>
 jint open_with_options(JNIEnv* env, jlong model, jintArray numbers, jlongArray longs, jbyteArray texts,
                        jlongArray handle, ferry_status (*open)(ferry_model*, const ferry_session_options*, T**),

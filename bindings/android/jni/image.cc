@@ -8,7 +8,7 @@
 namespace ferry::jni {
 namespace {
 
-// Copies a decoded image, and frees it.
+// Copies a decoded image to the parcel and frees it.
 ferry_status send(ferry_status status, ferry_image* image, Parcel parcel) {
   if (status == FERRY_OK) status = parcel.pixels(image->pixels, image->width, image->height, image->stride);
   parcel.number(image->width).number(image->height);

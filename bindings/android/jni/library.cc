@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libferry_jni: io.ferry.Native over the C API.
+// libferry_jni: implements io.ferry.Native with the C API.
 #include "load.h"
 #include "methods.h"
 

@@ -9,8 +9,8 @@
 
 namespace ferry::jni {
 
-// What JNI_OnLoad() does and gives: registers all native methods of a class. Nothing is found by its name, so a method
-// that Java and C++ write differently fails at once.
+// Implements JNI_OnLoad(): registers all native methods of a class. Methods are not looked up by name, so a mismatch
+// between Java and C++ fails when the library is loaded.
 jint load(JavaVM* machine, const char* class_name, std::initializer_list<std::span<const JNINativeMethod>> methods);
 
 }  // namespace ferry::jni

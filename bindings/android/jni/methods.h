@@ -8,18 +8,18 @@
 
 namespace ferry::jni {
 
-// The native methods of io.ferry.Native, by the files that hold them: name, signature, function.
+// The native methods of io.ferry.Native by source file: name, signature, function.
 std::span<const JNINativeMethod> model_methods();
 std::span<const JNINativeMethod> session_methods();
 std::span<const JNINativeMethod> states_methods();
 std::span<const JNINativeMethod> task_methods();
-// Finds what task_methods() call in Java; false with an exception where it is not there.
+// Looks up the Java methods that task_methods() call; false, with an exception, if one is missing.
 bool prepare_tasks(JNIEnv* env);
 std::span<const JNINativeMethod> image_methods();
-// Those of io.ferry.NativeText, which a library of their own holds.
+// The methods of io.ferry.NativeText, in a separate library.
 std::span<const JNINativeMethod> text_methods();
 
-// Some jni.h declare the texts without const.
+// Some versions of jni.h declare the strings without const.
 template <typename Function>
 JNINativeMethod method(const char* name, const char* signature, Function* function) {
   return {const_cast<char*>(name), const_cast<char*>(signature), reinterpret_cast<void*>(function)};

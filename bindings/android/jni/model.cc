@@ -8,7 +8,7 @@
 namespace ferry::jni {
 namespace {
 
-// Hands a model over, which is closed where that fails.
+// Passes a model to Java; closes it on failure.
 ferry_status give_model(JNIEnv* env, ferry_status status, ferry_model* model, jlongArray handle) {
   if (status == FERRY_OK) status = give(env, handle, model);
   if (status != FERRY_OK) ferry_model_close(model);

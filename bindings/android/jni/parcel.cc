@@ -39,9 +39,9 @@ Parcel& Parcel::tensor(const ferry_tensor& tensor) {
   return *this;
 }
 
-// The array of a field, filled; it leaves no local reference behind.
+// Stores a filled array in a field; deletes the local reference.
 ferry_status Parcel::keep(jfieldID field, jarray array) {
-  if (array == nullptr) return FERRY_OUT_OF_MEMORY;  // as Java's exception says
+  if (array == nullptr) return FERRY_OUT_OF_MEMORY;  // a Java exception is pending
   const bool filled = !env_->ExceptionCheck();
   if (filled) env_->SetObjectField(parcel_, field, array);
   env_->DeleteLocalRef(array);

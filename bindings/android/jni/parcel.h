@@ -11,13 +11,13 @@
 
 namespace ferry::jni {
 
-// Fills an io.ferry.Parcel: numbers and texts are collected, and handed over by send(); what is large goes at once.
-// What fails leaves a Java exception, or the library's sentence, behind its status.
+// Fills an io.ferry.Parcel. Numbers and texts are collected until send(); large data is written at once. A failing
+// status comes with a Java exception or the library's error.
 class Parcel {
  public:
   Parcel(JNIEnv* env, jobject parcel) : env_(env), parcel_(parcel) {}
 
-  // Finds the class and its fields; false with an exception where they are not there.
+  // Looks up the class and its fields; false, with an exception, if one is missing.
   static bool prepare(JNIEnv* env);
 
   Parcel& number(double value) {
@@ -33,7 +33,7 @@ class Parcel {
   ferry_status values(const float* data, size_t count);
   ferry_status classes(const uint16_t* data, size_t count);
   ferry_status bytes(const uint8_t* data, size_t count);
-  // An image's rows without the gaps between them.
+  // Copies an image's rows without the gaps between them.
   ferry_status pixels(const uint8_t* data, int32_t width, int32_t height, int32_t stride);
   ferry_status send();
 

@@ -55,7 +55,7 @@ jint resize(JNIEnv* env, jclass, jlong session, jintArray shapes, jint inputs) {
   });
 }
 
-// Whatever the index: the library says which there are.
+// The library checks the range.
 size_t index_of(jint index) { return index < 0 ? SIZE_MAX : static_cast<size_t>(index); }
 
 jint write_input(JNIEnv* env, jclass, jlong session, jint index, jobject from) {
@@ -116,7 +116,7 @@ jint run(JNIEnv*, jclass, jlong session) { return ferry_session_run(pointer<ferr
 jint top_classes(JNIEnv* env, jclass, jlong session, jint index, jint count, jobject out) {
   return attempt([&] {
     if (count < 1) return ferry_set_last_error(FERRY_INVALID_ARGUMENT, "the number of classes is 1 or more");
-    // No network has more classes than elements in its output.
+    // A network has at most as many classes as its output has elements.
     ferry_tensor output;
     ferry_status status = ferry_session_output(pointer<ferry_session>(session), 0, &output);
     if (status != FERRY_OK) return status;

@@ -48,7 +48,7 @@ void add_lines(const ferry_answer& answer, Parcel* parcel) {
   }
 }
 
-// In the order in which the constructors of io.ferry.Answer read.
+// Values in the order in which the constructors of io.ferry.Answer read them.
 ferry_status send(const ferry_answer& a, Parcel parcel) {
   const size_t size = static_cast<size_t>(a.width) * static_cast<size_t>(a.height);
   ferry_status status = FERRY_OK;
@@ -81,7 +81,7 @@ ferry_status send(const ferry_answer& a, Parcel parcel) {
   return status == FERRY_OK ? parcel.send() : status;
 }
 
-// io.ferry.Request; it holds what `value` points to.
+// An io.ferry.Request; owns the memory that `value` points to.
 struct Request {
   ferry_request value = {};
   ferry_image image, mask;
@@ -108,7 +108,7 @@ struct Request {
 
 jmethodID on_progress;  // of io.ferry.Progress
 
-// Who is told of a run's progress: in the thread that runs, which is a Java thread.
+// Receives a run's progress, in the thread of the run, which is a Java thread.
 struct Listener {
   JNIEnv* env;
   jobject progress;
@@ -117,7 +117,7 @@ struct Listener {
 
 void tell(void* user, int32_t done, int32_t total) {
   const Listener& l = *static_cast<const Listener*>(user);
-  if (l.env->ExceptionCheck()) return;  // the run is ending because of it
+  if (l.env->ExceptionCheck()) return;  // already ending because of this exception
   l.env->CallVoidMethod(l.progress, on_progress, done, total);
   if (l.env->ExceptionCheck()) ferry_task_cancel(l.task);
 }
@@ -155,7 +155,7 @@ jint run_task(JNIEnv* env, jclass, jlong task, jintArray numbers, jfloatArray pr
     ferry_answer answer = {};
     answer.struct_size = sizeof(answer);
     status = ferry_task_run(listener.task, &request.value, &answer);
-    if (env->ExceptionCheck()) return FERRY_CANCELLED;  // by what was told, which Java throws
+    if (env->ExceptionCheck()) return FERRY_CANCELLED;  // by an exception of the listener, which Java throws
     return status == FERRY_OK ? send(answer, Parcel(env, out)) : status;
   });
 }

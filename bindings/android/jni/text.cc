@@ -8,7 +8,7 @@
 namespace ferry::jni {
 namespace {
 
-// A Java array of numbers, whole.
+// A whole Java array of ints.
 ferry_status tokens_of(JNIEnv* env, jintArray array, std::vector<jint>* out) {
   out->resize(static_cast<size_t>(env->GetArrayLength(array)));
   return numbers_of(env, array, out->data(), static_cast<jsize>(out->size()));
@@ -20,7 +20,7 @@ ferry_status floats_of(JNIEnv* env, jfloatArray array, std::vector<jfloat>* out)
   return env->ExceptionCheck() ? FERRY_INVALID_ARGUMENT : FERRY_OK;
 }
 
-// Characters that `write` gives, after having told how many there are.
+// Characters from `write`, which is first called for their number.
 template <typename Write>
 ferry_status send_words(JNIEnv* env, jobject out, const Write& write) {
   size_t bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libferry_text_jni: io.ferry.NativeText over ferry/text.h.
+// libferry_text_jni: implements io.ferry.NativeText with ferry/text.h.
 #include "load.h"
 #include "methods.h"
 

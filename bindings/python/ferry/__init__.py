@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ferry from Python: models that `ferry convert` made, run on NumPy arrays, and compared with PyTorch.
+"""Ferry from Python: runs models of `ferry convert` on NumPy arrays, and compares them with PyTorch.
 
     import ferry
 
@@ -8,8 +8,8 @@
         session.run()
         print(session.top_classes(3))
 
-docs/python.md is the manual. Errors of the library are ferry.Error; what is wrong on Python's side is a TypeError or a
-ValueError, use of what is closed as well.
+docs/python.md is the manual. Errors of the library are ferry.Error. Invalid arguments raise TypeError or ValueError;
+use of a closed object raises ValueError.
 """
 from ._library import Error, version
 from .model import Model, TensorInfo, Verification

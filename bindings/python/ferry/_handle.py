@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of the library as Python holds them: closed once, and never used after that."""
+"""Handles of the library's objects: closed once, and not used afterwards."""
 import ctypes, os, threading, weakref
 from contextlib import contextmanager
 
@@ -10,19 +10,19 @@ from ._library import library
 
 
 class Handle:
-    """A pointer of the library's. One thread at a time uses it, a second one waits; after close() nobody does."""
+    """A pointer of the library. Calls of several threads wait for each other; calls after close() fail."""
 
     def __init__(self, what, pointer, close, cancel=None):
         self._what, self._pointer, self._close, self._cancel = what, pointer, close, cancel
         self._lock = threading.RLock()
-        self._end = threading.Lock()  # held where it is closed or cancelled, which waits for no run
+        self._end = threading.Lock()  # held during close and cancel, which do not wait for a run
         self._used = False
         self._views = weakref.WeakSet()
 
     @contextmanager
     def use(self):
         with self._lock:
-            if self._used:  # the lock lets its own thread in
+            if self._used:  # the lock is reentrant
                 raise RuntimeError(f"this {self._what} is at work: its progress callback cannot use it")
             if self._pointer is None:
                 raise closed(self._what)
@@ -38,8 +38,8 @@ class Handle:
                 self._cancel(self._pointer)
 
     def close(self):
-        """Waits for the call that is under way. Where arrays look at the memory, it stays until the last of them goes:
-        they hold this object, and the end of it closes."""
+        """Waits for the call in progress. If arrays view the memory, it is freed with the last of them: they keep this
+        object alive, and its destructor closes."""
         with self._lock:
             if self._used:
                 raise RuntimeError(f"this {self._what} is at work: its progress callback cannot close it")
@@ -57,18 +57,18 @@ class Handle:
             self._free()
 
     def view(self, address, shape, dtype):
-        """A read-only array over the library's memory, which keeps it."""
+        """A read-only array over the library's memory, which it keeps alive."""
         memory = _Memory(self, address, shape, np.dtype(dtype))
         self._views.add(memory)
         return np.asarray(memory)
 
     def check_no_views(self, what):
         if self._views:
-            raise BufferError(f"{what} moves the memory that arrays of copy=False look at: drop them before, or copy")
+            raise BufferError(f"{what} moves memory that arrays of copy=False view: delete them first, or use copies")
 
 
 class _Memory:
-    """What an array of Handle.view() stands on."""
+    """The memory of an array from Handle.view()."""
 
     def __init__(self, owner, address, shape, dtype):
         self.owner = owner
@@ -76,7 +76,7 @@ class _Memory:
 
 
 class Closing:
-    """`with` and close() for what has a Handle in `_handle`, or None where it is closed."""
+    """`with` and close() for classes with a Handle in `_handle`, which is None after close()."""
 
     _what = "object"
 
@@ -90,7 +90,7 @@ class Closing:
         return self._open_handle().use()
 
     def close(self):
-        """Frees what it holds; a second call does nothing. Any other use after it raises ValueError."""
+        """Frees the object; a second call does nothing. Any other use afterwards raises ValueError."""
         handle = self._handle
         if handle is not None:
             handle.close()
@@ -112,18 +112,18 @@ def words(value):
 
 
 def opened(function, *arguments):
-    """The pointer that a function of the library gives through its last argument."""
+    """The pointer that a function of the library returns through its last argument."""
     out = ctypes.c_void_p()
     function(*arguments, ctypes.byref(out))
     return out.value
 
 
-_MAXIMUM_CPUS = 1024  # of a machine
+_MAXIMUM_CPUS = 1024  # per machine
 
 
 def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=(),
                     cores="performance"):
-    """A ferry_session_options, which holds what it points to."""
+    """A ferry_session_options, which owns its strings and arrays."""
     options = c.SessionOptions()
     library().ferry_session_options_init(ctypes.byref(options))
     options.backend = _choice("backend", backend, c.BACKEND)
@@ -149,7 +149,7 @@ def session_options(backend, threads, precision, device, required, cache_dir, me
 
 
 def _within(what, value, end):
-    """ctypes would drop what has no room."""
+    """ctypes would silently truncate the value."""
     if not 0 <= value < end:
         raise ValueError(f"{what} is {value}: must be 0 or more, and less than {end}")
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and loads libferry and libferry_text, and turns their statuses into exceptions."""
+"""Finds and loads libferry and libferry_text, and converts their statuses to exceptions."""
 import ctypes, os, threading
 
 from . import _structs as c
@@ -9,8 +9,8 @@ _loaded = {}
 
 
 class Error(Exception):
-    """What the library reports: `status` is the end of the status's C name ("NOT_FOUND", "CORRUPT", "CANCELLED"), the
-    message is the library's own sentence."""
+    """An error of the library. `status` is the C name without FERRY_ ("NOT_FOUND", "CORRUPT", "CANCELLED"); the message
+    is the library's sentence."""
 
     __module__ = "ferry"
 
@@ -29,8 +29,8 @@ def status_name(code):
     return _STATUS_NAMES.get(code, f"status {code}")
 
 
-def _places(name):
-    """Where a library may lie: beside FERRY_LIBRARY or in that folder, in this package, wherever the system looks."""
+def _locations(name):
+    """Paths to try: the folder of FERRY_LIBRARY, this package, the system's search path."""
     chosen = os.environ.get("FERRY_LIBRARY")
     if chosen:
         folder = os.path.dirname(os.path.abspath(chosen)) if ".so" in os.path.basename(chosen) else chosen
@@ -41,9 +41,9 @@ def _places(name):
 
 def _open(name, functions):
     failures = []
-    for place in _places(name):
+    for location in _locations(name):
         try:
-            library = ctypes.CDLL(place)  # releases the GIL in every call
+            library = ctypes.CDLL(location)  # releases the GIL in every call
             break
         except OSError as error:
             failures.append(str(error))
@@ -68,7 +68,7 @@ def _check(code, function, arguments):
 
 
 def library():
-    """libferry, loaded at its first use. ImportError: it is not there, or of another version."""
+    """libferry, loaded at first use. ImportError: it is missing, or of another version."""
     with _lock:
         if "ferry" not in _loaded:
             opened = _open("libferry.so", c.FERRY_FUNCTIONS)
@@ -81,7 +81,7 @@ def library():
 
 
 def text_library():
-    """libferry_text. It names libferry by its soname, which is the one loaded before."""
+    """libferry_text. It refers to libferry by its soname, which is loaded first."""
     library()
     with _lock:
         if "text" not in _loaded:

@@ -122,7 +122,7 @@ STRUCTS = {"ferry_tensor": Tensor, "ferry_session_options": SessionOptions, "fer
            "ferry_detection": Detection, "ferry_line": Line, "ferry_answer": Answer, "ferry_message": Message,
            "ferry_sampling": Sampling}
 
-# ---- enumerations, by the end of their C names -----------------------------------------------------------------------
+# ---- enumerations, by their C names without prefix ------------------------------------------------------------------
 
 STATUS = {"OK": 0, "INVALID_ARGUMENT": 100, "NOT_FOUND": 101, "SHAPE_MISMATCH": 102, "IO_ERROR": 200,
           "NOT_A_BLOB": 201, "UNSUPPORTED_VERSION": 202, "CORRUPT": 203, "UNSUPPORTED": 204, "OUT_OF_MEMORY": 300,
@@ -149,8 +149,8 @@ ENUMERATIONS = {"FERRY_": (STATUS, DTYPE), "FERRY_LAYOUT_": (LAYOUT,), "FERRY_BA
 _HANDLE, _OUT = c_void_p, POINTER(c_void_p)
 _TENSOR, _COUNT = POINTER(Tensor), POINTER(c_size_t)
 
-# Name, result and arguments. Those whose result is STATUS_CODE raise ferry.Error for what is not FERRY_OK.
-STATUS_CODE = "ferry_status"  # no ctypes type: c_int is c_int32, which other functions give
+# Name, result and arguments. Functions with the result STATUS_CODE raise ferry.Error unless they return FERRY_OK.
+STATUS_CODE = "ferry_status"  # not a ctypes type: c_int equals c_int32, which other functions return
 FERRY_FUNCTIONS = [
     ("ferry_version", c_char_p),
     ("ferry_last_error", c_char_p),

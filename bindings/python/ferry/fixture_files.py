@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a parity fixture (docs/parity.md), and the generator cbrng-1 that inputs and samples follow from: for
-this package, and for tests/parity/make_*_fixture*.py."""
+"""The files of a parity fixture (docs/parity.md), and the generator cbrng-1 for inputs and sample positions. Used by
+this package and by tests/parity/make_*_fixture*.py."""
 import hashlib, json, os, struct
 
 import numpy as np
@@ -10,7 +10,7 @@ MASK = (1 << 64) - 1
 TYPES = {np.dtype("float32"): "F32", np.dtype("int64"): "I64", np.dtype("int32"): "I32"}
 
 
-# ---- cbrng-1: numbers that are the same everywhere (sdk/model/seeded.h) ---------------------------------------------
+# ---- cbrng-1: the same numbers on every machine (sdk/model/seeded.h) ------------------------------------------------
 
 
 def mix64(z):
@@ -42,14 +42,14 @@ def unit(name, seed, shape):
 
 
 def seeded_image(shape, seed):
-    """N,C,H,W of float32: tiles of 32 x 32 with noise."""
+    """float32 [N,C,H,W]: tiles of 32x32 with noise."""
     n, c, h, w = shape
     tiles = unit("input.tile", seed, (n, c, -(-h // 32), -(-w // 32)))
     tiles = tiles.repeat(32, 2).repeat(32, 3)[:, :, :h, :w]
     return (1.5 * tiles + 0.5 * unit("input.noise", seed, shape)).astype(np.float32)
 
 
-# ---- rules: how a manifest tells a checkpoint's tensors -------------------------------------------------------------
+# ---- rules: how a manifest describes a checkpoint's tensors ----------------------------------------------------------
 
 
 def rule(name, shape, kind="uniform", offset=0.0, scale=1.0):
@@ -58,7 +58,7 @@ def rule(name, shape, kind="uniform", offset=0.0, scale=1.0):
 
 
 def tensor_of(rule, seed):
-    """What stands in the checkpoint that build/dev/bin/make_checkpoint makes, float32."""
+    """The float32 tensor that build/dev/bin/make_checkpoint writes."""
     name, shape, offset, scale = rule["name"], rule["shape"], rule["offset"], rule["scale"]
     if rule["kind"] == "centered":
         k = steps(name, seed, shape).reshape(shape[0], -1)
@@ -106,7 +106,7 @@ def read_safetensors(path):
 
 
 def sample_positions(name, samples, size):
-    """Where an entry of `size` elements is sampled: flat indices."""
+    """Flat indices at which an entry of `size` elements is sampled."""
     return (bits("sample:" + name, 0, samples) % np.uint64(size)).astype(np.int64)
 
 
@@ -115,8 +115,8 @@ def sampled(name, values, samples):
 
 
 def entry(name, exact, rough, samples, stored, most=None):
-    """The manifest's entry of a tap or output: `exact` in float64, `rough` the same computed in float32. What has more
-    than `most` (2 * samples) elements is stored as so many samples."""
+    """The manifest's entry of a tap or output: `exact` in float64, `rough` computed in float32. Tensors of more than
+    `most` (default: 2 * samples) elements are stored as samples."""
     rough, values = rough.astype(np.float64), exact.astype(np.float32)
     absmax = float(np.abs(exact).max())
     item = {"name": name, "shape": list(exact.shape), "stored": "full",
@@ -130,7 +130,7 @@ def entry(name, exact, rough, samples, stored, most=None):
 
 
 def input_entry(name, array, stored, samples=None):
-    """An input's, float32 or integers; without `samples` it is stored whole, with them it is remade from the seed."""
+    """The manifest's entry of an input, float32 or integers. With `samples`, the seed generates it."""
     item = {"name": name, "shape": list(array.shape), "dtype": TYPES[array.dtype],
             "stored": "full" if samples is None else "sample",
             "sha256": hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}
@@ -141,7 +141,7 @@ def input_entry(name, array, stored, samples=None):
 
 
 def write_files(folder, manifest, stored, indent=1):
-    """manifest: without its format, and without a name where it is the folder's. `indent` None: on one line."""
+    """manifest: without its format, and without a name if it is the folder's. `indent` None: on one line."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "manifest.json"), "w") as f:
         name = os.path.basename(os.path.abspath(folder))
@@ -152,7 +152,7 @@ def write_files(folder, manifest, stored, indent=1):
 
 
 def write_fixture(folder, manifest, stored, indent=1):
-    """write_files(), and says so."""
+    """write_files(), and prints a summary."""
     write_files(folder, manifest, stored, indent)
     floor = max(item["float32_vs_float64"] for item in manifest["taps"] + manifest["outputs"])
     counts = f"{len(manifest['taps'])} taps, {len(manifest['outputs'])} outputs"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images as the library takes them: 8-bit RGB."""
+"""Conversion of images to and from the library's 8-bit RGB."""
 import contextlib, ctypes, os
 
 import numpy as np
@@ -11,8 +11,8 @@ from ._library import library
 
 @contextlib.contextmanager
 def image_of(source):
-    """A ferry_image of a path (JPEG, PNG or BMP, turned upright by its Exif orientation), of a PIL image, or of an
-    array uint8 [height, width, 3]; valid within the block. TypeError, ValueError: it is none of these."""
+    """A ferry_image from a path (JPEG, PNG or BMP; Exif orientation is applied), a PIL image, or an array uint8
+    [height, width, 3]; valid within the block. TypeError, ValueError: it is none of these."""
     image = c.Image()
     if isinstance(source, (str, os.PathLike)):
         library().ferry_image_load(path_bytes(source), ctypes.byref(image))
@@ -29,7 +29,7 @@ def image_of(source):
     image.pixels, image.stride = pixels.ctypes.data, pixels.shape[1] * 3
     image.height, image.width = pixels.shape[:2]
     yield image
-    del pixels  # until here the image looks at it
+    del pixels  # the image refers to it until here
 
 
 def rgb(array):
@@ -41,7 +41,7 @@ def rgb(array):
 
 
 def mask_rgb(mask):
-    """A mask [height, width] of truth values, or of levels that cover where they are above 127, as an image."""
+    """Converts a mask [height, width] to an image: of booleans, or of levels, which cover if above 127."""
     if not isinstance(mask, np.ndarray) or mask.ndim != 2:
         return mask
     if mask.dtype == bool:

@@ -28,7 +28,7 @@ class TensorInfo:
     name: str
     shape: Tuple[int, ...]
     dtype: np.dtype
-    channels_first: bool  # in the framework that trained the model: there it is [batch, channels, ...]
+    channels_first: bool  # it is [batch, channels, ...] in the framework that trained the model
 
     @property
     def framework_shape(self) -> Tuple[int, ...]:
@@ -45,16 +45,16 @@ def info_of(tensor: c.Tensor) -> TensorInfo:
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of a blob's certificates: Model.verify()."""
+    """Result of checking a blob's certificates: Model.verify()."""
 
     passed: bool
-    stage_count: int  # outputs and taps that were compared, of all graphs
-    stage: str  # the first out of bounds; where passed, the one nearest to its bound
-    error: float  # there: of the samples, over the reference's absolute maximum where the bound is relative
+    stage_count: int  # outputs and taps compared, in all graphs
+    stage: str  # the first stage out of bounds; if passed, the one nearest to its bound
+    error: float  # maximum of its samples, relative to the reference's absolute maximum if the bound is
     bound: float
     error_at_conversion: float
-    fixture: str  # the reference run's name
-    library: str  # that made it: "timm 1.0.29"
+    fixture: str  # name of the reference run
+    library: str  # the library that computed it, "timm 1.0.29"
     graph: str
 
     def __bool__(self) -> bool:
@@ -62,8 +62,8 @@ class Verification:
 
 
 class Model(Closing):
-    """A blob (`ferry convert ... -o m.ferry`), mapped and verified whole; its weights stay mapped and are shared by its
-    sessions. Any number of threads may use it, and it may be closed before what was made of it.
+    """A blob (`ferry convert ... -o m.ferry`), mapped and verified; sessions share its mapped weights. Many threads may
+    use it at once. It may be closed before the sessions and tasks created from it.
 
         with ferry.Model("resnet50.ferry") as model, model.session() as session:
             logits = session.run(pixels)                      # float32 [1, 224, 224, 3] -> float32 [1, 1000]
@@ -94,7 +94,7 @@ class Model(Closing):
 
     @property
     def inputs(self) -> List[TensorInfo]:
-        """At the blob's default size."""
+        """At the blob's default input size."""
         return self._describe("input")
 
     @property
@@ -103,26 +103,26 @@ class Model(Closing):
 
     @property
     def taps(self) -> List[TensorInfo]:
-        """Inner tensors that a session can keep, by the framework's module names; all of them in blobs that were
-        converted with --keep-taps."""
+        """Intermediate tensors that a session can keep, by the framework's module names; `ferry convert --keep-taps`
+        keeps all of them in the blob."""
         return self._describe("tap")
 
     @property
     def labels(self) -> List[str]:
-        """Names of the classes; none where the blob has none."""
+        """Names of the classes; empty if the blob has none."""
         with self._use() as model:
             lib = library()
             return [words(lib.ferry_model_label(model, i)) for i in range(lib.ferry_model_label_count(model))]
 
     @property
     def graphs(self) -> List[str]:
-        """Names of the blob's graphs, its own first."""
+        """Names of the blob's graphs; the default one first."""
         with self._use() as model:
             lib = library()
             return [words(lib.ferry_model_graph_name(model, i)) for i in range(lib.ferry_model_graph_count(model))]
 
     def graph(self, name: str) -> "Model":
-        """Another graph of the same blob as a model of its own. ferry.Error: NOT_FOUND."""
+        """Opens another graph of the same blob as a model. ferry.Error: NOT_FOUND."""
         other = Model.__new__(Model)
         with self._use() as model:
             other._open(opened(library().ferry_model_open_graph, model, name.encode()))
@@ -136,26 +136,26 @@ class Model(Closing):
 
     @property
     def task_name(self) -> str:
-        """What the model is for, in words: "depth", "classification"; "tensors": nothing that the blob would say."""
+        """The model's task: "depth", "classification", "OCR"...; "tensors" if it has none."""
         return words(self._task_info().name)
 
     def session(self, *, backend: str = "cpu", threads: int = 0, taps: Union[None, str, Sequence[str]] = None,
                 graph: Optional[str] = None, precision: str = "float32", device: Optional[str] = None,
                 gpu_required: bool = False, cache_dir=None, memory_limit: int = 0, profile: bool = False,
                 cores: Cores = "performance") -> "Session":
-        """The network made ready to run: ferry.Session.
+        """Creates a session, which runs the network: ferry.Session.
 
-        backend       "cpu", or "gpu" for Vulkan. A GPU that cannot be used gives a session on the CPU, whose report
+        backend       "cpu", or "gpu" for Vulkan. If the GPU cannot be used, the session runs on the CPU and its report
                       says why; with gpu_required it is an error.
-        threads       including the caller's; 0: one a core of those chosen. Results do not depend on it
-        cores         where its threads run: "performance" (the big cores), "balanced" (those without the fastest),
-                      "efficient" (the slowest), "all", or the numbers of CPUs
+        threads       including the caller's; 0: one per selected core. Results do not depend on it
+        cores         cores for its threads: "performance" (the big cores), "balanced" (those except the fastest),
+                      "efficient" (the slowest), "all", or a list of CPU numbers
         taps          names of the taps to keep, or "all"
-        graph         which graph of the blob
-        precision     "float32"; "float16" to store numbers so, on GPUs and on CPUs that compute with them
+        graph         name of a graph of the blob; None: this one
+        precision     "float32"; "float16" for storage on GPUs and on CPUs with float16 arithmetic
         device        a GPU's index, or part of its name; None: the best
         cache_dir     folder for packed weights, which later sessions map
-        memory_limit  bytes; 0: the library's choice
+        memory_limit  maximum bytes; 0: the library's default
         profile       time every operator: Session.profile
 
         ferry.Error: NOT_FOUND (tap, graph), MEMORY_LIMIT, UNSUPPORTED, GPU_UNAVAILABLE."""
@@ -178,8 +178,8 @@ class Model(Closing):
     def task(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32", device: Optional[str] = None,
              gpu_required: bool = False, cache_dir=None, memory_limit: int = 0,
              cores: Cores = "performance") -> "Task":
-        """What the model is for, in one call from an image to the answer in its pixels: ferry.Task. Options as for
-        session(). ferry.Error: UNSUPPORTED for a model without a task."""
+        """Creates a task, which computes an answer for an image in one call: ferry.Task. Options as for session().
+        ferry.Error: UNSUPPORTED, the model has no task."""
         from .task import Task
 
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
@@ -197,7 +197,8 @@ class Model(Closing):
     def generator(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32",
                   device: Optional[str] = None, gpu_required: bool = False, cache_dir=None,
                   memory_limit: int = 0, cores: Cores = "performance") -> "Generator":
-        """A text, and how a language model goes on with it: ferry.Generator. ferry.Error: UNSUPPORTED."""
+        """Creates a generator, which generates text: ferry.Generator. ferry.Error: UNSUPPORTED, the model is not a
+        language model."""
         from .text import Generator, text_library
 
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
@@ -206,15 +207,15 @@ class Model(Closing):
             return Generator(opened(text_library().ferry_generator_create, model, ctypes.byref(options)))
 
     def check(self) -> None:
-        """Reads the whole file: are the weights those that the converter wrote? ferry.Error: CORRUPT where they are
-        damaged, NOT_FOUND where the blob does not tell."""
+        """Reads the whole file and compares the weights with the converter's checksum. ferry.Error: CORRUPT, they are
+        damaged; NOT_FOUND, the blob has no checksum."""
         with self._use() as model:
             library().ferry_model_check(model)
 
     def verify(self, *, backend: str = "cpu", threads: int = 0, device: Optional[str] = None,
                gpu_required: bool = False) -> Verification:
-        """Runs the blob's certificates (`ferry convert --certify`) on this machine. With a fixture's folder,
-        ferry.verify() compares every stage. ferry.Error: NOT_FOUND where the blob has no certificate."""
+        """Checks the blob's certificates (`ferry convert --certify`) on this machine. With a fixture's folder,
+        ferry.verify() compares every stage. ferry.Error: NOT_FOUND, the blob has no certificate."""
         options = session_options(backend, threads, "float32", device, gpu_required, None, 0)
         out = c.Verification(struct_size=ctypes.sizeof(c.Verification))
         with self._use() as model:

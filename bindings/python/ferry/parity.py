@@ -7,35 +7,35 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from .fixture_files import FORMAT, read_safetensors, sample_positions, seeded_image
-from .session import turned
+from .session import permuted
 
 LOGITS_BOUND, RELATIVE_BOUND = 1e-3, 1e-4  # as in cli/parity/compare.h
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One tensor that the fixture and the blob both name."""
+    """One tensor that both the fixture and the blob have."""
 
     name: str  # the fixture's: "tap/layer1.0", "logits"
     shape: Tuple[int, ...]  # in the framework's layout
-    compared: int  # values: all, or the samples
-    max_abs_error: float  # of these; NaN where there is a problem
-    relative_error: float  # over the absolute maximum of the reference's whole tensor
+    compared: int  # number of values: all, or the samples
+    max_abs_error: float  # of these; NaN if there is a problem
+    relative_error: float  # relative to the absolute maximum of the reference's tensor
     floor: Optional[float]  # the reference's own float32 error, relative
     bound: float  # of max_abs_error for logits, else of relative_error
     in_bounds: bool
-    problem: str = ""  # where they could not be compared, or a value is not a number
+    problem: str = ""  # why they could not be compared; or a value is NaN
 
 
 @dataclass
 class Comparison:
-    """What became of a fixture: true where every stage is in bounds."""
+    """Result of comparing a blob with a fixture; true if every stage is in bounds."""
 
     fixture: str
     library: str
     stages: List[Stage] = field(default_factory=list)  # in the fixture's order, which is the network's
-    missing: List[str] = field(default_factory=list)  # outputs that the blob has not
-    not_in_blob: List[str] = field(default_factory=list)  # taps: see `ferry convert --keep-taps`
+    missing: List[str] = field(default_factory=list)  # outputs that the blob lacks
+    not_in_blob: List[str] = field(default_factory=list)  # taps that it lacks: see `ferry convert --keep-taps`
 
     @property
     def passed(self) -> bool:
@@ -45,7 +45,7 @@ class Comparison:
 
     @property
     def first_out_of_bounds(self) -> Optional[Stage]:
-        """Where a port goes wrong."""
+        """The first stage with an error."""
         return next((stage for stage in self.stages if not stage.in_bounds), None)
 
     @property
@@ -66,17 +66,18 @@ class Comparison:
 
 def verify(model, folder=None, *, backend: str = "cpu", threads: int = 0, device: Optional[str] = None,
            gpu_required: bool = False):
-    """Runs a blob on a fixture's inputs and compares every tensor that both name: a Comparison. Without a folder, the
-    certificates that the blob carries: Model.verify().
+    """Runs a blob on a fixture's inputs and compares every tensor that both have; returns a Comparison. Without a
+    folder, checks the blob's certificates: Model.verify().
 
         result = ferry.verify(model, "fixtures/resnet50")
         assert result, result.first_out_of_bounds
 
-    The bounds are float32's: 1e-3 absolute for `logits`, 1e-4 of the reference's maximum for all else. It is what
-    `ferry parity` does, but for what that alone can: blobs with rounded weights, float16, prompts, images in texts,
-    and to tell which taps a blob must have.
+    The bounds are for float32: 1e-3 absolute for `logits`, 1e-4 of the reference's maximum for other stages. Only
+    `ferry parity` supports blobs with rounded weights, float16, prompts, images in texts, and checks which taps a
+    blob must have.
 
-    ValueError: the folder holds no fixture, or one whose inputs do not fit. ferry.Error: as for Model.session()."""
+    ValueError: the folder contains no fixture, or its inputs do not match the blob's. ferry.Error: as in
+    Model.session()."""
     options = {"backend": backend, "threads": threads, "device": device, "gpu_required": gpu_required}
     if folder is None:
         return model.verify(**options)
@@ -99,7 +100,7 @@ def verify(model, folder=None, *, backend: str = "cpu", threads: int = 0, device
             if ours is None:
                 (out.not_in_blob if name.startswith("tap/") else out.missing).append(name)
             elif pyramid and key == module and ours.shape != tuple(item["shape"]):
-                out.not_in_blob.append(name)  # a map made of the module's tokens
+                out.not_in_blob.append(name)  # a map computed from the module's tokens
             else:
                 out.stages.append(_compare(item, ours, stored))
     return out
@@ -135,7 +136,7 @@ def _read(folder):
 
 
 def _pyramids(manifest, stored):
-    """Features of inner stages, as timm's features_only gives them; their statistics are not in the manifest."""
+    """Intermediate features, as from timm's features_only; the manifest has no statistics of them."""
     given, out = manifest.get("features_only", {}), []
     for i, (module, shape) in enumerate(zip(given.get("module", ()), given.get("shapes", ()))):
         values = stored.get(f"feat/{i}", np.zeros(0, np.float32))
@@ -151,7 +152,7 @@ def _pyramids(manifest, stored):
 
 
 def _stored(item, stored):
-    """A tensor's values and their flat positions, None: all of them."""
+    """A tensor's values and their flat positions; None: all positions."""
     name, shape = item["name"], item["shape"]
     sampled = item["stored"] == "sample"
     if name not in stored or stored[name].shape != ((item["samples"],) if sampled else tuple(shape)):
@@ -167,7 +168,7 @@ def _inputs(session, manifest, stored):
         raise ValueError(f"the blob takes {len(ports)} inputs, {has}")
     for item in manifest["inputs"]:
         name = item["name"][6:] if item["name"].startswith("input/") else item["name"]
-        found = [port for port in ports if len(ports) == 1 or port.name == name]  # one input fits whatever its name is
+        found = [port for port in ports if len(ports) == 1 or port.name == name]  # a single input matches any name
         if not found:
             raise ValueError(f"input {name!r} of the fixture is not an input of the blob")
         values, positions = _stored(item, stored)
@@ -181,8 +182,8 @@ def _inputs(session, manifest, stored):
 
 
 def _ours(port, shape):
-    """A shape of the framework's in the library's layout."""
-    return (shape[0], *shape[2:], shape[1]) if turned(port) and len(shape) == len(port.shape) else shape
+    """Converts a shape to the library's layout."""
+    return (shape[0], *shape[2:], shape[1]) if permuted(port) and len(shape) == len(port.shape) else shape
 
 
 def _compare(item, ours, stored):
@@ -197,7 +198,7 @@ def _compare(item, ours, stored):
     if ours.shape != shape:
         return stage(0, np.nan, np.nan, False, f"the blob's shape is {ours.shape}, the reference's {shape}")
     if not np.isfinite(ours).all():
-        return stage(0, np.nan, np.nan, False, "the result holds what is not a number")
+        return stage(0, np.nan, np.nan, False, "the result has NaN or infinite values")
     ours = np.ascontiguousarray(ours).reshape(-1)
     at = ours if positions is None else ours[positions]
     error = float(np.abs(at.astype(np.float64) - values.reshape(-1)).max())

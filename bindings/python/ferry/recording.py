@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ferry.fixture(): what a PyTorch module computes, recorded as a parity fixture (docs/parity.md)."""
+"""ferry.fixture(): records a PyTorch module's results as a parity fixture (docs/parity.md)."""
 import copy, hashlib, inspect, os, sys
 from numbers import Integral
 from typing import Iterable, Mapping, Optional, Sequence, Union
@@ -15,27 +15,27 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
             extra: Optional[Mapping] = None) -> str:
     """Records a parity fixture: runs `module` in float64 and in float32, and writes its inputs, its outputs and the
     output of every submodule into `folder`, for `ferry parity blob folder`, `ferry convert --certify folder`, `ferry
-    bisect` and ferry.verify(). The module is copied, and run in eval mode on the CPU; gives the folder's path.
+    bisect` and ferry.verify(). The module is copied, and run in eval mode on the CPU. Returns the folder's path.
 
-        ferry.fixture(net, (1, 3, 224, 224), "fixtures/net")               # an image that follows from the seed
+        ferry.fixture(net, (1, 3, 224, 224), "fixtures/net")               # an image generated from the seed
         ferry.fixture(net, pixels, "fixtures/net", taps=["layer1", "layer2"])
         ferry.fixture(net, {"ids": ids, "mask": mask}, "fixtures/net")     # by the names of forward()'s arguments
 
-    inputs   a shape N,C,H,W: a made-up image, which a certificate has room for, and which is not stored; or what
-             forward() takes, in PyTorch's own layout: a tensor or array, several of them, or a dict of them by name.
-             Floats are rounded to float32, integers stay what they are
-    taps     names of the submodules to record, as named_modules() has them; None: all that are called once and give a
+    inputs   a shape N,C,H,W: a generated image, which is not stored and fits a certificate. Or the arguments of
+             forward() in PyTorch's layout: a tensor or array, several of them, or a dict of them by name. Floats are
+             rounded to float32; integers are unchanged
+    taps     names of the submodules to record, as in named_modules(); None: all that are called once and return a
              tensor of floats; (): none
-    outputs  names of what forward() gives, as the blob has them; None: "logits" for one tensor, and a dict's own
-    samples  of a tensor larger than twice as much (outputs: eight times that) so many values are stored
-    library  "name" and "version" of where the network is from; None: the package of its class
+    outputs  names of forward()'s results, as in the blob; None: "logits" for one tensor, and the keys of a dict
+    samples  number of values stored of a tensor that is larger than twice this (outputs: eight times)
+    library  "name" and "version" of the network's library; None: the package of its class
     arch     the network's name; None: that of its class
     extra    more entries of the manifest
 
-    Values are float64's rounded to float32; the error of the float32 run is the fixture's floor, entry by entry.
+    Values are float64 results rounded to float32. The error of the float32 run is the fixture's floor, per entry.
 
-    TypeError: `module` is no torch.nn.Module, or does not compute in float64. ValueError: a tap that is not there or
-    has no one output, a shape that is not N,C,H,W, a result that is not a number, outputs without names."""
+    TypeError: `module` is not a torch.nn.Module, or does not compute in float64. ValueError: a tap that does not exist
+    or has not exactly one output, a shape that is not N,C,H,W, NaN or infinite results, outputs without names."""
     import torch
 
     if not isinstance(module, torch.nn.Module):
@@ -49,7 +49,7 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
             raise ValueError(f"no submodule is called {name!r}; there are {len(known)}: {', '.join(known[:8])}...")
     arrays, positional = _inputs(module, inputs, seed)
 
-    def run(dtype):  # each time a copy: what a module keeps of a run is of that run's type
+    def run(dtype):  # a new copy for each run: a module may keep tensors of the run's type
         return run_module(copy.deepcopy(module).cpu().eval().to(dtype), arrays, positional, dtype, outputs, wanted)
 
     try:
@@ -79,7 +79,7 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
 
 
 def _weights(module):
-    """What the checkpoint's tensors are told by: `ferry bisect` names those that another one has otherwise."""
+    """Hashes of the checkpoint's tensors, with which `ferry bisect` finds those that differ in another checkpoint."""
     out = []
     for name, tensor in module.state_dict().items():
         if not tensor.is_floating_point():
@@ -94,7 +94,7 @@ def _weights(module):
 
 
 def _inputs(module, inputs, seed):
-    """Arrays by name, and whether forward() takes them in their order. float32 and integers."""
+    """Arrays by name (float32 and integers), and whether forward() takes them as positional arguments."""
     if isinstance(inputs, (tuple, list)) and all(isinstance(side, Integral) for side in inputs):
         if len(inputs) != 4 or min(inputs) < 1:
             raise ValueError(f"an image's shape is N,C,H,W, not {tuple(inputs)}: give other inputs as arrays")
@@ -115,7 +115,7 @@ def _array(name, value):
     if array.dtype.kind == "f":
         array = array.astype(np.float32)
         if not np.isfinite(array).all():
-            raise ValueError(f"input {name!r} holds what is not a number")
+            raise ValueError(f"input {name!r} has NaN or infinite values")
     elif array.dtype.kind not in "iub":
         raise TypeError(f"input {name!r} is {array.dtype}: floats, integers and truth values are recorded")
     if array.size == 0:
@@ -127,7 +127,7 @@ def _input_entry(name, array, seed, stored):
     if array.dtype.kind != "f":
         array = array.astype(np.int64)
     elif array.ndim == 4 and np.array_equal(array, seeded_image(array.shape, seed)):
-        return input_entry(name, array, stored, 1)  # it is remade
+        return input_entry(name, array, stored, 1)  # generated again when it is read
     return input_entry(name, array, stored)
 
 
@@ -135,7 +135,7 @@ def _input_entry(name, array, seed, stored):
 
 
 def run_module(module, arrays, positional, dtype, names=None, wanted=None):
-    """Submodules' outputs by name, in the order of their ends, and the module's own; as arrays."""
+    """Outputs of submodules by name, in order of completion, and of the module; as arrays."""
     import torch
 
     found, calls, handles = {}, {}, []
@@ -144,7 +144,7 @@ def run_module(module, arrays, positional, dtype, names=None, wanted=None):
         def keep(_, given, output):
             calls[name] = calls.get(name, 0) + 1
             if torch.is_tensor(output) and output.is_floating_point() and output.numel():
-                found[name] = output.detach().numpy().copy()  # what follows may write in its place
+                found[name] = output.detach().numpy().copy()  # later operators may overwrite it
 
         return keep
 
@@ -159,7 +159,7 @@ def run_module(module, arrays, positional, dtype, names=None, wanted=None):
     finally:
         for handle in handles:
             handle.remove()
-    # One module called twice (torchvision's shared relu) has no one output.
+    # A module that is called twice (torchvision's shared relu) has more than one output.
     taps = {name: value for name, value in found.items() if calls[name] == 1}
     for name in wanted or ():
         if name not in taps:
@@ -192,12 +192,12 @@ def _outputs(result, names):
 def _entry(name, exact, rough, samples, stored):
     for array in (exact, rough):
         if not np.isfinite(array).all():
-            raise ValueError(f"{name!r} holds what is not a number, computed in {array.dtype}")
+            raise ValueError(f"{name!r} has NaN or infinite values, computed in {array.dtype}")
     return entry(name, exact, rough, samples, stored)
 
 
 def _library(name):
-    """Of a package that has a version; what is the user's own is PyTorch's."""
+    """Name and version of the package; PyTorch's for modules of the user."""
     version = getattr(sys.modules.get(name), "__version__", None)
     if version is None:
         name, version = "torch", sys.modules["torch"].__version__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network made ready for one input size."""
+"""Sessions: a network planned for one input size."""
 import ctypes, operator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ LAYOUTS = ("ferry", "framework")
 
 @dataclass(frozen=True)
 class Report:
-    """Where a session runs, and why not elsewhere."""
+    """Where a session runs, and why."""
 
     backend: str  # "cpu", "gpu"
     precision: str
-    gpu_status: str  # "OK", or why a GPU that was asked for is not used
-    message: str  # the sentence to it
+    gpu_status: str  # "OK", or why a requested GPU is not used
+    message: str  # describes gpu_status
     device: str
     driver: str
     gpu_operators: int
@@ -32,16 +32,16 @@ class Report:
     canary_count: int
     canary_failures: int
     canary_ms: float
-    notes: Tuple[str, ...]  # what went otherwise than planned
+    notes: Tuple[str, ...]  # deviations from the plan
     arena_bytes: int
     packed_bytes: int
-    cpus: str  # that its threads keep to, "0-3,6"; "" where the system does not say
+    cpus: str  # CPUs of its threads, "0-3,6"; "" if the system does not report them
     threads: int  # including the caller's
 
 
 @dataclass(frozen=True)
 class ProfileEntry:
-    """One operator's share of the last run."""
+    """The time of one operator in the last run."""
 
     name: str
     op: str
@@ -54,12 +54,12 @@ class ProfileEntry:
 class Classification:
     index: int
     probability: float
-    label: str  # "" where the model has none
+    label: str  # "" if the model has no labels
 
 
 class Session(Closing):
-    """One network for one input size: Model.session(). It keeps the model's weights. One thread at a time runs it, a
-    second one waits; sessions of their own run side by side."""
+    """One network for one input size, from Model.session(). It keeps the model's weights alive. Calls of several
+    threads wait for each other; different sessions run in parallel."""
 
     _what = "session"
 
@@ -78,7 +78,7 @@ class Session(Closing):
 
     @property
     def inputs(self) -> List[TensorInfo]:
-        """At the session's present size."""
+        """At the session's present input size."""
         with self._use() as session:
             return [info_of(tensor) for tensor in self._tensors(session, "input")]
 
@@ -89,13 +89,13 @@ class Session(Closing):
 
     @property
     def taps(self) -> List[str]:
-        """Names of the taps that are kept."""
+        """Names of the taps that the session keeps."""
         return list(self._kept)
 
     def resize(self, *shapes, **named):
-        """Takes other shapes for its inputs (channels last), in their order or by name, all at once; the network is
-        planned anew, and inputs begin as zeros. ferry.Error, and nothing changes: SHAPE_MISMATCH, MEMORY_LIMIT.
-        BufferError: arrays of copy=False look at the present memory."""
+        """Sets the shapes of its inputs (channels last), in their order or by name, all at once. The network is planned
+        again, and inputs become zero. ferry.Error, and nothing changes: SHAPE_MISMATCH, MEMORY_LIMIT. BufferError:
+        arrays of copy=False view the present memory."""
         with self._use() as session:
             self._handle.check_no_views("resize()")
             tensors = self._tensors(session, "input")
@@ -109,7 +109,7 @@ class Session(Closing):
 
     @staticmethod
     def _by_index(tensors, positional, named):
-        """(index, value) of what was given in the inputs' order, and by name."""
+        """(index, value) of positional and named arguments."""
         names = [words(tensor.name) for tensor in tensors]
         if len(positional) == 1 and isinstance(positional[0], Mapping):
             positional, named = (), {**positional[0], **named}
@@ -128,33 +128,33 @@ class Session(Closing):
 
     def run(self, *arrays, copy: bool = True, layout: str = "ferry",
             **named) -> Union[np.ndarray, Dict[str, np.ndarray]]:
-        """Runs the network and gives its output, or where it has several a dict of them by name.
+        """Runs the network and returns its output, or a dict by name if it has several.
 
             logits = session.run(pixels)
             both = session.run({"ids": ids, "mask": mask})    # or run(ids=ids, mask=mask), or run(ids, mask)
             session.run()                                     # on what the inputs hold: after set_image()
 
         Arrays have the inputs' types (float32 or int32) and shapes, which resize() changes. Images are channels last,
-        [batch, height, width, channels]; with layout="framework" arrays go in and come out as the framework that
-        trained the model has them. What is not given keeps what it held. copy=False gives read-only arrays over the
-        session's own memory, which the next run overwrites.
+        [batch, height, width, channels]; layout="framework" uses the layout of the framework that trained the model,
+        for inputs and outputs. Inputs that are not given keep their contents. copy=False returns read-only views of the
+        session's memory, which the next run overwrites.
 
-        TypeError, ValueError: an array does not fit. ferry.Error: CANCELLED; INVALID_ARGUMENT (an index in an input is
-        out of range), STATE_FULL."""
+        TypeError, ValueError: an array has another type or shape. ferry.Error: CANCELLED; INVALID_ARGUMENT
+        (an index in an input is out of range), STATE_FULL."""
         _check_layout(layout)
         with self._use() as session:
             tensors = self._tensors(session, "input")
             given = [(tensors[index], _fitting(array, tensors[index], layout))
                      for index, array in self._by_index(tensors, arrays, named)]
-            for tensor, array in given:  # none is written where one does not fit
+            for tensor, array in given:  # all are checked before any is written
                 np.copyto(_memory(tensor), array)
             library().ferry_session_run(session)
             out = {words(tensor.name): self._array(tensor, copy, layout) for tensor in self._tensors(session, "output")}
         return next(iter(out.values())) if len(out) == 1 else out
 
     def tap(self, name: str, *, copy: bool = True, layout: str = "ferry") -> np.ndarray:
-        """An inner tensor of the last run, by the framework's module name. ferry.Error, NOT_FOUND: there is no such
-        tap, or the session was not asked to keep it."""
+        """An intermediate tensor of the last run, by the framework's module name. ferry.Error, NOT_FOUND: there is no
+        such tap, or the session does not keep it."""
         _check_layout(layout)
         tensor = c.Tensor()
         with self._use() as session:
@@ -167,10 +167,10 @@ class Session(Closing):
             array = _memory(tensor).copy()
         else:
             array = self._handle.view(tensor.data, info.shape, info.dtype)
-        return np.moveaxis(array, -1, 1) if layout == "framework" and turned(info) else array
+        return np.moveaxis(array, -1, 1) if layout == "framework" and permuted(info) else array
 
     def cancel(self):
-        """Makes the run in progress end with ferry.Error, CANCELLED; without one it does nothing. Any thread."""
+        """Makes the run in progress fail with ferry.Error, CANCELLED; does nothing without one. Any thread."""
         self._open_handle().cancel()
 
     # ---- states
@@ -187,80 +187,79 @@ class Session(Closing):
 
     @property
     def length(self) -> int:
-        """How many tokens its states hold, of a network that remembers earlier runs. ferry.Error, NOT_FOUND: it does
-        not."""
+        """Length of its states in tokens, for networks with states. ferry.Error, NOT_FOUND: it has none."""
         with self._states() as states:
             return library().ferry_states_length(states)
 
     def reset(self):
-        """Makes its states forget all runs."""
+        """Empties its states."""
         with self._states() as states:
             library().ferry_states_reset(states)
 
     # ---- images
 
     def set_image(self, image):
-        """Prepares an image for input 0 by the blob's recipe: resized, cropped, normalised. `image` is a path (JPEG,
-        PNG, BMP), a PIL image, or an array uint8 [height, width, 3]. A model whose recipe has no resize takes the
-        image's size."""
+        """Resizes, crops and normalises an image into input 0, as the blob's preprocessing says. `image` is a path
+        (JPEG, PNG, BMP), a PIL image, or an array uint8 [height, width, 3]. If the preprocessing has no resize, input 0
+        is resized to the image's size."""
         with image_of(image) as pixels, self._use() as session:
             self._handle.check_no_views("set_image()")
             library().ferry_session_set_image(session, ctypes.byref(pixels))
 
     def set_image_at(self, index: int, image):
-        """Prepares image `index` of a batch: input 0 is [batch, height, width, channels], after resize(). The others
-        stay. ferry.Error: INVALID_ARGUMENT, the batch has no such place; SHAPE_MISMATCH, the recipe makes another size
-        of it than the batch has."""
+        """Prepares image `index` of a batch: input 0 is [batch, height, width, channels], after resize(). The other
+        images are unchanged. ferry.Error: INVALID_ARGUMENT, `index` exceeds the batch; SHAPE_MISMATCH, the preprocessed
+        image has another size than the batch."""
         with image_of(image) as pixels, self._use() as session:
             self._handle.check_no_views("set_image_at()")
-            library().ferry_session_set_image_at(session, _place(index), ctypes.byref(pixels))
+            library().ferry_session_set_image_at(session, _batch_index(index), ctypes.byref(pixels))
 
     def top_classes(self, count: int = 5) -> List[Classification]:
-        """The most probable classes of the last run, best first. ferry.Error, INVALID_ARGUMENT: the model is no
-        classifier, nothing was run yet, or a batch was: top_classes_at()."""
+        """The most probable classes of the last run, best first. ferry.Error, INVALID_ARGUMENT: the model is not
+        a classifier, has not run yet, or ran a batch: top_classes_at()."""
         return self._top_classes(library().ferry_session_top_classes, count)
 
     def top_classes_at(self, index: int, count: int = 5) -> List[Classification]:
-        """Those of image `index` of a batch."""
-        return self._top_classes(library().ferry_session_top_classes_at, count, _place(index))
+        """The classes of image `index` of a batch."""
+        return self._top_classes(library().ferry_session_top_classes_at, count, _batch_index(index))
 
-    def _top_classes(self, function, count, *place):
+    def _top_classes(self, function, count, *index):
         if count < 1:
             raise ValueError(f"count is {count}: must be 1 or more")
         room = ctypes.c_size_t(count)
         classes = (c.Class * count)()
         with self._use() as session:
-            function(session, *place, classes, ctypes.byref(room))
+            function(session, *index, classes, ctypes.byref(room))
             return classes_of(classes, room.value)
 
     def embedding(self) -> np.ndarray:
-        """The image's embedding of the last run, float32 [numbers]. ferry.Error, INVALID_ARGUMENT: the model gives
-        none, nothing was run yet, or a batch was: embedding_at()."""
+        """The image embedding of the last run, float32 [elements]. ferry.Error, INVALID_ARGUMENT: the model has none,
+        has not run yet, or ran a batch: embedding_at()."""
         return self._embedding(library().ferry_session_embedding)
 
     def embedding_at(self, index: int) -> np.ndarray:
-        """That of image `index` of a batch."""
-        return self._embedding(library().ferry_session_embedding_at, _place(index))
+        """The embedding of image `index` of a batch."""
+        return self._embedding(library().ferry_session_embedding_at, _batch_index(index))
 
-    def _embedding(self, function, *place):
+    def _embedding(self, function, *index):
         count = ctypes.c_size_t(0)
         with self._use() as session:
-            function(session, *place, None, ctypes.byref(count))
+            function(session, *index, None, ctypes.byref(count))
             out = np.empty(count.value, np.float32)
-            function(session, *place, out.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), ctypes.byref(count))
+            function(session, *index, out.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), ctypes.byref(count))
         return out
 
-    # ---- what is said of it
+    # ---- report and profile
 
     @property
     def report(self) -> Report:
-        """Where the last run was done, or the next one will be."""
+        """Where the last run was computed, or the next will be."""
         with self._use() as session:
             return report_of(session)
 
     @property
     def profile(self) -> List[ProfileEntry]:
-        """What each operator of the last run took; nothing where the session was made without profile=True."""
+        """The time of each operator in the last run; empty unless the session was created with profile=True."""
         out, entry = [], c.ProfileEntry()
         with self._use() as session:
             for i in range(library().ferry_session_profile_count(session)):
@@ -285,12 +284,12 @@ def classes_of(classes, count) -> List[Classification]:
     return [Classification(classes[i].index, classes[i].probability, words(classes[i].label)) for i in range(count)]
 
 
-def turned(info: TensorInfo) -> bool:
-    """Is its framework's layout another one than here?"""
+def permuted(info: TensorInfo) -> bool:
+    """Whether the framework's layout differs."""
     return info.channels_first and len(info.shape) >= 3
 
 
-def _place(index):
+def _batch_index(index):
     index = operator.index(index)
     if not 0 <= index < 2**31:
         raise ValueError(f"image {index} of a batch: they are counted from 0")
@@ -303,7 +302,7 @@ def _check_layout(layout):
 
 
 def _memory(tensor):
-    """An array over a tensor's memory, for as long as the session is in use."""
+    """A view of a tensor's memory, valid while the session is in use."""
     info = info_of(tensor)
     if not tensor.data:
         return np.empty(info.shape, info.dtype)
@@ -312,16 +311,16 @@ def _memory(tensor):
 
 
 def _fitting(array, tensor, layout):
-    """The array in the library's layout, where it is of the input's type and shape."""
+    """The array in the library's layout, after checks of type and shape."""
     info = info_of(tensor)
     array = np.asarray(array)
     if array.dtype != info.dtype:
         raise TypeError(f"input {info.name!r} is {info.dtype}, the array is {array.dtype}: use astype()")
-    framework = layout == "framework" and turned(info)
+    framework = layout == "framework" and permuted(info)
     shape = info.framework_shape if framework else info.shape
     if array.shape != shape:
         hint = "resize() takes another shape"
-        if turned(info) and array.shape == (info.shape if framework else info.framework_shape):
+        if permuted(info) and array.shape == (info.shape if framework else info.framework_shape):
             hint = "that is the layout of " + ("ferry" if framework else "the framework") + ": say so with layout="
         raise ValueError(f"input {info.name!r} is {_sides(shape)}, the array is {_sides(array.shape)}: {hint}")
     return np.moveaxis(array, 1, -1) if framework else array

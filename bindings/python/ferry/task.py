@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model is for: an image in, the answer out, in the pixels of that image."""
+"""Tasks: an image as input, an answer as output, in the coordinates of that image."""
 import ctypes
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Sequence, Tuple
@@ -18,11 +18,11 @@ _STYLES = {"plain": c.SAVE["PLAIN"], "colours": c.SAVE["COLOURS"], "16bit": c.SA
 
 @dataclass(frozen=True)
 class Detection:
-    """A thing that was found."""
+    """A detected object."""
 
     box: Tuple[float, float, float, float]  # left, top, right, bottom, in the image's pixels
     score: float  # 0 to 1
-    index: int  # of its class
+    index: int  # of the class
     label: str
     landmarks: np.ndarray  # float32 [landmarks, 2]: x, y
 
@@ -38,20 +38,20 @@ class Line:
 
 @dataclass
 class Answer:
-    """What a task found; `kind` says which of the fields hold it, the others are None. All of it is copied."""
+    """An answer: a copy. `kind` names the fields that are set; the others are None."""
 
     kind: str  # "classes", "vector", "map", "labels", "mask", "image", "boxes", "lines"
     # classes: the most probable, best first; labels: those that occur, largest first, with their share of the image
     classes: Optional[List[Classification]] = None
-    vector: Optional[np.ndarray] = None  # float32 [numbers]: an embedding
-    depth: Optional[np.ndarray] = None  # float32 [height, width]: of a map; `metres` says what its numbers are
-    metres: Optional[bool] = None  # False: the larger the nearer, of unknown scale
-    labels: Optional[np.ndarray] = None  # uint16 [height, width]: a class a pixel
-    mask: Optional[np.ndarray] = None  # uint8 [height, width]: 255 within, 0 outside
-    quality: Optional[float] = None  # of a mask by prompts: the network's guess of intersection over union
+    vector: Optional[np.ndarray] = None  # float32 [elements]: an embedding
+    depth: Optional[np.ndarray] = None  # float32 [height, width]: a map; `metres` says what its values mean
+    metres: Optional[bool] = None  # False: larger is nearer, with unknown scale
+    labels: Optional[np.ndarray] = None  # uint16 [height, width]: one class per pixel
+    mask: Optional[np.ndarray] = None  # uint8 [height, width]: 255 inside, 0 outside
+    quality: Optional[float] = None  # mask by prompts: the network's estimate of intersection over union
     image: Optional[np.ndarray] = None  # uint8 [height, width, 3]
     boxes: Optional[List[Detection]] = None  # best first
-    lines: Optional[List[Line]] = None  # from top to bottom
+    lines: Optional[List[Line]] = None  # top to bottom
 
 
 def _copied(pointer, *shape):
@@ -95,7 +95,7 @@ def _line(line: c.Line) -> Line:
 
 
 class Task(Closing):
-    """Model.task(). One thread at a time uses it, a second one waits.
+    """A task, from Model.task(). Calls of several threads wait for each other.
 
         with ferry.Model("mobile_sam.ferry") as model, model.task() as task:
             mask = task.run("dog.jpg", points=[(320, 240)]).mask   # uint8 [height, width]
@@ -105,7 +105,7 @@ class Task(Closing):
 
     def __init__(self, pointer):
         self._handle = Handle(self._what, pointer, library().ferry_task_close, library().ferry_task_cancel)
-        self._last = None  # the ferry_answer of the last run, whose memory is the task's
+        self._last = None  # the ferry_answer of the last run; the task owns its memory
 
     def run(self, image=None, *, points: Sequence[tuple] = (), box: Optional[Sequence[float]] = None, mask=None,
             top: int = 0, tile: int = 0, mask_index: int = 0, refine: bool = False,
@@ -113,18 +113,18 @@ class Task(Closing):
         """Runs the network, or several, on an image of any size.
 
         image     a path (JPEG, PNG, BMP), a PIL image, or an array uint8 [height, width, 3]; None: the last run's,
-                    where the task takes points or a box
-        points      (x, y), or (x, y, False) for what does not belong to the thing; in the image's pixels
-        box         (left, top, right, bottom) around the thing
-        mask        what is painted anew: truth values or uint8 [height, width] (above 127), or an image
-        top         how many classes; 0: as many as the model says
-        tile        side of the tiles that a large image is cut into; 0: automatic
-        mask_index  0: the best mask; otherwise the network's first, second...
-        refine      the last run's mask is a prompt, too
-        progress    is told (done, total) of each part of the work
+                    for tasks with points or a box
+        points      (x, y), or (x, y, False) for a point of the background; in the image's pixels
+        box         (left, top, right, bottom) around the object
+        mask        the area to inpaint: booleans or uint8 [height, width] (above 127), or an image
+        top         number of classes; 0: the model's default
+        tile        side of the tiles of a large image, in input pixels; 0: automatic
+        mask_index  0: the best mask; n: the network's n-th mask
+        refine      use the last run's mask as a prompt, too
+        progress    called with (done, total) after each part of the work
 
-        TypeError, ValueError: no image, no point. ferry.Error: INVALID_ARGUMENT (a prompt that the task needs is
-        missing, or does not fit the image), CANCELLED. What `progress` raises is raised when the run has ended."""
+        TypeError, ValueError: no image, no point. ferry.Error: INVALID_ARGUMENT (a required prompt is missing or does
+        not match the image), CANCELLED. An exception of `progress` is raised at the end of the run."""
         request = c.Request(struct_size=ctypes.sizeof(c.Request), top=_number("top", top), tile=_number("tile", tile),
                             mask_index=_number("mask_index", mask_index), refine=refine)
         if len(points) > 0:
@@ -136,7 +136,7 @@ class Task(Closing):
             request.box = ctypes.pointer(c.Box(*map(float, box)))
         failures = []
         if progress is not None:
-            request.progress = c.PROGRESS(_told(progress, failures, self.cancel))
+            request.progress = c.PROGRESS(_progress_callback(progress, failures, self.cancel))
         answer = c.Answer(struct_size=ctypes.sizeof(c.Answer))
         with _maybe(image) as seen, _maybe(mask_rgb(mask)) as covered, self._use() as task:
             if seen is not None:
@@ -153,15 +153,15 @@ class Task(Closing):
             return _answer(answer)
 
     def save(self, path, style: str = "plain"):
-        """Writes the last answer as a PNG (a map, labels, a mask, an image; a map to a name that ends in ".pfm" as its
-        numbers). style: "plain", "colours" for maps and labels, "16bit" for maps."""
+        """Writes the last answer (a map, labels, a mask or an image) as a PNG; a map as float32 values if the name
+        ends in ".pfm". style: "plain", "colours" for maps and labels, "16bit" for maps."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}: must be 'plain', 'colours' or '16bit'")
         with self._use():
             library().ferry_answer_save(ctypes.byref(self._answered()), path_bytes(path), _STYLES[style])
 
     def draw(self, image) -> np.ndarray:
-        """The last answer's boxes or lines on their image, uint8 [height, width, 3]."""
+        """Draws the last answer's boxes or lines on their image; returns uint8 [height, width, 3]."""
         drawn = c.Image()
         with image_of(image) as pixels, self._use():
             library().ferry_answer_draw(ctypes.byref(self._answered()), ctypes.byref(pixels), ctypes.byref(drawn))
@@ -176,18 +176,18 @@ class Task(Closing):
         return self._last
 
     def cancel(self):
-        """Makes the run in progress end with ferry.Error, CANCELLED. Any thread."""
+        """Makes the run in progress fail with ferry.Error, CANCELLED. Any thread."""
         self._open_handle().cancel()
 
     @property
     def report(self) -> Report:
-        """Where the task's first network runs: as Session.report."""
+        """Where the session of the model's graph runs, as Session.report."""
         with self._use() as task:
             return report_of(library().ferry_task_session(task))
 
 
 class _maybe:
-    """image_of(), or None of None."""
+    """image_of(), or None for None."""
 
     def __init__(self, image):
         self._image = None if image is None else image_of(image)
@@ -211,10 +211,10 @@ def _point(point):
     return c.Point(point[0], point[1], len(point) == 3 and not point[2])
 
 
-def _told(progress, failures, cancel):
-    """The callback, out of which no exception can go into the library: the first one ends the run."""
+def _progress_callback(progress, failures, cancel):
+    """A callback for the library, which catches exceptions: the first one cancels the run."""
 
-    def tell(_, done, total):
+    def report(_, done, total):
         try:
             if not failures:
                 progress(done, total)
@@ -222,4 +222,4 @@ def _told(progress, failures, cancel):
             failures.append(error)
             cancel()
 
-    return tell
+    return report

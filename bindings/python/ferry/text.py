@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text in, text out: the tokenizer that travels inside a language model's blob, and token after token."""
+"""Language models: the tokenizer and chat template of a blob, and text generation."""
 import ctypes, json
 from typing import Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -11,7 +11,7 @@ from .session import Report, report_of
 
 
 class Text(Closing):
-    """Tokenizer and chat template of a blob: Model.text()."""
+    """Tokenizer and chat template of a blob, from Model.text()."""
 
     _what = "text"
 
@@ -19,8 +19,7 @@ class Text(Closing):
         self._handle = Handle(self._what, pointer, text_library().ferry_text_close)
 
     def encode(self, words: str, special: bool = True) -> List[int]:
-        """Token ids of a text; `special`: with those that stand before and behind every text, where the model has
-        them."""
+        """The token ids of a text; `special` adds the tokens that begin and end a text, if the model has them."""
         encoded, count = words.encode(), ctypes.c_size_t(0)
         with self._use() as text:
             function = text_library().ferry_text_encode
@@ -30,17 +29,17 @@ class Text(Closing):
             return list(tokens[: count.value])
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of a whole sequence of ids. ferry.Error, INVALID_ARGUMENT: one is not in the vocabulary."""
+        """The text of token ids. ferry.Error, INVALID_ARGUMENT: an id is outside the vocabulary."""
         ids = _ids(tokens)
         function = text_library().ferry_text_decode
         with self._use() as text:
             return _written(lambda room, size: function(text, ids, len(ids), room, size))
 
     def render(self, chat: Union[Mapping, Sequence[Mapping]], **variables) -> str:
-        """A conversation as the model reads it, by the blob's chat template: a list of messages ({"role": "user",
-        "content": "..."}), up to where the answer begins, or a whole object as of apply_chat_template(). Encode it
-        without `special`. ferry.Error: NOT_FOUND (the blob has no template), INVALID_ARGUMENT (the template's own
-        words)."""
+        """Renders a conversation with the blob's chat template. `chat` is a list of messages ({"role": "user",
+        "content": "..."}), rendered up to the beginning of the answer, or an object as for apply_chat_template().
+        Encode the result without `special`. ferry.Error: NOT_FOUND, the blob has no template; INVALID_ARGUMENT, the
+        template failed."""
         if isinstance(chat, str):
             raise TypeError("a chat is a list of messages, not a text: append() takes one")
         whole = dict(chat) if isinstance(chat, Mapping) else {"messages": list(chat), "add_generation_prompt": True}
@@ -51,7 +50,7 @@ class Text(Closing):
 
 
 class Generator(Closing):
-    """A text, and how the model goes on with it: Model.generator(). One thread at a time uses it.
+    """Text generation, from Model.generator(). One thread at a time may use it.
 
         with ferry.Model("stories.ferry") as model, model.generator() as story:
             story.append("Once upon a time")
@@ -67,8 +66,8 @@ class Generator(Closing):
     def sampling(self, *, temperature: float = 0, top_k: int = 0, top_p: float = 1, min_p: float = 0,
                  repetition_penalty: float = 1, seed: int = 0, bias: Optional[Mapping[int, float]] = None,
                  stop: Sequence[str] = ()):
-        """How the next tokens are chosen, from here on; as it begins, always the most probable one (temperature 0).
-        ferry.Error, INVALID_ARGUMENT: a number is out of range."""
+        """Sets how the following tokens are sampled; the default is greedy (temperature 0). ferry.Error,
+        INVALID_ARGUMENT: a value is out of range."""
         choice, lib = c.Sampling(), text_library()
         lib.ferry_sampling_init(ctypes.byref(choice))
         if not 0 <= top_k < 2**31 or not 0 <= seed < 2**64:
@@ -86,7 +85,7 @@ class Generator(Closing):
             lib.ferry_generator_set_sampling(generator, ctypes.byref(choice))
 
     def append(self, words: Union[str, Sequence[int]]):
-        """Puts text, or token ids, behind what there is. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
+        """Appends text or token ids. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
         with self._use() as generator:
             if isinstance(words, str):
                 encoded = words.encode()
@@ -96,22 +95,21 @@ class Generator(Closing):
                 text_library().ferry_generator_append(generator, ids, len(ids))
 
     def append_image(self, image):
-        """Puts an image behind the text, for models that see: a path, a PIL image or an array uint8 [height, width,
-        3]. ferry.Error, UNSUPPORTED: the model reads text alone."""
+        """Appends an image, for models with vision: a path, a PIL image or an array uint8 [height, width, 3].
+        ferry.Error, UNSUPPORTED: the model accepts text only."""
         with image_of(image) as pixels, self._use() as generator:
             text_library().ferry_generator_append_image(generator, ctypes.byref(pixels))
 
     def next(self) -> int:
-        """The next token, which becomes the text's last one. ferry.Error: STATE_FULL (the text is as long as it may
-        be), CANCELLED; another call goes on from there."""
+        """Generates the next token and appends it to the text. ferry.Error: STATE_FULL, the text has its maximum
+        length; CANCELLED, call it again to continue."""
         token = ctypes.c_int32()
         with self._use() as generator:
             text_library().ferry_generator_next(generator, ctypes.byref(token))
             return token.value
 
     def stream(self, max_tokens: Optional[int] = None) -> Iterator[str]:
-        """The characters of one token after the other, until the model ends its text, a stop string begins, or there
-        are `max_tokens`."""
+        """Generates text and yields it token by token, until an end token, a stop string, or `max_tokens` tokens."""
         count = 0
         while (max_tokens is None or count < max_tokens) and not (count and self.ended):
             self.next()
@@ -128,13 +126,13 @@ class Generator(Closing):
 
     @property
     def ended(self) -> bool:
-        """Did the last next() end the text, or complete a stop string?"""
+        """Whether the last next() generated an end token or completed a stop string."""
         with self._use() as generator:
             return text_library().ferry_generator_ended(generator)
 
     @property
     def log_probability(self) -> float:
-        """Of the last token, as the network had it."""
+        """Natural logarithm of the last token's probability in the network's softmax."""
         with self._use() as generator:
             return text_library().ferry_generator_log_probability(generator)
 
@@ -148,17 +146,17 @@ class Generator(Closing):
 
     @property
     def max_length(self) -> int:
-        """How many tokens the text may have."""
+        """Maximum number of tokens of the text."""
         with self._use() as generator:
             return text_library().ferry_generator_max_length(generator)
 
     def reset(self):
-        """Forgets the text and its images."""
+        """Removes the text and its images."""
         with self._use() as generator:
             text_library().ferry_generator_reset(generator)
 
     def cancel(self):
-        """Makes a next() that another thread is in end with ferry.Error, CANCELLED."""
+        """Makes another thread's next() fail with ferry.Error, CANCELLED."""
         self._open_handle().cancel()
 
     @property
@@ -175,7 +173,7 @@ def _ids(tokens):
 
 
 def _written(write):
-    """What a function writes that first tells how long it will be."""
+    """Calls `write` for the size of its text, then for the text."""
     size = ctypes.c_size_t(0)
     write(None, ctypes.byref(size))
     room = ctypes.create_string_buffer(size.value + 1)

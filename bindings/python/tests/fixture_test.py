@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ferry.fixture() records what a PyTorch module computes, and `ferry parity` proves a blob with it."""
+"""ferry.fixture() records a PyTorch module's results, and `ferry parity` checks a blob with them."""
 import hashlib, json, os, re, shutil, tempfile, unittest
 
 import ferry
@@ -20,7 +20,7 @@ class Both(nn.Module):
 
 
 class Net(nn.Module):
-    """Shared, unused and many-valued submodules; a norm; an operation in place."""
+    """Submodules that are shared, unused, or return several tensors; a norm; an in-place operation."""
 
     def __init__(self):
         super().__init__()
@@ -82,14 +82,14 @@ class Recorded(Folder):
         self.assertEqual(manifest["arch"], "Net")
         self.assertEqual(manifest["library"], {k: str(torch.__version__) if k != "name" else "torch"
                                                for k in ("name", "version", "torch")})
-        # Without what is shared, unused, or gives two tensors; in the order of their ends.
+        # Without submodules that are shared, unused, or return two tensors; in the order of completion.
         self.assertEqual([tap["name"] for tap in manifest["taps"]],
                          ["tap/stem", "tap/norm", "tap/act", "tap/drop", "tap/head"])
         self.assertEqual([out["name"] for out in manifest["outputs"]], ["logits"])
         with torch.no_grad():
             exact = net.eval().double()(x.double()).numpy()
             stem = net.stem(x.double())
-            norm = net.norm(stem)  # which the activation in place would have overwritten
+            norm = net.norm(stem)  # the in-place activation overwrites it
         np.testing.assert_array_equal(stored["logits"], exact.astype(np.float32))
         positions = fixture_files.sample_positions("tap/norm", 500, norm.numel())
         np.testing.assert_array_equal(stored["tap/norm"], norm.numpy().reshape(-1)[positions].astype(np.float32))
@@ -168,14 +168,14 @@ class Refused(Folder):
             ("seed is -1", ValueError, Net(), x, {"seed": -1}),
             ("seed is 0.5", ValueError, Net(), x, {"seed": 0.5}),
             ("2 inputs were given, forward() names 1", ValueError, Net(), (x, x), {}),
-            ("'input' holds what is not a number", ValueError, Net(), x / 0, {}),
+            ("'input' has NaN or infinite values", ValueError, Net(), x / 0, {}),
             ("'input' is complex64", TypeError, Net(), x * 1j, {}),
             ("'input' is empty", ValueError, Net(), x[:0], {}),
             ("say what its outputs are called", ValueError, Both(), x, {}),
             ("outputs ['a', 'b']: there are tensors of floats called ['a']", ValueError, Net(), x,
              {"outputs": ["a", "b"]}),
             ("does not compute in float64", TypeError, Float32(), torch.ones(4, 4), {}),
-            ("'logits' holds what is not a number, computed in float64", ValueError, Infinite(), torch.ones(4, 4), {}),
+            ("'logits' has NaN or infinite values, computed in float64", ValueError, Infinite(), torch.ones(4, 4), {}),
         ):
             with self.subTest(words):
                 with self.assertRaises(error) as raised:
@@ -192,7 +192,7 @@ class Proven(Folder):
             self.skipTest("torchvision is not installed (python3-torchvision)")
         net = seeded(lambda: mobilenet_v3_small(num_classes=10))
         for module in net.modules():
-            if isinstance(module, nn.BatchNorm2d):  # as training would leave them
+            if isinstance(module, nn.BatchNorm2d):  # with statistics as after training
                 module.running_mean.uniform_(-0.1, 0.1)
                 module.running_var.uniform_(0.5, 1.5)
         fixture = ferry.fixture(net, (1, 3, 96, 128), self.path("fixture"))
@@ -214,8 +214,8 @@ class Proven(Folder):
         with ferry.Model(blob) as model:
             first = ferry.verify(model, fixture).first_out_of_bounds
         self.assertEqual(first.name, "tap/features.4.block.1.0")
-        told = re.search(r"the first out of bounds is (\S+),", report.replace("\n", " "))
-        self.assertEqual(told and told.group(1), first.name)
+        found = re.search(r"the first out of bounds is (\S+),", report.replace("\n", " "))
+        self.assertEqual(found and found.group(1), first.name)
         report = command("bisect", blob, checkpoint, "--fixture", fixture, status=1)
         floats = sum(tensor.is_floating_point() for tensor in state.values())
         self.assertIn(f"tensors that differ  1 of the {floats} compared: 'features.4.block.1.0.weight'\n", report)

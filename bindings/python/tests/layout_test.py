@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ferry/_structs.py says of the C headers is what a C compiler says of them."""
+"""ferry/_structs.py agrees with the C headers, as a C compiler reads them."""
 import ctypes, os, re, subprocess, tempfile, unittest
 
 from ferry import _structs as c
@@ -11,7 +11,7 @@ COMPILER = os.environ.get("CC", "cc")
 
 
 def source():
-    """The headers in one, without comments."""
+    """All headers as one text, without comments."""
     text = ""
     for name in HEADERS:
         with open(os.path.join(INCLUDE, "ferry", name), encoding="utf-8") as file:
@@ -20,7 +20,7 @@ def source():
 
 
 def run_c(lines):
-    """What a program prints that includes the headers."""
+    """The output of a C program that includes the headers."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "layout")
         includes = "".join(f"#include <ferry/{name}>\n" for name in HEADERS)
@@ -31,7 +31,7 @@ def run_c(lines):
 
 
 def names_of(kind):
-    """The enumeration's C names and the values that this package has for them."""
+    """The C names of an enumeration, with this package's values."""
     return {prefix + name: value for prefix, tables in c.ENUMERATIONS.items() for table in tables
             if kind is None or table is kind for name, value in table.items()}
 

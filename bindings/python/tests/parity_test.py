@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ferry.verify() judges as `ferry parity` does, and finds what is planted."""
+"""ferry.verify() has the same results as `ferry parity`, and finds planted errors."""
 import json, os, shutil, struct, tempfile, unittest
 
 import ferry
@@ -35,7 +35,7 @@ class Fixtures(unittest.TestCase):
             return json.load(file)
 
     def compared(self, path, status=0):
-        """The same by both."""
+        """Both have the same result."""
         fixture = fixture_of("lraspp_mobilenet_v3_large")
         theirs = self.parity(path, fixture, status)
         with ferry.Model(path) as model:
@@ -48,7 +48,7 @@ class Fixtures(unittest.TestCase):
             row = rows[stage.name]
             self.assertEqual((list(stage.shape), stage.compared, stage.bound, stage.in_bounds),
                              (row["shape"], row["compared"], row["bound"], row["in_bounds"]))
-            # By the parity command's JSON, whose numbers are rounded.
+            # The JSON of `ferry parity` has rounded numbers.
             np.testing.assert_allclose(stage.max_abs_error, row["max_abs_error"], rtol=1e-5)
             np.testing.assert_allclose(stage.relative_error, row["relative_error"], rtol=1e-5)
         self.assertEqual(set(ours.not_in_blob), set(theirs["not_in_blob"]))
@@ -80,7 +80,7 @@ class Fixtures(unittest.TestCase):
             self.assertTrue(result)
             self.assertEqual((result.fixture, result.library.split()[0]), ("lraspp_mobilenet_v3_large", "torchvision"))
             self.assertLessEqual(result.error, result.bound)
-        # The head's bias lies in the blob as in the checkpoint.
+        # The blob stores the head's bias as the checkpoint does.
         bias = fixture_files.read_safetensors(self.checkpoint)["classifier.high_classifier.bias"].tobytes()
         with open(path, "rb") as file:
             blob = file.read()

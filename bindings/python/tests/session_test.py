@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models and sessions: what they say of themselves, what they compute, and what they refuse."""
+"""Models and sessions: descriptions, results, and errors."""
 import gc, os, tempfile, threading, unittest, weakref
 
 import ferry
@@ -10,7 +10,7 @@ X = golden_inputs("v1_small_classifier")["input"]
 
 
 def numbers(answer):
-    """Of classes, by index, or of an embedding."""
+    """Results as an array: of classes by index, or of an embedding."""
     if isinstance(answer, np.ndarray):
         return answer
     return np.array([c.probability for c in sorted(answer, key=lambda c: c.index)])
@@ -152,7 +152,7 @@ class Images(unittest.TestCase):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
             session.set_image(pixels)
             logits = session.run()
-            session.set_image(pixels[:, ::-1][:, ::-1])  # of other strides
+            session.set_image(pixels[:, ::-1][:, ::-1])  # with other strides
             np.testing.assert_array_equal(session.run(), logits)
             best = session.top_classes(2)
             softmax = np.exp(logits[0]) / np.exp(logits[0]).sum()
@@ -183,7 +183,7 @@ class Images(unittest.TestCase):
                     expected.append(alone(session))
                 self.assertFalse(np.array_equal(numbers(expected[0]), numbers(expected[1])))
                 session.resize((3, *session.inputs[0].shape[1:]))
-                self.refused(lambda: together(session, 0), "INVALID_ARGUMENT")  # nothing was run since
+                self.refused(lambda: together(session, 0), "INVALID_ARGUMENT")  # not run since
                 for i in (2, 0, 1):
                     session.set_image_at(i, images[i])
                 session.run()
@@ -262,7 +262,7 @@ class Refused(unittest.TestCase):
         self.assertEqual(error.status, "SHAPE_MISMATCH")
         for shape in ((1, 8, 0, 3), (1,) * 7, (1, 8, -8, 3), (2**40, 8, 8, 3)):
             self.refused(ValueError, "at most 6 dimensions", self.session.resize, shape)
-        self.session.run(X)  # as before
+        self.session.run(X)  # the shape is unchanged
 
     def test_options_that_there_are_not(self):
         session = self.model.session
@@ -287,7 +287,7 @@ class Refused(unittest.TestCase):
     def test_use_after_close(self):
         session = self.model.session(taps="all")
         self.model.close()
-        session.run(X)  # which keeps what it needs
+        session.run(X)  # it keeps the model alive
         session.close()
         session.close()
         for call in (session.run, session.cancel, lambda: session.tap("block"), lambda: session.report,
@@ -307,7 +307,7 @@ class Memory(unittest.TestCase):
             self.assertFalse(view.flags.owndata)
             second = session.run(X + 1)
             np.testing.assert_array_equal(first, kept)
-            np.testing.assert_array_equal(view, second)  # the next run's, as it is said
+            np.testing.assert_array_equal(view, second)  # overwritten by the next run, as documented
 
     def test_views_outlive_their_session(self):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session(taps="all") as session:
@@ -367,7 +367,7 @@ class Threads(unittest.TestCase):
                     while not ends:
                         try:
                             session.run(X)
-                        except ferry.Error as error:  # the cancel met a run
+                        except ferry.Error as error:  # the run was cancelled
                             self.assertEqual(error.status, "CANCELLED")
                         except ValueError as error:
                             ends.append(str(error))
@@ -381,7 +381,7 @@ class Threads(unittest.TestCase):
 
     def test_a_run_can_be_cancelled(self):
         with ferry.Model(blob("upscaler")) as model, model.session(threads=1) as session:
-            session.resize((1, 1500, 1500, 3))  # long enough to be met
+            session.resize((1, 1500, 1500, 3))  # takes long enough to be cancelled
             done = threading.Event()
 
             def cancel():

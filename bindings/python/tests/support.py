@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share: where things are, and what does not run without what is not there."""
+"""Shared by the tests: locations of blobs and programs, and skips for missing ones."""
 import os, subprocess
 
 import ferry
@@ -11,12 +11,12 @@ COMMAND = os.environ.get("FERRY_COMMAND", "")  # the built `ferry`
 
 
 def golden(name):
-    """A small blob that a released converter wrote (tests/golden/README.md)."""
+    """A small blob written by a released converter (tests/golden/README.md)."""
     return os.path.join(GOLDEN, name + ".ferry")
 
 
 def golden_numbers(name):
-    """What the oracle computes from golden_input()s: flat arrays by output, channels last."""
+    """The oracle's results for golden_input(): flat arrays by output, channels last."""
     with open(os.path.join(GOLDEN, name + ".txt")) as file:
         rows = [line.split() for line in file]
     return {row[0]: np.array(row[1:], float) for row in rows}
@@ -32,7 +32,7 @@ def noise(seed, count):
 
 
 def golden_inputs(name):
-    """What a golden blob's numbers are computed from."""
+    """The input of a golden blob's results."""
     out = {}
     with ferry.Model(golden(name)) as model:
         for n, port in enumerate(model.inputs):
@@ -43,13 +43,13 @@ def golden_inputs(name):
 
 
 def blob(name):
-    """One that test_blobs.cc wrote."""
+    """A blob written by test_blobs.cc."""
     return os.path.join(os.environ["FERRY_TEST_BLOBS"], name + ".ferry")
 
 
 def command(*arguments, status=0, program=COMMAND):
-    """What `ferry` prints; AssertionError where it ends with another status."""
-    # An instrumented program has the sanitizers' runtime in it, and Python needs it before.
+    """The output of `ferry`; AssertionError for another exit status."""
+    # An instrumented program contains the sanitizers' runtime, which Python preloads.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run([program, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks over networks whose answers can be foretold (tests/support/task_networks.h)."""
+"""Tasks over networks with predictable answers (tests/support/task_networks.h)."""
 import os, tempfile, threading, unittest
 
 import ferry
@@ -9,7 +9,7 @@ from support import blob
 RAMP = np.zeros((10, 20, 3), np.uint8)
 RAMP[:, :, 0] = 10 * np.arange(20)
 
-# Left half red, right half green, more of it.
+# Left half red, right half a brighter green.
 HALVES = np.zeros((32, 64, 3), np.uint8)
 HALVES[:, :32, 0], HALVES[:, 32:, 1] = 200, 250
 
@@ -79,7 +79,7 @@ class Answers(unittest.TestCase):
         self.assertAlmostEqual(mask[1, 4], 255 / (1 + np.exp(-32 * (128 / 255 - 0.5))), delta=1)
 
     def test_boxes_have_labels_and_landmarks(self):
-        image = np.zeros((4, 8, 3), np.uint8)  # told in 250ths, a box a row: tests/support/task_networks.h
+        image = np.zeros((4, 8, 3), np.uint8)  # in 250ths, a box per row: tests/support/task_networks.h
         image[0, :4, 0], image[0, :2, 1], image[0, :4, 2] = (10, 0, 110, 100), (200, 0), (5, 10, 15, 20)
         task = self.open("boxes")
         found, = task.run(image).boxes
@@ -100,12 +100,12 @@ class Answers(unittest.TestCase):
         self.assertEqual(line.text, "gb")
         np.testing.assert_allclose(line.corners, [(45, 40), (165, 40), (165, 58), (45, 58)], atol=1)
 
-    def test_an_image_comes_back_upscaled_and_progress_is_told(self):
-        told, task = [], self.open("upscaler")
-        answer = task.run(np.zeros((40, 50, 3), np.uint8), tile=16, progress=lambda *parts: told.append(parts))
+    def test_an_image_comes_back_upscaled_and_progress_is_reported(self):
+        calls, task = [], self.open("upscaler")
+        answer = task.run(np.zeros((40, 50, 3), np.uint8), tile=16, progress=lambda *parts: calls.append(parts))
         self.assertEqual((answer.kind, answer.image.shape), ("image", (80, 100, 3)))
-        self.assertEqual(told[-1][0], told[-1][1])
-        self.assertGreater(len(told), 1)
+        self.assertEqual(calls[-1][0], calls[-1][1])
+        self.assertGreater(len(calls), 1)
         self.assertEqual(task.report.backend, "cpu")
 
     def test_answers_are_saved(self):
@@ -143,7 +143,7 @@ class Refused(unittest.TestCase):
         self.refused("masks", ferry.Error, "", HALVES, points=[(float("nan"), 10)])
         self.refused("masks", ValueError, "a point is (x, y)", HALVES, points=[(1, 2, 3, 4)])
         self.refused("masks", ValueError, "a box is (left, top", HALVES, box=(1, 2))
-        self.refused("masks", ferry.Error, "", points=[(5, 5)])  # of which image?
+        self.refused("masks", ferry.Error, "", points=[(5, 5)])  # there is no last image
         self.refused("depth", ferry.Error, "request.image")
         self.refused("classifier", ValueError, "top is -1", RAMP, top=-1)
         self.refused("depth", TypeError, "uint8", RAMP / 255)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes blobs for the tests of the Python package: networks whose answers can be foretold, and a language model.
+// Writes blobs for the tests of the Python package: networks with predictable answers, and a language model.
 //
 //     python_test_blobs FOLDER
 #include <cstdio>
@@ -27,7 +27,7 @@ void write_all(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   fbs::PreprocessT as_is, levels;
   levels.mean = {0, 0, 0};
-  levels.std = {250 / 255.0f, 250 / 255.0f, 250 / 255.0f};  // boxes are told in 250ths
+  levels.std = {250 / 255.0f, 250 / 255.0f, 250 / 255.0f};  // box coordinates are in 250ths
   fbs::OcrT reading;
   reading.text_threshold = 0.1f;
   reading.threshold = 0.5f;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package as a wheel: installed elsewhere it needs neither the source tree nor FERRY_LIBRARY."""
+"""The installed wheel needs neither the source tree nor FERRY_LIBRARY."""
 import glob, importlib.util, os, shutil, subprocess, sys, tempfile, unittest, zipfile
 
 from support import ROOT, blob, golden
@@ -24,7 +24,7 @@ class Wheel(unittest.TestCase):
                 self.skipTest(f"{module} is not installed (python3-{module})")
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
-        # As CMake installs them.
+        # In the layout of an installed prefix.
         prefix, libraries = os.path.join(folder, "prefix"), ("libferry.so", "libferry_text.so")
         os.makedirs(os.path.join(prefix, "lib"))
         os.makedirs(os.path.join(prefix, "share", "ferry", "licenses"))

@@ -92,9 +92,9 @@ Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid 
   const Tensor labels = graph.add_input("point_labels", {1, kDefaultPoints}, fbs::Layout::Same);
   graph.table.inputs.back()->bound = {1, kMostPoints};
   const Tensor mask = graph.add_input("mask_input", {1, 4 * grid.height, 4 * grid.width, 1}, fbs::Layout::NCHW);
-  graph.table.inputs.back()->lasting = true;
+  graph.table.inputs.back()->static_input = true;
   const Tensor has_mask = graph.add_input("has_mask_input", {1}, fbs::Layout::Same);
-  graph.table.inputs.back()->lasting = true;
+  graph.table.inputs.back()->static_input = true;
 
   w["shared_embedding"].discard();  // transformers' second name of the frequencies
   const Frequencies of = frequencies(w["pe_layer"], width);

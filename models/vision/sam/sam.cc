@@ -42,7 +42,7 @@ void build_prompt(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Grid grid = grid_of(config, options);
   const Tensor embedding =
       graph.add_input("image_embedding", {1, grid.height, grid.width, config.embedding}, fbs::Layout::NCHW);
-  graph.table.inputs.back()->lasting = true;
+  graph.table.inputs.back()->static_input = true;
   const Prompt prompt = encode_prompt(graph, w["prompt_encoder"], config, grid, options.height);
   const Weights decoder = w["mask_decoder"];
   const Masks masks = decode_masks(embedding, prompt, decoder, config);

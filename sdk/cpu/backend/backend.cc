@@ -94,7 +94,7 @@ class CpuBackend : public Backend {
 
   Status prepare(const Shapes& shapes, const Shapes& bounds) override;
   Status reshape(const Shapes& shapes, bool* fits) override;
-  Status run(const std::atomic<Progress>& progress, Static lasting) override;
+  Status run(const std::atomic<Progress>& progress, StaticInputs static_inputs) override;
   void* data(TensorId tensor) const override { return address(layout_, tensor); }
   uint64_t arena_bytes() const override { return layout_.plan.arena_bytes; }
   uint64_t packed_bytes() const override { return model_.packed().bytes(); }
@@ -108,7 +108,7 @@ class CpuBackend : public Backend {
   TensorId tensor_of(TensorId value) const { return steps_.tensor[value]; }
   uint64_t bytes(const Shapes& shapes, TensorId value) const;
   void* address(const MemoryLayout& layout, TensorId value) const;
-  bool settled(size_t i) const { return (flags_[i] & Schedule::kSettled) != 0; }
+  bool static_only(size_t i) const { return (flags_[i] & Schedule::kStaticOnly) != 0; }
   bool in_arena(TensorId value) const {
     return !model_.is_constant(tensor_of(value)) && !steps_.inner[value] &&
            (value != tensor_of(value) || state_of_[value] < 0);
@@ -226,11 +226,11 @@ Status CpuBackend::lower(unsigned index, const PerTensor<int>& readers, Float16C
   const bool half_before = index > 0 && choice->in_float16().back() != 0;
   if (const TensorId input = index > 0 ? output_of(graph_op(index - 1)) : TensorId();
       index > 0 && readers[input] == 1) {
-    const auto settled = [&](unsigned i) { return schedule_.operators[i] & Schedule::kSettled; };
+    const auto static_only = [&](unsigned i) { return schedule_.operators[i] & Schedule::kStaticOnly; };
     if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && next.inputs()->Get(0) == input) {
       if (Op::Next function{cpu_, unary, nullptr, nullptr}; steps_.list[index - 1].kernel->fuse(function))
         FERRY_TRY((half_before ? create_float16_reshape : create_reshape)(cpu_, model_, next, &lowered));
-    } else if (settled(index) == settled(index - 1)) {
+    } else if (static_only(index) == static_only(index - 1)) {
       FERRY_TRY(fuse_addition(cpu_, model_, next, input, half_before, steps_.list[index - 1].kernel.get(), &lowered));
       viewed = next.inputs()->Get(0) == input ? 0 : 1;
     }
@@ -286,9 +286,9 @@ Status CpuBackend::plan(MemoryLayout* layout) const {
   }
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
   request.kept = kept_;
-  request.lasting = schedule_.values;
-  for (const TensorId tensor : schedule_.values)
-    if (steps_.copies[tensor] != tensor) request.lasting.push_back(steps_.copies[tensor]);
+  request.cached = schedule_.cached;
+  for (const TensorId tensor : schedule_.cached)
+    if (steps_.copies[tensor] != tensor) request.cached.push_back(steps_.copies[tensor]);
 
   layout->plan = make_plan(request);
   return budget_ != nullptr ? budget_->check(MemoryBudget::Part::Activations, layout->plan.arena_bytes) : Status();
@@ -420,7 +420,7 @@ Status CpuBackend::reshape(const Shapes& shapes, bool* fits) {
     const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not tell the length
     Status status;
     if (with_state || changed(i, shapes)) {
-      if (settled(i)) static_known_ = false;
+      if (static_only(i)) static_known_ = false;
       uint64_t workspace = 0;
       status = reshape_op(i, shapes, &workspace);
       *fits = *fits && workspace <= layout_.workspaces[i];
@@ -442,21 +442,21 @@ Status CpuBackend::reshape(const Shapes& shapes, bool* fits) {
   return {};
 }
 
-Status CpuBackend::run(const std::atomic<Progress>& progress, Static lasting) {
+Status CpuBackend::run(const std::atomic<Progress>& progress, StaticInputs static_inputs) {
   if (!usable_) FERRY_TRY(restore());
-  const bool known = std::exchange(static_known_, false) && lasting == Static::Unchanged;
+  const bool known = std::exchange(static_known_, false) && static_inputs == StaticInputs::Unchanged;
   using Clock = std::chrono::steady_clock;
   const bool profile = !microseconds_.empty();
   std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
   for (size_t i = 0; i < steps_.list.size(); ++i) {
-    if ((flags_[i] & Schedule::kNeeded) == 0 || (known && settled(i))) continue;
+    if ((flags_[i] & Schedule::kNeeded) == 0 || (known && static_only(i))) continue;
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
     FERRY_TRY(steps_.list[i].kernel->run(pool_));
     if (profile)
       microseconds_[steps_.list[i].op] += std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   }
-  static_known_ = schedule_.lasting;
+  static_known_ = schedule_.has_static_inputs;
   return {};
 }
 

@@ -38,7 +38,7 @@ class GpuBackend : public Backend, public Interop {
 
   Status prepare(const Shapes& shapes, const Shapes& bounds) override;
   Status reshape(const Shapes& shapes, bool* fits) override;
-  Status run(const std::atomic<Progress>& progress, Static) override;
+  Status run(const std::atomic<Progress>& progress, StaticInputs) override;
   void states_advanced() override;
   bool submitted() const override { return submitted_; }
   Status finish() override;
@@ -443,7 +443,7 @@ void GpuBackend::copy_results() const {
   }
 }
 
-Status GpuBackend::run(const std::atomic<Progress>& progress, Static) {
+Status GpuBackend::run(const std::atomic<Progress>& progress, StaticInputs) {
   if (!recorded_) FERRY_TRY(prepare(Shapes(layout_.program.shapes), {}));
   FERRY_TRY(bring_up_states());
   copy_inputs();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ferry.h - run a converted model (a blob, `model.ferry`) on a device.
+/* ferry.h - loads a converted model (a blob, `model.ferry`) and runs it on the CPU or the GPU.
  *
  *   ferry_model* model;
  *   ferry_session* session;
@@ -15,27 +15,26 @@
  *   ferry_session_close(session);
  *   ferry_model_close(model);
  *
- * Errors. Every call that can fail returns a ferry_status; FERRY_OK is 0. ferry_last_error() gives a sentence for the
- * last failing call of the calling thread. Nothing aborts, and no exception leaves the library. On failure, out
- * parameters are set to NULL or zeros.
+ * Errors. Every call that can fail returns a ferry_status; FERRY_OK is 0. ferry_last_error() describes the last failing
+ * call of the calling thread in one sentence. The library never aborts and never throws. On failure, out parameters are
+ * set to NULL or zeros.
  *
- * Memory that runs out. Any call may then fail with FERRY_OUT_OF_MEMORY, for which neither the status nor the sentence
- * takes memory. Models, sessions, states and generators are what they were before the call, nothing is lost, and the
- * same call succeeds once there is memory again. What merely saves time (packed weights, a GPU's caches) is done
- * without where there is none for it. Not in the library's hands: a driver that ends the process, a system that lends
- * more memory than it has.
+ * Out of memory. Any call may fail with FERRY_OUT_OF_MEMORY; reporting it allocates nothing. Models, sessions, states
+ * and generators keep their state from before the call, and the same call can be repeated. Optional caches (packed
+ * files, GPU pipelines) are skipped if memory is short. The library cannot handle a driver that ends the process, or a
+ * system that overcommits memory.
  *
- * Ownership. A session keeps its model alive: the two may be closed in any order. Pointers in ferry_tensor belong to
+ * Ownership. A session keeps its model alive, so the two may be closed in any order. Pointers in ferry_tensor belong to
  * the session and stay valid until it is resized or closed. Strings belong to the model.
  *
- * Threads. A model may be used by many threads at once. A session is used by one thread at a time, except
- * ferry_session_cancel(), which any thread may call while a run is under way, from ferry_session_run_async() on. While
- * one is that it began, every other call that takes the session waits for its end.
+ * Threads. A model may be used by many threads at once. A session may be used by one thread at a time. Any thread may
+ * call ferry_session_cancel() during a run. While a run of ferry_session_run_async() is in progress, every other call
+ * on the session waits for its end.
  *
- * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the exceptions are the run that
- * loses its GPU and ends on the CPU, runs on a GPU over states, and the first run after a resize that found no memory.
- * The first ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of
- * threads nor on the cores that they run on, bit for bit. */
+ * Memory. ferry_session_run() allocates no memory, opens no file and starts no thread. Exceptions: a run that loses its
+ * GPU and ends on the CPU, a GPU run over states, and the first run after a resize that was out of memory. The first
+ * ferry_session_run_async() starts one thread. Results are bit-identical for any number of threads and any choice of
+ * cores. */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
 
@@ -58,8 +57,8 @@ extern "C" {
 #define FERRY_API
 #endif
 
-/* A struct that begins with struct_size, all else zero: `ferry_report report = FERRY_INIT(ferry_report);`. C99 and
- * C++11. A ferry_sampling (text.h) is begun by ferry_sampling_init(). */
+/* Initialises a struct: sets struct_size, and all else to zero. `ferry_report report = FERRY_INIT(ferry_report);` Works
+ * in C99 and C++11. Use ferry_sampling_init() for a ferry_sampling (text.h). */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename Type>
@@ -81,29 +80,29 @@ Type ferry_initialized() {
 
 typedef enum ferry_status {
   FERRY_OK = 0,
-  /* 100: the call was wrong */
+  /* 100: invalid call */
   FERRY_INVALID_ARGUMENT = 100, /* a NULL pointer, an index out of range, an option out of range */
   FERRY_NOT_FOUND = 101,        /* no input, output or tap of that name */
-  FERRY_SHAPE_MISMATCH = 102,   /* the network cannot run at that input shape */
-  /* 200: the file was wrong */
-  FERRY_IO_ERROR = 200,            /* it cannot be opened, mapped or read */
-  FERRY_NOT_A_BLOB = 201,          /* it does not begin like a blob */
+  FERRY_SHAPE_MISMATCH = 102,   /* the network does not accept that input shape */
+  /* 200: invalid file */
+  FERRY_IO_ERROR = 200,            /* the file cannot be opened, mapped or read */
+  FERRY_NOT_A_BLOB = 201,          /* the file does not start with a blob's magic number */
   FERRY_UNSUPPORTED_VERSION = 202, /* written by a later converter */
   FERRY_CORRUPT = 203,             /* truncated, damaged or inconsistent */
-  FERRY_UNSUPPORTED = 204,         /* an operator or type that this library does not run */
-  /* 300: the machine had too little */
+  FERRY_UNSUPPORTED = 204,         /* an operator or a type that this library does not support */
+  /* 300: limits */
   FERRY_OUT_OF_MEMORY = 300,
   FERRY_MEMORY_LIMIT = 301, /* the session needs more than ferry_session_options.memory_limit */
-  FERRY_STATE_FULL = 302,   /* a state cannot hold as much as a run would append */
-  /* 400: the run ended early */
+  FERRY_STATE_FULL = 302,   /* a state has no room for what the run would append */
+  /* 400: the run did not complete */
   FERRY_CANCELLED = 400,
   FERRY_BACKEND_ERROR = 401,
-  FERRY_GPU_UNAVAILABLE = 402, /* no Vulkan, no such device, or one that cannot serve */
+  FERRY_GPU_UNAVAILABLE = 402, /* no Vulkan, no such device, or an unsuitable one */
   FERRY_GPU_LOST = 403,        /* the device was lost, in this run or earlier in this process */
-  /* 500: the image was wrong */
-  FERRY_NOT_AN_IMAGE = 500,   /* it does not begin like a JPEG, PNG or BMP */
+  /* 500: invalid image */
+  FERRY_NOT_AN_IMAGE = 500,   /* not a JPEG, PNG or BMP */
   FERRY_IMAGE_DAMAGED = 501,  /* truncated, damaged or inconsistent */
-  FERRY_IMAGE_TOO_LARGE = 502 /* it has more bytes, pixels or pixels a side than are read */
+  FERRY_IMAGE_TOO_LARGE = 502 /* too many bytes or pixels, or a side that is too long */
 } ferry_status;
 
 typedef enum ferry_dtype {
@@ -115,84 +114,87 @@ typedef enum ferry_dtype {
   FERRY_INT64 = 6
 } ferry_dtype;
 
-/* How the framework that trained the model lays a tensor out. The library's own layout is always channels last. */
+/* Memory layout of a tensor in the framework that trained the model. The library itself always uses channels last. */
 typedef enum ferry_layout {
-  FERRY_LAYOUT_SAME = 0, /* as here */
-  FERRY_LAYOUT_NCHW = 1  /* here [N,H,W,C], there [N,C,H,W] */
+  FERRY_LAYOUT_SAME = 0, /* the same layout */
+  FERRY_LAYOUT_NCHW = 1  /* here [N,H,W,C], in the framework [N,C,H,W] */
 } ferry_layout;
 
 typedef enum ferry_backend { FERRY_BACKEND_CPU = 0, FERRY_BACKEND_GPU = 1 } ferry_backend;
 
-/* How activations and weights are stored; long sums are float32's either way. The session's report says what it got. */
+/* Storage type of activations and weights. Long sums are accumulated in float32 in either case. The session's report
+ * names the precision in use. */
 typedef enum ferry_precision {
   FERRY_PRECISION_FLOAT32 = 0,
-  FERRY_PRECISION_FLOAT16 = 1 /* half the memory and traffic: on every GPU, and on CPUs with float16 arithmetic */
+  FERRY_PRECISION_FLOAT16 = 1 /* half the memory and bandwidth; on every GPU, and on CPUs with float16 arithmetic */
 } ferry_precision;
 
-/* Which cores a session's own threads keep to, of those that the thread which makes it may use, by what Linux says of
- * them then: their capacities (cpu_capacity) or, for want of these, their highest clocks. Cores within 10% of each
- * other are alike; where all are, or nothing is known, every choice is all of them. Little cores are the slowest where
- * they have less than 60% of the fastest's capacity (80% of its clock). A thread whose cores are all taken away is
- * moved by the system, and the run goes on. Nothing moves the caller's own thread, which takes part in runs wherever it
- * is; nor a threadpool's. What ferry_session_run_async() begins is computed in the session's threads alone. */
+/* The cores that a session's own threads may use, chosen from those that the creating thread may use. The choice
+ * follows Linux's cpu_capacity, or the maximum clock if there is no cpu_capacity; cores within 10% count as equal. If
+ * all cores are equal, or nothing is known, every choice means all cores. Little cores are the slowest ones, if they
+ * have less than 60% of the maximum capacity (80% of the maximum clock). If all chosen cores are taken offline, the
+ * system moves the threads and the run continues. The caller's own thread, which takes part in runs, and the threads of
+ * an external threadpool are never moved. A run of ferry_session_run_async() uses the session's threads only. */
 typedef enum ferry_cores {
-  FERRY_CORES_PERFORMANCE = 0, /* the big cores: all but the little ones; all cores where num_threads is above that */
-  FERRY_CORES_BALANCED = 1,  /* for what lasts: the big cores without the fastest, which get hot, if others are left */
-  FERRY_CORES_EFFICIENT = 2, /* the slowest */
+  FERRY_CORES_PERFORMANCE = 0, /* the big cores: all except the little ones; all cores if num_threads exceeds them */
+  FERRY_CORES_BALANCED = 1,    /* for sustained work: the big cores except the fastest, which run hot, if others are
+                              * left */
+  FERRY_CORES_EFFICIENT = 2,   /* the slowest cores */
   FERRY_CORES_ALL = 3
 } ferry_cores;
 
 typedef struct ferry_model ferry_model;
 typedef struct ferry_session ferry_session;
-typedef struct ferry_states ferry_states; /* what a blob's graphs remember from run to run */
-typedef struct ferry_gpu ferry_gpu;       /* an opened device */
+typedef struct ferry_states ferry_states; /* the states of a blob's graphs, kept between runs */
+typedef struct ferry_gpu ferry_gpu;       /* an open device */
 
-/* A view of a tensor. data may be NULL in descriptions. Row-major, channels last, no padding between elements. */
+/* A view of a tensor: row-major, channels last, no padding between elements. data is NULL in descriptions. */
 typedef struct ferry_tensor {
   const char* name; /* the framework's name: "input", "logits", "layer1.0" */
   void* data;
   size_t bytes;
-  ferry_dtype dtype; /* of what a network takes and gives: float32 or int32 */
+  ferry_dtype dtype; /* float32 or int32 for inputs and outputs */
   ferry_layout source_layout;
   int32_t rank;
   int32_t shape[FERRY_MAX_RANK];
 } ferry_tensor;
 
-/* "0.2.0" */
+/* The library's version, "0.2.0". */
 FERRY_API const char* ferry_version(void);
-/* "out of memory" etc.: the name of a status, never NULL. */
+/* The name of a status, for example "out of memory". Never NULL. */
 FERRY_API const char* ferry_status_name(ferry_status status);
-/* What went wrong in the last failing call of this thread: one sentence, never NULL, valid until its next failing
+/* Describes the last failing call of this thread in one sentence. Never NULL; valid until this thread's next failing
  * call. */
 FERRY_API const char* ferry_last_error(void);
-/* Makes `message` this thread's last error, and returns `status`: for libraries that stand on this one. */
+/* Sets this thread's last error to a copy of `message` and returns `status`. For libraries built on this one. */
 FERRY_API ferry_status ferry_set_last_error(ferry_status status, const char* message);
 
 /* ---- model: a mapped, verified blob -------------------------------------------------------------------------------*/
 
-/* Maps the file and verifies it, structure and meaning. It reads no weights: any bits of theirs are taken, and damage
- * to them is found by ferry_model_check() alone. */
+/* Maps the file, and verifies its structure and meaning. Weights are not read: only ferry_model_check() detects damaged
+ * weights. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open(const char* path, ferry_model** model);
-/* A blob inside a larger file (an uncompressed APK asset): `length` bytes from `offset`, any alignment. The descriptor
- * may be closed afterwards. */
+/* Opens a blob inside a larger file (an uncompressed APK asset): `length` bytes from `offset`, at any alignment. The
+ * descriptor may be closed afterwards. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_fd(int fd, uint64_t offset, uint64_t length,
                                                            ferry_model** model);
-/* A blob in memory, not copied: it must stay unchanged until the model and its sessions are closed. `data` must be
- * aligned to 64 bytes. */
+/* Opens a blob in memory without a copy. The memory must stay unchanged until the model and its sessions are closed.
+ * `data` must be aligned to 64 bytes. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model** model);
-/* Reads the whole file: are the weights those that the converter wrote? For after a download, not for every start.
- * FERRY_CORRUPT: they are damaged. FERRY_NOT_FOUND: the blob, of a version before 0.2, has no checksum. */
+/* Reads the whole file and compares the weights with the converter's checksum. Call it after a download, not at every
+ * start. FERRY_CORRUPT: the weights are damaged. FERRY_NOT_FOUND: the blob was written before 0.2 and has no
+ * checksum. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_check(const ferry_model* model);
-/* NULL is allowed. */
+/* Accepts NULL. */
 FERRY_API void ferry_model_close(ferry_model* model);
 
-/* A blob may hold several graphs over the same weights: an encoder and a decoder, two towers. ferry_model_open() gives
- * the first; each has its own inputs, outputs, taps, labels, recipe and certificate. */
+/* A blob may hold several graphs over the same weights, such as an encoder and a decoder. ferry_model_open() opens the
+ * first. Each graph has its own inputs, outputs, taps, labels, preprocessing and certificate. */
 FERRY_API size_t ferry_model_graph_count(const ferry_model* model);
-/* NULL where `index` is out of range; "" for the one graph of a blob that gives it no name. */
+/* NULL if `index` is out of range; "" if the blob has one graph without a name. */
 FERRY_API const char* ferry_model_graph_name(const ferry_model* model, size_t index);
-/* Another graph of the same blob as a model of its own: nothing is opened or copied again, and their sessions share
- * packed weights. Closed by itself, in any order. FERRY_NOT_FOUND: the blob has no such graph. */
+/* Opens another graph of the same blob as a model. The file is not opened again, and sessions of both share packed
+ * weights. Close it separately, in any order. FERRY_NOT_FOUND: the blob has no such graph. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_graph(const ferry_model* model, const char* name,
                                                               ferry_model** graph);
 
@@ -200,121 +202,120 @@ FERRY_API const char* ferry_model_name(const ferry_model* model);
 FERRY_API size_t ferry_model_input_count(const ferry_model* model);
 FERRY_API size_t ferry_model_output_count(const ferry_model* model);
 FERRY_API size_t ferry_model_tap_count(const ferry_model* model);
-/* Descriptions at the blob's default input size; data is NULL. */
+/* Descriptions at the blob's default input size. data is NULL. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_input(const ferry_model* model, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_output(const ferry_model* model, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_tap(const ferry_model* model, size_t index, ferry_tensor* out);
-/* The largest shape of input `index` that sessions plan for; its default shape where the blob names none. */
+/* The maximum shape of input `index` that sessions plan for; its default shape if the blob sets no bound. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_input_bound(const ferry_model* model, size_t index,
                                                                ferry_tensor* out);
-/* What a language model's blob says of text, for libferry_text (text.h), which verifies it; NULL, and *bytes 0, where
- * it says nothing. */
+/* The tokenizer and chat template of a language model, to be verified by libferry_text (text.h). NULL, and *bytes 0,
+ * for a blob without them. */
 FERRY_API const void* ferry_model_text(const ferry_model* model, size_t* bytes);
-/* Class names; 0 and NULL where the blob has none or `index` is out of range. */
+/* Class names; 0 and NULL if the blob has none or `index` is out of range. */
 FERRY_API size_t ferry_model_label_count(const ferry_model* model);
 FERRY_API const char* ferry_model_label(const ferry_model* model, size_t index);
 
-/* ---- session: one network, planned for one input size, run by one thread at a time --------------------------------*/
+/* ---- session: one network, planned for one input size, used by one thread at a time ----------------------------*/
 
 typedef struct ferry_session_options {
   size_t struct_size;      /* set by ferry_session_options_init() */
-  int32_t num_threads;     /* including the caller; 0: one a core of those chosen by cores or cpu_mask. Where the system
-                            * starts fewer, the session runs on those and a note in the report says so. Ignored where
-                            * threadpool is given */
-  void* threadpool;        /* a pthreadpool_t of the caller's, which outlives the session; NULL: the session's own */
-  const char* const* taps; /* names of the taps to keep; NULL with tap_count 0: none */
+  int32_t num_threads;     /* including the caller; 0: one per core that cores or cpu_mask selects. If the system starts
+                            * fewer, the session uses those and a note in the report says so. Ignored if threadpool is
+                            * set */
+  void* threadpool;        /* a pthreadpool_t of the caller, which must outlive the session; NULL: the session's own */
+  const char* const* taps; /* names of the taps to keep; NULL if tap_count is 0 */
   size_t tap_count;
   bool all_taps;
   bool profile;              /* time every operator */
-  uint64_t memory_limit;     /* bytes at most, of the CPU's memory and the GPU's together: the plan's (inputs, outputs,
-                              * activations, scratch memory), what its states hold, and the weights that it packs.
-                              * Weights count for the session that packed them: not those that another one has packed,
-                              * nor those mapped from a file. What would exceed it is refused before it is allocated.
-                              * Not counted: operators' tables, and what is taken for the length of a call. 0: 4 GiB,
-                              * or twice the blob's weights where that is more */
+  uint64_t memory_limit;     /* maximum bytes of CPU and GPU memory together: the plan (inputs, outputs, activations,
+                              * scratch memory), states, and the weights packed by this session. Not counted: weights
+                              * that another session packed or that are mapped from a file, operators' tables, and
+                              * memory held for one call only. A larger allocation fails with FERRY_MEMORY_LIMIT. 0: 4
+                              * GiB, or twice the blob's weights if that is more */
   int32_t backend;           /* a ferry_backend */
   int32_t precision;         /* a ferry_precision */
-  bool gpu_required;         /* a GPU that cannot be used fails the call: no session for the CPU instead */
-  bool gpu_retry;            /* open a device again that was lost in this process */
-  bool gpu_tune;             /* measure alternative kernels now, and remember the fastest in gpu_cache_dir */
-  const char* gpu_device;    /* NULL or "best"; an index as in ferry_gpu_describe(); or part of a device's name */
-  ferry_gpu* gpu;            /* a device of the app's own (vulkan.h), which the session keeps open; NULL: gpu_device */
-  const char* gpu_cache_dir; /* folder for what is kept between runs of the app: pipelines, canary verdicts, tuned
-                              * choices; made where it is missing. NULL: nothing is kept */
-  const char* cache_dir;     /* folder for weights packed for this CPU, or GPU; made where it is missing. The first
-                              * session of a model writes a file there, later ones map it: they start at once, and
-                              * processes share it. What cannot be used costs time and memory only, and a note in the
-                              * report says why. May be emptied at any time. NULL: each process packs for itself */
-  const char* graph;         /* which graph of the model's blob; NULL: the model's own */
-  ferry_states* states;      /* states to run on, of the same blob, which the session keeps open; NULL: its own */
-  int32_t cores;             /* a ferry_cores: where the session's own threads run */
-  const uint64_t* cpu_mask;  /* these CPUs instead: number c is bit c % 64 of word c / 64. Those that are offline, or
-                              * that this process may not use, are left out; FERRY_INVALID_ARGUMENT where none is left.
-                              * Read when the session is made. NULL: cores */
+  bool gpu_required;         /* fail if the GPU cannot be used; otherwise the session runs on the CPU */
+  bool gpu_retry;            /* reopen a device that was lost in this process */
+  bool gpu_tune;             /* measure alternative kernels now, and store the fastest in gpu_cache_dir */
+  const char* gpu_device;    /* NULL or "best"; an index of ferry_gpu_describe(); or part of a device's name */
+  ferry_gpu* gpu;            /* a device of the app (vulkan.h), which the session keeps open; NULL: use gpu_device */
+  const char* gpu_cache_dir; /* folder for pipelines, canary results and tuned choices; created if missing. NULL:
+                              * nothing is stored */
+  const char* cache_dir;     /* folder for weights packed for this CPU or GPU; created if missing. The first session of
+                              * a model writes a file, and later sessions map it: they start faster, and processes share
+                              * the memory. A file that cannot be used costs only time, and a note in the report says
+                              * why. The folder may be emptied at any time. NULL: each process packs its own */
+  const char* graph;         /* the graph of the model's blob to run; NULL: the model's own */
+  ferry_states* states;      /* states of the same blob, which the session keeps open; NULL: the session's own */
+  int32_t cores;             /* a ferry_cores: the cores for the session's own threads */
+  const uint64_t* cpu_mask;  /* CPUs to use instead of cores: CPU c is bit c % 64 of word c / 64. CPUs that are offline
+                              * or forbidden to this process are ignored; FERRY_INVALID_ARGUMENT if none is left. Read
+                              * when the session is created. NULL: use cores */
   size_t cpu_mask_words;
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
-/* `options` NULL: the defaults. Sessions of one model share its weights, packed ones too. A GPU that cannot be used
- * does not fail the call unless gpu_required: the session runs on the CPU, and ferry_session_report() says why. */
+/* `options` NULL: the defaults. Sessions of one model share its weights, including packed ones. If the GPU cannot be
+ * used and gpu_required is false, the session runs on the CPU and ferry_session_report() says why. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_create(ferry_model* model, const ferry_session_options* options,
                                                             ferry_session** session);
-/* NULL is allowed. */
+/* Accepts NULL. */
 FERRY_API void ferry_session_close(ferry_session* session);
 
-/* Takes another shape for input `index` (channels last). On failure the session keeps its former shape. On the CPU, a
- * shape within the bound that the blob gives the input, or that ferry_session_reserve() gave it, costs no planning and
- * allocates nothing, but tables of convolutions; every other is planned anew. */
+/* Sets the shape of input `index` (channels last). On failure the session keeps its former shape. On the CPU, a shape
+ * within the blob's bound, or within the shapes of ferry_session_reserve(), needs no planning and allocates only the
+ * tables of convolutions. Any other shape is planned again. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape,
                                                             int32_t rank);
-/* The same for all inputs at once, where their shapes must agree: of each tensor, in the inputs' order, shape and rank
- * are read and nothing else. */
+/* Sets the shapes of all inputs at once, if they depend on each other. Only shape and rank of each tensor are read, in
+ * the inputs' order. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_tensor* inputs,
                                                                    size_t count);
-/* Makes room for these shapes of all inputs, read as by ferry_session_resize_inputs(), and keeps the present ones. */
+/* Allocates memory for these shapes of all inputs, and keeps the present shapes. The tensors are read as in
+ * ferry_session_resize_inputs(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_reserve(ferry_session* session, const ferry_tensor* inputs,
                                                              size_t count);
-/* Tensors to write before a run and to read after it. Inputs keep their contents from run to run. */
+/* Tensors to write before a run and to read after it. Inputs keep their contents between runs. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out);
-/* FERRY_NOT_FOUND where the model has no such tap or the session was not asked to keep it. */
+/* FERRY_NOT_FOUND: the model has no such tap, or options.taps does not name it. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out);
 
-/* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. FERRY_INVALID_ARGUMENT: an input
- * holds an index that lies outside what it points into, or another run uses the states; outputs hold no result.
- * FERRY_STATE_FULL: a state has no room for what the run would append. After any failure the states hold what they held
- * before. A run allocates nothing, but where a state outgrows its memory (see ferry_states_reserve), and on a GPU where
- * one has another length. Where the GPU is lost or fails meanwhile, the run is completed on the CPU, gpu_required or
- * not, and so are all later ones of this session. */
+/* Computes outputs and taps from the inputs. FERRY_CANCELLED: outputs are undefined. FERRY_INVALID_ARGUMENT: an input
+ * holds an index that is out of range, or another run uses the states; outputs are undefined. FERRY_STATE_FULL: a state
+ * has no room for what the run would append. After any failure the states are unchanged. A run allocates only if a
+ * state outgrows its memory (see ferry_states_reserve()), and on a GPU if a state's length changed. If the GPU is lost
+ * or fails, the run is completed on the CPU, even with gpu_required, and later runs of this session use the CPU too. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
 
-/* How a run ended, in the session's own thread: results may be read there, ferry_last_error() has the sentence to
- * `status`, and a new run may be begun, after which the callback makes no more calls on the session. It must neither
- * close the session nor wait for it. */
+/* Called in the session's own thread at the end of a run. It may read results, and ferry_last_error() describes
+ * `status`. It may start a new run, and must then make no more calls on the session. It must not close the session or
+ * wait for it. */
 typedef void (*ferry_run_callback)(ferry_session* session, ferry_status status, void* user);
-/* Begins a run and returns. `callback` (NULL: none) is called at its end. Leave inputs alone meanwhile. */
+/* Begins a run and returns. `callback` (NULL: none) is called at its end. Do not write inputs during the run. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run_async(ferry_session* session, ferry_run_callback callback,
                                                                void* user);
-/* Waits until no run is under way and no callback at work; returns how the last run ended that was begun without
- * waiting, FERRY_OK where there was none. */
+/* Waits until no run and no callback is in progress. Returns the status of the last run that was begun asynchronously;
+ * FERRY_OK if there was none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_wait(ferry_session* session);
 
-/* Asks the run in progress, or that was begun without waiting, to stop: on the CPU within the operator at work, on a
- * GPU after the operators that were handed to it together. Without a run it does nothing. Any thread may call it. */
+/* Asks the current run, synchronous or not, to stop: on the CPU within the current operator, on a GPU after the
+ * operators already submitted. Does nothing without a run. Any thread may call it. */
 FERRY_API void ferry_session_cancel(ferry_session* session);
 
-/* Bytes of the planned arena: activations, workspaces, inputs and outputs. */
+/* Bytes of the planned arena: activations, scratch memory, inputs and outputs. */
 FERRY_API uint64_t ferry_session_arena_bytes(const ferry_session* session);
 /* Bytes of weights in the backend's packed layout, shared by the model's sessions. */
 FERRY_API uint64_t ferry_session_packed_bytes(const ferry_session* session);
 
-/* One operator's share of the last run; only where options.profile was set. */
+/* The time of one operator in the last run; requires options.profile. */
 typedef struct ferry_profile_entry {
   const char* name;    /* the framework's module name */
   const char* op;      /* "conv2d" */
   const char* backend; /* "cpu" or "gpu" */
-  double microseconds; /* 0: computed with a later one, whose time is of both */
-  int32_t rank;        /* of the first output */
+  double microseconds; /* 0: fused into a later operator, whose time includes both */
+  int32_t rank;        /* rank and shape of the first output */
   int32_t shape[FERRY_MAX_RANK];
 } ferry_profile_entry;
 
@@ -322,42 +323,41 @@ FERRY_API size_t ferry_session_profile_count(const ferry_session* session);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_profile(const ferry_session* session, size_t index,
                                                              ferry_profile_entry* out);
 
-/* Where a session runs, and why not elsewhere. Strings are never NULL; they belong to the session and stay valid until
- * it is run, resized or closed. */
+/* Where a session runs, and why. Strings are never NULL, belong to the session and stay valid until it is run, resized
+ * or closed. */
 typedef struct ferry_report {
   size_t struct_size;        /* set by the caller: sizeof(ferry_report) */
-  ferry_backend backend;     /* where the last run was done; where the next one will be if there was none yet */
-  ferry_status gpu_status;   /* why a GPU that was asked for is not used or was left; FERRY_OK otherwise */
-  const char* message;       /* the sentence to gpu_status; "" for FERRY_OK */
+  ferry_backend backend;     /* backend of the last run; before the first run, of the next */
+  ferry_status gpu_status;   /* why a requested GPU is not used or was left; FERRY_OK otherwise */
+  const char* message;       /* describes gpu_status; "" for FERRY_OK */
   const char* device;        /* the GPU's name; "" on the CPU */
   const char* driver;        /* its driver and version; "" on the CPU */
-  ferry_precision precision; /* as it is stored */
+  ferry_precision precision; /* precision of stored activations and weights */
   size_t gpu_operators;
-  size_t cpu_operators;   /* in a session on the GPU: those that run on the CPU for want of a kernel */
-  size_t transfers;       /* values that cross between the two in a run, inputs and outputs included */
-  size_t canary_count;    /* shader variants that were tried with a known answer, now or in an earlier run of the app */
-  size_t canary_failures; /* of those: variants that this driver computes wrongly; others stand in for them */
-  double canary_ms;       /* that it took this session */
-  size_t note_count;      /* see ferry_session_report_note() */
-  const char* cpus;       /* that its threads keep to, "0-3,6", as they were when it was made; "" where the system does
-                           * not say, or with a caller's threadpool */
+  size_t cpu_operators;   /* in a GPU session: operators without a GPU kernel, which run on the CPU */
+  size_t transfers;       /* values copied between CPU and GPU in a run, including inputs and outputs */
+  size_t canary_count;    /* shader variants checked against a known result, now or in an earlier run of the app */
+  size_t canary_failures; /* variants that this driver computes wrongly; others replace them */
+  double canary_ms;       /* milliseconds that the checks took in this session */
+  size_t note_count;      /* number of notes, see ferry_session_report_note() */
+  const char* cpus;       /* CPUs of the session's threads at creation, "0-3,6"; "" if the system does not report them,
+                           * or with a caller's threadpool */
   size_t threads;         /* including the caller */
 } ferry_report;
 
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_report(const ferry_session* session, ferry_report* report);
-/* One sentence on what went otherwise than planned: a variant that was replaced, a pipeline that failed... NULL where
- * `index` is out of range. */
+/* One sentence about a deviation from the plan: a replaced variant, a failed pipeline... NULL if `index` is out of
+ * range. */
 FERRY_API const char* ferry_session_report_note(const ferry_session* session, size_t index);
 
-/* ---- states: what a network remembers from run to run -------------------------------------------------------------*/
+/* ---- states: what a network keeps between runs -----------------------------------------------------------------*/
 
-/* A state is a named tensor with one dimension that grows: a run appends to it what it computed, the keys and values of
- * a token, and reads all that it holds. At most the blob's bound is held; memory is taken as it is needed, at least
- * twice as much each time. Or it is of fixed size (what a recurrent layer makes of all tokens so far): zeros at first,
- * made anew by each run, in two copies, and its length is the number of tokens behind it. Or it has a window: its
- * length goes on, but of what it holds only the last tokens are kept, those that are still seen and between 64 and 127
- * more. A session has states of its own, which ferry_session_states() gives; or several sessions, of one graph or of
- * several, share states that were made here:
+/* A state is a named tensor that persists between runs. There are three kinds. A growing state has one dimension to
+ * which each run appends, such as the keys and values of a token; its length is limited by the blob's bound, and its
+ * memory at least doubles when it grows. A state of fixed size (a recurrent layer's) starts as zeros and is replaced by
+ * each run; it is stored twice, and its length is the number of tokens processed. A windowed state counts all tokens,
+ * but stores only those that attention still uses, and 64 to 127 more. A session has its own states, which
+ * ferry_session_states() returns. Sessions of one or several graphs can also share states:
  *
  *     ferry_states* states;                                    // a conversation
  *     ferry_states_create(model, &states);
@@ -367,78 +367,78 @@ FERRY_API const char* ferry_session_report_note(const ferry_session* session, si
  *     options.graph = "decode";                                // one token a run
  *     ferry_session_create(model, &options, &decode);
  *     ...
- *     ferry_states_truncate(states, kept);                     // go back to an earlier token
- *     ferry_states_close(states);                              // the sessions go on holding them
+ *     ferry_states_truncate(states, kept);                     // return to an earlier token
+ *     ferry_states_close(states);                              // sessions keep them open
  *
- * One run uses states at a time, and no call below while it does: such calls fail with FERRY_INVALID_ARGUMENT. */
+ * Only one run may use states at a time. During it, the calls below fail with FERRY_INVALID_ARGUMENT. */
 
-/* All empty. */
+/* Creates empty states. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_create(const ferry_model* model, ferry_states** states);
-/* NULL is allowed. */
+/* Accepts NULL. */
 FERRY_API void ferry_states_close(ferry_states* states);
-/* Those of a session, to be closed like any others; FERRY_NOT_FOUND where its graph has none. */
+/* The states of a session; close them with ferry_states_close(). FERRY_NOT_FOUND: its graph has none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_states(const ferry_session* session, ferry_states** states);
 FERRY_API size_t ferry_states_count(const ferry_states* states);
-/* Name, type and contents of state `index`, as long as it is now (0 elements where it is empty, data NULL before the
- * first run); valid until the next run or change. */
+/* Name, type and contents of state `index` at its present length (0 elements if empty, data NULL before the first run).
+ * Valid until the next run or change. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_describe(const ferry_states* states, size_t index,
                                                              ferry_tensor* out);
-/* The length of the longest: the place that the next token gets. */
+/* The length of the longest state, in tokens: the position of the next token. */
 FERRY_API int32_t ferry_states_length(const ferry_states* states);
-/* The length that all of them can have. */
+/* The maximum length that all states support, in tokens. */
 FERRY_API int32_t ferry_states_bound(const ferry_states* states);
-/* Bytes of memory that they have. */
+/* Bytes of memory allocated for the states. */
 FERRY_API uint64_t ferry_states_bytes(const ferry_states* states);
-/* Memory for a length, or for the bound where that is less, so that runs up to it allocate nothing. Those of fixed size
- * take all that they need, those with a window what runs of one token need. */
+/* Allocates memory for a length in tokens (at most the bound), so that runs up to it allocate nothing. States of fixed
+ * size are allocated whole; windowed states for runs of one token. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reserve(ferry_states* states, int32_t length);
-/* Forgets everything. Memory is kept. */
+/* Empties all states and keeps their memory. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reset(ferry_states* states);
-/* Every state that is longer keeps its first `length`. FERRY_UNSUPPORTED, and nothing changes, where one of fixed size
- * is longer: it goes back to 0 alone; or where one with a window has dropped what would be seen from there. */
+/* Cuts every longer state to its first `length` tokens. FERRY_UNSUPPORTED, and nothing changes: a state of fixed size
+ * is longer and `length` is not 0, or a windowed state no longer stores the tokens needed there. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_truncate(ferry_states* states, int32_t length);
-/* Contents as a file, written beside `path` and renamed; it fits the blob that it was made with, and this version of
- * the blob only. */
+/* Writes all contents to a temporary file beside `path` and renames it. The file can only be loaded with the same
+ * version of the same blob. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_save(const ferry_states* states, const char* path);
-/* Replaces all contents by a file's. On failure they stay as they were. FERRY_IO_ERROR; FERRY_CORRUPT: damaged, no such
- * file, or of another model; FERRY_UNSUPPORTED_VERSION. */
+/* Replaces all contents by a file's. On failure they are unchanged. FERRY_IO_ERROR: the file cannot be read.
+ * FERRY_CORRUPT: it is damaged, no such file, or of another model. FERRY_UNSUPPORTED_VERSION: a later version wrote
+ * it. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_load(ferry_states* states, const char* path);
-/* The same with bytes of the app's own in the file, what belongs to the states: NULL and 0 for none. */
+/* As ferry_states_save(), and stores `note_bytes` bytes of the app in the file. NULL and 0: none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_save_with(const ferry_states* states, const char* path,
                                                               const void* note, size_t note_bytes);
-/* Is given them when the file has been read and before anything is replaced, with the length of its longest state;
- * `note` lives as long as the call. They are what a stranger may have written. Where it returns another status than
- * FERRY_OK, the load fails with that and with the sentence of ferry_last_error(), and the states stay as they were. It
- * makes no call that takes the states. */
+/* Receives the note when the file has been read, before the states are replaced, with the length of the longest state.
+ * `note` is valid during the call; its content is untrusted. If it returns another status than FERRY_OK, the load fails
+ * with that status and the sentence of ferry_last_error(), and the states are unchanged. It must not call functions on
+ * the states. */
 typedef ferry_status (*ferry_states_reader)(void* user, const void* note, size_t note_bytes, int32_t length);
-/* As ferry_states_load(); `read` NULL: nobody is given the bytes. */
+/* As ferry_states_load(). `read` NULL: the note is ignored. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_load_with(ferry_states* states, const char* path,
                                                               ferry_states_reader read, void* user);
 
 /* ---- certificates -------------------------------------------------------------------------------------------------*/
 
-/* What became of a blob's certificates here: inputs and samples of what the framework that trained the model computed
- * from them, stage by stage, stored by the converter. Strings are never NULL and belong to the model. */
+/* Result of checking a blob's certificates: inputs, and samples of the framework's results for each stage, stored by
+ * the converter. Strings are never NULL and belong to the model. */
 typedef struct ferry_verification {
   size_t struct_size; /* set by the caller: sizeof(ferry_verification) */
   bool passed;        /* every stage is within its bound */
-  size_t stage_count; /* outputs and taps that were compared, of all graphs */
-  const char*
-      stage;    /* the first out of bounds, in the order of the network; where passed, the one nearest to its bound */
-  double error; /* there: the largest absolute error of the samples, over the reference's absolute maximum where the
-                        * bound is relative; infinite for what is not a number */
-  double bound; /* what it may be at most */
-  double error_at_conversion; /* what the converter measured there, on its CPU */
+  size_t stage_count; /* outputs and taps compared, in all graphs */
+  const char* stage;  /* the first stage out of bounds in network order; if passed, the one nearest to its bound */
+  double error; /* maximum absolute error of that stage's samples, divided by the reference's absolute maximum if the
+                 * bound is relative; infinity if a value is NaN */
+  double bound; /* maximum error allowed */
+  double error_at_conversion; /* error measured by the converter, on its CPU */
   const char* fixture;        /* the name of the reference run */
-  const char* library;        /* that made it: "timm 1.0.29" */
-  const char* graph;          /* the one that gives `stage`: as ferry_model_graph_name() */
+  const char* library;        /* the library that computed it, "timm 1.0.29" */
+  const char* graph;          /* the graph of `stage`, as in ferry_model_graph_name() */
 } ferry_verification;
 
-/* Runs every graph of the model's blob that has a certificate, on the certificate's inputs, and compares every stage.
- * The first graph's outputs go into the others where these are said to take them. Sessions are its own, made with
- * `options` (NULL: the defaults; taps, graph and states are ignored). It takes one inference and little more. FERRY_OK
- * where this could be done: out->passed is the answer. FERRY_NOT_FOUND: no graph has a certificate.
- * FERRY_INVALID_ARGUMENT: float16, for which its bounds are not made. FERRY_CORRUPT: a certificate does not fit its
+/* Runs every graph of the blob that has a certificate on the certificate's inputs, and compares every stage. Outputs of
+ * the first graph become inputs of the others if the certificate says so. The function creates its own sessions with
+ * `options` (NULL: the defaults; taps, graph and states are ignored). It costs little more than one inference.
+ * FERRY_OK: all graphs ran, and out->passed is the result. FERRY_NOT_FOUND: no graph has a certificate.
+ * FERRY_INVALID_ARGUMENT: float16, for which there are no bounds. FERRY_CORRUPT: a certificate does not match its
  * graph. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_verify(ferry_model* model, const ferry_session_options* options,
                                                           ferry_verification* out);
@@ -450,34 +450,34 @@ typedef enum ferry_gpu_type {
   FERRY_GPU_INTEGRATED = 1,
   FERRY_GPU_DISCRETE = 2,
   FERRY_GPU_VIRTUAL = 3,
-  FERRY_GPU_SOFTWARE = 4 /* a CPU that plays one */
+  FERRY_GPU_SOFTWARE = 4 /* a software rasteriser on the CPU */
 } ferry_gpu_type;
 
 typedef struct ferry_gpu_info {
   size_t struct_size; /* set by the caller: sizeof(ferry_gpu_info) */
   ferry_gpu_type type;
-  int32_t vulkan_major; /* the version that the device offers */
+  int32_t vulkan_major; /* the device's Vulkan version */
   int32_t vulkan_minor;
-  uint64_t memory_bytes; /* of its largest heap of its own */
+  uint64_t memory_bytes; /* size of its largest device-local heap */
   char name[256];
-  char driver[256];  /* name and version in words */
-  char problem[256]; /* why it cannot serve, one sentence; "" where it can */
+  char driver[256];  /* name and version */
+  char problem[256]; /* why it is unsuitable, one sentence; "" if it is suitable */
 } ferry_gpu_info;
 
-/* Devices that Vulkan finds, those that cannot serve included. 0: none; ferry_last_error() says why. */
+/* Number of Vulkan devices, including unsuitable ones. 0: none; ferry_last_error() says why. */
 FERRY_API size_t ferry_gpu_count(void);
 /* FERRY_GPU_UNAVAILABLE: there is no Vulkan. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_describe(size_t index, ferry_gpu_info* info);
 
 /* ---- layouts ------------------------------------------------------------------------------------------------------*/
 
-/* Copies `count` elements given in the framework's layout (tensor->source_layout) into tensor->data, float32 only. */
+/* Copies `count` float32 elements in the framework's layout (tensor->source_layout) into tensor->data. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_write_source(const ferry_tensor* tensor, const float* source,
                                                                  size_t count);
-/* Copies tensor->data out in the framework's layout, float32 only. */
+/* Copies tensor->data to `count` float32 elements in the framework's layout. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_read_source(const ferry_tensor* tensor, float* destination,
                                                                 size_t count);
-/* The same for int32 tensors, which hold whatever integers the network has; a truth value is 0 or 1. */
+/* The same for int32 tensors. Integers of any width in the framework are int32 here; booleans are 0 or 1. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_write_source_int32(const ferry_tensor* tensor,
                                                                        const int32_t* source, size_t count);
 FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_read_source_int32(const ferry_tensor* tensor, int32_t* destination,

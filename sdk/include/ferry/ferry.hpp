@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ferry.hpp - ferry.h, image.h and task.h for C++17 and later: handles that close themselves, errors as values. text.h
-// has a twin of its own, text.hpp.
+// ferry.hpp - ferry.h, image.h and task.h for C++17 and later: RAII handles, errors as values. text.hpp does the same
+// for text.h.
 //
 //   ferry::Result<ferry::Model> model = ferry::Model::open("squeezenet.ferry");
 //   if (!model) return fail(model.error());
@@ -13,16 +13,17 @@
 //   for (float logit : session->output(0)) use(logit);
 //   for (const ferry_class& c : session->top_classes(5).value()) use(c.probability);
 //
-// Header only, and nothing but calls of the C API: works with -fno-exceptions -fno-rtti, throws nothing of its own.
+// Header only, on top of the C API. Works with -fno-exceptions -fno-rtti, and throws nothing itself.
 //
-// Errors. What can fail gives a Status or a Result<T>; both are true where all went well, and error() is the sentence
-// of ferry_last_error(). The value of a failed Result is empty: calls on an empty Model or Session fail as well, they
-// do not crash.
+// Errors. Calls that can fail return a Status or a Result<T>. Both are true on success; otherwise error() is the
+// sentence of ferry_last_error(). The value of a failed Result is empty. Calls on an empty Model or Session fail and do
+// not crash.
 //
-// Ownership. Model, Session, Task and Image are handles that can be moved, not copied, and close themselves. A Session
-// keeps its model alive, and so does a Task. A Tensor is a view: it stays valid until its session is resized or closed.
+// Ownership. Model, Session, Task and Image are handles that can be moved but not copied; destructors close them.
+// Sessions and Tasks keep their model alive. A Tensor is a view: it stays valid until its session is resized or closed.
 //
-// Threads. As in ferry.h: a Model may be used by many threads, a Session by one at a time but for cancel().
+// Threads. As in ferry.h: many threads may use a Model at once; one thread at a time may use a Session, except for
+// cancel().
 #ifndef FERRY_FERRY_HPP_
 #define FERRY_FERRY_HPP_
 
@@ -38,14 +39,14 @@
 #include <vector>
 
 namespace ferry {
-// Inline, so that an app writes ferry::Model, while the linker's names differ from those inside the static library.
+// An inline namespace: apps write ferry::Model, but symbols differ from those inside the static library.
 inline namespace app {
 
-// FERRY_OK, or a code and a sentence.
+// FERRY_OK, or a status code and an error sentence.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  // What a function of the C API returned: a failure takes the sentence along.
+  // From the result of a C function; a failure copies ferry_last_error().
   Status(ferry_status code) : code_(code) {
     if (code != FERRY_OK) error_ = ferry_last_error();
   }
@@ -59,7 +60,7 @@ class [[nodiscard]] Status {
   std::string error_;
 };
 
-// A value, or the Status that says why there is none.
+// A value, or the Status that explains why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -72,7 +73,7 @@ class [[nodiscard]] Result {
   const std::string& error() const { return status_.error(); }
 
   T& value() & { return value_; }
-  T value() && { return std::move(value_); }  // a copy of its own: safe in a range-for over a call
+  T value() && { return std::move(value_); }  // a copy, safe in a range-for over a call
   T& operator*() & { return value_; }
   T* operator->() { return &value_; }
 
@@ -81,7 +82,7 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-// A view of a tensor: ferry_tensor, and its elements where they are float32 (an empty range otherwise).
+// A view of a tensor: ferry_tensor with its elements as a range, which is empty unless they are float32.
 struct Tensor : ferry_tensor {
   Tensor() : ferry_tensor{} {}
 
@@ -100,7 +101,7 @@ struct Tensor : ferry_tensor {
     if (!status) return status;
     return destination;
   }
-  // The same of int32 tensors.
+  // The same for int32 tensors.
   Status write_source_int32(const std::vector<int32_t>& source) const {
     return ferry_tensor_write_source_int32(this, source.data(), source.size());
   }
@@ -149,7 +150,7 @@ class Image {
   ferry_image image_{};
 };
 
-// ferry_frame, initialised: an image as a camera gives it, in memory of somebody else.
+// An initialised ferry_frame: an image in memory that a camera owns.
 struct Frame : ferry_frame {
   Frame() : ferry_frame{} { struct_size = sizeof(ferry_frame); }
   Frame(ferry_frame_format of, int32_t wide, int32_t high) : Frame() {
@@ -157,17 +158,17 @@ struct Frame : ferry_frame {
     width = wide;
     height = high;
   }
-  // Strides of 0: no gaps.
+  // A stride of 0 means no gaps.
   void set_plane(size_t index, const uint8_t* data, size_t size, int32_t row_stride = 0, int32_t pixel_stride = 0) {
     planes[index] = {data, size, row_stride, pixel_stride};
   }
 };
 
-// Memory that a GPU reads frames from where it lies: Session::import_memory(), for a frame's gpu_memory.
+// Memory that a GPU reads frames from without a copy, from Session::import_memory(). For Frame::gpu_memory.
 class GpuMemory {
  public:
   GpuMemory() = default;
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit GpuMemory(ferry_gpu_memory* memory) : memory_(memory) {}
   ~GpuMemory() { ferry_gpu_memory_close(memory_); }
   GpuMemory(GpuMemory&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
@@ -182,16 +183,16 @@ class GpuMemory {
   ferry_gpu_memory* memory_ = nullptr;
 };
 
-// ferry_session_options, initialised.
+// ferry_session_options with the defaults.
 struct SessionOptions : ferry_session_options {
   SessionOptions() : ferry_session_options{} { ferry_session_options_init(this); }
 };
 
-// What a blob's graphs remember from run to run: ferry.h, "states".
+// What a blob's graphs keep between runs: see "states" in ferry.h.
 class States {
  public:
   States() = default;
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit States(ferry_states* states) : states_(states) {}
   ~States() { ferry_states_close(states_); }
   States(States&& other) noexcept : states_(std::exchange(other.states_, nullptr)) {}
@@ -216,7 +217,7 @@ class States {
 class Session {
  public:
   Session() = default;
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit Session(ferry_session* session) : session_(session) {}
   ~Session() { ferry_session_close(session_); }
   Session(Session&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
@@ -228,12 +229,12 @@ class Session {
   Status resize(size_t index, std::initializer_list<int32_t> shape) {
     return ferry_session_resize(session_, index, shape.begin(), static_cast<int32_t>(shape.size()));
   }
-  // All inputs at once, in their order: of each tensor, shape and rank are read.
+  // Resizes all inputs at once. Only shape and rank of each tensor are read, in the inputs' order.
   Status resize(const std::vector<Tensor>& inputs) {
     const std::vector<ferry_tensor> shapes(inputs.begin(), inputs.end());
     return ferry_session_resize_inputs(session_, shapes.data(), shapes.size());
   }
-  // An empty Tensor where there is no such input or output: ferry_last_error() says why.
+  // An empty Tensor if there is no such input or output; ferry_last_error() says why.
   Tensor input(size_t index) const { return find(ferry_session_input, index); }
   Tensor output(size_t index) const { return find(ferry_session_output, index); }
   Result<Tensor> tap(const char* name) const {
@@ -251,16 +252,16 @@ class Session {
   }
 
   Status run() { return ferry_session_run(session_); }
-  // Begins a run and returns. `callback` (null: none) is called at its end, as ferry.h says.
+  // Begins a run and returns. `callback` (null: none) is called at its end, see ferry_run_callback in ferry.h.
   Status run_async(ferry_run_callback callback = nullptr, void* user = nullptr) {
     return ferry_session_run_async(session_, callback, user);
   }
-  // Waits for the run's end, and says how it ended.
+  // Waits for the end of the run and returns its status.
   Status wait() { return ferry_session_wait(session_); }
   void cancel() { ferry_session_cancel(session_); }
 
   Status set_image(const Image& image) { return ferry_session_set_image(session_, &image.get()); }
-  // Image `index` of a batch, and what the last run said of it: ferry_session_set_image_at().
+  // Image `index` of a batch, and its results in the last run: ferry_session_set_image_at().
   Status set_image_at(size_t index, const Image& image) {
     return ferry_session_set_image_at(session_, index, &image.get());
   }
@@ -271,7 +272,7 @@ class Session {
     if (!status) return status;
     return GpuMemory(memory);
   }
-  // At most `count` classes, the most probable first.
+  // At most `count` classes, most probable first.
   Result<std::vector<ferry_class>> top_classes(size_t count) const {
     std::vector<ferry_class> classes(count);
     Status status = ferry_session_top_classes(session_, classes.data(), &count);
@@ -286,7 +287,7 @@ class Session {
     classes.resize(count);
     return classes;
   }
-  // The image's embedding, as the model's recipe gives it.
+  // The image embedding of the last run: ferry_session_embedding().
   Result<std::vector<float>> embedding() const {
     size_t count = 0;
     Status status = ferry_session_embedding(session_, nullptr, &count);
@@ -305,7 +306,7 @@ class Session {
     if (!status) return status;
     return values;
   }
-  // ferry_session_enhance(): tile 0 leaves the choice to the library.
+  // ferry_session_enhance(). Tile 0: automatic.
   Result<Image> enhance(const Image& image, int32_t tile = 0) {
     ferry_image out;
     Status status = ferry_session_enhance(session_, &image.get(), tile, &out);
@@ -315,7 +316,7 @@ class Session {
 
   uint64_t arena_bytes() const { return ferry_session_arena_bytes(session_); }
   uint64_t packed_bytes() const { return ferry_session_packed_bytes(session_); }
-  // The last run, operator by operator; empty unless SessionOptions.profile was set.
+  // The last run by operator; empty unless SessionOptions.profile is set.
   std::vector<ferry_profile_entry> profile() const {
     std::vector<ferry_profile_entry> entries(ferry_session_profile_count(session_));
     for (size_t i = 0; i < entries.size(); ++i) {
@@ -323,14 +324,14 @@ class Session {
     }
     return entries;
   }
-  // Where it runs, and why not elsewhere; zeros for an empty Session.
+  // Where the session runs, and why; zeros for an empty Session.
   ferry_report report() const {
     ferry_report report{};
     report.struct_size = sizeof(report);
     if (ferry_session_report(session_, &report) != FERRY_OK) return {};
     return report;
   }
-  // What went otherwise than planned on the GPU, one sentence each.
+  // Deviations from the plan on the GPU, one sentence each.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
     while (const char* note = ferry_session_report_note(session_, notes.size())) notes.push_back(note);
@@ -349,14 +350,14 @@ class Session {
   ferry_session* session_ = nullptr;
 };
 
-// ferry_request, initialised: what is asked for is assigned.
+// An initialised ferry_request.
 struct Request : ferry_request {
   Request() : ferry_request{} { struct_size = sizeof(ferry_request); }
   explicit Request(const Image& given) : Request() { image = &given.get(); }
   explicit Request(const Frame& given) : Request() { frame = &given; }
 };
 
-// A range of somebody else's elements.
+// A range of elements owned by another object.
 template <typename T>
 class View {
  public:
@@ -373,7 +374,7 @@ class View {
   size_t size_;
 };
 
-// ferry_answer with ranges; what is not of its kind is empty. Valid until the next run of its task.
+// ferry_answer with ranges, which are empty if the kind has no such field. Valid until the task's next run.
 struct Answer : ferry_answer {
   Answer() : ferry_answer{} { struct_size = sizeof(ferry_answer); }
 
@@ -386,7 +387,7 @@ struct Answer : ferry_answer {
   Status save(const char* path, ferry_save_style style = FERRY_SAVE_PLAIN) const {
     return ferry_answer_save(this, path, style);
   }
-  // What a mask covers of the image that it was made of: a PNG with alpha, or before another image.
+  // The part of `seen` under a mask, as a PNG with alpha or over another image.
   Status cut_out(const Image& seen, const char* path) const { return ferry_answer_cut_out(this, &seen.get(), path); }
   Result<Image> composite(const Image& seen, const Image& background) const {
     ferry_image out;
@@ -395,7 +396,7 @@ struct Answer : ferry_answer {
     return Image(out);
   }
 
-  // Boxes and lines on the image that they were found in.
+  // `seen` with the boxes or lines drawn on it.
   Result<Image> draw(const Image& seen) const {
     ferry_image out;
     Status status = ferry_answer_draw(this, &seen.get(), &out);
@@ -407,11 +408,11 @@ struct Answer : ferry_answer {
   size_t pixels() const { return static_cast<size_t>(width) * static_cast<size_t>(height); }
 };
 
-// What a model is for: ferry/task.h.
+// The task of a model: see task.h.
 class Task {
  public:
   Task() = default;
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit Task(ferry_task* task) : task_(task) {}
   ~Task() { ferry_task_close(task_); }
   Task(Task&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
@@ -428,7 +429,7 @@ class Task {
   }
   Result<Answer> run(const Image& image) { return run(Request(image)); }
   Result<Answer> run(const Frame& frame) { return run(Request(frame)); }
-  // Makes a run() that another thread is in fail with FERRY_CANCELLED.
+  // Makes another thread's run() fail with FERRY_CANCELLED.
   void cancel() { ferry_task_cancel(task_); }
   ferry_task* get() const { return task_; }
 
@@ -439,7 +440,7 @@ class Task {
 class Model {
  public:
   Model() = default;
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit Model(ferry_model* model) : model_(model) {}
   ~Model() { ferry_model_close(model_); }
   Model(Model&& other) noexcept : model_(std::exchange(other.model_, nullptr)) {}
@@ -460,7 +461,7 @@ class Model {
     if (!status) return status;
     return Model(model);
   }
-  // `data`, aligned to 64 bytes, is not copied: it outlives the model and its sessions.
+  // `data` is aligned to 64 bytes and not copied; it must outlive the model and its sessions.
   static Result<Model> open_memory(const void* data, size_t size) {
     ferry_model* model;
     Status status = ferry_model_open_memory(data, size, &model);
@@ -475,7 +476,7 @@ class Model {
     return Session(session);
   }
 
-  // What it is for.
+  // Describes the model's task.
   ferry_task_info task_info() const {
     ferry_task_info info{};
     info.struct_size = sizeof(info);
@@ -489,9 +490,9 @@ class Model {
     return Task(task);
   }
 
-  // Reads the whole file: are the weights those that the converter wrote?
+  // Reads the whole file and compares the weights with the converter's checksum.
   Status check() const { return ferry_model_check(model_); }
-  // Measures the model against its certificate, on the backend of `options`.
+  // Checks the model against its certificate, on the backend of `options`.
   Result<ferry_verification> verify(const SessionOptions& options = SessionOptions()) const {
     ferry_verification verification{};
     verification.struct_size = sizeof(verification);
@@ -522,7 +523,7 @@ class Model {
   ferry_model* model_ = nullptr;
 };
 
-// The GPUs that Vulkan finds, by the index that SessionOptions.gpu_device may name.
+// The Vulkan devices, in the order of the indices for SessionOptions.gpu_device.
 inline std::vector<ferry_gpu_info> gpus() {
   std::vector<ferry_gpu_info> infos(ferry_gpu_count());
   for (size_t i = 0; i < infos.size(); ++i) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task.h - what a model is for: an image in, the answer out, in the pixels of that image.
+/* task.h - tasks: an image as input, an answer as output, in the coordinates of that image.
  *
  *   ferry_task* task;
  *   ferry_image photo;
@@ -9,19 +9,19 @@
  *   request.image = &photo;
  *   ferry_answer answer = FERRY_INIT(ferry_answer);
  *   if (ferry_task_run(task, &request, &answer) != FERRY_OK) return fail(ferry_last_error());
- *   if (answer.kind == FERRY_ANSWER_MAP) {  // of depth
+ *   if (answer.kind == FERRY_ANSWER_MAP) {  // depth
  *     use(answer.values, answer.width, answer.height);
  *     if (ferry_answer_save(&answer, "depth.png", FERRY_SAVE_COLOURS) != FERRY_OK) return fail(ferry_last_error());
  *   }
  *   ferry_image_free(&photo);
  *   ferry_task_close(task);
  *
- * The blob says what its network is for and how images are prepared; ferry_model_task() tells. One call runs the
- * network, or several networks, on an image of any size. Maps, labels and masks have the size of the image that was
- * given, whatever the recipe did to it; where the recipe cuts margins off, they repeat the nearest known value.
+ * The blob stores its task and its preprocessing; ferry_model_task() describes them. One call runs the network, or
+ * several networks, on an image of any size. Maps, labels and masks have the size of the request's image. Margins that
+ * the preprocessing crops repeat the nearest computed value.
  *
- * Errors, ownership and threads: as in ferry.h. A task keeps its model alive and is used by one thread at a time, but
- * for ferry_task_cancel(). */
+ * Errors, ownership and threads: as in ferry.h. A task keeps its model alive. One thread at a time may use it; any
+ * thread may call ferry_task_cancel(). */
 #ifndef FERRY_TASK_H_
 #define FERRY_TASK_H_
 
@@ -33,19 +33,19 @@ extern "C" {
 #endif
 
 typedef enum ferry_task_kind {
-  FERRY_TASK_TENSORS = 0,        /* none: the network is run by a session */
-  FERRY_TASK_CLASSIFICATION = 1, /* of all classes one is right */
+  FERRY_TASK_TENSORS = 0,        /* no task: run the network with a session */
+  FERRY_TASK_CLASSIFICATION = 1, /* one class per image */
   FERRY_TASK_ENHANCEMENT = 2,    /* a larger or better image */
-  FERRY_TASK_MULTI_LABEL = 3,    /* any of the classes may be right */
+  FERRY_TASK_MULTI_LABEL = 3,    /* any number of classes per image */
   FERRY_TASK_EMBEDDING = 4,
   FERRY_TASK_TEXT = 5, /* a language model: text.h */
   FERRY_TASK_DEPTH = 6,
-  FERRY_TASK_SEMANTIC_SEGMENTATION = 7, /* each pixel's class */
-  FERRY_TASK_INPAINTING = 8,            /* what the request's mask covers is painted anew */
-  FERRY_TASK_PROMPTED_SEGMENTATION = 9, /* the mask of what points or a box show */
-  FERRY_TASK_MATTING = 10,              /* the mask of what stands in front, with its soft edges */
-  FERRY_TASK_DETECTION = 11,            /* boxes around things of known classes */
-  FERRY_TASK_READING = 12               /* the text in an image */
+  FERRY_TASK_SEMANTIC_SEGMENTATION = 7, /* a class per pixel */
+  FERRY_TASK_INPAINTING = 8,            /* the pixels under the request's mask are filled in */
+  FERRY_TASK_PROMPTED_SEGMENTATION = 9, /* the mask of an object given by points or a box */
+  FERRY_TASK_MATTING = 10,              /* the mask of the foreground, with soft edges */
+  FERRY_TASK_DETECTION = 11,            /* boxes around objects of known classes */
+  FERRY_TASK_OCR = 12                   /* the text in an image: detection and recognition */
 } ferry_task_kind;
 
 typedef enum ferry_answer_kind {
@@ -60,147 +60,149 @@ typedef enum ferry_answer_kind {
   FERRY_ANSWER_LINES = 8
 } ferry_answer_kind;
 
-/* What a task takes beside the image: bits of ferry_task_info.prompts. */
+/* What a task accepts besides the image: bits of ferry_task_info.prompts. */
 enum {
-  FERRY_PROMPT_MASK = 1,   /* ferry_request.mask, needed */
-  FERRY_PROMPT_POINTS = 2, /* ferry_request.points or box, needed */
-  FERRY_PROMPT_TILE = 4    /* ferry_request.tile */
+  FERRY_PROMPT_MASK = 1,   /* ferry_request.mask, required */
+  FERRY_PROMPT_POINTS = 2, /* ferry_request.points or box, required */
+  FERRY_PROMPT_TILE = 4    /* ferry_request.tile, optional */
 };
 
 typedef struct ferry_task_info {
   size_t struct_size; /* set by the caller: sizeof(ferry_task_info) */
   ferry_task_kind kind;
-  ferry_answer_kind answer; /* NONE where ferry_task_open() would refuse the model */
-  uint32_t prompts;         /* FERRY_PROMPT_... */
-  const char* name;         /* in words: "depth"; never NULL */
+  ferry_answer_kind answer; /* NONE if ferry_task_open() would refuse the model */
+  uint32_t prompts;         /* bits: FERRY_PROMPT_... */
+  const char* name;         /* "depth", for example; never NULL */
 } ferry_task_info;
 
-/* What the model's graph is for. */
+/* Describes the task of the model's graph. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_task(const ferry_model* model, ferry_task_info* info);
 
 typedef struct ferry_task ferry_task;
 
-/* `options` as for ferry_session_create(); NULL: the defaults. FERRY_UNSUPPORTED for a model without such a task. */
+/* `options` as for ferry_session_create(); NULL: the defaults. FERRY_UNSUPPORTED: the model has no such task. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_task_open(ferry_model* model, const ferry_session_options* options,
                                                        ferry_task** task);
-/* NULL is allowed. */
+/* Accepts NULL. */
 FERRY_API void ferry_task_close(ferry_task* task);
 
-/* A place in the image, in pixels from its top left corner. */
+/* A location in the image, in pixels from its top left corner. */
 typedef struct ferry_point {
   float x;
   float y;
-  bool outside; /* does not belong to the thing that is meant */
+  bool outside; /* a point of the background, not of the object */
 } ferry_point;
 
 typedef struct ferry_box {
   float left;
   float top;
-  float right; /* beyond left, and bottom beyond top */
+  float right; /* greater than left; bottom greater than top */
   float bottom;
 } ferry_box;
 
-/* What is zero is left to the library. */
+/* Zeros mean the library's choice. */
 typedef struct ferry_request {
   size_t struct_size;       /* set by the caller: sizeof(ferry_request) */
-  const ferry_image* image; /* NULL: the last run's, where the task has prompts; then its network is not run again */
-  int32_t top;              /* CLASSES: how many; 0: as many as the model says */
-  int32_t tile;             /* side of the tiles that a large image is cut into, in its pixels; 0: automatic */
-  void (*progress)(void* user, int32_t done, int32_t total); /* NULL, or told of each part of the work */
+  const ferry_image* image; /* NULL: the image of the last run, for tasks with prompts; its network is not run again */
+  int32_t top;              /* CLASSES: how many; 0: the model's default */
+  int32_t tile;             /* side of the tiles of a large image, in input pixels; 0: automatic */
+  void (*progress)(void* user, int32_t done, int32_t total); /* called after each part of the work; or NULL */
   void* user;
-  const ferry_image* mask;   /* of the image's size: where its red is above 127 the image is painted anew */
-  const ferry_point* points; /* within the image */
+  const ferry_image* mask;   /* of the image's size: pixels with red above 127 are inpainted */
+  const ferry_point* points; /* inside the image */
   size_t point_count;
-  const ferry_box* box; /* NULL, or around the thing; it overlaps the image */
-  int32_t mask_index;   /* MASK: 0: the best; otherwise the network's first, second... mask */
-  bool refine;          /* MASK: the last run's mask is a prompt, too; of the same image */
-  /* In the place of `image`, for answers that need none of its pixels: CLASSES, VECTOR, MAP, LABELS, MASK, BOXES.
-   * Places are those of the frame's image, upright: ferry_frame_size(). */
+  const ferry_box* box; /* a box around the object, which overlaps the image; or NULL */
+  int32_t mask_index;   /* MASK: 0: the best; n: the network's n-th mask */
+  bool refine;          /* MASK: use the last run's mask as a prompt, too; same image */
+  /* Instead of `image`, for answers that need no pixels of it: CLASSES, VECTOR, MAP, LABELS, MASK, BOXES. Locations are
+   * in the frame's upright image: ferry_frame_size(). */
   const ferry_frame* frame;
 } ferry_request;
 
 typedef enum ferry_sense {
-  FERRY_SENSE_NEARNESS = 0, /* the larger the nearer; scale and offset are unknown */
-  FERRY_SENSE_METRES = 1    /* distance from the camera's plane */
+  FERRY_SENSE_NEARNESS = 0, /* larger is nearer; scale and offset are unknown */
+  FERRY_SENSE_METRES = 1    /* distance from the camera's plane in metres */
 } ferry_sense;
 
-/* A thing that was found. Its box ends where the image ends; landmarks may lie beyond. */
+/* A detected object. Its box is clipped to the image; landmarks may lie outside. */
 typedef struct ferry_detection {
   ferry_box box;
   float score;            /* 0 to 1 */
-  int32_t index;          /* of its class */
-  const char* label;      /* the class's name, "" where the blob has none; the model's */
-  const float* landmarks; /* x, y of each, in the network's order; NULL where it gives none */
+  int32_t index;          /* of the class */
+  const char* label;      /* the class's name, owned by the model; "" if the blob has no labels */
+  const float* landmarks; /* x, y of each, in the network's order; NULL if it has none */
   size_t landmark_count;
 } ferry_detection;
 
 /* A line of text. */
 typedef struct ferry_line {
-  float corners[8]; /* x, y of the top left, top right, bottom right and bottom left one, as the line is read */
-  float score;      /* 0 to 1: the mean probability of its characters */
+  float corners[8]; /* x, y of top left, top right, bottom right and bottom left, in reading order */
+  float score;      /* 0 to 1: mean probability of its characters */
   const char* text; /* UTF-8 */
 } ferry_line;
 
-/* An answer. What it points to belongs to the task, and stays until its next run. */
+/* An answer. Its arrays belong to the task and stay valid until the task's next run. */
 typedef struct ferry_answer {
   size_t struct_size; /* set by the caller: sizeof(ferry_answer) */
   ferry_answer_kind kind;
-  /* CLASSES: the most probable, best first. LABELS: those that occur, largest first, and in the place of a probability
-   * their share of the image. */
+  /* CLASSES: the most probable classes, best first. LABELS: the classes that occur, largest area first; `probability`
+   * is their share of the image. */
   const ferry_class* classes;
   size_t class_count;
-  /* VECTOR: numbers. MAP: a number a pixel, row by row. */
+  /* VECTOR: elements. MAP: one value per pixel, row by row. */
   const float* values;
   size_t value_count;
-  /* MAP, LABELS, MASK: the size of the image that was given. */
+  /* MAP, LABELS, MASK: the size of the request's image in pixels. */
   int32_t width;
   int32_t height;
-  /* MAP: the least and the largest of its numbers that are finite, and what they say. */
+  /* MAP: minimum and maximum of the finite values, and the meaning of values. */
   float minimum;
   float maximum;
   ferry_sense sense;
-  const uint16_t* labels;            /* LABELS: a class a pixel */
-  const uint8_t* mask;               /* MASK: 255 within, 0 outside, between where both can be seen */
-  float quality;                     /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
-  ferry_image image;                 /* IMAGE: not owned */
+  const uint16_t* labels;            /* LABELS: one class per pixel */
+  const uint8_t* mask;               /* MASK: 255 inside, 0 outside, values between at soft edges */
+  float quality;                     /* MASK by prompts: the network's estimate of intersection over union; otherwise
+                                      * 0 */
+  ferry_image image;                 /* IMAGE: owned by the task */
   const ferry_detection* detections; /* BOXES: best first */
   size_t detection_count;
-  const ferry_line* lines; /* LINES: from top to bottom, in a row from left to right */
+  const ferry_line* lines; /* LINES: top to bottom, and left to right within a row */
   size_t line_count;
 } ferry_answer;
 
-/* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the image. FERRY_CANCELLED. The
- * answer's memory is taken anew at each run: FERRY_OUT_OF_MEMORY. */
+/* FERRY_INVALID_ARGUMENT: a required prompt is missing or does not match the image. FERRY_CANCELLED.
+ * FERRY_OUT_OF_MEMORY: each run allocates memory for its answer. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_task_run(ferry_task* task, const ferry_request* request,
                                                       ferry_answer* answer);
-/* Makes the run in progress stop, whichever of its parts is under way. Any thread. */
+/* Stops the current run, in any of its parts. Any thread may call it. */
 FERRY_API void ferry_task_cancel(ferry_task* task);
-/* The session of the model's graph, for ferry_session_report() and what is measured; NULL of NULL. To run or to resize
- * it is the task's affair. */
+/* The session of the model's graph, for ferry_session_report() and measurements; NULL for NULL. Do not run or resize
+ * it. */
 FERRY_API ferry_session* ferry_task_session(ferry_task* task);
 
 typedef enum ferry_save_style {
-  FERRY_SAVE_PLAIN = 0,   /* MAP: nearest white, farthest black. LABELS: the class as level, at most 256 classes */
-  FERRY_SAVE_COLOURS = 1, /* MAP, LABELS: to look at */
-  FERRY_SAVE_16_BIT = 2   /* MAP: as plain in 65,536 levels; metres: as millimetres */
+  FERRY_SAVE_PLAIN = 0,   /* MAP: the nearest is white, the farthest black. LABELS: the class as grey level, at most 256
+                           * classes */
+  FERRY_SAVE_COLOURS = 1, /* MAP, LABELS: a colour map */
+  FERRY_SAVE_16_BIT = 2   /* MAP: as plain with 65,536 levels; metres: in millimetres */
 } ferry_save_style;
 
-/* Writes MAP, LABELS, MASK or IMAGE as a PNG; a MAP to a name that ends in ".pfm" as its numbers (Portable Float
- * Map). Written beside `path`, then renamed: no partial file is left behind. */
+/* Writes MAP, LABELS, MASK or IMAGE as a PNG. A MAP is written as float32 values (Portable Float Map) if the name ends
+ * in ".pfm". The file is written beside `path` and renamed, so that no partial file is left behind. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
                                                          ferry_save_style style);
-/* What a MASK covers of the image that it was made of, as a PNG with the mask as alpha. Where both can be seen, the
- * colours are those of what is in front (Forte, "Approximate Fast Foreground Colour Estimation", ICIP 2021). */
+/* Writes the part of `image` under a MASK as a PNG with the mask as alpha. Colours at soft edges are estimated (Forte,
+ * "Approximate Fast Foreground Colour Estimation", ICIP 2021). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* image,
                                                             const char* path);
-/* The same over another image, which is resized to cover it; free `out` with ferry_image_free(). An image of one
- * pixel is a colour. */
+/* Composites the part under a MASK over another image, which is resized to cover it. A background of one pixel is a
+ * plain colour. Free `out` with ferry_image_free(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* image,
                                                               const ferry_image* background, ferry_image* out);
-/* BOXES and LINES drawn on the image that they were found in; free `out` with ferry_image_free(). */
+/* Draws BOXES or LINES on the image. Free `out` with ferry_image_free(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* image,
                                                          ferry_image* out);
-/* The colour of class `index` in FERRY_SAVE_COLOURS, as 0xRRGGBB: for legends. */
+/* The colour of class `index` in FERRY_SAVE_COLOURS as 0xRRGGBB, for legends. */
 FERRY_API uint32_t ferry_label_colour(int32_t index);
 
 #if defined(__cplusplus)

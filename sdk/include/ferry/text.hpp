@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// text.hpp - text.h for C++17 and later: tokens, and a text that a language model goes on with.
+// text.hpp - text.h for C++17 and later: tokenizers and text generation.
 //
 //   ferry::Result<ferry::Model> model = ferry::Model::open("stories.ferry");
 //   if (!model) return fail(model.error());
@@ -11,7 +11,7 @@
 //     show(story->text());
 //   }
 //
-// Errors, ownership and exceptions: as in ferry.hpp. It stands on libferry_text.
+// Errors, ownership and exceptions: as in ferry.hpp. It needs libferry_text.
 #ifndef FERRY_TEXT_HPP_
 #define FERRY_TEXT_HPP_
 
@@ -21,11 +21,11 @@
 namespace ferry {
 inline namespace app {
 
-// What a model's blob says of text.
+// The tokenizer and chat template of a model's blob.
 class Text {
  public:
   Text() = default;
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit Text(ferry_text* text) : text_(text) {}
   ~Text() { ferry_text_close(text_); }
   Text(Text&& other) noexcept : text_(std::exchange(other.text_, nullptr)) {}
@@ -41,7 +41,7 @@ class Text {
     return Text(text);
   }
 
-  // Token ids of a whole text, with those before and behind every text unless told otherwise.
+  // The token ids of a text; `special` adds the tokens that begin and end a text.
   Result<std::vector<int32_t>> encode(const std::string& words, bool special = true) const {
     size_t count = 0;
     Status status = ferry_text_encode(text_, words.data(), words.size(), special, nullptr, &count);
@@ -51,7 +51,7 @@ class Text {
     if (!status) return status;
     return tokens;
   }
-  // The text of a whole sequence of ids.
+  // The text of token ids.
   Result<std::string> decode(const std::vector<int32_t>& tokens) const {
     size_t bytes = 0;
     Status status = ferry_text_decode(text_, tokens.data(), tokens.size(), nullptr, &bytes);
@@ -61,7 +61,7 @@ class Text {
     if (!status) return status;
     return words;
   }
-  // A conversation as the model reads it, of JSON as ferry_text_render() takes it.
+  // Renders a conversation with the chat template. `chat` is JSON as in ferry_text_render().
   Result<std::string> render(const std::string& chat) const {
     size_t bytes = 0;
     Status status = ferry_text_render(text_, chat.data(), chat.size(), nullptr, &bytes);
@@ -77,7 +77,7 @@ class Text {
   ferry_text* text_ = nullptr;
 };
 
-// Initialised: greedy.
+// ferry_sampling with the defaults: greedy.
 struct Sampling : ferry_sampling {
   Sampling() { ferry_sampling_init(this); }
 };
@@ -85,7 +85,7 @@ struct Sampling : ferry_sampling {
 class Generator {
  public:
   Generator() = default;
-  // Takes over a handle of the C API.
+  // Takes ownership of a handle of the C API.
   explicit Generator(ferry_generator* generator) : generator_(generator) {}
   ~Generator() { ferry_generator_close(generator_); }
   Generator(Generator&& other) noexcept : generator_(std::exchange(other.generator_, nullptr)) {}
@@ -106,16 +106,16 @@ class Generator {
     return ferry_generator_append(generator_, tokens.data(), tokens.size());
   }
   Status append(const std::string& text) { return ferry_generator_append_text(generator_, text.data(), text.size()); }
-  // An image behind the text, and one whose tokens come with a text: see text.h.
+  // Appends an image, or adds one for a placeholder of the text: see text.h.
   Status append_image(const ferry_image& image) { return ferry_generator_append_image(generator_, &image); }
   Status add_image(const ferry_image& image) { return ferry_generator_add_image(generator_, &image); }
-  // Replaces the text; what has been computed of a common beginning is kept.
+  // Replaces the text. Results for a common prefix are kept.
   Status set(const std::vector<int32_t>& tokens) {
     return ferry_generator_set(generator_, tokens.data(), tokens.size());
   }
-  // The same with a text that Text::render() wrote.
+  // The same with text from Text::render().
   Status set(const std::string& text) { return ferry_generator_set_text(generator_, text.data(), text.size()); }
-  // The next token, which becomes the text's last one.
+  // Generates the next token and appends it to the text.
   Result<int32_t> next() {
     int32_t token = 0;
     Status status = ferry_generator_next(generator_, &token);
@@ -128,7 +128,7 @@ class Generator {
     const char* text = ferry_generator_text(generator_, &bytes);
     return std::string(text, bytes);
   }
-  // Natural, of the last token, whatever the sampling.
+  // Natural logarithm of the last token's probability, regardless of sampling.
   float log_probability() const { return ferry_generator_log_probability(generator_); }
   bool ended() const { return ferry_generator_ended(generator_); }
   std::vector<int32_t> tokens() const {
@@ -137,19 +137,19 @@ class Generator {
     return std::vector<int32_t>(tokens, tokens + count);
   }
   size_t max_length() const { return ferry_generator_max_length(generator_); }
-  // Text, random numbers, what the model remembers, and a note of the app's, as one file.
+  // Saves text, random numbers, KV cache and a note of the app as one file.
   Status save(const char* path, const std::string& note = std::string()) const {
     return ferry_generator_save(generator_, path, note.data(), note.size());
   }
   Status load(const char* path) { return ferry_generator_load(generator_, path); }
-  // Of the file that the last load() read.
+  // The note of the file that the last load() read.
   std::string note() const {
     size_t bytes = 0;
     const void* note = ferry_generator_note(generator_, &bytes);
     return std::string(static_cast<const char*>(note), bytes);
   }
   Status reset() { return ferry_generator_reset(generator_); }
-  // Makes a next() that another thread is in fail with FERRY_CANCELLED.
+  // Makes another thread's next() fail with FERRY_CANCELLED.
   void cancel() { ferry_generator_cancel(generator_); }
   ferry_generator* get() const { return generator_; }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vulkan.h - a session on the app's own Vulkan device, between the app's own buffers.
+/* vulkan.h - runs a session on the app's Vulkan device, from and to the app's buffers.
  *
- *   // what the app renders with: a queue that computes, Vulkan 1.1
+ *   // the app's device: Vulkan 1.1, with a compute queue
  *   ferry_vulkan_device device = {0};
  *   device.struct_size = sizeof(device);
  *   device.instance = app->instance;
@@ -23,13 +23,13 @@
  *   if (ferry_session_bind_vulkan_input(session, 0, app->image, 0, app->image_bytes) != FERRY_OK ||
  *       ferry_session_bind_vulkan_output(session, 0, app->result, 0, app->result_bytes) != FERRY_OK)
  *     return fail(ferry_last_error());
- *   // on the queue, between what the app submitted before and what it submits next; the host waits for nothing
+ *   // ordered on the queue with the app's other submissions; the host does not wait
  *   if (ferry_session_submit_vulkan(session, NULL) != FERRY_OK) return fail(ferry_last_error());
  *   if (ferry_session_wait(session) != FERRY_OK) return fail(ferry_last_error());
  *   ferry_session_close(session);
  *   ferry_gpu_close(gpu);
  *
- * A library that was built without the GPU backend has none of these functions. */
+ * A library built without the GPU backend does not have these functions. */
 #ifndef FERRY_VULKAN_H_
 #define FERRY_VULKAN_H_
 
@@ -40,37 +40,37 @@
 extern "C" {
 #endif
 
-/* A device of the app's. All of it outlives the ferry_gpu and every session that uses it. No feature and no extension
- * needs to be enabled. */
+/* The app's device. It must outlive the ferry_gpu and every session that uses it. No feature and no extension needs to
+ * be enabled. */
 typedef struct ferry_vulkan_device {
   size_t struct_size; /* set by the caller: sizeof(ferry_vulkan_device) */
   VkInstance instance;
   VkPhysicalDevice physical_device;
   VkDevice device;
-  VkQueue queue; /* of a family that computes */
+  VkQueue queue; /* of a family with compute */
   uint32_t queue_family;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-  /* Called around every vkQueueSubmit(), from whatever thread runs a session. NULL, both: nobody else uses the queue
-   * while a session is made, resized, bound or run. */
+  /* Called around every vkQueueSubmit(), from any thread that runs a session. Both NULL: nobody else uses the queue
+   * while a session is created, resized, bound or run. */
   void (*lock_queue)(void* user);
   void (*unlock_queue)(void* user);
   void* user;
-  const char*
-      cache_dir; /* as ferry_session_options.gpu_cache_dir, which is not looked at with a ferry_gpu; may be NULL */
+  const char* cache_dir; /* as ferry_session_options.gpu_cache_dir, which is ignored with a ferry_gpu; may be NULL */
 } ferry_vulkan_device;
 
-/* For ferry_session_options.gpu. FERRY_GPU_UNAVAILABLE: the device cannot serve; the sentence says why. */
+/* Opens a device for ferry_session_options.gpu. FERRY_GPU_UNAVAILABLE: the device is unsuitable; ferry_last_error()
+ * says why. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_open_vulkan(const ferry_vulkan_device* device, ferry_gpu** gpu);
-/* Sessions that use it may still be open: what belongs to the device goes with the last of them. NULL is allowed. */
+/* Sessions that use it may still be open; the last of them releases the resources. Accepts NULL. */
 FERRY_API void ferry_gpu_close(ferry_gpu* gpu);
 
-/* Input or output `index` lies in a buffer of the app's from now on, not in host memory: float32, channels last, no
- * padding. VK_NULL_HANDLE: in host memory again; so it is after a resize, too. The buffer has
- * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT and belongs to the queue's family; `offset` is a multiple of
- * minStorageBufferOffsetAlignment; `bytes` are at least the tensor's. The command buffer is recorded anew: bind once,
- * not in every frame. A session that has anything bound does not go over to the CPU when its GPU is lost: its runs fail
- * with FERRY_GPU_LOST. FERRY_INVALID_ARGUMENT: the session was made without options.gpu, or the range does not fit.
- * FERRY_GPU_UNAVAILABLE: the session is on the CPU. FERRY_UNSUPPORTED: an operator at that tensor runs on the CPU. */
+/* Binds input or output `index` to a buffer of the app: float32, channels last, no padding. VK_NULL_HANDLE, or a
+ * resize, returns it to host memory. The buffer has VK_BUFFER_USAGE_STORAGE_BUFFER_BIT and belongs to the queue's
+ * family; `offset` is a multiple of minStorageBufferOffsetAlignment; `bytes` is at least the tensor's size. Binding
+ * records the command buffer again, so bind once, not per frame. A session with bound tensors does not fall back to the
+ * CPU if its GPU is lost: its runs fail with FERRY_GPU_LOST. FERRY_INVALID_ARGUMENT: the session was created without
+ * options.gpu, or the range is invalid. FERRY_GPU_UNAVAILABLE: the session is on the CPU. FERRY_UNSUPPORTED: an
+ * operator at that tensor runs on the CPU. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_bind_vulkan_input(ferry_session* session, size_t index,
                                                                        VkBuffer buffer, VkDeviceSize offset,
                                                                        VkDeviceSize bytes);
@@ -78,7 +78,7 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_bind_vulkan_output(ferry_se
                                                                         VkBuffer buffer, VkDeviceSize offset,
                                                                         VkDeviceSize bytes);
 
-/* What a run waits for and what it signals, as in VkSubmitInfo. */
+/* Semaphores that a run waits for and signals, as in VkSubmitInfo. */
 typedef struct ferry_vulkan_submit {
   size_t struct_size; /* set by the caller: sizeof(ferry_vulkan_submit) */
   uint32_t wait_count;
@@ -87,13 +87,13 @@ typedef struct ferry_vulkan_submit {
   const VkSemaphore* signal_semaphores;
   const uint64_t* wait_values; /* of timeline semaphores, which the app's device has enabled; NULL: all are binary */
   const uint64_t* signal_values;
-  VkFence fence; /* signalled when the run is done; may be VK_NULL_HANDLE */
+  VkFence fence; /* signalled at the end of the run; may be VK_NULL_HANDLE */
 } ferry_vulkan_submit;
 
-/* Submits a run and returns without waiting for it. `submit` NULL: nothing to wait for, nothing to signal. Buffers that
- * are bound are ordered against everything else on the queue; inputs in host memory are read before this returns;
- * outputs in host memory are there after ferry_session_wait(). Every call on the session but ferry_session_cancel(),
- * the next submission too, waits for the run first. FERRY_UNSUPPORTED: an operator of the network runs on the CPU. */
+/* Submits a run and returns without waiting for it. `submit` NULL: no semaphores and no fence. Bound buffers are
+ * ordered with everything else on the queue; inputs in host memory are read before this returns; outputs in host memory
+ * are valid after ferry_session_wait(). Every other call on the session, including the next submission, waits for the
+ * run first; ferry_session_cancel() does not. FERRY_UNSUPPORTED: an operator of the network runs on the CPU. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_submit_vulkan(ferry_session* session,
                                                                    const ferry_vulkan_submit* submit);
 

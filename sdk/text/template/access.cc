@@ -1,4 +1,4 @@
-// Attributes, elements, and going through values.
+// Attribute and element access, and iteration.
 #include <algorithm>
 
 #include "sdk/text/template/characters.h"
@@ -10,7 +10,7 @@ namespace ferry::jinja {
 Value Evaluator::fail_undefined(const Value& undefined) {
   if (failed()) return {};
   const auto name = static_cast<int>(std::min(undefined.size, 200u));
-  // As Jinja calls the owner: "None", "dict object".
+  // Jinja's name of the owner: "None", "dict object".
   const char* owner = type_name(undefined.owner);
   if (undefined.element) return fail("%s object has no element %lld", owner, static_cast<long long>(undefined.integer));
   if (undefined.owner == Type::Undefined) return fail("'%.*s' is undefined", name, undefined.text);
@@ -18,7 +18,7 @@ Value Evaluator::fail_undefined(const Value& undefined) {
   return fail("'%s object' has no attribute '%.*s'", owner, name, undefined.text);
 }
 
-// A method as a value; null where there is none of that name.
+// A bound method; null if there is none of that name.
 const Value* Evaluator::find_method(const Value& value, std::string_view name, Value* out) {
   const Native* native = jinja::find_method(value.type, name);
   if (native == nullptr) return nullptr;
@@ -39,7 +39,7 @@ Value Evaluator::attribute(const Value& value, std::string_view name) {
       if (!found.is(Type::Absent)) return found;
       break;
     }
-    case Type::None: {  // its name in the sentence is its own
+    case Type::None: {  // its message does not use a type name
       const size_t mark = length();
       append("'None' has no attribute '");
       append(name);
@@ -125,7 +125,7 @@ Value Evaluator::elements(const Value& value) {
 
 Value Evaluator::loop_attribute(Loop& loop, std::string_view name) {
   const bool whole = name == "length" || name == "revindex" || name == "revindex0";
-  if (whole) fetch(loop, loop.size);  // counts them all
+  if (whole) fetch(loop, loop.size);  // counts all elements
   if (name == "index") return integer(loop.index + 1);
   if (name == "index0") return integer(loop.index);
   if (name == "first") return boolean(loop.index == 0);

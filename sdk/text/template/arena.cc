@@ -22,7 +22,7 @@ void* Arena::allocate(size_t bytes) noexcept {
   if (bytes > limit_) return nullptr;
   bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   if (bytes > left_) {
-    // Chunks grow with what there is; what is larger than one has its own, and the others go on being filled.
+    // Chunks grow with the total. A larger block gets its own chunk, and the current chunk stays in use.
     const size_t usual = std::clamp(taken_, kSmallest, kLargest);
     const size_t size = std::max(bytes, usual);
     if (taken_ + size > limit_) return nullptr;

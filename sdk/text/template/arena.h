@@ -1,4 +1,4 @@
-// Memory that is given back all at once, up to a bound: trees of templates, values.
+// Memory that is freed all at once, up to a limit: for template trees and values.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Aligned for any value; null where the bound is reached or the system has no more.
+  // Aligned for any value; null at the limit or if the system is out of memory.
   void* allocate(size_t bytes) noexcept;
   size_t limit() const { return limit_; }
 
  private:
   struct Chunk;
-  Chunk* chunks_ = nullptr;  // the newest first
+  Chunk* chunks_ = nullptr;  // newest first
   std::byte* free_ = nullptr;
   size_t left_ = 0;   // bytes at free_
-  size_t taken_ = 0;  // from the system
+  size_t taken_ = 0;  // allocated from the system
   size_t limit_;
 };
 

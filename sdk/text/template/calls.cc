@@ -5,7 +5,7 @@
 namespace ferry::jinja {
 namespace {
 
-// The word of a list between spaces, which is taken off it.
+// Removes and returns the first word of a list.
 std::string_view next_word(std::string_view* list) {
   const size_t end = std::min(list->find(' '), list->size());
   const std::string_view word = list->substr(0, end);

@@ -5,10 +5,10 @@
 namespace ferry::jinja {
 namespace {
 
-// Capital letters whose small ones lie at a distance.
+// A range of capital letters at a constant distance from their small letters.
 struct Capitals {
   uint16_t first, last;
-  uint8_t step;  // 2: a small one between any two
+  uint8_t step;  // 2: capital and small letters alternate
   int16_t distance;
 };
 constexpr Capitals kCapitals[] = {

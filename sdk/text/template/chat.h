@@ -1,4 +1,4 @@
-// A chat as a template sees it: the variables that transformers' apply_chat_template() sets.
+// A chat as the variables that transformers' apply_chat_template() sets.
 #pragma once
 
 #include <span>
@@ -12,13 +12,13 @@ struct SpecialToken {
   std::string_view name, text;
 };
 
-// `chat` is a JSON object: "messages", a list; "tools" and "documents" (none where they are absent),
-// "add_generation_prompt" (false); its other keys, and those of "kwargs", are variables of their own, before which
-// special tokens step back. What comes out lies in `arena`, but for the tokens, which outlive it.
-// FERRY_INVALID_ARGUMENT for what is no such thing.
+// `chat` is a JSON object with "messages" (a list), "tools" and "documents" (None if absent), and
+// "add_generation_prompt" (false if absent). Its other keys, and those of "kwargs", are additional variables, which
+// override special tokens. Results are in `arena`, except for the tokens, which must outlive it.
+// FERRY_INVALID_ARGUMENT: `chat` is not such an object.
 Status read_chat(std::string_view chat, std::span<const SpecialToken> tokens, Arena& arena, Value* context);
 
-// Does it offer tools? Some models have a template of its own for these.
+// Whether the chat has tools; some models have a separate template for that.
 bool offers_tools(const Value& context);
 
 }  // namespace ferry::jinja

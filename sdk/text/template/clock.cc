@@ -19,7 +19,7 @@ void write_time(Evaluator& run, std::string_view format, const std::tm& time) {
       run.append(format[at]);
       continue;
     }
-    const bool plain = format[++at] == '-' && at + 1 < format.size();  // %-d: without zeros in front
+    const bool plain = format[++at] == '-' && at + 1 < format.size();  // %-d: no leading zeros
     const char letter = plain ? format[++at] : format[at];
     const auto number = [&](int value, int width, char fill = '0') {
       char digits[16];

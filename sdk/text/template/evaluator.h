@@ -1,4 +1,4 @@
-// Renders a template's tree. What is computed is bounded by Work, how deep by kMaxCallNesting.
+// Renders a template's tree. Work limits the computation, kMaxCallNesting its depth.
 #pragma once
 
 #include <ctime>
@@ -29,10 +29,10 @@ struct Arguments {
   }
 };
 
-// A filter, a test, a method or a global function: a line of a table.
+// A filter, a test, a method or a global function: an entry of a table.
 struct Native {
   std::string_view name;
-  // Names between spaces: the call has exactly these arguments, Absent where it was not told. Null: as they came.
+  // Names separated by spaces: arguments are bound to them, Absent if not given. Null: arguments are passed as given.
   const char* parameters;
   Value (*call)(Evaluator& run, const Value& subject, const Arguments& arguments);
 };
@@ -41,9 +41,9 @@ inline constexpr size_t kMaxParameters = 6;
 struct Scope;
 
 struct Function {
-  const Native* native;  // with its subject; or
+  const Native* native;  // with its subject
   Value subject;
-  const Node* macro;  // with where it was defined
+  const Node* macro;  // with the scope of its definition
   Scope* scope;
 };
 
@@ -60,10 +60,10 @@ struct Scope {
 struct Loop {
   Evaluator* run;
   const Node* node;
-  Scope* scope;        // around the loop
-  const Value* items;  // what is gone through
+  Scope* scope;        // the scope around the loop
+  const Value* items;  // the elements of the loop
   uint32_t size, seen;
-  Value* kept;  // of what was seen, what the loop's condition holds for
+  Value* kept;  // elements so far that satisfy the loop's condition
   uint32_t count;
   uint32_t index;
   Value changed;
@@ -71,19 +71,18 @@ struct Loop {
 
 class Evaluator : public Work {
  public:
-  // All outlive what is rendered. `now`: null where there is no strftime_now().
+  // All must outlive the rendering. `now`: null disables strftime_now().
   Evaluator(Arena& arena, const Value& context, const std::tm* now) : Work(arena), context_(context), now_(now) {}
 
-  // Writes the template's text.
+  // Renders the statements.
   void render(const Node* statements);
 
-  // As Jinja: attributes fall through to keys, keys to attributes; what there is not is Undefined.
+  // As in Jinja: attributes fall back to keys, and keys to attributes; Undefined if there is neither.
   Value attribute(const Value& value, std::string_view name);
   Value element(const Value& value, const Value& key);
-  // What the parts of "function.name" lead to, one after the other; where one is missing `otherwise`, unless null or
-  // None.
+  // Follows the dotted parts of an attribute's name. If one is missing: `otherwise`, unless null or None.
   Value path(const Value& value, const Value& attribute, const Value* otherwise = nullptr);
-  // The elements of whatever can be gone through, as a list.
+  // The elements of any iterable as a list.
   Value elements(const Value& value);
   Value call(const Value& function, const Arguments& arguments);
   Value call(const Native& native, const char* what, const Value& subject, const Arguments& arguments);
@@ -95,7 +94,7 @@ class Evaluator : public Work {
     return {.owner = owner.type, .size = static_cast<uint32_t>(name.size()), .text = name.data()};
   }
 
-  // write.cc: as str(), repr() and json.dumps() would. `text()` gives a string as it is.
+  // write.cc: as str(), repr() and json.dumps(). `text()` returns strings unchanged.
   void write(const Value& value);
   void write_repr(const Value& value, int depth = 0);
   Value text(const Value& value);
@@ -152,7 +151,7 @@ class Evaluator::Deeper {
   Evaluator& run_;
 };
 
-// format.cc: the operator % of strings.
+// format.cc: the % operator of strings.
 Value format(Evaluator& run, const Value& pattern, const Arguments& arguments);
 
 }  // namespace ferry::jinja

@@ -157,7 +157,7 @@ bool Evaluator::evaluate_arguments(const Node* first, Arguments* out) {
 
 namespace {
 
-// One of a slice's three places; `missing` where there is none. False for what is no integer.
+// Evaluates an index of a slice; `missing` if absent. False if it is not an integer.
 bool place_of(const Value& place, int64_t missing, int64_t* out) {
   *out = place.is_integral() ? place.integer : missing;
   return place.is_integral() || place.is(Type::None);

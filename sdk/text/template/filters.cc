@@ -13,7 +13,7 @@ namespace {
 
 bool given(const Value& value) { return !value.is(Type::Absent) && !value.is(Type::None); }
 
-// An integer that may be left out.
+// An optional integer argument.
 int64_t whole(Evaluator& run, const Value& value, int64_t otherwise) {
   if (value.is_integral()) return value.integer;
   if (given(value)) run.fail("a filter takes an integer, not %s", type_name(value.type));
@@ -39,7 +39,7 @@ Value letters_of(Evaluator& run, const Value& value, const Arguments&) {
   return with_letters(run, run.text(value).string(), letters);
 }
 
-// Every word's first letter large, and the others small: words end at spaces, "-" and opening brackets.
+// Capitalises each word; words end at spaces, "-" and opening brackets.
 Value title(Evaluator& run, const Value& value, const Arguments&) {
   std::string_view text = run.text(value).string();
   const size_t mark = run.length();
@@ -79,7 +79,7 @@ Value default_of(Evaluator&, const Value& value, const Arguments& a) {
 
 Value to_string(Evaluator& run, const Value& value, const Arguments&) { return run.text(value); }
 
-// What Python's float() reads, but for underscores.
+// Parses as Python's float(), but without underscores.
 bool float_of(std::string_view text, double* value) {
   text = strip(text, true, true);
   const bool negative = text.starts_with('-');
@@ -149,7 +149,7 @@ Value indent(Evaluator& run, const Value& value, const Arguments& a) {
       a[0].is(Type::String) ? a[0] : run.apply(Operation::Multiply, spaces, integer(whole(run, a[0], 4)));
   const bool first = truth(a[1]), blank = truth(a[2]);
   const Value lines = split_lines(run, value.string(), false);
-  // A newline at the end begins one more line, which is empty.
+  // A final newline begins another, empty line.
   const bool open =
       value.size == 0 || ends_line(code_point(value.string().substr(value.size - last_bytes(value.string()))));
   const size_t mark = run.length();

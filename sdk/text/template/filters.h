@@ -1,11 +1,11 @@
-// What stands behind `|`.
+// The filters, after `|`.
 #pragma once
 
 #include "sdk/text/template/evaluator.h"
 
 namespace ferry::jinja {
 
-// Its place in the table. Fails, naming those that there are, where there is none of that name.
+// Index of a filter in the table. Fails for an unknown name, with a list of the known ones.
 uint8_t find_filter(Work& work, uint32_t line, std::string_view name);
 const Native& filter_at(uint8_t index);
 

@@ -1,4 +1,4 @@
-// Values in the places that a text has for them.
+// String formatting with % and format().
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,14 +12,14 @@ namespace {
 
 constexpr int64_t kMaxWidth = 1000;
 
-// "%[flags][width][.precision]letter", of which `at` is behind the "%".
-struct Place {
+// "%[flags][width][.precision]letter"; `at` is after the "%".
+struct FormatSpec {
   bool left = false, plus = false, zeros = false, space = false, alternative = false;
   int64_t width = 0, precision = -1;
   char letter = '\0';
 };
 
-bool read_place(std::string_view text, size_t* at, Place* place) {
+bool read_spec(std::string_view text, size_t* at, FormatSpec* spec) {
   const auto number = [&] {
     int64_t value = 0;
     while (*at < text.size() && text[*at] >= '0' && text[*at] <= '9' && value <= kMaxWidth)
@@ -28,84 +28,83 @@ bool read_place(std::string_view text, size_t* at, Place* place) {
   };
   for (; *at < text.size(); ++*at) {
     const char c = text[*at];
-    bool* flag = c == '-'   ? &place->left
-                 : c == '+' ? &place->plus
-                 : c == '0' ? &place->zeros
-                 : c == ' ' ? &place->space
-                 : c == '#' ? &place->alternative
+    bool* flag = c == '-'   ? &spec->left
+                 : c == '+' ? &spec->plus
+                 : c == '0' ? &spec->zeros
+                 : c == ' ' ? &spec->space
+                 : c == '#' ? &spec->alternative
                             : nullptr;
     if (flag == nullptr) break;
     *flag = true;
   }
-  place->width = number();
+  spec->width = number();
   if (*at < text.size() && text[*at] == '.') {
     ++*at;
-    place->precision = number();
+    spec->precision = number();
   }
-  if (*at == text.size() || place->width > kMaxWidth || place->precision > kMaxWidth) return false;
-  place->letter = text[(*at)++];
+  if (*at == text.size() || spec->width > kMaxWidth || spec->precision > kMaxWidth) return false;
+  spec->letter = text[(*at)++];
   return true;
 }
 
-// The value, without its sign and width; what it is padded to is the caller's.
-void write_number(Evaluator& run, const Place& place, const Value& value) {
+// Writes the value without sign and padding, which the caller adds.
+void write_number(Evaluator& run, const FormatSpec& spec, const Value& value) {
   if (!value.is_number()) {
-    run.fail("%%%c format: a real number is required, not %s", place.letter, type_name(value.type));
+    run.fail("%%%c format: a real number is required, not %s", spec.letter, type_name(value.type));
     return;
   }
-  char text[1400];  // the digits of a double, and a precision
-  const bool whole = place.letter == 'd' || place.letter == 'i' || place.letter == 'x' || place.letter == 'X';
+  char text[1400];  // all digits of a double, plus a precision
+  const bool whole = spec.letter == 'd' || spec.letter == 'i' || spec.letter == 'x' || spec.letter == 'X';
   if (whole && value.is(Type::Float) && !(std::fabs(value.real) < 9.2e18)) {
-    run.fail("%%%c format: an integer beyond 64 bits", place.letter);
+    run.fail("%%%c format: an integer beyond 64 bits", spec.letter);
     return;
   }
   const int64_t integral = value.is_integral() ? value.integer : whole ? static_cast<int64_t>(value.real) : 0;
   const bool negative = whole ? integral < 0 : std::signbit(value.number());
-  if (negative || place.plus || place.space) run.append(negative ? '-' : place.plus ? '+' : ' ');
+  if (negative || spec.plus || spec.space) run.append(negative ? '-' : spec.plus ? '+' : ' ');
   const auto size = static_cast<unsigned long long>(integral);
   const unsigned long long magnitude = negative ? 0ull - size : size;
   int written = 0;
   if (whole) {
-    const int least = static_cast<int>(std::max<int64_t>(place.precision, 1));
+    const int minimum = static_cast<int>(std::max<int64_t>(spec.precision, 1));
     written = std::snprintf(text, sizeof text,
-                            place.letter == 'x'   ? "%.*llx"
-                            : place.letter == 'X' ? "%.*llX"
-                                                  : "%.*llu",
-                            least, magnitude);
+                            spec.letter == 'x'   ? "%.*llx"
+                            : spec.letter == 'X' ? "%.*llX"
+                                                 : "%.*llu",
+                            minimum, magnitude);
   } else {
-    const char pattern[] = {'%', '.', '*', place.letter, '\0'};
-    const int places = static_cast<int>(place.precision < 0 ? 6 : place.precision);
+    const char pattern[] = {'%', '.', '*', spec.letter, '\0'};
+    const int places = static_cast<int>(spec.precision < 0 ? 6 : spec.precision);
     written = std::snprintf(text, sizeof text, pattern, places, std::fabs(value.number()));
-    std::replace(text, text + written, ',', '.');  // a locale's point
+    std::replace(text, text + written, ',', '.');  // the locale's decimal point
   }
   run.append({text, static_cast<size_t>(written)});
 }
 
-void write_place(Evaluator& run, const Place& place, const Value& value) {
+void write_place(Evaluator& run, const FormatSpec& spec, const Value& value) {
   const size_t mark = run.length();
-  const bool number = std::string_view("dixXeEfFgG").find(place.letter) != std::string_view::npos;
-  if (place.letter == 's') {
+  const bool number = std::string_view("dixXeEfFgG").find(spec.letter) != std::string_view::npos;
+  if (spec.letter == 's') {
     run.write(value);
-  } else if (place.letter == 'r' || place.letter == 'a') {
+  } else if (spec.letter == 'r' || spec.letter == 'a') {
     run.write_repr(value);
   } else if (number) {
-    write_number(run, place, value);
+    write_number(run, spec, value);
   } else {
-    run.fail("unsupported format character '%c'", place.letter);
+    run.fail("unsupported format character '%c'", spec.letter);
   }
-  if (!number && place.precision >= 0)
-    run.cut(mark + bytes_of(run.written(mark), static_cast<size_t>(place.precision)));
+  if (!number && spec.precision >= 0) run.cut(mark + bytes_of(run.written(mark), static_cast<size_t>(spec.precision)));
   const Value text = run.take(mark);
   std::string_view digits = text.string();
-  int64_t missing = place.width - static_cast<int64_t>(count_characters(digits));
-  const bool zeros = place.zeros && number && !place.left;
+  int64_t missing = spec.width - static_cast<int64_t>(count_characters(digits));
+  const bool zeros = spec.zeros && number && !spec.left;
   if (zeros && !digits.empty() && (digits[0] == '-' || digits[0] == '+' || digits[0] == ' ')) {
     run.append(digits[0]);
     digits.remove_prefix(1);
   }
-  if (place.left) run.append(digits);
+  if (spec.left) run.append(digits);
   for (; missing > 0; --missing) run.append(zeros ? '0' : ' ');
-  if (!place.left) run.append(digits);
+  if (!spec.left) run.append(digits);
 }
 
 }  // namespace
@@ -125,7 +124,7 @@ Value format(Evaluator& run, const Value& pattern, const Arguments& a) {
       continue;
     }
     const Value* value = nullptr;
-    if (at < text.size() && text[at] == '(') {  // of a dict, or of the call's names
+    if (at < text.size() && text[at] == '(') {  // key of a dict, or name of an argument
       const size_t end = std::min(text.find(')', at), text.size());
       const std::string_view name = text.substr(at + 1, end - at - 1);
       at = std::min(end + 1, text.size());
@@ -133,13 +132,13 @@ Value format(Evaluator& run, const Value& pattern, const Arguments& a) {
       used = a.count;
       if (value == nullptr) return run.fail("a format names what is not there");
     }
-    Place place;
-    if (!read_place(text, &at, &place)) return run.fail("incomplete format");
+    FormatSpec spec;
+    if (!read_spec(text, &at, &spec)) return run.fail("incomplete format");
     if (value == nullptr) {
       if (used == a.count) return run.fail("not enough arguments for format string");
       value = &a[used++];
     }
-    write_place(run, place, *value);
+    write_place(run, spec, *value);
   }
   if (used < a.count && !(a.count == 1 && a[0].is(Type::Dict)))
     return run.fail("not all arguments converted during string formatting");

@@ -92,7 +92,7 @@ Value items(Evaluator& run, const Value& subject, const Arguments&) {
   const Dict& dict = *subject.dict;
   auto* made = run.make<Value>(dict.size + 1);
   if (made == nullptr || !run.step(dict.size)) return {};
-  // An entry is a key and a value side by side.
+  // An entry is a key followed by a value.
   static_assert(sizeof(Dict::Entry) == 2 * sizeof(Value));
   for (uint32_t i = 0; i < dict.size; ++i) made[i] = sequence(Type::Tuple, &dict.entries[i].key, 2);
   return sequence(Type::View, made, dict.size);
@@ -137,7 +137,7 @@ Value cycle(Evaluator& run, const Value& loop, const Arguments& a) {
   return a.count > 0 ? a[loop.loop->index % a.count] : run.fail("no items for cycling given");
 }
 
-// Is it another value than at the last call?
+// Whether the value differs from the last call's.
 Value changed(Evaluator& run, const Value& loop, const Arguments& a) {
   const Value now = sequence(Type::Tuple, a.values, a.count);
   const bool same = loop.loop->changed.is(Type::Tuple) && equal(run, loop.loop->changed, now);

@@ -116,7 +116,7 @@ Value JsonReader::read_string() {
   size_t end = begin;
   while (end < text_.size() && text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
   if (end >= text_.size()) return fail("has a string without its end");
-  auto* made = work_.make<char>(end - begin + 1);  // escapes are longer than what they stand for
+  auto* made = work_.make<char>(end - begin + 1);  // escapes are longer than their results
   if (made == nullptr) return {};
   size_t size = 0;
   while (at_ < end) {
@@ -150,7 +150,7 @@ bool JsonReader::read_escape(char* out, size_t* size) {
   return bytes > 0;
 }
 
-// \u and four digits.
+// Reads \u and four digits.
 bool JsonReader::read_unit(uint32_t* unit) {
   int64_t value = 0;
   const std::string_view digits = text_.substr(at_).substr(0, 6);

@@ -1,4 +1,4 @@
-// Searching and changing texts, for methods and filters.
+// Searches and transforms strings, for methods and filters.
 #include <cstring>
 
 #include "sdk/text/template/characters.h"
@@ -9,7 +9,7 @@ namespace ferry::jinja {
 size_t find_text(std::string_view text, std::string_view wanted, size_t from) {
   if (from > text.size()) return text.npos;
   if (wanted.empty()) return from;
-  // memmem(): two-way, where string_view::find() takes the product of both sizes for some texts.
+  // memmem() is linear (two-way); string_view::find() is quadratic for some texts.
   const void* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
   return found != nullptr ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : text.npos;
 }
@@ -25,7 +25,7 @@ Value replace_text(Evaluator& run, std::string_view text, std::string_view old, 
     run.append(fresh);
     at = found + old.size();
     if (!old.empty()) continue;
-    if (at == text.size()) {  // nothing is found between all characters and at the end
+    if (at == text.size()) {  // an empty string matches between all characters and at the end
       at = text.size();
       break;
     }

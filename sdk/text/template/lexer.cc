@@ -14,7 +14,7 @@ bool begins_name(char c) {
 
 size_t spaces(std::string_view text) { return text.size() - strip(text, true, false).size(); }
 
-// Does `text` begin with the tag {% word %}? Its bytes, 0 if not, and the signs in it.
+// Size in bytes of the tag {% word %} at the beginning of `text`, and its whitespace signs; 0 if it is not there.
 size_t match_tag(std::string_view text, std::string_view word, char* left, char* right) {
   if (text.substr(0, 2) != "{%") return 0;
   size_t at = 2;
@@ -51,7 +51,7 @@ Token Lexer::next() {
   return mode_ == Mode::Text ? next_text() : next_in_tag();
 }
 
-// The sign behind "{{", "{%" or "{#" at `at`, and where the text before it ends.
+// Reads the sign after "{{", "{%" or "{#" at `at`, and computes where the preceding text ends.
 size_t Lexer::begin_tag(size_t at, size_t text_begin, size_t* text_end, bool output) {
   const char sign = at + 2 < source_.size() ? source_[at + 2] : ' ';
   const std::string_view text = source_.substr(text_begin, at - text_begin);
@@ -67,7 +67,7 @@ size_t Lexer::begin_tag(size_t at, size_t text_begin, size_t* text_end, bool out
   return sign == '-' || sign == '+' ? 3 : 2;
 }
 
-// Goes behind a tag's end, its sign included, and over the whitespace that goes with it.
+// Skips the end of a tag with its sign, and the whitespace trimmed by it.
 void Lexer::end_tag(size_t bytes, char sign, bool trims) {
   advance(bytes);
   after_newline_ = false;
@@ -76,7 +76,7 @@ void Lexer::end_tag(size_t bytes, char sign, bool trims) {
   advance(cut);
 }
 
-// {% raw %} ... {% endraw %} at the position: what is between, as it is.
+// {% raw %} ... {% endraw %} at the present position: returns the text between, verbatim.
 bool Lexer::skip_raw(size_t* text_begin, size_t* text_end) {
   char left = ' ', right = ' ';
   const size_t bytes = match_tag(rest(), "raw", &left, &right);
@@ -107,7 +107,7 @@ Token Lexer::next_text() {
     const char kind = source_[tag + 1];
     size_t end = 0;
     const size_t tag_bytes = begin_tag(tag, begin, &end, kind == '{');
-    if (end > begin) {  // and next time from the tag on
+    if (end > begin) {  // the next call starts at the tag
       const Token text = {Token::Text, source_.substr(begin, end - begin), {}};
       advance(tag - at_);
       after_newline_ = false;
@@ -203,7 +203,7 @@ Token Lexer::read_number() {
   return literal(end, real(number));
 }
 
-// Escapes as Python has them; a backslash before another character stays.
+// Python's escapes; a backslash before another character is kept.
 Token Lexer::read_string(char quote) {
   size_t end = at_ + 1;
   bool escapes = false;

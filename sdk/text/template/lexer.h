@@ -1,5 +1,5 @@
-// A template's text, token by token: what lies between tags as text, with whitespace cut as transformers configures
-// Jinja (trim_blocks, lstrip_blocks) and as the tags' signs ask.
+// Splits a template into tokens. Text between tags is one token; its whitespace is trimmed as transformers configures
+// Jinja (trim_blocks, lstrip_blocks) and as the tags' signs demand.
 #pragma once
 
 #include "sdk/text/template/work.h"
@@ -9,19 +9,19 @@ namespace ferry::jinja {
 struct Token {
   enum Kind : uint8_t { End, Text, OutputBegin, OutputEnd, BlockBegin, BlockEnd, Name, Literal, Operator };
   Kind kind = End;
-  std::string_view text;  // as it is written
+  std::string_view text;  // the token's source text
   Value value;            // Literal
 
   bool is(std::string_view word) const { return (kind == Name || kind == Operator) && text == word; }
 };
 
-// A copy goes on from where its original is: that is how a parser looks ahead.
+// A copy continues at the same position, for look-ahead.
 class Lexer {
  public:
-  // `source`, well-formed with newlines as "\n", outlives what comes out of it.
+  // `source`: well-formed UTF-8 with "\n" as newlines; it must outlive the tokens.
   Lexer(Work& work, std::string_view source) : work_(&work), source_(source) {}
 
-  // End for ever, once something has failed.
+  // Returns End forever after a failure.
   Token next();
   uint32_t line() const { return line_; }
 
@@ -47,9 +47,9 @@ class Lexer {
   std::string_view source_;
   size_t at_ = 0;
   uint32_t line_ = 1;
-  int brackets_ = 0;  // open ones in the tag
+  int brackets_ = 0;  // open brackets in the tag
   Mode mode_ = Mode::Text;
-  bool after_newline_ = true;  // did the last tag take one?
+  bool after_newline_ = true;  // the last tag consumed a newline
 };
 
 }  // namespace ferry::jinja

@@ -12,7 +12,7 @@
 namespace ferry::jinja {
 namespace {
 
-// C's functions write and read the point of the locale that the app has set.
+// C functions use the decimal point of the app's locale.
 char locale_point() { return std::localeconv()->decimal_point[0]; }
 
 }  // namespace
@@ -73,7 +73,7 @@ bool read_float(std::string_view text, double* value) {
     if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
     if (skip_digits() == 0) return false;
   }
-  char copy[512];  // a double's digits end before: more of them decide nothing that a template could see
+  char copy[512];  // longer than all digits of a double: further digits have no effect
   if (at != text.size() || text.size() >= sizeof copy) return false;
   std::memcpy(copy, text.data(), text.size());
   copy[text.size()] = '\0';

@@ -1,4 +1,4 @@
-// Numbers as text: as Python writes and reads them, in any locale.
+// Converts numbers to and from text as Python does, in any locale.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,18 @@
 
 namespace ferry::jinja {
 
-// Room for any of them.
+// A buffer for any of them.
 using NumberText = char[40];
 
 std::string_view write_integer(int64_t value, NumberText& text);
-// repr(): the fewest digits that are read back as the same number; 1.0, 1e-05, 1e+16, inf, nan.
+// repr(): the shortest digits that parse to the same value; 1.0, 1e-05, 1e+16, inf, nan.
 std::string_view write_float(double value, NumberText& text);
 
-// Digits of a base of 2 to 36 (no sign, no underscores). False where it is none, or more than `*value` holds.
+// Parses digits in base 2 to 36, without sign or underscores. False: invalid or out of range.
 bool read_integer(std::string_view digits, uint32_t base, int64_t* value);
-// Digits, a point and an exponent, all of them: 1, 1.5, .5e-3. False where it is no such number.
+// Parses digits with a point or an exponent, completely: 1, 1.5, .5e-3. False: invalid.
 bool read_float(std::string_view text, double* value);
-// `value` with so many places (negative: tens), by the decimal digits that it has; half to even.
+// `value` rounded to `places` decimals (negative: tens), by its exact decimal digits; ties to even.
 double round_to(double value, int64_t places);
 
 }  // namespace ferry::jinja

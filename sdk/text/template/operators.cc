@@ -73,7 +73,7 @@ Value of_integers(Evaluator& run, Operation operation, int64_t a, int64_t b) {
         fits = operation == Operation::Modulo || !__builtin_sub_overflow(int64_t{0}, a, &result);
         break;
       }
-      // Towards minus infinity; what is left has the divisor's sign.
+      // Floor division; the remainder has the divisor's sign.
       const bool uneven = a % b != 0 && (a < 0) != (b < 0);
       result = operation == Operation::Modulo ? a % b + (uneven ? b : 0) : a / b - uneven;
   }

@@ -59,7 +59,7 @@ Value Parser::expect_name() {
   return name;
 }
 
-// Expressions between commas; one alone is itself.
+// Expressions separated by commas; a single one is not a tuple.
 Node* Parser::parse_tuple(bool conditional) {
   const Deeper deeper(*this);
   Node* first = conditional ? parse_expression() : parse_or();
@@ -85,7 +85,7 @@ Node* Parser::parse_expression() {
   return value;
 }
 
-// One more step of a chain, which is made of its first side where there is none yet.
+// Adds a step to a chain, which is created with the first operand if necessary.
 Node* Parser::chained(Kind kind, Node* first, Listing* steps, Operation operation, Node* other) {
   Node* chain = steps->first != nullptr ? first : make(kind, first);
   Node* step = make(Kind::Step, other);
@@ -202,7 +202,7 @@ Node* Parser::parse_primary() {
     advance();
     if (!literal->value.is(Type::String) || token_.kind != Token::Literal || !token_.value.is(Type::String))
       return literal;
-    const size_t mark = work_->length();  // strings side by side are one
+    const size_t mark = work_->length();  // adjacent string literals are concatenated
     work_->append(literal->value.string());
     for (; token_.kind == Token::Literal && token_.value.is(Type::String); advance())
       work_->append(token_.value.string());
@@ -284,7 +284,7 @@ void Parser::parse_postfixes(Listing* list, bool filters) {
   }
 }
 
-// What is between brackets behind a value: an index, or up to three places.
+// The content of brackets after a value: an index or a slice.
 Node* Parser::parse_subscript() {
   const Node* places[3] = {};
   int place = 0;

@@ -13,7 +13,7 @@ const Node* Parser::parse() {
   return first;
 }
 
-// Up to a tag that begins with one of these words, which becomes the token; without them to the template's end.
+// Parses up to a tag that begins with one of these words, which becomes the current token; without words, to the end.
 Node* Parser::parse_statements(std::string_view end, std::string_view other_end, std::string_view third_end) {
   const Deeper deeper(*this);
   const uint32_t begin = lexer_.line();
@@ -28,7 +28,7 @@ Node* Parser::parse_statements(std::string_view end, std::string_view other_end,
       if (token_.kind != Token::OutputEnd) unexpected("'}}'");
       advance();
     } else {
-      advance();  // over the tag's begin
+      advance();  // skips the beginning of the tag
       const bool ends = token_.kind == Token::Name && (token_.text == end || token_.text == other_end ||
                                                        token_.text == third_end || token_.text.substr(0, 3) == "end");
       if (ends || token_.is("elif") || token_.is("else")) {
@@ -47,7 +47,7 @@ Node* Parser::parse_statements(std::string_view end, std::string_view other_end,
   return const_cast<Node*>(list.first);
 }
 
-// From behind "{%" to behind "%}".
+// From after "{%" to after "%}".
 Node* Parser::parse_statement() {
   if (skip("if")) return parse_if();
   if (skip("for")) return parse_for();
@@ -61,7 +61,7 @@ Node* Parser::parse_statement() {
   if (skip("call")) return parse_call();
   if (skip("filter")) return parse_filter_block();
   if (skip("with")) return parse_with();
-  if (skip("generation")) {  // transformers': marks what a model is trained to say
+  if (skip("generation")) {  // transformers' {% generation %}: marks training targets
     Node* scope = make(Kind::With);
     end_block();
     scope->second = parse_statements("endgeneration");
@@ -115,7 +115,7 @@ Node* Parser::parse_for() {
   return node;
 }
 
-// A name, a namespace's field where `fields`, or several of them.
+// A name, several names, or with `fields` also an attribute of a namespace.
 Node* Parser::parse_target(bool fields) {
   const Deeper deeper(*this);
   Listing targets;
@@ -163,7 +163,7 @@ Node* Parser::parse_set() {
   return node;
 }
 
-// From behind the opening bracket.
+// From after the opening bracket.
 Node* Parser::parse_parameters(Node* macro) {
   Listing parameters;
   while (!work_->failed() && !skip(")")) {
@@ -181,7 +181,7 @@ Node* Parser::parse_parameters(Node* macro) {
   return macro;
 }
 
-// From the end of its first tag on; a macro, or what a call block hands over.
+// From the end of its opening tag; a macro, or the body of a call block.
 Node* Parser::parse_macro(Node* macro) {
   end_block();
   const int loops = std::exchange(loops_, 0);
@@ -192,7 +192,7 @@ Node* Parser::parse_macro(Node* macro) {
   return macro;
 }
 
-// The block becomes the call's argument `caller`.
+// The block is passed as the call's argument `caller`.
 Node* Parser::parse_call() {
   Node* caller = make(Kind::Macro);
   caller->value = string("caller");

@@ -1,5 +1,5 @@
-// Jinja's grammar, as its own parser has it, but for what templates of chats never use: inheritance, includes,
-// recursive loops, calls with * and **.
+// A parser of Jinja's grammar, without features that chat templates do not use: inheritance, includes, recursive loops,
+// calls with * and **.
 #pragma once
 
 #include "sdk/text/template/lexer.h"
@@ -11,11 +11,11 @@ class Parser {
  public:
   Parser(Work& work, std::string_view source) : work_(&work), lexer_(work, source) {}
 
-  // The template's statements. What is wrong with it is the work's failure.
+  // The template's statements. Errors are reported through Work.
   const Node* parse();
 
  private:
-  // Nodes that become a list.
+  // Builds a linked list of nodes.
   struct Listing {
     const Node* first = nullptr;
     Node* last = nullptr;
@@ -25,9 +25,9 @@ class Parser {
       return last = node;
     }
   };
-  class Deeper;  // while one lives, what is parsed lies one deeper
+  class Deeper;  // increments the nesting depth during its lifetime
 
-  // Never null: where there is no memory, one that is used again and again.
+  // Never null: when memory runs out, one node is reused.
   Node* make(Kind kind);
   Node* make(Kind kind, const Node* first) {
     Node* node = make(kind);
@@ -85,7 +85,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   int depth_ = 0;
-  int loops_ = 0;  // around what is parsed, in the same macro
+  int loops_ = 0;  // loops around the current position, within one macro
   Node spare_{};
 };
 

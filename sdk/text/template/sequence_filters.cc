@@ -7,7 +7,7 @@
 namespace ferry::jinja {
 namespace {
 
-// What an element counts as: an attribute of it; strings without regard to their letters' size.
+// The sort key of an element: the element or an attribute; strings are lower-cased unless case-sensitive.
 Value key_of(Evaluator& run, const Value& item, const Value& attribute, bool case_sensitive) {
   const bool whole = attribute.is(Type::Absent) || attribute.is(Type::None);
   const Value key = whole ? item : run.path(item, attribute);
@@ -18,12 +18,12 @@ struct Keyed {
   Value key, value;
 };
 
-// Python sorts by lists of keys here, whose elements need an order only where they differ.
+// Python compares lists of keys here: elements need an order only if they differ.
 bool before(Evaluator& run, const Keyed& a, const Keyed& b) {
   return !equal(run, a.key, b.key) && less(run, a.key, b.key);
 }
 
-// Merges ever longer runs: stable, and in n log n whatever less() says.
+// A bottom-up merge sort: stable, and n log n even if less() is inconsistent.
 void sort(Evaluator& run, Keyed* items, size_t count, bool reverse) {
   auto* other = run.make<Keyed>(count + 1);
   if (other == nullptr) return;
@@ -55,7 +55,7 @@ Value sorted(Evaluator& run, const Value& items, const Value& attribute, bool ca
   return sequence(Type::List, made, items.size);
 }
 
-// The least, or the greatest, of those that count the same the first.
+// The minimum or maximum; the first of equal elements.
 Value extreme(Evaluator& run, const Value& value, const Arguments& a, bool greatest) {
   const Value items = run.elements(value);
   if (items.size == 0) return run.undefined(none(), "No aggregated item, sequence was empty.");
@@ -69,12 +69,12 @@ Value extreme(Evaluator& run, const Value& value, const Arguments& a, bool great
   return best;
 }
 
-// Arguments without the first ones.
+// Arguments without the first `count`.
 Arguments behind(const Arguments& a, uint32_t count) {
   return {a.values + count, a.count - count, a.named, a.named_count};
 }
 
-// Those for which a test, or their truth, is as wanted; with `attribute` that of an attribute.
+// The elements for which a test, or truth, is `wanted`; with `attribute`, for an attribute of them.
 Value selected(Evaluator& run, const Value& value, const Arguments& a, bool wanted, bool attribute) {
   if (!truth(value)) return run.iterator(nullptr, 0);
   const uint32_t name = attribute ? 1 : 0;
@@ -100,7 +100,7 @@ Value selected(Evaluator& run, const Value& value, const Arguments& a, bool want
 }  // namespace
 
 Value filter_first(Evaluator& run, const Value& value, const Arguments&) {
-  if (value.is(Type::Iterator) && value.iterator->size > 0) {  // the others are still to come
+  if (value.is(Type::Iterator) && value.iterator->size > 0) {  // other elements have not been produced yet
     --value.iterator->size;
     return *value.iterator->items++;
   }
@@ -220,7 +220,7 @@ Value filter_rejectattr(Evaluator& run, const Value& value, const Arguments& a) 
   return selected(run, value, a, false, true);
 }
 
-// Lists of so many elements, the last one filled up where there is something to do so.
+// Lists of `count` elements; the last one is padded if a fill value is given.
 Value filter_batch(Evaluator& run, const Value& value, const Arguments& a) {
   if (!a[0].is(Type::Int) || a[0].integer < 1 || a[0].integer > kMaxRange)
     return run.fail("the filter 'batch' takes how many elements a list has");

@@ -48,7 +48,7 @@ void Evaluator::assign(const Node* target, const Value& value) {
   }
 }
 
-// What the statements write, as a string.
+// Renders the statements to a string.
 Value Evaluator::capture(const Node* statements) {
   Scope* outer = scope_;
   scope_ = new_scope(outer);
@@ -118,7 +118,7 @@ void Evaluator::execute_for(const Node* node) {
   }
   Scope* around = scope_ = new_scope(outer);
   bind("loop", {.type = Type::Loop, .loop = loop});
-  bool completed = false;  // as Jinja compiles it, `else` is for loops of which nothing came to its end
+  bool completed = false;  // as compiled by Jinja, `else` runs if no iteration completed
   for (; step() && fetch(*loop, loop->index); ++loop->index) {
     scope_ = new_scope(around);
     assign(node->first, loop->kept[loop->index]);
@@ -132,7 +132,7 @@ void Evaluator::execute_for(const Node* node) {
   scope_ = outer;
 }
 
-// Is there an element of that index for which the loop's condition holds? Looks at no more of them than it must.
+// Whether there is an element of that index that satisfies the loop's condition. Examines only as many as necessary.
 bool Evaluator::fetch(Loop& loop, uint32_t index) {
   while (loop.count <= index && loop.seen < loop.size && step()) {
     const Value item = loop.items[loop.seen++];

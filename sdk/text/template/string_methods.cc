@@ -6,7 +6,7 @@
 namespace ferry::jinja {
 namespace {
 
-// An argument that must be a string: null having failed.
+// An argument that must be a string; null after a failure.
 const Value* string_at(Evaluator& run, const Arguments& a, size_t i) {
   if (a[i].is(Type::String)) return &a[i];
   if (a[i].is(Type::Undefined))
@@ -37,7 +37,7 @@ Value strip_method(Evaluator& run, const Value& text, const Arguments& a) {
                                : Value{};
 }
 
-// Of a string, or of any of a tuple of them.
+// For a string, or any string of a tuple.
 template <bool start>
 Value has_at_end(Evaluator& run, const Value& text, const Arguments& a) {
   const Value one = sequence(Type::Tuple, &a[0], 1);
@@ -67,7 +67,7 @@ Value replace(Evaluator& run, const Value& text, const Arguments& a) {
   return replace_text(run, text.string(), old->string(), fresh->string(), integer_at(run, a, 2, -1));
 }
 
-// Where `wanted` begins last. Steps are counted by what is compared.
+// The last position of `wanted`. Counts steps by compared bytes.
 size_t find_last(Evaluator& run, std::string_view text, std::string_view wanted) {
   if (wanted.size() > text.size()) return text.npos;
   if (wanted.empty()) return text.size();
@@ -75,10 +75,10 @@ size_t find_last(Evaluator& run, std::string_view text, std::string_view wanted)
   while (at-- > 0 && !run.failed())
     if (text[at] == wanted[0] && run.step_bytes(wanted.size()) && text.substr(at, wanted.size()) == wanted) break;
   run.step_bytes(text.size() - (at + 1));
-  return at;  // npos behind the loop's end
+  return at;  // npos if the loop ends
 }
 
-// Pieces of a text, gathered from either end.
+// Collects parts of a text from either end.
 class Pieces {
  public:
   explicit Pieces(Evaluator& run) : run_(run) {}
@@ -104,12 +104,12 @@ class Pieces {
   size_t size_ = 0, capacity_ = 0;
 };
 
-// Between runs of whitespace, which are dropped at both ends.
+// Splits at runs of whitespace, which are dropped at both ends.
 template <bool right>
-Value split_spaces(Evaluator& run, std::string_view text, int64_t most) {
+Value split_spaces(Evaluator& run, std::string_view text, int64_t maximum) {
   Pieces pieces(run);
-  text = strip(text, !right || most < 0, right || most < 0);
-  for (; !text.empty() && most != 0 && run.step(); --most) {
+  text = strip(text, !right || maximum < 0, right || maximum < 0);
+  for (; !text.empty() && maximum != 0 && run.step(); --maximum) {
     size_t at = 0;
     if (right) {
       at = text.size();
@@ -130,15 +130,15 @@ Value split_spaces(Evaluator& run, std::string_view text, int64_t most) {
 template <bool right>
 Value split(Evaluator& run, const Value& subject, const Arguments& a) {
   std::string_view text = subject.string();
-  int64_t most = integer_at(run, a, 1, -1);
+  int64_t maximum = integer_at(run, a, 1, -1);
   if (!run.step_bytes(text.size() * 8)) return {};
-  if (a[0].is(Type::Absent) || a[0].is(Type::None)) return split_spaces<right>(run, text, most);
+  if (a[0].is(Type::Absent) || a[0].is(Type::None)) return split_spaces<right>(run, text, maximum);
   const Value* between = string_at(run, a, 0);
   if (between == nullptr) return {};
   const std::string_view word = between->string();
   if (word.empty()) return run.fail("empty separator");
   Pieces pieces(run);
-  for (; most != 0 && run.step(); --most) {
+  for (; maximum != 0 && run.step(); --maximum) {
     const size_t at = right ? find_last(run, text, word) : find_text(text, word, 0);
     if (at == text.npos) break;
     pieces.add(right ? text.substr(at + word.size()) : text.substr(0, at));
@@ -215,7 +215,7 @@ Value join(Evaluator& run, const Value& between, const Arguments& a) {
   return run.take(mark);
 }
 
-// All characters hold, and there is one; of `cased` ones at least one must be.
+// All characters satisfy `holds`, and there is at least one; for cased characters, at least one must be cased.
 template <bool (*holds)(uint32_t), bool (*other)(uint32_t)>
 Value all_are(Evaluator& run, const Value& subject, const Arguments&) {
   if (!run.step_bytes(subject.size * size_t{8})) return {};
@@ -228,11 +228,11 @@ Value all_are(Evaluator& run, const Value& subject, const Arguments&) {
   return boolean(some);
 }
 
-// Of ASCII, and letters as far as characters.h knows them.
+// ASCII letters, and those known to characters.h.
 bool is_letter(uint32_t code) { return is_upper(code) || is_lower(code); }
 bool is_word(uint32_t code) { return is_letter(code) || is_digit(code); }
 
-// To so many characters: spaces, or what was given, on one side; zeros behind a sign.
+// Pads to that many characters: with spaces or the given character on one side, or with zeros after a sign.
 template <bool left>
 Value pad(Evaluator& run, const Value& subject, const Arguments& a) {
   const Value fill = a[1].is(Type::Absent) ? string(" ") : a[1];

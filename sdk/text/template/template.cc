@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxTreeBytes = size_t{1} << 26;
 
-// As Jinja reads a file: every newline is "\n", and the last one is not the template's.
+// As Jinja reads a file: newlines become "\n", and a final one is removed.
 std::string_view normalized(Work& work, std::string_view source) {
   auto* text = work.make<char>(source.size() + 1);
   if (text == nullptr) return {};

@@ -1,4 +1,4 @@
-// Chat templates: the Jinja that published ones are written in, rendered as transformers renders it (trim_blocks,
+// Chat templates in the subset of Jinja that published templates use, rendered as by transformers (trim_blocks,
 // lstrip_blocks, loopcontrols, its own tojson, raise_exception, strftime_now, {% generation %}).
 //
 //     std::unique_ptr<jinja::Template> made;
@@ -9,9 +9,8 @@
 //     std::string_view text;
 //     FERRY_TRY(made->render(context, nullptr, values, &text));
 //
-// A template is not trusted, nor is what it is rendered with: both take bounded time and memory (the bounds are in
-// sdk/text/template/work.h), and what goes beyond them is an error. A template never changes: any number of threads may
-// use it.
+// Templates and their variables are untrusted: time and memory are limited (sdk/text/template/work.h), and exceeding a
+// limit is an error. A template is immutable; many threads may use it at once.
 #pragma once
 
 #include <ctime>
@@ -28,13 +27,13 @@ struct Node;
 
 class Template {
  public:
-  // UTF-8 of at most 256 KiB, which is copied. FERRY_INVALID_ARGUMENT says in which line it is no template, or uses
-  // what is not known here.
+  // UTF-8 of at most 256 KiB, which is copied. FERRY_INVALID_ARGUMENT: a syntax error or an unsupported feature; the
+  // message has the line.
   static Status parse(std::string_view source, std::unique_ptr<Template>* out);
 
-  // `context`: a dict of the template's variables. `now`: what strftime_now() tells; null: there is none. `*text` lies
-  // in `arena`. FERRY_INVALID_ARGUMENT: what the template raises with raise_exception(), or what went wrong in which
-  // line; FERRY_OUT_OF_MEMORY.
+  // `context`: a dict of the template's variables. `now`: the time for strftime_now(); null disables it. `*text` is in
+  // `arena`. FERRY_INVALID_ARGUMENT: the template called raise_exception(), or an error with its line;
+  // FERRY_OUT_OF_MEMORY.
   Status render(const Value& context, const std::tm* now, Arena& arena, std::string_view* text) const;
 
  private:
@@ -44,7 +43,7 @@ class Template {
   const Node* statements_ = nullptr;
 };
 
-// JSON as RFC 8259 has it, in UTF-8, of at most 64 MiB; integers of 64 bits. What it gives lies in `arena`.
+// JSON (RFC 8259) in UTF-8, at most 64 MiB; integers have 64 bits. The result is in `arena`.
 Status parse_json(std::string_view json, Arena& arena, Value* out);
 
 }  // namespace ferry::jinja

@@ -25,14 +25,14 @@ Value compares(Evaluator& run, const Value& value, const Arguments& a) {
   return run.apply(operation, value, a[0]);
 }
 
-// Is the remainder by 2, or by the argument, this?
+// Whether the remainder by 2, or by the argument, is this.
 template <int remainder>
 Value divides(Evaluator& run, const Value& value, const Arguments& a) {
   const Value by = a.count > 0 ? a[0] : integer(2);
   return run.apply(Operation::Equal, run.apply(Operation::Modulo, value, by), integer(remainder));
 }
 
-// Of the same type, too; what is made of others is the same where it lies in the same place.
+// Also of the same type; containers are the same if they are at the same address.
 Value is_same(Evaluator& run, const Value& value, const Arguments& a) {
   if (value.type != a[0].type) return boolean(false);
   if (value.is_sequence()) return boolean(value.items == a[0].items && value.size == a[0].size);
@@ -53,7 +53,7 @@ constexpr Native kTests[] = {
     {"boolean", "", is_type<Type::Bool>},
     {"string", "", is_type<Type::String>},
     {"mapping", "", is_type<Type::Dict>},
-    // As Python's classes have it: Undefined has the methods of a sequence, and can be called.
+    // As in Python's classes: Undefined has the methods of a sequence, and is callable.
     {"sequence", "", is_type<Type::String, Type::List, Type::Tuple, Type::Dict, Type::Undefined>},
     {"iterable", "",
      is_type<Type::String, Type::List, Type::Tuple, Type::Dict, Type::Undefined, Type::View, Type::Iterator,

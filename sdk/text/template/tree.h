@@ -1,4 +1,4 @@
-// What a template's text becomes: a tree of nodes in an arena, lists linked by `next`.
+// The syntax tree of a template: nodes in an arena, lists linked by `next`.
 #pragma once
 
 #include "sdk/text/template/value.h"
@@ -11,36 +11,36 @@ enum class Kind : uint8_t {
   Name,         // value: the name
   List,         // first: its elements
   Tuple,        // the same
-  Dict,         // first: keys and values in turn
-  Chain,        // first: an expression; second: Steps with an operator and its other side, left to right
-  Logic,        // the same, of `and` or `or`
-  Comparison,   // the same, of comparisons, all of which must hold
+  Dict,         // first: alternating keys and values
+  Chain,        // first: an expression; second: Steps with an operator and the right operand
+  Logic,        // the same for `and` or `or`
+  Comparison,   // the same for comparisons, all of which must hold
   Not,          // first
   Negative,     // first
   Positive,     // first
-  Conditional,  // first: the condition; second: if it holds; third: else, or null
-  Postfix,      // first: an expression; second: what is done with it, in turn:
+  Conditional,  // first: the condition; second: the result if true; third: if false, or null
+  Postfix,      // first: an expression; second: a list of these, applied in order:
   Attribute,    //   value: the name
   Element,      //   first: the index
-  Slice,        //   first, second, third: from, to, step, or null
+  Slice,        //   first, second, third: start, stop, step, or null
   Call,         //   first: arguments
-  Filter,       //   value: the name; index: of its table; first: arguments
-  Test,         //   the same; flag: not
-  Argument,     // first; value: the name, where it has one
+  Filter,       //   value: the name; index: in its table; first: arguments
+  Test,         //   the same; flag: negated
+  Argument,     // first; value: the name, if it has one
   Step,         // operation; first
-  Closure,      // first: a Macro, as the value of an expression
+  Closure,      // first: a Macro, used as a value
   // Statements
   Text,         // value
   Output,       // first
   If,           // first: Branches
   Branch,       // first: the condition, or null; second: statements
-  For,          // first: the target; second: what is gone through; third: the condition, or null; statements, otherwise
+  For,          // first: the target; second: the iterable; third: the condition, or null; statements, otherwise
   Set,          // first: the target; second
   SetBlock,     // first: the target; second: statements; third: a Postfix of filters without `first`, or null
-  Field,        // a target: value: a namespace's name; first: a Literal, the attribute's name
+  Field,        // a target: value: name of a namespace; first: a Literal, the attribute's name
   Macro,        // value: the name; first: Parameters; second: statements
-  Parameter,    // value: the name; first: what it is where the call says nothing, or null
-  Evaluate,     // first: a call, whose text is written
+  Parameter,    // value: the name; first: the default, or null
+  Evaluate,     // first: a call, whose result is written
   FilterBlock,  // second: statements; third: a Postfix without `first`
   With,         // first: Sets; second: statements
   Break,

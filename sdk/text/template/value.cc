@@ -9,11 +9,11 @@
 namespace ferry::jinja {
 namespace {
 
-constexpr uint32_t kSearched = 8;  // entries of a dict that are looked through one by one
+constexpr uint32_t kSearched = 8;  // maximum entries for linear search
 
 bool can_be_key(const Value& value) { return value.is_number() || value.is(Type::String) || value.is(Type::None); }
 
-// Equal keys have equal hashes: of a number, whichever its type, its value's as a float.
+// Equal keys have equal hashes; numbers of all types hash as their float value.
 uint32_t hash_of(const Value& key) {
   uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a (Fowler, Noll, Vo)
   const auto add = [&](const void* data, size_t size) {
@@ -36,7 +36,7 @@ bool same_key(const Value& a, const Value& b) {
 
 }  // namespace
 
-// Where the index has the key, or the free place for it.
+// The index slot of the key, or a free slot for it.
 uint32_t* Dict::place(Work& work, const Value& key) const {
   const uint32_t mask = index_size - 1;
   uint32_t at = hash_of(key) & mask;

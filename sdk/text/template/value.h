@@ -1,6 +1,5 @@
-// What a template computes with: Python's values as far as templates see them. A value never changes but for namespaces
-// and for iterators, which are spent by whoever goes through them. All point into an arena (or into a text that
-// outlives them) and are copied freely.
+// The values of templates: a subset of Python's. Values are immutable, except for namespaces and for iterators, which
+// are consumed. Values point into an arena (or to text that outlives them), and are copied by value.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +17,13 @@ enum class Type : uint8_t {
   String,
   List,
   Tuple,
-  View,      // what items(), keys(), values() and range() give: it has a length, and no places
-  Iterator,  // what map, select and others give: it is gone through once
+  View,      // result of items(), keys(), values() and range(): has a length, but cannot be indexed
+  Iterator,  // result of map, select and others: can be iterated once
   Dict,
   Namespace,
   Function,
   Loop,
-  Absent,  // an argument that a call leaves out
+  Absent,  // an argument that was not given
 };
 
 struct Dict;
@@ -34,12 +33,12 @@ struct Loop;
 
 struct Value {
   Type type = Type::Undefined;
-  // Undefined: what it is no attribute of; Undefined itself: a variable. None: a sentence of its own.
+  // Undefined: the type that lacks the attribute; Undefined itself: a variable. None: has its own message.
   Type owner = Type::Undefined;
-  bool element = false;  // Undefined: what it would be the element of has no such one, but for a name
-  uint32_t size = 0;     // bytes of a string or of Undefined's name, elements
+  bool element = false;  // Undefined: a missing element that was not accessed by name
+  uint32_t size = 0;     // bytes of a string or of Undefined's name; number of elements
   union {
-    int64_t integer = 0;  // Bool as 0 and 1
+    int64_t integer = 0;  // Bool: 0 or 1
     double real;
     const char* text;  // UTF-8
     const Value* items;
@@ -52,7 +51,7 @@ struct Value {
   bool is(Type t) const { return type == t; }
   bool is_number() const { return type == Type::Bool || type == Type::Int || type == Type::Float; }
   bool is_integral() const { return type == Type::Bool || type == Type::Int; }
-  // Elements at `items`.
+  // Whether `items` has elements.
   bool is_sequence() const { return type == Type::List || type == Type::Tuple || type == Type::View; }
   double number() const { return type == Type::Float ? real : static_cast<double>(integer); }
   std::string_view string() const { return {text, size}; }
@@ -60,7 +59,7 @@ struct Value {
 
 struct Iterator {
   const Value* items;
-  uint32_t size;  // 0 once it is spent
+  uint32_t size;  // 0 once it is consumed
 };
 
 inline Value none() { return {.type = Type::None}; }
@@ -68,7 +67,7 @@ inline Value absent() { return {.type = Type::Absent}; }
 inline Value boolean(bool value) { return {.type = Type::Bool, .integer = value}; }
 inline Value integer(int64_t value) { return {.type = Type::Int, .integer = value}; }
 inline Value real(double value) { return {.type = Type::Float, .real = value}; }
-// `text`, which is well-formed, outlives the value.
+// `text` is well-formed and must outlive the value.
 inline Value string(std::string_view text) {
   return {.type = Type::String, .size = static_cast<uint32_t>(text.size()), .text = text.data()};
 }
@@ -79,19 +78,19 @@ inline Value mapping(Dict* dict) { return {.type = Type::Dict, .dict = dict}; }
 
 class Work;
 
-// Keys in the order in which they came, of any type that is not made of others.
+// Entries in insertion order; keys are hashable.
 struct Dict {
   struct Entry {
     Value key, value;
   };
   Entry* entries = nullptr;
   uint32_t size = 0, capacity = 0;
-  uint32_t* index = nullptr;  // places + 1 by hash, where there are more than a few; a power of two of them
+  uint32_t* index = nullptr;  // hash table of positions + 1, for more than a few entries; its size is a power of two
   uint32_t index_size = 0;
 
   const Value* find(Work& work, const Value& key) const;
   const Value* find(Work& work, std::string_view key) const { return find(work, string(key)); }
-  // Replaces what the key had. Fails for a key that cannot be one.
+  // Sets the key's value. Fails for an unhashable key.
   void put(Work& work, const Value& key, const Value& value);
 
  private:
@@ -99,11 +98,11 @@ struct Dict {
   bool grow(Work& work);
 };
 
-// As Python calls it: "str", "dict", ...
+// Python's name: "str", "dict", ...
 const char* type_name(Type type);
 bool truth(const Value& value);
 bool equal(Work& work, const Value& a, const Value& b, int depth = 0);
-// Is a < b? Fails where Python has no order for the two.
+// Whether a < b. Fails if Python cannot order the two.
 bool less(Work& work, const Value& a, const Value& b, int depth = 0);
 
 }  // namespace ferry::jinja

@@ -16,7 +16,7 @@ Value Work::fail(const char* format, ...) {
   va_start(args, format);
   std::vsnprintf(sentence, sizeof sentence, format, args);
   va_end(args);
-  for (char& c : sentence)  // names may come with newlines
+  for (char& c : sentence)  // names may contain newlines
     if (static_cast<unsigned char>(c) < 0x20 && c != '\0') c = ' ';
   status_ = line > 0 ? error(FERRY_INVALID_ARGUMENT, "line %u: %s", line, sentence)
                      : error(FERRY_INVALID_ARGUMENT, "%s", sentence);
@@ -57,7 +57,7 @@ void Work::append(std::string_view text) {
       return;
     }
     const size_t capacity = std::max(length_ + text.size(), std::max<size_t>(2 * capacity_, 1024));
-    // What is appended may lie in the text itself.
+    // The appended text may be part of the output itself.
     const bool own = text_ != nullptr && text.data() >= text_ && text.data() < text_ + length_;
     const auto offset = own ? static_cast<size_t>(text.data() - text_) : 0;
     auto* grown = static_cast<char*>(std::realloc(text_, capacity));

@@ -1,6 +1,6 @@
-// What a template's reading or rendering may take, and the first thing that went wrong with it. Failing, functions give
-// any value and callers go on: nothing more is computed, for step() says no and memory is refused. The one who began
-// asks status().
+// Limits of parsing or rendering a template, and its first failure. After a failure, functions return arbitrary values
+// and callers continue without checks: step() returns false, and allocations fail. The outermost caller checks
+// status().
 #pragma once
 
 #include <cstring>
@@ -12,14 +12,14 @@
 
 namespace ferry::jinja {
 
-// Far above what templates need; in time a second or so.
+// Far above what templates need; a second or so of time.
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 18;
-inline constexpr size_t kMaxTextBytes = size_t{1} << 26;  // of what is rendered, and of JSON
+inline constexpr size_t kMaxTextBytes = size_t{1} << 26;  // rendered text, and JSON
 inline constexpr size_t kMaxValueBytes = size_t{1} << 28;
 inline constexpr uint64_t kMaxSteps = 10'000'000;
-inline constexpr int kMaxGrammarNesting = 200;  // of a template's text; a bracket is four
+inline constexpr int kMaxGrammarNesting = 200;  // of a template's syntax; a bracket counts four
 inline constexpr int kMaxNesting = 100;         // of JSON, and of values that are written or compared
-inline constexpr int kMaxCallNesting = 600;     // of what is computed, calls of macros included
+inline constexpr int kMaxCallNesting = 600;     // of evaluation, including macro calls
 inline constexpr int64_t kMaxRange = 100'000;   // as Jinja's sandbox has it
 
 class Work {
@@ -31,22 +31,22 @@ class Work {
 
   bool failed() const { return !status_.ok(); }
   const Status& status() const { return status_; }
-  // The first failure stays. "line 3: " stands before the sentence; gives Undefined.
+  // Records the first failure, with "line 3: " before the message. Returns Undefined.
   [[gnu::format(printf, 2, 3)]] Value fail(const char* format, ...);
   void set_failure(const Status& status) {
     if (!failed()) status_ = status;
   }
-  uint32_t line = 0;  // of the template; 0: none
+  uint32_t line = 0;  // line in the template; 0: none
 
-  // Counts what is done. False where something failed.
+  // Counts work. False after a failure.
   bool step(size_t count = 1) {
     steps_ += count;
     return steps_ <= kMaxSteps ? !failed() : out_of_steps();
   }
-  // A step for every few bytes that are gone through.
+  // Counts one step for every few bytes.
   bool step_bytes(size_t bytes) { return step(1 + bytes / 32); }
 
-  // Zeros; null having failed.
+  // Zeroed memory; null after a failure.
   template <typename T>
   T* make(size_t count = 1) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -54,12 +54,12 @@ class Work {
   }
   Value iterator(const Value* items, size_t size);
 
-  // The text that is being written: what is rendered, and behind it strings in the making.
+  // The output text: rendered text, followed by strings under construction.
   void append(std::string_view text);
   void append(char c) { append({&c, 1}); }
   size_t length() const { return length_; }
   std::string_view written(size_t from) const { return {text_ + from, length_ - from}; }
-  // What was written since, as a string of its own.
+  // Removes the output from `from` on, and returns it as a string.
   Value take(size_t from);
   void cut(size_t from) { length_ = from; }
 

@@ -1,4 +1,4 @@
-// Values as text: str(), repr().
+// Converts values to text: str(), repr().
 #include <cmath>
 #include <cstdio>
 
@@ -9,7 +9,7 @@
 namespace ferry::jinja {
 namespace {
 
-// What repr() writes as an escape: Unicode's categories of controls, formats and separators.
+// Characters that repr() escapes: Unicode's control, format and separator categories.
 bool is_hidden(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0xA0) || code == 0xAD || (code != 0x20 && is_space(code)) ||
          (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||

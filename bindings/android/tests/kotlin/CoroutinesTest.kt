@@ -7,11 +7,11 @@ import kotlin.coroutines.Continuation
 import kotlin.coroutines.EmptyCoroutineContext
 import kotlin.coroutines.startCoroutine
 
-/** What Kotlin adds: coroutines go on with a worker's result, or with what it throws. */
+/** Kotlin's additions: coroutines resume with a worker's result or exception. */
 object CoroutinesTest {
-    /** Waits for what the coroutine gives, or throws what it throws. */
+    /** Waits for the coroutine's result, or throws its exception. */
     private fun <T> outcome(block: suspend () -> T): T {
-        val ended = LinkedBlockingQueue<() -> T>()  // the coroutine may end in this very thread
+        val ended = LinkedBlockingQueue<() -> T>()  // the coroutine may end in this thread
         block.startCoroutine(object : Continuation<T> {
             override val context = EmptyCoroutineContext
 
@@ -54,13 +54,13 @@ object CoroutinesTest {
         Model.open(Tests.blob("language")).use { model ->
             model.generator(SessionOptions()).use { story ->
                 story.append(1, 80)
-                val told = story.pieces(7).toList()
-                Tests.equal(7, told.size)
+                val pieces = story.pieces(7).toList()
+                Tests.equal(7, pieces.size)
                 val tokens = story.tokens()
                 Tests.equal(9, tokens.size)
                 val words = model.text().use { it.decode(*tokens.copyOfRange(2, 9)) }
-                // Of a last character there may be only a beginning.
-                Tests.check(words.startsWith(told.joinToString("")), "$told is not $words")
+                // The last character may be incomplete.
+                Tests.check(words.startsWith(pieces.joinToString("")), "$pieces is not $words")
             }
         }
     }

@@ -10,7 +10,7 @@ import static io.ferry.Tests.near;
 import java.nio.ByteBuffer;
 import java.util.Random;
 
-/** Frames in whatever memory are the same image. */
+/** Frames of the same image are equal for every memory layout. */
 final class FramesTest {
   private static final int WIDTH = 26;
   private static final int HEIGHT = 18;
@@ -45,7 +45,7 @@ final class FramesTest {
         new Frame.Builder(Frame.Format.RGB, WIDTH, HEIGHT).plane(direct(rgb), 3 * WIDTH, 3).build())), 0.05);
   }
 
-  /** Android's YUV_420_888 often lies in NV21's memory: U and V are planes of one, which overlap. */
+  /** Android's YUV_420_888 often is NV21: U and V are overlapping planes. */
   public static void planesWithStridesAreNv21() {
     int stride = WIDTH + 6;
     byte[] luma = noise(stride * HEIGHT);
@@ -62,10 +62,11 @@ final class FramesTest {
 
   public static void aFrameOnItsSideIsTurnedAndMirrored() {
     byte[] upright = noise(WIDTH * HEIGHT);
-    byte[] turned = new byte[WIDTH * HEIGHT]; // HEIGHT wide: turned clockwise, and then mirrored, it is `upright`
+    byte[] turned = new byte[WIDTH * HEIGHT]; // HEIGHT wide: rotated clockwise, and then mirrored, it is `upright`
     for (int y = 0; y < HEIGHT; ++y) {
       for (int x = 0; x < WIDTH; ++x) {
-        // Turned clockwise the pixel (column, row) goes to (WIDTH - 1 - row, column); mirrored to (row, column).
+        // Rotation clockwise moves the pixel (column, row) to (WIDTH - 1 - row, column); mirroring then to (row,
+        // column).
         turned[x * HEIGHT + y] = upright[y * WIDTH + x];
       }
     }
@@ -88,7 +89,7 @@ final class FramesTest {
     near(prepared(s -> s.setFrame(alone)), prepared(s -> s.setFrame(cut)), 0);
   }
 
-  /** Sensors at 90 and 270 degrees, as most phones have them; worked out by hand for the four ways of holding one. */
+  /** Sensors at 90 and 270 degrees, as in most phones; expected values by hand for four device orientations. */
   public static void rotationFollowsSensorAndDisplay() {
     equal(90, Frame.rotation(90, 0, false));
     equal(0, Frame.rotation(90, 90, false));

@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Prints a task's answer to an image as `ferry run --json` does, for tests/run to compare. Answers of pixels are
- * compared here, with the file that the command wrote: "pixels" says whether they are equal.
+ * Prints a task's answer to an image as `ferry run --json` does, for tests/run to compare. Pixel answers are compared
+ * here with the file that the command wrote: "pixels" is "equal" or "differ".
  *
  *     PrintAnswer BLOB IMAGE FILE [mask=FILE] [point=X,Y]
  *     PrintAnswer BLOB                                          its certificate's verdict, as `ferry verify --json`
@@ -114,7 +114,7 @@ final class PrintAnswer {
     return out;
   }
 
-  /** Are these the levels of a grey image? */
+  /** Whether these are the levels of a grey image. */
   private static String reds(String file, byte[] levels) {
     ByteBuffer pixels = Image.load(file).pixels();
     boolean equal = pixels.remaining() == 3 * levels.length;
@@ -122,7 +122,7 @@ final class PrintAnswer {
     return ", \"pixels\": \"" + (equal ? "equal" : "differ") + "\"";
   }
 
-  /** Whose rows go from the bottom to the top. */
+  /** Rows of a Portable Float Map go from the bottom to the top. */
   private static FloatBuffer portableFloatMap(String file) throws Exception {
     byte[] bytes = Tests.bytes(file);
     int begin = 0;

@@ -3,7 +3,9 @@ package io.ferry;
 
 import java.io.RandomAccessFile;
 
-/** Opens a blob within an archive, as io.ferry.android.Assets does, and says what it is: PrintAsset FILE OFFSET LENGTH */
+/**
+ * Opens a blob within an archive, as io.ferry.android.Assets does, and prints what it is: PrintAsset FILE OFFSET LENGTH
+ */
 final class PrintAsset {
   private PrintAsset() {}
 

@@ -22,7 +22,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 
-/** Whatever does not fit is an exception with a sentence, and nothing has changed. */
+/** Invalid arguments throw an exception with a sentence, and change nothing. */
 final class RefusedTest {
   private static final String NAME = "v1_small_classifier";
 
@@ -53,10 +53,10 @@ final class RefusedTest {
       model.check();
     }
     blob[weights] ^= 1;
-    try (Model model = Model.open(direct(blob))) { // which does not look at them
+    try (Model model = Model.open(direct(blob))) { // opening does not read the weights
       refused(CORRUPT, "", model::check);
     }
-    try (Model model = Model.open(golden(NAME))) { // written before there were checksums
+    try (Model model = Model.open(golden(NAME))) { // written before checksums existed
       refused(NOT_FOUND, "", model::check);
     }
   }
@@ -157,12 +157,12 @@ final class RefusedTest {
     ask("masks", "", Request.of(image));
     ask("masks", "", Request.of(image).point(500, 1));
     ask("masks", "", Request.of(image).point(Float.NaN, 1));
-    ask("masks", "", Request.again().point(1, 1)); // of which image?
+    ask("masks", "", Request.again().point(1, 1)); // there is no last image
     ask("depth", "", Request.again());
     ask("classifier", "", Request.of(image).top(-1));
     Frame frame = new Frame.Builder(Frame.Format.RGB, 20, 10).plane(image.memory(), 0, 0).build();
     for (String whole : new String[] {"upscaler", "painter", "reader"}) {
-      ask(whole, "", Request.of(frame)); // which need the image's own pixels
+      ask(whole, "", Request.of(frame)); // tasks that need RGB pixels
     }
   }
 
@@ -171,7 +171,7 @@ final class RefusedTest {
          Model same = Model.open(blob("language")); States states = language.states()) {
       SessionOptions options = new SessionOptions().states(states);
       refused(INVALID_ARGUMENT, "another model", () -> model.session(options));
-      refused(INVALID_ARGUMENT, "another model", () -> same.session(options)); // whose weights lie elsewhere
+      refused(INVALID_ARGUMENT, "another model", () -> same.session(options)); // a blob with other weights
       refused(NOT_FOUND, "no states", () -> model.session(new SessionOptions()).states());
       refused(INVALID_ARGUMENT, "-1", () -> states.truncate(-1));
       refused(IllegalArgumentException.class, "there are 4", () -> states.contents(4));
@@ -200,7 +200,7 @@ final class RefusedTest {
     Task task = model.task(new SessionOptions());
     model.close();
     model.close();
-    session.run(); // which keeps what it needs
+    session.run(); // it keeps the model alive
     ByteBuffer input = goldenInput(session);
     Frame frame = new Frame.Builder(Frame.Format.GRAY, 8, 8).plane(ByteBuffer.allocateDirect(64), 0, 0).build();
     Image image = new Image(1, 1, ByteBuffer.allocateDirect(3));
@@ -220,7 +220,7 @@ final class RefusedTest {
     for (Tests.Action action : ofModel) refused(IllegalStateException.class, "this model is closed", action);
     states.close();
     states.close();
-    Tests.equal(0, remembering.stateLength()); // the session holds them
+    Tests.equal(0, remembering.stateLength()); // the session keeps them open
     try (Model language = Model.open(blob("language"))) {
       SessionOptions options = new SessionOptions().states(states);
       Tests.Action[] ofStates = {states::length, states::bound, states::bytes, states::tensors, states::reset,

@@ -24,7 +24,7 @@ import java.util.zip.CRC32;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
-/** Models, however they are opened, compute the oracle's numbers. */
+/** Models compute the oracle's results, in every way of opening them. */
 final class SessionTest {
   private static final String NAME = "v1_small_classifier";
 
@@ -137,7 +137,7 @@ final class SessionTest {
           session.run();
           expected[i] = classes ? probabilities(session.topClasses(5)) : session.embedding(0);
         }
-        Tests.check(!Arrays.equals(expected[0], expected[1]), "they are told apart");
+        Tests.check(!Arrays.equals(expected[0], expected[1]), "they differ");
         int[] shape = session.inputs().get(0).shape();
         shape[0] = 3;
         session.resize(shape);
@@ -227,7 +227,7 @@ final class SessionTest {
       equal(0, states.contents(0).remaining());
       states.close();
       run(decode, 1, 5, 9);
-      near(expected, run(decode, 7), 1e-5); // which goes on holding them
+      near(expected, run(decode, 7), 1e-5); // which keeps them open
       decode.close();
     }
   }
@@ -286,7 +286,7 @@ final class SessionTest {
   public static void aSessionKeepsToTheCpusThatAreNamed() {
     try (Model model = Model.open(golden(NAME)); Session any = model.session(new SessionOptions())) {
       String first = any.report().cpus().split("[-,]")[0];
-      if (first.isEmpty()) return; // the system does not say
+      if (first.isEmpty()) return; // the system does not report them
       int cpu = Integer.parseInt(first);
       try (Session session = model.session(new SessionOptions().cpus(cpu, 1023))) {
         equal(first, session.report().cpus());

@@ -16,8 +16,8 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 
 /**
- * Runs the tests of the classes that are named, their public methods without arguments, and ends with 1 where one fails;
- * and holds what they share. FERRY_GOLDEN and FERRY_TEST_BLOBS are folders of blobs.
+ * Runs the public methods without arguments of the named test classes, and exits with 1 if one fails. It also has their
+ * shared helpers. FERRY_GOLDEN and FERRY_TEST_BLOBS are folders of blobs.
  */
 final class Tests {
   interface Action {
@@ -84,7 +84,7 @@ final class Tests {
     return System.getenv("FERRY_TEST_BLOBS") + "/" + name + ".ferry";
   }
 
-  /** A file's number: on Android ParcelFileDescriptor.getFd(). */
+  /** A file's descriptor number: on Android ParcelFileDescriptor.getFd(). */
   static int number(RandomAccessFile file) throws Exception {
     Field number = FileDescriptor.class.getDeclaredField("fd");
     number.setAccessible(true);
@@ -108,7 +108,7 @@ final class Tests {
     return out;
   }
 
-  /** What the golden numbers of a blob are computed from: tests/support/blobs.cc, noise(). */
+  /** The input of a blob's golden results: tests/support/blobs.cc, noise(). */
   static ByteBuffer goldenInput(Session session) {
     ByteBuffer out = session.inputs().get(0).allocate();
     for (int i = 0; i < out.capacity() / 4; ++i) {
@@ -136,7 +136,7 @@ final class Tests {
     for (int i = 0; i < expected.length; ++i) near(expected[i], actual[i], tolerance);
   }
 
-  /** Runs it in a thread of its own; get() of the result ends with what it threw. */
+  /** Runs the work in a new thread; get() of the result throws its exception. */
   static <T> FutureTask<T> inThread(Callable<T> work) {
     FutureTask<T> task = new FutureTask<>(work);
     new Thread(task).start();

@@ -46,7 +46,7 @@ final class TextTest {
     try (Model model = Model.open(blob("language"))) {
       closed = model.text();
     }
-    try (Text text = closed) { // which goes on without its model
+    try (Text text = closed) { // it stays usable without its model
       for (String words : new String[] {"ab", "gr\u00f6\u00dfer\ud83d\udea2", "a\0b", ""}) {
         equal(bytes(words), Arrays.toString(text.encode(words, false)));
         equal(words, text.decode(text.encode(words, false)));
@@ -95,18 +95,18 @@ final class TextTest {
 
   public static void samplingFollowsItsSeedAndKeepsToItsBias() throws Exception {
     withStory(story -> {
-      int[] greedy = told(story, new Sampling());
-      int[] three = told(story, new Sampling().temperature(30).seed(3));
-      check(Arrays.equals(three, told(story, new Sampling().temperature(30).seed(3))), "a seed gives one text");
-      check(!Arrays.equals(three, told(story, new Sampling().temperature(30).seed(4))), "another gives another");
-      int[] banned = told(story, new Sampling().bias(greedy[0], Float.NEGATIVE_INFINITY));
+      int[] greedy = generated(story, new Sampling());
+      int[] three = generated(story, new Sampling().temperature(30).seed(3));
+      check(Arrays.equals(three, generated(story, new Sampling().temperature(30).seed(3))), "a seed gives one text");
+      check(!Arrays.equals(three, generated(story, new Sampling().temperature(30).seed(4))), "another gives another");
+      int[] banned = generated(story, new Sampling().bias(greedy[0], Float.NEGATIVE_INFINITY));
       for (int token : banned) check(token != greedy[0], "what is never to come came");
       refused(FerryException.Status.INVALID_ARGUMENT, "", () -> story.sampling(new Sampling().temperature(-1)));
       refused(FerryException.Status.INVALID_ARGUMENT, "", () -> story.sampling(new Sampling().topP(0)));
     });
   }
 
-  private static int[] told(Generator story, Sampling how) {
+  private static int[] generated(Generator story, Sampling how) {
     story.reset();
     story.sampling(how);
     story.append(1, 80);
@@ -175,7 +175,7 @@ final class TextTest {
     }
   }
 
-  /** Closed from another thread between tokens, or in one. */
+  /** Closed from another thread between tokens, or during one. */
   public static void aGeneratorIsClosedWhileItTells() throws Exception {
     for (int i = 0; i < 5; ++i) {
       withStory(story -> {

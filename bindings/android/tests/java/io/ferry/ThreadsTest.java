@@ -24,7 +24,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** Who waits for whom, and what becomes of those who wait; and that nothing is left behind. */
+/** Calls from several threads wait for each other, fail after a close, and leak nothing. */
 final class ThreadsTest {
   private static final String NAME = "v1_small_classifier";
 
@@ -81,7 +81,7 @@ final class ThreadsTest {
     return ((Answer.Classes) task.run(Request.of(image))).classes().get(0).probability();
   }
 
-  /** Long enough to be met. */
+  /** A session whose run takes long enough to be interrupted. */
   private static Session slow() {
     try (Model model = Model.open(blob("upscaler"))) {
       Session session = model.session(new SessionOptions().threads(1));
@@ -90,13 +90,13 @@ final class ThreadsTest {
     }
   }
 
-  /** A session that is closed from another thread in a run, and in the moment before it. */
+  /** A session that is closed from another thread during a run, and just before it. */
   public static void aCloseEndsTheRunAndWaitsForIt() throws Exception {
     for (int wait : new int[] {0, 1, 20}) {
       Session session = slow();
       CountDownLatch begun = new CountDownLatch(2);
       List<Future<Exception>> runs = new ArrayList<>();
-      for (int i = 0; i < 2; ++i) { // the second waits for its turn
+      for (int i = 0; i < 2; ++i) { // the second waits for the first
         runs.add(inThread(() -> {
           begun.countDown();
           try {
@@ -160,23 +160,23 @@ final class ThreadsTest {
     return new Image(side, side, ByteBuffer.allocateDirect(3 * side * side));
   }
 
-  public static void progressIsToldInTheThreadThatRuns() {
+  public static void progressIsReportedInTheRunsThread() {
     try (Model model = Model.open(blob("upscaler")); Task task = model.task(new SessionOptions())) {
-      List<String> told = new ArrayList<>();
+      List<String> calls = new ArrayList<>();
       Thread mine = Thread.currentThread();
       Progress progress = (done, total) -> {
         equal(mine, Thread.currentThread());
-        told.add(done + "/" + total);
+        calls.add(done + "/" + total);
       };
       Answer.NewImage answer = (Answer.NewImage) task.run(Request.of(black(40)).tile(20).progress(progress));
       equal(80, answer.image().width());
-      equal(Arrays.asList("1/4", "2/4", "3/4", "4/4"), told);
+      equal(Arrays.asList("1/4", "2/4", "3/4", "4/4"), calls);
     }
   }
 
   public static void whatProgressThrowsEndsTheRun() {
     try (Model model = Model.open(blob("upscaler")); Task task = model.task(new SessionOptions())) {
-      for (int last : new int[] {1, 3, 4}) { // with the fourth all is done
+      for (int last : new int[] {1, 3, 4}) { // the fourth completes the work
         int[] calls = new int[1];
         Request request = Request.of(black(40)).tile(20).progress((done, total) -> {
           calls[0] = done;
@@ -205,15 +205,15 @@ final class ThreadsTest {
     }
   }
 
-  public static void aTaskIsClosedWhileItsProgressIsTold() throws Exception {
+  public static void aTaskIsClosedWhileItsProgressIsReported() throws Exception {
     Model model = Model.open(blob("upscaler"));
     Task task = model.task(new SessionOptions().threads(1));
     model.close();
-    CountDownLatch told = new CountDownLatch(1);
+    CountDownLatch started = new CountDownLatch(1);
     Future<Answer> run = inThread(() -> task.run(Request.of(black(400)).tile(20).progress((done, total) -> {
-      told.countDown();
+      started.countDown();
     })));
-    told.await();
+    started.await();
     task.close();
     try {
       run.get(10, TimeUnit.SECONDS);
@@ -223,7 +223,7 @@ final class ThreadsTest {
     }
   }
 
-  /** Two sessions over the same states, their length asked for meanwhile, and the states closed at the end. */
+  /** Two sessions share states, whose length is read meanwhile, and which are closed at the end. */
   public static void sessionsThatShareStatesTakeTurns() throws Exception {
     try (Model model = Model.open(blob("language"))) {
       States states = model.states();
@@ -252,7 +252,7 @@ final class ThreadsTest {
       refused(IllegalStateException.class, "this states object is closed", states::length);
       try {
         for (Future<Void> each : all) each.get(60, TimeUnit.SECONDS);
-      } catch (ExecutionException e) { // of a session that was not made yet
+      } catch (ExecutionException e) { // of a session that was not created yet
         check(e.getCause() instanceof IllegalStateException, "" + e.getCause());
       }
     }
@@ -275,18 +275,18 @@ final class ThreadsTest {
   }
 
   public static void aWorkerDoesOneThingAfterTheOther() throws Exception {
-    List<String> told = Collections.synchronizedList(new ArrayList<>());
+    List<String> calls = Collections.synchronizedList(new ArrayList<>());
     CountDownLatch ended = new CountDownLatch(1);
     Worker worker = new Worker("ferry-test");
-    class Teller implements Listener<Object> {
+    class Recorder implements Listener<Object> {
       @Override
       public void onResult(Object result) {
-        told.add(Thread.currentThread().getName() + " " + result);
+        calls.add(Thread.currentThread().getName() + " " + result);
       }
 
       @Override
       public void onFailure(Exception failure) {
-        told.add(Thread.currentThread().getName() + " " + failure.getMessage());
+        calls.add(Thread.currentThread().getName() + " " + failure.getMessage());
       }
     }
     CountDownLatch go = new CountDownLatch(1);
@@ -294,17 +294,17 @@ final class ThreadsTest {
       try {
         go.await();
       } catch (InterruptedException e) {
-        told.add("interrupted");
+        calls.add("interrupted");
       }
     });
     Model[] model = new Model[1];
     worker.submit(() -> {
       model[0] = Model.open(golden(NAME));
       return model[0].name();
-    }, new Teller());
-    worker.submit(() -> model[0].graph("nope"), new Teller());
+    }, new Recorder());
+    worker.submit(() -> model[0].graph("nope"), new Recorder());
     worker.execute(() -> model[0].close());
-    worker.submit(() -> model[0].inputs(), new Teller());
+    worker.submit(() -> model[0].inputs(), new Recorder());
     worker.execute(ended::countDown);
     equal(6, worker.pending());
     worker.close();
@@ -312,15 +312,15 @@ final class ThreadsTest {
     equal(6, worker.pending());
     go.countDown();
     check(ended.await(10, TimeUnit.SECONDS), "what was taken before close() was not done");
-    equal(3, told.size());
-    equal("ferry-test small_classifier", told.get(0));
-    check(told.get(1).startsWith("ferry-test ") && told.get(1).contains("nope"), told.get(1));
-    equal("ferry-test this model is closed", told.get(2));
+    equal(3, calls.size());
+    equal("ferry-test small_classifier", calls.get(0));
+    check(calls.get(1).startsWith("ferry-test ") && calls.get(1).contains("nope"), calls.get(1));
+    equal("ferry-test this model is closed", calls.get(2));
     for (int i = 0; i < 1000 && worker.pending() > 0; ++i) Thread.sleep(1);
     equal(0, worker.pending());
   }
 
-  /** Memory that the process holds, in KB. */
+  /** Resident memory of the process in KB. */
   private static long resident() throws IOException {
     for (String line : Files.readAllLines(Paths.get("/proc/self/status"))) {
       if (line.startsWith("VmRSS:")) return Long.parseLong(line.replaceAll("[^0-9]", ""));
@@ -332,7 +332,7 @@ final class ThreadsTest {
     ByteBuffer pixels = ByteBuffer.allocateDirect(3 * 100 * 100);
     ByteBuffer bytes = direct(Tests.bytes(golden(NAME)));
     long before = 0;
-    // Each round's session, task, answer and copied blob are some 50 KB: had they stayed, 1500 rounds would be 75 MB.
+    // Each round's session, task, answer and copied blob are some 50 KB: 1500 leaked rounds would be 75 MB.
     for (int round = 0; round < 2000; ++round) {
       if (round == 500) before = resident();
       try (Model model = Model.open(bytes); Session session = model.session(new SessionOptions().threads(1));

@@ -8,10 +8,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 
-/**
- * What a task found: one of the classes below. All of it is copied out of the task, and does not change; buffers are
- * views that cannot be written.
- */
+/** The answer of a task, as one of the classes below. It is a copy and does not change; buffers are read-only views. */
 public abstract class Answer {
   Answer() {}
 
@@ -28,7 +25,7 @@ public abstract class Answer {
     }
   }
 
-  /** An image's embedding. */
+  /** An image embedding. */
   public static final class Vector extends Answer {
     private final float[] values;
 
@@ -41,7 +38,7 @@ public abstract class Answer {
     }
   }
 
-  /** An answer for each pixel of the image, row by row. */
+  /** An answer with one value per pixel of the image, row by row. */
   public abstract static class Pixels extends Answer {
     private final int width;
     private final int height;
@@ -60,7 +57,7 @@ public abstract class Answer {
     }
   }
 
-  /** A number a pixel: depth. */
+  /** One float per pixel: depth. */
   public static final class Map extends Pixels {
     private final float minimum;
     private final float maximum;
@@ -75,7 +72,7 @@ public abstract class Answer {
       values = parcel.values;
     }
 
-    /** The least number that is finite. */
+    /** The minimum of the finite values. */
     public float minimum() {
       return minimum;
     }
@@ -84,7 +81,7 @@ public abstract class Answer {
       return maximum;
     }
 
-    /** Distance in metres; otherwise the larger the nearer, of unknown scale. */
+    /** Whether values are distances in metres; otherwise larger is nearer, with unknown scale. */
     public boolean metres() {
       return metres;
     }
@@ -94,7 +91,7 @@ public abstract class Answer {
     }
   }
 
-  /** A class a pixel. */
+  /** One class per pixel. */
   public static final class Labels extends Pixels {
     private final List<Classification> classes;
     private final short[] labels;
@@ -105,7 +102,7 @@ public abstract class Answer {
       labels = parcel.classes;
     }
 
-    /** Those that occur, largest first; their probability is their share of the image. */
+    /** The classes that occur, largest area first; their probability is their share of the image. */
     public List<Classification> classes() {
       return classes;
     }
@@ -116,7 +113,7 @@ public abstract class Answer {
     }
   }
 
-  /** What belongs to a thing: 255 within, 0 outside, between where both can be seen. */
+  /** The mask of an object: 255 inside, 0 outside, values between at soft edges. */
   public static final class Mask extends Pixels {
     private final float quality;
     private final byte[] mask;
@@ -127,7 +124,7 @@ public abstract class Answer {
       mask = parcel.bytes;
     }
 
-    /** By prompts: the network's guess of intersection over union; otherwise 0. */
+    /** For masks by prompts: the network's estimate of intersection over union; otherwise 0. */
     public float quality() {
       return quality;
     }
@@ -151,7 +148,7 @@ public abstract class Answer {
     }
   }
 
-  /** Things that were found, best first. */
+  /** Detected objects, best first. */
   public static final class Boxes extends Answer {
     private final List<Detection> detections;
 
@@ -166,7 +163,7 @@ public abstract class Answer {
     }
   }
 
-  /** Lines of text, from top to bottom. */
+  /** Lines of text, top to bottom. */
   public static final class Lines extends Answer {
     private final List<Line> lines;
 
@@ -206,13 +203,13 @@ public abstract class Answer {
       return probability;
     }
 
-    /** "" where the model has none. */
+    /** "" if the model has no labels. */
     public String label() {
       return label;
     }
   }
 
-  /** A thing that was found; places are in the image's pixels. */
+  /** A detected object; locations are in pixels of the image. */
   public static final class Detection {
     private final float left;
     private final float top;
@@ -256,7 +253,7 @@ public abstract class Answer {
       return score;
     }
 
-    /** Of its class. */
+    /** Index of the class. */
     public int index() {
       return index;
     }
@@ -265,7 +262,7 @@ public abstract class Answer {
       return label;
     }
 
-    /** x, y of each, in the network's order. */
+    /** x, y of each landmark, in the network's order. */
     public FloatBuffer landmarks() {
       return FloatBuffer.wrap(landmarks).asReadOnlyBuffer();
     }
@@ -287,18 +284,18 @@ public abstract class Answer {
       return text;
     }
 
-    /** 0 to 1: the mean probability of its characters. */
+    /** 0 to 1: mean probability of its characters. */
     public float score() {
       return score;
     }
 
-    /** x, y of the top left, top right, bottom right and bottom left one, as the line is read. */
+    /** x, y of top left, top right, bottom right and bottom left, in reading order. */
     public FloatBuffer corners() {
       return FloatBuffer.wrap(corners).asReadOnlyBuffer();
     }
   }
 
-  /** In the order of ferry_answer_kind. */
+  /** Cases in the order of ferry_answer_kind. */
   static Answer of(Parcel parcel) {
     int kind = parcel.integer();
     switch (kind) {

@@ -3,11 +3,11 @@ package io.ferry;
 
 import java.nio.charset.Charset;
 
-/** The library itself. */
+/** Information about the library. */
 public final class Ferry {
   private Ferry() {}
 
-  /** "0.2.0" */
+  /** The library's version, "0.2.0". */
   public static String version() {
     return new String(Native.version(), Charset.forName("UTF-8"));
   }

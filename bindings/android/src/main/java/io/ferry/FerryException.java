@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
-/** What the library reports: getMessage() is its own sentence, status() the name of its ferry_status. */
+/** An error of the library: getMessage() is its sentence, status() its ferry_status. */
 public final class FerryException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
-  /** The C API's ferry_status, by number and meaning (ferry.h). */
+  /** The C API's ferry_status, with the same numbers and meanings (ferry.h). */
   public enum Status {
     INVALID_ARGUMENT(100),
     NOT_FOUND(101),
@@ -25,7 +25,7 @@ public final class FerryException extends RuntimeException {
     NOT_AN_IMAGE(500),
     IMAGE_DAMAGED(501),
     IMAGE_TOO_LARGE(502),
-    /** Of a library that is newer than this package. */
+    /** A status of a newer library. */
     OTHER(-1);
 
     final int code;

@@ -4,20 +4,20 @@ package io.ferry;
 import java.nio.ByteBuffer;
 
 /**
- * An image as a camera or a decoder gives it, in direct buffers of its own: no copy is made, so they must hold it
- * until the call that takes the frame has ended.
+ * An image of a camera or a decoder, in direct buffers. It is not copied: the buffers must be valid until the call that
+ * uses the frame returns.
  *
  * <pre>
  * Frame frame = new Frame.Builder(Frame.Format.NV21, 640, 480)
  *     .plane(luma, 640, 1).plane(chroma, 640, 2).rotation(90).build();
  * </pre>
  *
- * io.ferry.android.Frames makes one of an android.media.Image.
+ * io.ferry.android.Frames converts an android.media.Image.
  */
 public final class Frame {
   /** In the order of ferry_frame_format, which begins at 1. */
   public enum Format {
-    /** Y, U, V; any pixel strides: Android's YUV_420_888. */
+    /** Y, U, V with any pixel strides: Android's YUV_420_888. */
     YUV420,
     NV12,
     NV21,
@@ -26,11 +26,11 @@ public final class Frame {
     RGBA,
     BGRA,
     RGB,
-    /** Luma alone. */
+    /** Luma only. */
     GRAY
   }
 
-  /** Of YUV and grey: 0 to 255, or 16 to 235. */
+  /** Value range of YUV and grey: 0 to 255, or 16 to 235. */
   public enum Range { FULL, LIMITED }
 
   public enum Matrix { BT601, BT709, BT2020 }
@@ -54,7 +54,7 @@ public final class Frame {
     height = size.integer();
   }
 
-  /** Of the image that results, upright: answers' places are places in it. */
+  /** Size of the resulting upright image; locations in answers refer to it. */
   public int width() {
     return width;
   }
@@ -63,7 +63,7 @@ public final class Frame {
     return height;
   }
 
-  /** As jni/arguments.cc reads them. */
+  /** In the layout that jni/arguments.cc reads. */
   int[] numbers() {
     return numbers;
   }
@@ -73,17 +73,17 @@ public final class Frame {
   }
 
   /**
-   * By how many degrees, clockwise, a camera's frames are turned to stand upright on the display.
+   * Degrees clockwise by which a camera's frames are rotated to be upright on the display.
    *
    * @param sensor CameraCharacteristics.SENSOR_ORIENTATION
    * @param display degrees of Display.getRotation(): 0, 90, 180, 270
-   * @param front does the camera look to where the display shows?
+   * @param front whether the camera faces the user
    */
   public static int rotation(int sensor, int display, boolean front) {
     return ((front ? sensor + display : sensor - display) % 360 + 360) % 360;
   }
 
-  /** Collects what a frame is; what is not set is the whole frame as it lies in memory, BT.601 in full range. */
+  /** Builds a frame. Defaults: the whole frame, not rotated, BT.601 in full range. */
   public static final class Builder {
     private final Format format;
     private final int width;
@@ -100,7 +100,7 @@ public final class Frame {
     private int cropWidth;
     private int cropHeight;
 
-    /** Width and height in pixels, as they lie in memory. */
+    /** Width and height in pixels, before rotation. */
     public Builder(Format format, int width, int height) {
       this.format = format;
       this.width = width;
@@ -108,8 +108,8 @@ public final class Frame {
     }
 
     /**
-     * The next plane, from the buffer's position to its limit. Strides are the bytes from one row to the next, and from
-     * one sample, pair or pixel; 0: no gaps.
+     * Adds the next plane, from the buffer's position to its limit. Strides are bytes from one row to the next, and
+     * from one sample, pair or pixel to the next; 0: no gaps.
      */
     public Builder plane(ByteBuffer buffer, int rowStride, int pixelStride) {
       if (count == PLANES) throw new IllegalArgumentException("a frame has at most " + PLANES + " planes");
@@ -120,13 +120,13 @@ public final class Frame {
       return this;
     }
 
-    /** 0, 90, 180 or 270: degrees clockwise that turn it upright. */
+    /** 0, 90, 180 or 270: degrees clockwise to upright. */
     public Builder rotation(int degrees) {
       rotation = degrees;
       return this;
     }
 
-    /** Then left and right change sides, as in a front camera's preview. */
+    /** Swaps left and right after rotation, as in a front camera's preview. */
     public Builder mirror(boolean value) {
       mirror = value;
       return this;
@@ -142,7 +142,7 @@ public final class Frame {
       return this;
     }
 
-    /** The part that is the image, in pixels as they lie in memory. */
+    /** The part of the frame to use, in pixels before rotation. */
     public Builder crop(int left, int top, int cropWidth, int cropHeight) {
       cropLeft = left;
       cropTop = top;
@@ -151,7 +151,7 @@ public final class Frame {
       return this;
     }
 
-    /** FerryException, INVALID_ARGUMENT: what a plane says of its size is not so, and the like. */
+    /** FerryException, INVALID_ARGUMENT: a plane is too small, a stride or a format is invalid, and the like. */
     public Frame build() {
       return new Frame(this);
     }

@@ -5,7 +5,7 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A text, and how a language model goes on with it: Model.generator().
+ * Text generation by a language model, from Model.generator().
  *
  * <pre>
  * try (Generator story = model.generator(new SessionOptions())) {
@@ -14,12 +14,12 @@ import java.util.concurrent.locks.ReentrantLock;
  * }
  * </pre>
  *
- * It keeps what the model remembers of its text: a token costs one run over that token. Prompt and answer together have
- * at most maxLength() tokens; beyond, calls are a FerryException, STATE_FULL. One thread at a time uses it, a second
- * one waits. Worker keeps it off an app's main thread.
+ * It keeps the model's KV cache, so each new token costs one run over that token. Prompt and answer together have at
+ * most maxLength() tokens; beyond it, calls throw a FerryException, STATE_FULL. Calls of several threads wait for each
+ * other. Use a Worker to keep it off an app's main thread.
  */
 public final class Generator extends Handle {
-  /** What next() gave. */
+  /** A generated token. */
   public static final class Token {
     private final int id;
     private final double logProbability;
@@ -37,23 +37,23 @@ public final class Generator extends Handle {
       return id;
     }
 
-    /** Natural logarithm of the probability that the network gave it, whatever the sampling. */
+    /** Natural logarithm of the token's probability in the network's softmax, regardless of sampling. */
     public double logProbability() {
       return logProbability;
     }
 
-    /** Is it one with which a text ends, or does it complete a stop string? */
+    /** Whether it is an end token or completes a stop string. */
     public boolean ended() {
       return ended;
     }
 
-    /** The characters that it completed: none, one or several. */
+    /** The characters that it completes: none, one or several. */
     public String text() {
       return text;
     }
   }
 
-  @SuppressWarnings("unused") // held: Model.memory
+  @SuppressWarnings("unused") // keeps it alive: Model.memory
   private final Object memory;
 
   Generator(long pointer, Object memory) {
@@ -65,7 +65,7 @@ public final class Generator extends Handle {
     this.memory = memory;
   }
 
-  /** From the next token on. */
+  /** Settings for the following tokens. */
   public void sampling(Sampling sampling) {
     long generator = begin();
     try {
@@ -75,7 +75,7 @@ public final class Generator extends Handle {
     }
   }
 
-  /** Puts text behind what there is; it is run with the next next(). */
+  /** Appends text. It is processed by the next call of next(). */
   public void append(String words) {
     long generator = begin();
     try {
@@ -95,8 +95,8 @@ public final class Generator extends Handle {
   }
 
   /**
-   * Replaces the text, as Text.chat() wrote it: what has been computed of a common beginning is kept, where the network
-   * can go back.
+   * Replaces the text by one from Text.chat(). Results for a common prefix are kept, if the network can be truncated
+   * there.
    */
   public void setText(String words) {
     long generator = begin();
@@ -116,12 +116,12 @@ public final class Generator extends Handle {
     }
   }
 
-  /** Puts an image behind the text, for models that see. FerryException, UNSUPPORTED: the model does not. */
+  /** Appends an image, for models with vision. FerryException, UNSUPPORTED: the model accepts text only. */
   public void append(Image image) {
     see(image, false);
   }
 
-  /** Sees an image for which a text that comes later, by append() or setText(), has a token. */
+  /** Adds an image for a placeholder in a text that is appended or set later. */
   public void add(Image image) {
     see(image, true);
   }
@@ -135,7 +135,9 @@ public final class Generator extends Handle {
     }
   }
 
-  /** The next token, which becomes the text's last one. FerryException, CANCELLED: another call goes on from there. */
+  /**
+   * Generates the next token and appends it to the text. After FerryException, CANCELLED, call it again to continue.
+   */
   public Token next() {
     Parcel parcel = new Parcel();
     long generator = begin();
@@ -154,7 +156,7 @@ public final class Generator extends Handle {
     return parcel.integers();
   }
 
-  /** How many tokens the text may have. */
+  /** Maximum number of tokens of the text. */
   public int maxLength() {
     return described().integer();
   }
@@ -171,8 +173,8 @@ public final class Generator extends Handle {
   }
 
   /**
-   * The text, and what the model remembers of it, as one file, with a note of the app's own; it is written beside and
-   * renamed, and fits this version of the blob only. FerryException, UNSUPPORTED: the text has images.
+   * Saves the text, the KV cache and a note of the app as one file. It is written beside `path` and renamed, and can
+   * only be loaded with the same version of the same blob. FerryException, UNSUPPORTED: the text has images.
    */
   public void save(String path, byte[] note) {
     long generator = begin();
@@ -183,7 +185,7 @@ public final class Generator extends Handle {
     }
   }
 
-  /** Replaces the text by a file's, and gives its note, which a stranger may have written. */
+  /** Restores a saved file and returns its note, whose content is untrusted. */
   public byte[] load(String path) {
     Parcel parcel = new Parcel();
     long generator = begin();
@@ -195,7 +197,7 @@ public final class Generator extends Handle {
     return parcel.bytes;
   }
 
-  /** Forgets the text and its images. */
+  /** Removes the text and its images. */
   public void reset() {
     long generator = begin();
     try {
@@ -205,12 +207,12 @@ public final class Generator extends Handle {
     }
   }
 
-  /** Makes the next() in progress end; without one it does nothing. Any thread. */
+  /** Ends a running next(); does nothing without one. Any thread. */
   public void cancel() {
     cancelCall();
   }
 
-  /** Where it runs. */
+  /** Where the session runs. */
   public Report report() {
     Parcel parcel = new Parcel();
     long generator = begin();

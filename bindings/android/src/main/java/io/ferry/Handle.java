@@ -6,21 +6,24 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 
 /**
- * A pointer of the library's: closed once, and never used after that. A call takes `use` for its time, a close takes
- * `end`; which of them exclude each other is what the two locks say.
+ * A native pointer that is freed once and not used afterwards. A call holds the lock `use`, a close the lock `end`; the
+ * two locks define which calls exclude each other.
  */
 abstract class Handle implements Closeable {
-  /** A cancelled run ends within an operator; one that had not begun when it was cancelled needs telling again. */
+  /** A cancelled run ends within an operator; a run that had not begun must be cancelled again. */
   private static final long CANCEL_AGAIN_MS = 2;
 
   private final String what;
   private final Lock use;
   private final Lock end;
-  /** Held where the pointer goes, and where it is cancelled, which waits for no call. */
+  /** Held while the pointer is freed or cancelled; cancelling does not wait for calls. */
   private final Object life = new Object();
   private long pointer;
   private volatile boolean closing;
-  /** The thread whose call may call Java back; the locks let it in again, where it must not be. */
+  /**
+   * The thread whose call may call back into Java. The locks are reentrant, so its further calls are refused
+   * explicitly.
+   */
   private volatile Thread calledBack;
 
   Handle(String what, long pointer, Lock use, Lock end) {
@@ -34,7 +37,7 @@ abstract class Handle implements Closeable {
 
   abstract void stop(long pointer);
 
-  /** The pointer, until done(). IllegalStateException where it is closed, or being closed. */
+  /** The pointer, valid until done(). IllegalStateException: it is closed or being closed. */
   final long begin() {
     refuseFromWithin("use");
     use.lock();
@@ -49,14 +52,14 @@ abstract class Handle implements Closeable {
     use.unlock();
   }
 
-  /** Between begin() and done(). */
+  /** Called between begin() and done(). */
   final void callsBack(boolean begins) {
     calledBack = begins ? Thread.currentThread() : null;
   }
 
   private void refuseFromWithin(String deed) {
     if (calledBack == Thread.currentThread()) {
-      throw new IllegalStateException("this " + what + " is at work: who is told of its progress cannot " + deed
+      throw new IllegalStateException("this " + what + " is running: its progress callback cannot " + deed
           + " it, but may cancel it");
     }
   }
@@ -73,8 +76,8 @@ abstract class Handle implements Closeable {
   }
 
   /**
-   * Frees what it holds; a second call does nothing. Any thread may close: a call that is under way in another one is
-   * cancelled, and its end is waited for; calls that wait for their turn fail as those that come later do.
+   * Frees the native object; a second call does nothing. Any thread may close: the call in progress is cancelled and
+   * waited for. Waiting and later calls fail.
    */
   @Override
   public void close() {
@@ -88,7 +91,7 @@ abstract class Handle implements Closeable {
       try {
         mine = end.tryLock(CANCEL_AGAIN_MS, TimeUnit.MILLISECONDS);
       } catch (InterruptedException e) {
-        interrupted = true; // told to the caller at the end: nobody else would close
+        interrupted = true; // restored at the end, after closing
       }
     }
     try {

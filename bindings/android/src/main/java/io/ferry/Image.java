@@ -3,13 +3,13 @@ package io.ferry;
 
 import java.nio.ByteBuffer;
 
-/** An 8-bit RGB image, rows from the top without gaps, in a direct buffer. */
+/** An 8-bit RGB image in a direct buffer, top row first, without gaps. */
 public final class Image {
   private final int width;
   private final int height;
   private final ByteBuffer pixels;
 
-  /** `pixels`: direct, RGBRGB... from its position on, and not changed while the image is used. */
+  /** `pixels`: a direct buffer, RGBRGB... from its position; it must not change while the image is used. */
   public Image(int width, int height, ByteBuffer pixels) {
     this.width = width;
     this.height = height;
@@ -28,7 +28,7 @@ public final class Image {
     return new Image(width, height, pixels);
   }
 
-  /** Decodes a JPEG, PNG or BMP; photographs are turned upright by their Exif orientation. */
+  /** Decodes a JPEG, PNG or BMP, and applies its Exif orientation. */
   public static Image load(String path) {
     Parcel parcel = new Parcel();
     Native.check(Native.loadImage(Native.texts(path), parcel));
@@ -55,7 +55,7 @@ public final class Image {
     return height;
   }
 
-  /** A view that cannot be written; 3 * width bytes a row. */
+  /** A read-only view; 3 * width bytes per row. */
   public ByteBuffer pixels() {
     return pixels.asReadOnlyBuffer();
   }

@@ -11,8 +11,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
- * A blob (`ferry convert ... -o m.ferry`), mapped and verified whole. Any number of threads may use it, and it may be
- * closed before what was made of it.
+ * A blob (`ferry convert ... -o m.ferry`), mapped and verified. Many threads may use it at once. It may be closed
+ * before the sessions and tasks created from it.
  *
  * <pre>
  * try (Model model = Model.open("m.ferry"); Task task = model.task(new SessionOptions())) {
@@ -20,14 +20,13 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
  * }
  * </pre>
  *
- * Opening reads every byte of the blob's description and none of the weights; sessions pack weights. Both belong on a
- * thread that may take its time: Worker. Errors of the library are FerryExceptions, use after close() is an
- * IllegalStateException.
+ * Opening reads the graph and no weights; creating a session packs weights. Do both off the main thread, for example in
+ * a Worker. Errors of the library are FerryExceptions; use after close() throws an IllegalStateException.
  */
 public final class Model extends Handle {
   private static final int ALIGNMENT = 64;
 
-  /** What an opened blob lies in, where Java knows it: it must stay as long as what was made of the model. */
+  /** The memory of a blob opened from a buffer: it must live as long as the model and its sessions. */
   private final Object memory;
   private final String name;
   private final String taskName;
@@ -72,7 +71,7 @@ public final class Model extends Handle {
   }
 
   /**
-   * A blob inside a larger file, `length` bytes from `offset`, mapped in place: an asset that is stored uncompressed
+   * A blob inside a larger file, `length` bytes from `offset`, mapped without a copy: an asset stored uncompressed
    * (io.ferry.android.Assets). The descriptor may be closed afterwards.
    */
   public static Model open(int descriptor, long offset, long length) {
@@ -82,8 +81,8 @@ public final class Model extends Handle {
   }
 
   /**
-   * A blob in memory, from the buffer's position to its limit, which must not be changed any more. It is used in place
-   * where the buffer is direct and aligned to 64 bytes, as those of FileChannel.map() are; otherwise it is copied.
+   * A blob in memory, from the buffer's position to its limit, which must not change. A direct buffer aligned to 64
+   * bytes, as from FileChannel.map(), is used without a copy; others are copied.
    */
   public static Model open(ByteBuffer blob) {
     ByteBuffer aligned = blob.slice();
@@ -99,7 +98,7 @@ public final class Model extends Handle {
     return of(handle, aligned);
   }
 
-  /** Another graph of the same blob, as a model of its own. */
+  /** Opens another graph of the same blob as a model. */
   public Model graph(String graph) {
     long[] handle = new long[1];
     long model = begin();
@@ -115,22 +114,22 @@ public final class Model extends Handle {
     return name;
   }
 
-  /** What it is for, in words: "depth", "classification"; "tensors": nothing that the blob would say. */
+  /** The model's task: "depth", "classification", "OCR"...; "tensors" if it has none. */
   public String taskName() {
     return taskName;
   }
 
-  /** Names of the blob's graphs, its own first. */
+  /** Names of the blob's graphs; the default one first. */
   public List<String> graphs() {
     return graphs;
   }
 
-  /** Names of the classes; none where the blob has none. */
+  /** Names of the classes; empty if the blob has none. */
   public List<String> labels() {
     return labels;
   }
 
-  /** At the blob's default size. */
+  /** At the blob's default input size. */
   public List<TensorInfo> inputs() {
     return tensors(0);
   }
@@ -139,7 +138,7 @@ public final class Model extends Handle {
     return tensors(1);
   }
 
-  /** Inner tensors that a session can keep, by the framework's module names. */
+  /** Intermediate tensors that a session can keep, by the framework's module names. */
   public List<TensorInfo> taps() {
     return tensors(2);
   }
@@ -155,7 +154,7 @@ public final class Model extends Handle {
     return TensorInfo.all(parcel);
   }
 
-  /** The network made ready to run on tensors. */
+  /** Creates a session, which runs the network on tensors. */
   public Session session(SessionOptions options) {
     long[] handle = new long[1];
     States states = options.states();
@@ -174,7 +173,7 @@ public final class Model extends Handle {
     return new Session(handle[0], memory, inputCount, outputCount, lock);
   }
 
-  /** Empty ones, for SessionOptions.states(): what several sessions remember together. */
+  /** Creates empty states, for SessionOptions.states(): several sessions share them. */
   public States states() {
     long[] handle = new long[1];
     long model = begin();
@@ -186,7 +185,7 @@ public final class Model extends Handle {
     return new States(handle[0], memory, new ReentrantLock(true));
   }
 
-  /** What the model is for, in one call from an image to the answer in its pixels. */
+  /** Creates a task: one call from an image to the answer in its pixels. */
   public Task task(SessionOptions options) {
     long[] handle = new long[1];
     long model = begin();
@@ -210,7 +209,7 @@ public final class Model extends Handle {
     return new Text(handle[0], memory);
   }
 
-  /** A text that a language model goes on with. FerryException, UNSUPPORTED: this model is none. */
+  /** Creates a generator. FerryException, UNSUPPORTED: this model is not a language model. */
   public Generator generator(SessionOptions options) {
     long[] handle = new long[1];
     long model = begin();
@@ -223,9 +222,9 @@ public final class Model extends Handle {
   }
 
   /**
-   * Reads the whole file: are the weights those that the converter wrote? Opening does not look at them. For after a
-   * download, not for every start. FerryException, CORRUPT: they are damaged; NOT_FOUND: the blob, of a version before
-   * 0.2, has no checksum.
+   * Reads the whole file and compares the weights with the converter's checksum, which opening does not. Call it after
+   * a download, not at every start. FerryException, CORRUPT: the weights are damaged; NOT_FOUND: the blob was written
+   * before 0.2 and has no checksum.
    */
   public void check() {
     long model = begin();
@@ -237,9 +236,8 @@ public final class Model extends Handle {
   }
 
   /**
-   * Runs the network on the inputs that the converter stored with what the framework computed from them, and compares
-   * every stage: is this device right? It takes one inference and little more. FerryException, NOT_FOUND: the blob has
-   * no certificate.
+   * Checks on this device that results match the framework's: runs the network on stored inputs and compares every
+   * stage. It costs little more than one inference. FerryException, NOT_FOUND: the blob has no certificate.
    */
   public Verification verify(SessionOptions options) {
     Parcel parcel = new Parcel();
@@ -252,7 +250,7 @@ public final class Model extends Handle {
     return new Verification(parcel);
   }
 
-  /** Frees it; waits for calls that are under way. What was made of it goes on. */
+  /** Frees it, after calls in progress. Objects created from it stay usable. */
   @Override
   public void close() {
     super.close();
@@ -264,5 +262,5 @@ public final class Model extends Handle {
   }
 
   @Override
-  void stop(long pointer) {} // none of its calls can be cancelled
+  void stop(long pointer) {} // no call can be cancelled
 }

@@ -5,9 +5,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
 
 /**
- * The functions of jni/, which call the C API alone. Those that can fail return a ferry_status, to be given to check()
- * in the same thread; what they tell is written into a Parcel, handles into the first place of `handle`. Texts are
- * UTF-8 with a NUL behind each.
+ * The native functions of jni/, which use the C API only. Functions that can fail return a ferry_status; pass it to
+ * check() in the same thread. Results are written into a Parcel, handles into the first element of `handle`. Texts are
+ * UTF-8, each with a NUL.
  */
 final class Native {
   private static final Charset UTF_8 = Charset.forName("UTF-8");
@@ -22,7 +22,7 @@ final class Native {
     if (status != 0) throw new FerryException(status, new String(lastError(), UTF_8));
   }
 
-  /** Texts one behind the other, each ended by NUL; null is as good as "". */
+  /** Concatenated texts, each with a NUL; null counts as "". */
   static byte[] texts(String... texts) {
     StringBuilder all = new StringBuilder();
     for (String text : texts) {
@@ -34,7 +34,7 @@ final class Native {
     return all.toString().getBytes(UTF_8);
   }
 
-  /** What may hold any character, NUL too. */
+  /** For texts that may contain NUL. */
   static byte[] utf8(String text) {
     return text.getBytes(UTF_8);
   }
@@ -43,15 +43,15 @@ final class Native {
     return new String(utf8, UTF_8);
   }
 
-  /** The other way round; what is no UTF-8 becomes U+FFFD. */
+  /** The inverse of texts(); invalid UTF-8 becomes U+FFFD. */
   static String[] split(byte[] texts) {
     String[] out = new String(texts, UTF_8).split("\0", -1);
-    String[] each = new String[out.length - 1]; // behind the last NUL there is nothing
+    String[] each = new String[out.length - 1]; // the last NUL is followed by an empty text
     System.arraycopy(out, 0, each, 0, each.length);
     return each;
   }
 
-  /** What the library reads or writes in place: direct, from its position to its limit. */
+  /** A buffer that the library accesses without a copy: direct, from its position to its limit. */
   static ByteBuffer direct(String what, ByteBuffer buffer) {
     if (!buffer.isDirect()) {
       throw new IllegalArgumentException(what + " is not a direct buffer: ByteBuffer.allocateDirect() makes one");
@@ -96,7 +96,7 @@ final class Native {
 
   static native int sessionTensors(long session, int kind, int count, Parcel out);
 
-  /** `shapes`: of each input its rank and its sides. */
+  /** `shapes`: the rank of each input, followed by its dimensions. */
   static native int resize(long session, int[] shapes, int inputs);
 
   static native int writeInput(long session, int index, ByteBuffer from);
@@ -109,7 +109,7 @@ final class Native {
 
   static native int setFrame(long session, int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third);
 
-  /** `index`: of a batch; -1: the only one. */
+  /** `index`: of a batch; -1: not a batch. */
   static native int setImage(long session, int index, int width, int height, ByteBuffer pixels);
 
   static native int run(long session);
@@ -150,7 +150,7 @@ final class Native {
 
   static native void cancelTask(long task);
 
-  /** The session of the model's graph, which is the task's own. */
+  /** The session of the model's graph; the task owns it. */
   static native long taskSession(long task);
 
   static native int runTask(long task, int[] numbers, float[] prompts, ByteBuffer image, ByteBuffer mask, int[] frame,

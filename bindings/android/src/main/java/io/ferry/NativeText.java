@@ -4,12 +4,12 @@ package io.ferry;
 import java.nio.ByteBuffer;
 
 /**
- * The functions of jni/text.cc, a library of its own: apps that show images only do not load it. As in Native; texts
- * without a NUL behind them are UTF-8, whatever is in them.
+ * The native functions of jni/text.cc, in a separate library, which apps without text do not load. Conventions as in
+ * Native; texts without a NUL are any bytes of UTF-8.
  */
 final class NativeText {
   static {
-    Native.version(); // loads what both need
+    Native.version(); // loads the library that both need
     System.loadLibrary("ferry_text_jni");
   }
 
@@ -25,7 +25,7 @@ final class NativeText {
 
   static native int render(long text, byte[] chat, Parcel out);
 
-  /** `messages`: role and content in turns. */
+  /** `messages`: alternating role and content. */
   static native int chat(long text, byte[] messages, Parcel out);
 
   static native int openGenerator(long model, int[] numbers, long[] longs, byte[] texts, long[] handle);
@@ -47,7 +47,7 @@ final class NativeText {
 
   static native int setText(long generator, byte[] words);
 
-  /** `withText`: it is seen for a text that comes later, which has its token. */
+  /** `withText`: the image is for a placeholder in a later text. */
   static native int appendImage(long generator, int width, int height, ByteBuffer pixels, boolean withText);
 
   static native int next(long generator, Parcel out);

@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 
-/** One operator's share of a session's last run: Session.profile(). */
+/** The time of one operator in a session's last run: Session.profile(). */
 public final class OperatorTime {
   private final String name;
   private final String operator;
@@ -34,7 +34,7 @@ public final class OperatorTime {
     return name;
   }
 
-  /** "conv2d" */
+  /** For example "conv2d". */
   public String operator() {
     return operator;
   }
@@ -48,7 +48,7 @@ public final class OperatorTime {
     return microseconds;
   }
 
-  /** Of its first output, channels last. */
+  /** Shape of its first output, channels last. */
   public int[] shape() {
     return shape.clone();
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
-/** What a native function tells: jni/parcel.h fills it, and whoever called it knows what lies where. */
+/** The result of a native function: jni/parcel.h fills it, and the caller knows the order of the values. */
 final class Parcel {
-  /** Numbers and truth values, every integer below 2^53. */
+  /** Numbers and booleans; integers are below 2^53. */
   double[] numbers;
   float[] values;
   byte[] bytes;
   short[] classes;
-  /** Each ended by NUL. */
+  /** Each with a NUL. */
   byte[] texts;
 
   private int nextNumber;
@@ -27,7 +27,7 @@ final class Parcel {
     return number() != 0;
   }
 
-  /** All numbers that are left. */
+  /** All remaining numbers. */
   int[] integers() {
     int[] out = new int[numbers.length - nextNumber];
     for (int i = 0; i < out.length; ++i) out[i] = integer();

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 
-/** Where a session runs, and why not elsewhere. */
+/** Where a session runs, and why. */
 public final class Report {
   private final SessionOptions.Backend backend;
   private final SessionOptions.Precision precision;
@@ -37,7 +37,7 @@ public final class Report {
     notes = Collections.unmodifiableList(all);
   }
 
-  /** Where the last run was done; where the next one will be if there was none yet. */
+  /** Backend of the last run; before the first run, of the next. */
   public SessionOptions.Backend backend() {
     return backend;
   }
@@ -46,7 +46,7 @@ public final class Report {
     return precision;
   }
 
-  /** Why a GPU that was asked for is not used; "" where it is, or none was. */
+  /** Why a requested GPU is not used; "" otherwise. */
   public String message() {
     return message;
   }
@@ -60,12 +60,12 @@ public final class Report {
     return driver;
   }
 
-  /** That its threads keep to, "0-3,6"; "" where the system does not say. */
+  /** CPUs of its threads, "0-3,6"; "" if the system does not report them. */
   public String cpus() {
     return cpus;
   }
 
-  /** Including the caller's. */
+  /** Including the caller's thread. */
   public int threads() {
     return threads;
   }
@@ -86,7 +86,7 @@ public final class Report {
     return packedBytes;
   }
 
-  /** What went otherwise than planned, a sentence each. */
+  /** Deviations from the plan, one sentence each. */
   public List<String> notes() {
     return notes;
   }

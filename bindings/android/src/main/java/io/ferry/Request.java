@@ -4,7 +4,7 @@ package io.ferry;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a task is asked: an image or a frame, and what the task takes beside it. Setters return it. */
+/** The input of a task: an image or a frame, and prompts. Setters return this. */
 public final class Request {
   private final Image image;
   private final Frame frame;
@@ -26,65 +26,65 @@ public final class Request {
     return new Request(image, null);
   }
 
-  /** For answers that need none of the image's own pixels: classes, vectors, depth, labels, masks, boxes. */
+  /** For answers that need no RGB pixels: classes, vectors, depth, labels, masks, boxes. */
   public static Request of(Frame frame) {
     return new Request(null, frame);
   }
 
-  /** The last run's image again, where the task takes points or a box: its network is not run anew. */
+  /** The last run's image, for tasks with points or a box; its network is not run again. */
   public static Request again() {
     return new Request(null, null);
   }
 
-  /** How many classes; 0: as many as the model says. */
+  /** Number of classes; 0: the model's default. */
   public Request top(int count) {
     top = count;
     return this;
   }
 
-  /** Side of the tiles that a large image is cut into, in its pixels; 0: automatic. */
+  /** Side of the tiles of a large image, in input pixels; 0: automatic. */
   public Request tile(int side) {
     tile = side;
     return this;
   }
 
-  /** Of the image's size: where its red is above 127 the image is painted anew. */
+  /** A mask of the image's size: pixels with red above 127 are inpainted. */
   public Request mask(Image value) {
     mask = value;
     return this;
   }
 
-  /** A pixel of the thing that is meant. */
+  /** A pixel of the object. */
   public Request point(float x, float y) {
     points.add(new float[] {x, y, 0});
     return this;
   }
 
-  /** A pixel that does not belong to it. */
+  /** A pixel of the background. */
   public Request pointOutside(float x, float y) {
     points.add(new float[] {x, y, 1});
     return this;
   }
 
-  /** Around the thing. */
+  /** A box around the object. */
   public Request box(float left, float top, float right, float bottom) {
     box = new float[] {left, top, right, bottom};
     return this;
   }
 
-  /** 0: the best mask; otherwise the network's first, second... */
+  /** 0: the best mask; n: the network's n-th mask. */
   public Request maskIndex(int index) {
     maskIndex = index;
     return this;
   }
 
-  /** The last run's mask is a prompt, too. */
+  /** Uses the last run's mask as a prompt, too. */
   public Request refine(boolean value) {
     refine = value;
     return this;
   }
 
-  /** Who is told of each part of the work that is done; null: nobody. */
+  /** Called after each part of the work; null: none. */
   public Request progress(Progress value) {
     progress = value;
     return this;

@@ -5,10 +5,10 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * How a generator chooses the next token. A new one is greedy; setters return it. In this order: biases are added to
- * the network's logits; those of tokens that the text has are divided by the penalty (multiplied where they are below
- * 0); all are divided by the temperature; of their softmax those stay that are among the topK largest, within the
- * fewest that reach topP together, and at least minP times the largest.
+ * How a generator samples the next token. The defaults are greedy; setters return this. The steps, in order: biases are
+ * added to the logits; logits of tokens that occur in the text are divided by the penalty (multiplied if negative); all
+ * are divided by the temperature; after softmax, candidates are the topK largest, within the smallest set that reaches
+ * topP, with at least minP times the maximum.
  */
 public final class Sampling {
   private float temperature;
@@ -20,7 +20,7 @@ public final class Sampling {
   private String[] stop = {};
   private final Map<Integer, Float> bias = new TreeMap<Integer, Float>();
 
-  /** 0: the most probable token, of equal ones the first. */
+  /** 0: the most probable token; the lowest id of equal ones. */
   public Sampling temperature(float value) {
     temperature = value;
     return this;
@@ -50,13 +50,13 @@ public final class Sampling {
     return this;
   }
 
-  /** The same seed gives the same text, with any number of threads. */
+  /** The same seed gives the same text, for any number of threads. */
   public Sampling seed(long value) {
     seed = value;
     return this;
   }
 
-  /** The text ends where one of these would begin; what is given leaves it out. */
+  /** Generation ends before one of these; the text omits it. */
   public Sampling stop(String... values) {
     stop = values.clone();
     return this;
@@ -68,7 +68,7 @@ public final class Sampling {
     return this;
   }
 
-  /** As jni/text.cc reads it. */
+  /** In the layout that jni/text.cc reads. */
   int set(long generator) {
     int[] tokens = new int[bias.size()];
     float[] values = new float[bias.size()];

@@ -8,8 +8,8 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * One network for one input size: Model.session(). It keeps what it needs of the model. One thread at a time uses it, a
- * second one waits; sessions of their own run side by side, those that share States in turns.
+ * One network for one input size, from Model.session(). It keeps the model alive. Calls of several threads wait for
+ * each other. Different sessions run in parallel, unless they share States.
  *
  * <pre>
  * ByteBuffer pixels = session.inputs().get(0).allocate(); // direct, in the machine's byte order
@@ -19,17 +19,17 @@ import java.util.concurrent.locks.ReentrantLock;
  * FloatBuffer logits = session.output(0).asFloatBuffer();
  * </pre>
  *
- * Buffers are copied from and to: the session's own memory is never handed out.
+ * Data is copied: the session's memory is not exposed.
  */
 public final class Session extends Handle {
-  /** In place of an index: the one image that a session has. */
+  /** The index for a session without a batch. */
   private static final int ALONE = -1;
 
-  @SuppressWarnings("unused") // held: Model.memory
+  @SuppressWarnings("unused") // keeps it alive: Model.memory
   private final Object memory;
   private final int inputCount;
   private final int outputCount;
-  /** Of what it remembers, which other sessions may share: taken after the session's own. */
+  /** The lock of its states, which other sessions may share; acquired after the session's own. */
   private final Lock states;
 
   Session(long pointer, Object memory, int inputCount, int outputCount, Lock states) {
@@ -44,7 +44,7 @@ public final class Session extends Handle {
     this.outputCount = outputCount;
   }
 
-  /** At the session's present size. */
+  /** At the session's present input size. */
   public List<TensorInfo> inputs() {
     return tensors(0, inputCount);
   }
@@ -68,7 +68,7 @@ public final class Session extends Handle {
     return TensorInfo.all(parcel);
   }
 
-  /** Takes other shapes for all inputs, channels last, in their order. On failure nothing changes. */
+  /** Sets the shapes of all inputs, channels last, in their order. On failure nothing changes. */
   public void resize(int[]... shapes) {
     if (shapes.length != inputCount) {
       throw new IllegalArgumentException(shapes.length + " shapes were given, the network takes " + inputCount);
@@ -82,7 +82,7 @@ public final class Session extends Handle {
       for (int side : shape) all[next++] = side;
     }
     long session = begin();
-    states.lock(); // shapes follow from their length
+    states.lock(); // shapes depend on the states' length
     try {
       Native.check(Native.resize(session, all, inputCount));
     } finally {
@@ -91,7 +91,7 @@ public final class Session extends Handle {
     }
   }
 
-  /** Copies an input's elements from a direct buffer in the machine's byte order, position to limit. */
+  /** Copies an input's elements from a direct buffer in native byte order, position to limit. */
   public void setInput(int index, ByteBuffer from) {
     ByteBuffer bytes = Native.direct("the input", ordered(from));
     long session = begin();
@@ -102,7 +102,7 @@ public final class Session extends Handle {
     }
   }
 
-  /** Prepares a frame for input 0 by the blob's recipe. Its planes are read during the call alone. */
+  /** Preprocesses a frame into input 0. Its planes are read during the call only. */
   public void setFrame(Frame frame) {
     long session = begin();
     try {
@@ -112,12 +112,12 @@ public final class Session extends Handle {
     }
   }
 
-  /** The same of an image. A model whose recipe has no resize takes the image's size. */
+  /** The same for an image. If the preprocessing has no resize, input 0 is resized to the image's size. */
   public void setImage(Image image) {
     set(ALONE, image);
   }
 
-  /** As image `index` of a batch, as many as input 0 has: a network converted for, or resized to, several. */
+  /** Sets image `index` of a batch: for networks converted for several images, or resized to several. */
   public void setImage(int index, Image image) {
     set(place(index), image);
   }
@@ -143,12 +143,12 @@ public final class Session extends Handle {
     }
   }
 
-  /** Makes the run in progress end; without one it does nothing. Any thread. */
+  /** Ends a run in progress; does nothing without one. Any thread. */
   public void cancel() {
     cancelCall();
   }
 
-  /** A copy of an output, in the machine's byte order. */
+  /** A copy of an output, in native byte order. */
   public ByteBuffer output(int index) {
     if (index < 0 || index >= outputCount) {
       throw new IllegalArgumentException("output " + index + ": the network has " + outputCount);
@@ -163,7 +163,7 @@ public final class Session extends Handle {
     }
   }
 
-  /** The same into a direct buffer of the machine's byte order, from its position on; nothing is allocated. */
+  /** Copies an output to a direct buffer in native byte order, from its position on; allocates nothing. */
   public void output(int index, ByteBuffer to) {
     ByteBuffer room = Native.direct("the output", writable(ordered(to)));
     long session = begin();
@@ -174,7 +174,7 @@ public final class Session extends Handle {
     }
   }
 
-  /** A copy of an inner tensor of the last run, by the framework's module name, of those that were asked for. */
+  /** A copy of an intermediate tensor of the last run, by the framework's module name; options.taps() must name it. */
   public ByteBuffer tap(String name) {
     byte[] text = Native.texts(name);
     Parcel parcel = new Parcel();
@@ -194,7 +194,7 @@ public final class Session extends Handle {
     return best(ALONE, count);
   }
 
-  /** Those of image `index` of a batch. */
+  /** The classes of image `index` of a batch. */
   public List<Answer.Classification> topClasses(int index, int count) {
     return best(place(index), count);
   }
@@ -210,7 +210,7 @@ public final class Session extends Handle {
     return Answer.Classification.all(parcel);
   }
 
-  /** The embedding of image `index` of the last run's batch: pooled features, of length 1 where the model says so. */
+  /** The embedding of image `index` of the last run's batch: pooled features, L2-normalised if the model does so. */
   public float[] embedding(int index) {
     Parcel parcel = new Parcel();
     long session = begin();
@@ -222,10 +222,7 @@ public final class Session extends Handle {
     return parcel.values;
   }
 
-  /**
-   * What it remembers from run to run: to be closed, which the session does not mind. FerryException, NOT_FOUND: its
-   * network remembers nothing.
-   */
+  /** The session's states; close them separately. FerryException, NOT_FOUND: its network has none. */
   public States states() {
     long[] handle = new long[1];
     long session = begin();
@@ -265,7 +262,7 @@ public final class Session extends Handle {
     }
   }
 
-  /** Each operator's share of the last run; empty unless the options had profile(true). */
+  /** The time of each operator in the last run; empty unless the options had profile(true). */
   public List<OperatorTime> profile() {
     Parcel parcel = new Parcel();
     long session = begin();
@@ -277,7 +274,7 @@ public final class Session extends Handle {
     return OperatorTime.all(parcel);
   }
 
-  /** Where the last run was done, or the next one will be. */
+  /** Where the last run was computed, or the next will be. */
   public Report report() {
     Parcel parcel = new Parcel();
     long session = begin();

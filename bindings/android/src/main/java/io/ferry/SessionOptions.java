@@ -5,29 +5,32 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Where and how a network runs. A new one is the library's defaults; setters return it. Read when it is used. */
+/**
+ * Where and how a network runs. A new object has the library's defaults; setters return this. Options are read when
+ * they are passed.
+ */
 public final class SessionOptions {
   public enum Backend {
     CPU,
-    /** Vulkan. A GPU that cannot be used gives a session on the CPU, whose report says why. */
+    /** Vulkan. If the GPU cannot be used, the session runs on the CPU and its report says why. */
     GPU
   }
 
-  /** How a GPU stores numbers, and how a CPU that can computes with them: elsewhere float32, see Report. */
+  /** Storage on a GPU, and on CPUs with float16 arithmetic; otherwise float32, see Report. */
   public enum Precision { FLOAT32, FLOAT16 }
 
-  /** Where a session's own threads run. */
+  /** The cores for a session's own threads. */
   public enum Cores {
     /** The big cores. */
     PERFORMANCE,
-    /** For what lasts: the big cores without the fastest, which get hot. */
+    /** For sustained work: the big cores except the fastest, which run hot. */
     BALANCED,
-    /** The slowest. */
+    /** The slowest cores. */
     EFFICIENT,
     ALL
   }
 
-  private static final int MAXIMUM_CPUS = 1024; // of a machine
+  private static final int MAXIMUM_CPUS = 1024; // maximum of a machine
 
   private Backend backend = Backend.CPU;
   private Precision precision = Precision.FLOAT32;
@@ -60,8 +63,8 @@ public final class SessionOptions {
   }
 
   /**
-   * These CPUs instead, by the system's numbers; none: cores(). Those that are offline, or that this process may not
-   * use, are left out; FerryException, INVALID_ARGUMENT, where none is left.
+   * CPUs to use instead of cores(), by the system's numbers; empty: cores(). CPUs that are offline or forbidden to this
+   * process are ignored; FerryException, INVALID_ARGUMENT, if none is left.
    */
   public SessionOptions cpus(int... numbers) {
     for (int cpu : numbers) {
@@ -73,19 +76,19 @@ public final class SessionOptions {
     return this;
   }
 
-  /** Of a session alone: what it remembers its runs in, instead of states of its own; null: those. */
+  /** For sessions only: shared states to use instead of its own; null: its own. */
   public SessionOptions states(States value) {
     states = value;
     return this;
   }
 
-  /** Including the caller's; 0: one a core of those chosen. Results do not depend on it. */
+  /** Including the caller's thread; 0: one per selected core. Results do not depend on it. */
   public SessionOptions threads(int value) {
     threads = value;
     return this;
   }
 
-  /** A GPU that cannot be used is a FerryException: no session on the CPU instead. */
+  /** Fail with a FerryException if the GPU cannot be used, instead of running on the CPU. */
   public SessionOptions gpuRequired(boolean value) {
     gpuRequired = value;
     return this;
@@ -103,19 +106,19 @@ public final class SessionOptions {
     return this;
   }
 
-  /** Folder for a GPU's pipelines and what was found out about its driver: Context.getCacheDir(). */
+  /** Folder for a GPU's pipelines and canary results: Context.getCacheDir(). */
   public SessionOptions gpuCacheDir(String value) {
     gpuCacheDir = value;
     return this;
   }
 
-  /** Bytes at most; 0: the library's choice. */
+  /** Maximum bytes; 0: the library's default. */
   public SessionOptions memoryLimit(long value) {
     memoryLimit = value;
     return this;
   }
 
-  /** Names of inner tensors to keep, for Session.tap(). */
+  /** Names of intermediate tensors to keep, for Session.tap(). */
   public SessionOptions taps(String... names) {
     taps.clear();
     taps.addAll(Arrays.asList(names));
@@ -133,19 +136,19 @@ public final class SessionOptions {
     return this;
   }
 
-  /** As jni/arguments.cc reads them. */
+  /** In the layout that jni/arguments.cc reads. */
   int[] numbers() {
     return new int[] {threads, backend.ordinal(), precision.ordinal(), cores.ordinal(), gpuRequired ? 1 : 0,
         allTaps ? 1 : 0, profile ? 1 : 0};
   }
 
-  /** Likewise: the memory limit, the pointer of states that are shared, a bit a CPU. */
+  /** Likewise: the memory limit, the pointer of shared states, a bit per CPU. */
   long[] longs(long states) {
     if (memoryLimit < 0) throw new IllegalArgumentException("memoryLimit is " + memoryLimit + ": must be 0 or more");
     long[] out = new long[2 + (cpus.length > 0 ? MAXIMUM_CPUS / Long.SIZE : 0)];
     out[0] = memoryLimit;
     out[1] = states;
-    for (int cpu : cpus) out[2 + cpu / Long.SIZE] |= 1L << cpu; // of which Java takes the last six bits
+    for (int cpu : cpus) out[2 + cpu / Long.SIZE] |= 1L << cpu; // Java uses the last six bits of the shift
     return out;
   }
 

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.concurrent.locks.Lock;
 
 /**
- * What a network remembers from run to run, the keys and values of a language model's tokens: a session's own,
- * Session.states(), or made by Model.states() for several sessions, of one graph or of several of the same blob.
+ * Data that a network keeps between runs, such as a language model's KV cache. Session.states() returns a session's
+ * own; Model.states() creates states that several sessions share, of one or several graphs of the same blob.
  *
  * <pre>
  * States conversation = model.states();
@@ -16,12 +16,11 @@ import java.util.concurrent.locks.Lock;
  * Session decode = model.graph("decode").session(options);   // one token a run
  * </pre>
  *
- * One run or call uses them at a time: a second one waits, in whichever session it is. Sessions go on holding them when
- * they are closed.
+ * Only one run or call uses them at a time; others wait, in any session. Sessions keep them open after close().
  */
 public final class States extends Handle {
   final Lock lock;
-  @SuppressWarnings("unused") // held: Model.memory
+  @SuppressWarnings("unused") // keeps it alive: Model.memory
   private final Object memory;
 
   States(long pointer, Object memory, Lock lock) {
@@ -41,19 +40,19 @@ public final class States extends Handle {
     return parcel;
   }
 
-  /** How many tokens the longest holds: the place that the next one gets. */
+  /** Length of the longest state in tokens: the position of the next token. */
   public int length() {
     return describe().integer();
   }
 
-  /** The length that all of them can have. */
+  /** The maximum length that all states support, in tokens. */
   public int bound() {
     Parcel parcel = describe();
     parcel.integer();
     return parcel.integer();
   }
 
-  /** Of memory that they have. */
+  /** Bytes of memory allocated for the states. */
   public long bytes() {
     Parcel parcel = describe();
     parcel.integer();
@@ -61,7 +60,7 @@ public final class States extends Handle {
     return (long) parcel.number();
   }
 
-  /** Each one's name, type and shape, as long as it is now. */
+  /** Name, type and present shape of each state. */
   public List<TensorInfo> tensors() {
     return tensors(describe());
   }
@@ -71,7 +70,7 @@ public final class States extends Handle {
     return TensorInfo.all(parcel);
   }
 
-  /** A copy of what one of tensors() holds, in the machine's byte order. */
+  /** A copy of the contents of one of tensors(), in native byte order. */
   public ByteBuffer contents(int index) {
     Parcel parcel = new Parcel();
     long states = begin();
@@ -89,7 +88,7 @@ public final class States extends Handle {
     }
   }
 
-  /** Takes memory for that length, or for the bound where it is less, so that runs up to it take none. */
+  /** Allocates memory for that length in tokens (at most the bound), so that runs up to it allocate nothing. */
   public void reserve(int length) {
     long states = begin();
     try {
@@ -99,14 +98,14 @@ public final class States extends Handle {
     }
   }
 
-  /** Forgets everything; memory is kept. */
+  /** Empties all states and keeps their memory. */
   public void reset() {
     truncate(0);
   }
 
   /**
-   * Goes back to an earlier token. FerryException, UNSUPPORTED: states that go back to 0 alone, or have dropped what
-   * would be seen from there; nothing changes.
+   * Cuts the states to an earlier length. FerryException, UNSUPPORTED: a state supports only 0, or has dropped tokens
+   * needed there; nothing changes.
    */
   public void truncate(int length) {
     long states = begin();
@@ -117,7 +116,10 @@ public final class States extends Handle {
     }
   }
 
-  /** What they hold as a file, written beside `path` and renamed; it fits this version of the blob only. */
+  /**
+   * Saves the contents to a file, which is written beside `path` and renamed. It can only be loaded with the same
+   * version of the same blob.
+   */
   public void save(String path) {
     byte[] text = Native.texts(path);
     long states = begin();
@@ -128,7 +130,7 @@ public final class States extends Handle {
     }
   }
 
-  /** Replaces what they hold by a file's. On failure that stays as it was. */
+  /** Replaces the contents by a file's. On failure they are unchanged. */
   public void load(String path) {
     byte[] text = Native.texts(path);
     long states = begin();
@@ -139,7 +141,7 @@ public final class States extends Handle {
     }
   }
 
-  /** Lets go of them; waits for a run or a call that is under way. Sessions that share them go on. */
+  /** Releases them, after a run or a call in progress. Sessions that share them stay usable. */
   @Override
   public void close() {
     super.close();
@@ -151,5 +153,5 @@ public final class States extends Handle {
   }
 
   @Override
-  void stop(long pointer) {} // a run is its session's to cancel
+  void stop(long pointer) {} // runs are cancelled through their session
 }

@@ -5,11 +5,11 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * What a model is for: an image in, the answer in its pixels out: Model.task(). One thread at a time uses it, a second
- * one waits. Worker keeps it off an app's main thread.
+ * A task: an image as input, an answer in its pixels as output, from Model.task(). Calls of several threads wait for
+ * each other. Use a Worker to keep it off an app's main thread.
  */
 public final class Task extends Handle {
-  @SuppressWarnings("unused") // held: Model.memory
+  @SuppressWarnings("unused") // keeps it alive: Model.memory
   private final Object memory;
 
   Task(long pointer, Object memory) {
@@ -21,7 +21,10 @@ public final class Task extends Handle {
     this.memory = memory;
   }
 
-  /** Runs the network, or several. FerryException, CANCELLED: by cancel() or close(). What Progress throws. */
+  /**
+   * Runs the network, or several. FerryException, CANCELLED: by cancel() or close(). An exception of Progress is thrown
+   * here.
+   */
   public Answer run(Request request) {
     Parcel parcel = new Parcel();
     long task = begin();
@@ -35,12 +38,12 @@ public final class Task extends Handle {
     return Answer.of(parcel);
   }
 
-  /** Makes the run in progress end; without one it does nothing. Any thread. */
+  /** Ends a run in progress; does nothing without one. Any thread. */
   public void cancel() {
     cancelCall();
   }
 
-  /** Where the task's first network runs. */
+  /** Where the session of the model's graph runs. */
   public Report report() {
     Parcel parcel = new Parcel();
     long task = begin();

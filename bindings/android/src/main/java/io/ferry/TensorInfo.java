@@ -10,7 +10,7 @@ import java.util.List;
 
 /** A tensor's name, type and shape. Shapes are channels last: an image is [batch, height, width, channels]. */
 public final class TensorInfo {
-  /** Of what networks take and give: FLOAT32 or INT32. */
+  /** Inputs and outputs are FLOAT32 or INT32. */
   public enum Type { FLOAT32, FLOAT16, OTHER, INT8, UINT8, INT32, INT64 }
 
   private final String name;
@@ -38,7 +38,7 @@ public final class TensorInfo {
     return Collections.unmodifiableList(out);
   }
 
-  /** The name that the framework gives it. */
+  /** The framework's name. */
   public String name() {
     return name;
   }
@@ -55,13 +55,13 @@ public final class TensorInfo {
     return bytes;
   }
 
-  /** A buffer for it: direct, of the machine's byte order, zeros. */
+  /** A direct buffer for the tensor, in native byte order, zeroed. */
   public ByteBuffer allocate() {
     if (bytes > Integer.MAX_VALUE) throw new IllegalStateException(this + " is larger than a ByteBuffer can be");
     return ByteBuffer.allocateDirect((int) bytes).order(ByteOrder.nativeOrder());
   }
 
-  /** Is it [batch, channels, ...] in the framework that trained the model? */
+  /** Whether it is [batch, channels, ...] in the framework that trained the model. */
   public boolean channelsFirst() {
     return channelsFirst;
   }

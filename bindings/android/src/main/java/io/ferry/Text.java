@@ -6,11 +6,11 @@ import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
- * The tokenizer and the chat template in a language model's blob: Model.text(). Any number of threads may use it, and
- * it goes on when the model is closed. Token ids are indices into the model's vocabulary.
+ * The tokenizer and chat template of a language model's blob, from Model.text(). Many threads may use it at once, and
+ * it stays usable when the model is closed. Token ids are indices into the model's vocabulary.
  */
 public final class Text extends Handle {
-  /** What somebody said: "system", "user", "assistant". */
+  /** One message: its role is "system", "user" or "assistant". */
   public static final class Message {
     final String role;
     final String content;
@@ -21,7 +21,7 @@ public final class Text extends Handle {
     }
   }
 
-  @SuppressWarnings("unused") // held: Model.memory
+  @SuppressWarnings("unused") // keeps it alive: Model.memory
   private final Object memory;
 
   Text(long pointer, Object memory) {
@@ -34,8 +34,8 @@ public final class Text extends Handle {
   }
 
   /**
-   * The ids of a whole text; `special`: with those that stand before and behind every text, where the model has them.
-   * Special tokens that are written in the text are recognised either way.
+   * The token ids of a text; `special` adds the tokens that begin and end a text, if the model has them. Special tokens
+   * written in the text are recognised in either case.
    */
   public int[] encode(String words, boolean special) {
     Parcel parcel = new Parcel();
@@ -48,7 +48,7 @@ public final class Text extends Handle {
     return parcel.integers();
   }
 
-  /** The text of a whole sequence of ids; bytes that form no character are U+FFFD. */
+  /** The text of token ids, with U+FFFD for invalid bytes. */
   public String decode(int... tokens) {
     Parcel parcel = new Parcel();
     long text = begin();
@@ -61,7 +61,7 @@ public final class Text extends Handle {
   }
 
   /**
-   * A conversation as the model reads it, by its chat template, up to where its answer begins; for Generator.setText().
+   * Renders a conversation with the chat template, up to the beginning of the answer, for Generator.setText().
    * FerryException, NOT_FOUND: the blob has no template.
    */
   public String chat(List<Message> messages) {
@@ -81,7 +81,7 @@ public final class Text extends Handle {
   }
 
   /**
-   * The same with all that the template has variables for, as a JSON object: "messages", "tools", "documents",
+   * The same with all variables of the template, as a JSON object: "messages", "tools", "documents",
    * "add_generation_prompt"...
    */
   public String render(String json) {
@@ -95,7 +95,7 @@ public final class Text extends Handle {
     return parcel.words();
   }
 
-  /** Frees it; waits for calls that are under way. */
+  /** Frees it, after calls in progress. */
   @Override
   public void close() {
     super.close();
@@ -107,5 +107,5 @@ public final class Text extends Handle {
   }
 
   @Override
-  void stop(long pointer) {} // none of its calls can be cancelled
+  void stop(long pointer) {} // no call can be cancelled
 }

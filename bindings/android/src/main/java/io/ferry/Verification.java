@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
-/** What became of a blob's certificates on this device: Model.verify(). */
+/** Result of checking a blob's certificates on this device: Model.verify(). */
 public final class Verification {
   private final boolean passed;
   private final int stageCount;
@@ -30,17 +30,17 @@ public final class Verification {
     return passed;
   }
 
-  /** Outputs and taps that were compared, of all graphs. */
+  /** Outputs and taps compared, in all graphs. */
   public int stageCount() {
     return stageCount;
   }
 
-  /** The first out of bounds; where passed, the one nearest to its bound. */
+  /** The first stage out of bounds; if passed, the one nearest to its bound. */
   public String stage() {
     return stage;
   }
 
-  /** There: of the samples, over the reference's absolute maximum where the bound is relative. */
+  /** Maximum error of that stage's samples, relative to the reference's absolute maximum if the bound is relative. */
   public double error() {
     return error;
   }
@@ -49,22 +49,22 @@ public final class Verification {
     return bound;
   }
 
-  /** What the converter measured there, on its CPU. */
+  /** Error measured by the converter, on its CPU. */
   public double errorAtConversion() {
     return errorAtConversion;
   }
 
-  /** The reference run's name. */
+  /** Name of the reference run. */
   public String fixture() {
     return fixture;
   }
 
-  /** That made it: "timm 1.0.29". */
+  /** The library that computed it, "timm 1.0.29". */
   public String library() {
     return library;
   }
 
-  /** The graph that gives stage(). */
+  /** The graph of stage(). */
   public String graph() {
     return graph;
   }

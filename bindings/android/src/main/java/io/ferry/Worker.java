@@ -11,11 +11,11 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A thread for what takes its time (opening a model, preparing a task, running it, closing it), so that an app's main
- * thread does none of it. One piece of work after the other, in the order in which they came.
+ * A thread for slow calls (opening a model, creating, running and closing a task), to keep them off an app's main
+ * thread. Tasks run one after another, in the order of submission.
  *
  * <pre>
- * if (worker.pending() > 0) return; // a camera's frame that comes too early is left out
+ * if (worker.pending() > 0) return; // drop a camera frame while busy
  * worker.submit(() -&gt; task.run(Request.of(frame)), listener);
  * </pre>
  */
@@ -34,7 +34,7 @@ public final class Worker implements Executor, Closeable {
     });
   }
 
-  /** Does the work, and tells the listener. IllegalStateException: the worker is closed. */
+  /** Runs the task and calls the listener. IllegalStateException: the worker is closed. */
   public <T> void submit(final Callable<T> work, final Listener<? super T> listener) {
     execute(new Runnable() {
       @Override
@@ -51,7 +51,7 @@ public final class Worker implements Executor, Closeable {
     });
   }
 
-  /** The same for what has no result; what it throws goes to the thread's handler of uncaught exceptions. */
+  /** The same without a result; exceptions go to the thread's handler of uncaught exceptions. */
   @Override
   public void execute(final Runnable work) {
     pending.incrementAndGet();
@@ -75,12 +75,12 @@ public final class Worker implements Executor, Closeable {
     }
   }
 
-  /** Pieces of work that have not ended, nor their listeners' calls. */
+  /** Number of tasks that have not ended, including their listeners' calls. */
   public int pending() {
     return pending.get();
   }
 
-  /** Takes no more work; what was taken is still done, and then the thread ends. Waits for nothing. */
+  /** Refuses further tasks; the thread ends after the submitted ones. Does not wait. */
   @Override
   public void close() {
     thread.shutdown();

@@ -7,7 +7,7 @@ import kotlin.coroutines.resumeWithException
 import kotlin.coroutines.suspendCoroutine
 
 /**
- * Does the work in the worker's thread, and goes on with its result; what it throws is thrown here.
+ * Runs `work` in the worker's thread and returns its result; its exceptions are thrown here.
  *
  *     val answer = worker.await { task.run(Request.of(frame)) }
  */
@@ -23,7 +23,7 @@ suspend fun <T> Worker.await(work: () -> T): T = suspendCoroutine { continuation
 inline fun frame(format: Frame.Format, width: Int, height: Int, describe: Frame.Builder.() -> Unit): Frame =
     Frame.Builder(format, width, height).apply(describe).build()
 
-/** What the model says, until it ends or has said so many tokens: `story.pieces(100).forEach(::show)`. */
+/** The generated text in pieces, up to an end token or `maxTokens` tokens: `story.pieces(100).forEach(::show)`. */
 fun Generator.pieces(maxTokens: Int): Sequence<String> = sequence {
     for (count in 1..maxTokens) {
         val token = next()

@@ -7,19 +7,19 @@ import io.ferry.Model;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 
-/** Blobs among an app's assets, used where they lie in the APK: nothing is copied or unpacked. */
+/** Opens blobs among an app's assets in the APK, without copying or unpacking them. */
 public final class Assets {
   private Assets() {}
 
   /**
-   * IOException: there is no such asset, or it is stored compressed, which Gradle is told not to do by
-   * `androidResources { noCompress += "ferry" }`.
+   * IOException: there is no such asset, or it is compressed. Set `androidResources { noCompress += "ferry" }` in
+   * Gradle.
    */
   public static Model open(AssetManager assets, String name) throws IOException {
     AssetFileDescriptor asset;
     try {
       asset = assets.openFd(name);
-    } catch (FileNotFoundException e) { // whose message is often the name alone
+    } catch (FileNotFoundException e) { // whose message is often only the name
       throw new IOException("asset '" + name + "' is not in this app, or is compressed: androidResources { noCompress +="
           + " \"ferry\" } keeps it as it is", e);
     }

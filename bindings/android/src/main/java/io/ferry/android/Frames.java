@@ -8,15 +8,16 @@ import android.media.Image;
 import io.ferry.Frame;
 import java.nio.ByteBuffer;
 
-/** Android's images as frames. */
+/** Converts Android's images to frames. */
 public final class Frames {
   private Frames() {}
 
   /**
-   * An image of ImageReader or MediaCodec in YUV_420_888, in place: close it when the answer is there, not before.
+   * An image of ImageReader or MediaCodec in YUV_420_888, without a copy. Close the image only after the call that uses
+   * the frame.
    *
-   * @param rotation degrees clockwise that turn it upright: Frame.rotation()
-   * @param mirror as the preview of a front camera
+   * @param rotation degrees clockwise to upright: Frame.rotation()
+   * @param mirror swap left and right, as in a front camera's preview
    */
   public static Frame of(Image image, int rotation, boolean mirror) {
     if (image.getFormat() != ImageFormat.YUV_420_888) {
@@ -31,7 +32,7 @@ public final class Frames {
     return frame.build();
   }
 
-  /** A copy of a bitmap's pixels (ARGB_8888, in memory of the app). */
+  /** A copy of a bitmap's pixels (ARGB_8888, in the app's memory). */
   public static Frame of(Bitmap bitmap) {
     if (bitmap.getConfig() != Bitmap.Config.ARGB_8888) {
       throw new IllegalArgumentException("the bitmap is " + bitmap.getConfig() + ": copy it as ARGB_8888");

@@ -31,8 +31,8 @@ class Lasts : public ::testing::Test {
   float* input(const Session& session, unsigned i) const {
     return static_cast<float*>(session.data(model_->graph().inputs()->Get(i)->tensor()));
   }
-  std::vector<float> run(Session& session, Static lasting) const {
-    const Status status = session.run(lasting);
+  std::vector<float> run(Session& session, StaticInputs static_inputs) const {
+    const Status status = session.run(static_inputs);
     EXPECT_TRUE(status.ok()) << status.message();
     const TensorId output = model_->graph().outputs()->Get(0)->tensor();
     const auto* values = static_cast<const float*>(session.data(output));
@@ -49,7 +49,7 @@ std::unique_ptr<Graph> random_network(uint32_t seed) {
   auto made = std::make_unique<Graph>();
   Graph& graph = *made;
   std::vector<Tensor> values = {graph.add_input("last", {1, kRows, kColumns}, fbs::Layout::Same)};
-  graph.table.inputs.back()->lasting = true;
+  graph.table.inputs.back()->static_input = true;
   values.push_back(graph.add_input("x", {1, kRows, kColumns}, fbs::Layout::Same));
   for (int i = 0; i < 40; ++i) {
     const Tensor a = values[random() % values.size()], b = values[random() % values.size()];
@@ -78,7 +78,8 @@ TEST_F(Lasts, LaterRunsGiveWhatWholeOnesDo) {
         std::generate_n(input(*session, i), kElements, [&] { return static_cast<float>(random() % 256) / 256 - 0.5f; });
         std::copy_n(input(*session, i), kElements, input(*whole, i));
       }
-      ASSERT_EQ(run(*session, changed ? Static::Changed : Static::Unchanged), run(*whole, Static::Changed));
+      ASSERT_EQ(run(*session, changed ? StaticInputs::Changed : StaticInputs::Unchanged),
+                run(*whole, StaticInputs::Changed));
     }
   }
 }
@@ -88,7 +89,7 @@ std::unique_ptr<Graph> sum_network() {
   auto made = std::make_unique<Graph>();
   Graph& graph = *made;
   const Tensor last = graph.add_input("last", {1, 4}, fbs::Layout::Same);
-  graph.table.inputs.back()->lasting = true;
+  graph.table.inputs.back()->static_input = true;
   const Tensor x = graph.add_input("x", {1, 2, 4}, fbs::Layout::Same);
   graph.table.inputs.back()->bound = {1, 8, 4};
   graph.add_output("y", x + relu(last), fbs::Layout::Same);
@@ -98,33 +99,33 @@ std::unique_ptr<Graph> sum_network() {
 TEST_F(Lasts, IsNotComputedAgainUntilItMayHaveChanged) {
   open(*sum_network());
   const auto session = make_session();
-  const auto first = [&](Static lasting) { return run(*session, lasting).front(); };
+  const auto first = [&](StaticInputs static_inputs) { return run(*session, static_inputs).front(); };
   float* last = input(*session, 0);
   last[0] = 3;
-  EXPECT_EQ(first(Static::Unchanged), 3) << "nothing ran before";
+  EXPECT_EQ(first(StaticInputs::Unchanged), 3) << "nothing ran before";
   last[0] = 5;
   input(*session, 1)[0] = 1;
-  EXPECT_EQ(first(Static::Unchanged), 4) << "the caller said that it is as it was";
+  EXPECT_EQ(first(StaticInputs::Unchanged), 4) << "the caller said that it is as it was";
   // Another length of what changes leaves it, within the bound...
   ASSERT_TRUE(session->resize(1, {1, 7, 4}).ok());
-  EXPECT_EQ(first(Static::Unchanged), 3);
-  EXPECT_EQ(first(Static::Changed), 5);
+  EXPECT_EQ(first(StaticInputs::Unchanged), 3);
+  EXPECT_EQ(first(StaticInputs::Changed), 5);
   // ...and what is planned anew computes it.
   last[0] = 7;
   ASSERT_TRUE(session->resize(1, {1, 9, 4}).ok());
-  EXPECT_EQ(first(Static::Unchanged), 7);
+  EXPECT_EQ(first(StaticInputs::Unchanged), 7);
 }
 
 TEST_F(Lasts, ACancelledRunHasNotComputedIt) {
   open(*sum_network());
   const auto session = make_session();
   input(*session, 0)[0] = 3;
-  EXPECT_EQ(run(*session, Static::Changed).front(), 3);
+  EXPECT_EQ(run(*session, StaticInputs::Changed).front(), 3);
   input(*session, 0)[0] = 5;
   session->begin();
   session->cancel();
   EXPECT_EQ(session->run().code(), FERRY_CANCELLED);
-  EXPECT_EQ(run(*session, Static::Unchanged).front(), 5);
+  EXPECT_EQ(run(*session, StaticInputs::Unchanged).front(), 5);
 }
 
 }  // namespace
