@@ -15,8 +15,9 @@ namespace {
 template <typename Kernel>
 class ConvGemm : public GemmOp<Kernel> {
   using Base = GemmOp<Kernel>;
-  using Base::gemm_, Base::l2_bytes_, Base::panel_, Base::panels_, Base::x_, Base::y_, Base::kColumns, Base::kernel_;
-  using Base::rows_, Base::block_, Base::depth_, Base::copies_, Base::copy_size_, Base::kSlabBytes;
+  using Base::gemm_, Base::l2_bytes_, Base::nc_panels_, Base::nc_blocks_, Base::x_, Base::y_, Base::kColumns,
+      Base::kernel_;
+  using Base::rows_, Base::block_, Base::depth_, Base::copies_, Base::copy_size_, Base::kPanelBytes;
   using Base::units;
   using typename Base::Inputs;
   using typename Base::Unit;
@@ -31,7 +32,7 @@ class ConvGemm : public GemmOp<Kernel> {
     output_shape_ = output;
     rows_ = elements(output, 0, 3);
     in_place_ = output[2] >= Kernel::kReadsInPlace && reads_in_place();
-    if (kSlabBytes > 0 && !in_place_) {
+    if (kPanelBytes > 0 && !in_place_) {
       // Which products are left out, as all windows of a task are beyond the image there, must not change sums.
       Base::plan(kernel_.adds_by_blocks() ? kTasks : Base::tasks(pool));
       if (!large) block_ = std::min(block_, kManyWindows);  // copies of few stay near
@@ -43,7 +44,7 @@ class ConvGemm : public GemmOp<Kernel> {
       const size_t maximum = large ? std::clamp(fitting, kFewWindows, kManyWindows) : kFewWindows;
       const size_t blocks = (rows_ + maximum - 1) / maximum;
       block_ = (rows_ + blocks - 1) / blocks;
-      share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
+      share_ = large ? (kMinPanels + nc_panels_ - 1) / nc_panels_ : nc_blocks_;
     }
     const int64_t stride = params_.stride_w(), last = inputs[0][2] - kernel_w_ + params_.pad_left();
     begin_ = std::min<int64_t>((params_.pad_left() + stride - 1) / stride, output[2]);
@@ -57,7 +58,7 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
   Status run(Pool* pool) override {
-    const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (rows_ + block_ - 1) / block_}};
+    const Grid<2, 0> grid{{(nc_blocks_ + share_ - 1) / share_, (rows_ + block_ - 1) / block_}};
     parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) {
       Unit* copies = copies_ + units(part.thread() * copy_size_);
       if (!in_place_) return compute(share, block, copies);
@@ -91,7 +92,7 @@ class ConvGemm : public GemmOp<Kernel> {
 
   static constexpr size_t kLargeBytes = 512 << 10;
   static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
-  static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
+  static constexpr size_t kMinPanels = 128 / kColumns;          // panels that a task has at least
 
   void compute(size_t share, size_t block, Unit* copies) const {
     const size_t first = block * block_, count = std::min(block_, rows_ - first);
@@ -101,24 +102,24 @@ class ConvGemm : public GemmOp<Kernel> {
     const auto channels = static_cast<size_t>(input_shape_[3]);
     const size_t from = static_cast<size_t>(top * kernel_w_ + left) * channels;
     const size_t to = std::max(from, static_cast<size_t>((bottom - 1) * kernel_w_ + right) * channels);
-    const size_t begin = share * share_ * panel_, end = std::min(begin + share_ * panel_, Base::slabs());
+    const size_t begin = share * share_ * nc_panels_, end = std::min(begin + share_ * nc_panels_, Base::panels());
     size_t low = from, high;
     do {
-      high = Base::turn_end(low, to);
+      high = Base::kc_end(low, to);
       read_windows(first, count, low, high, copies);
-      for (size_t slab = begin; slab < end; slab += panel_) {
-        const Unit* next = slab + panel_ < end ? Base::weights(0, slab + panel_, low)
-                           : high < to         ? Base::weights(0, begin, high)
-                                               : nullptr;
-        Base::multiply_turn({0, slab, std::min(slab + panel_, end), low, high, low == from, high == to, next},
-                            {copies, high - low}, y_ + units(first * gemm_.outputs), count);
+      for (size_t panel = begin; panel < end; panel += nc_panels_) {
+        const Unit* next = panel + nc_panels_ < end ? Base::weights(0, panel + nc_panels_, low)
+                           : high < to              ? Base::weights(0, begin, high)
+                                                    : nullptr;
+        Base::multiply_kc_block({0, panel, std::min(panel + nc_panels_, end), low, high, low == from, high == to, next},
+                                {copies, high - low}, y_ + units(first * gemm_.outputs), count);
       }
       low = high;
     } while (low < to);
   }
 
   void multiply(const Inputs& in, Unit* y, size_t count, size_t from, size_t to) const {
-    for (size_t panel = 0; panel < panels_; ++panel) Base::multiply(0, panel, in, y, count, from, to);
+    for (size_t nc_block = 0; nc_block < nc_blocks_; ++nc_block) Base::multiply(0, nc_block, in, y, count, from, to);
   }
 
   // Output row `y` of an image: of the kernel only the rows that lie in the image.

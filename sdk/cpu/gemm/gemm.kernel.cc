@@ -38,7 +38,7 @@ Status create(std::unique_ptr<Product> op, WeightSource& source, std::unique_ptr
 bool gemm_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
   if (gemm.float16 && !kHasFloat16Gemm) return false;
   return with_kernel(cpu, gemm, [&](const auto& kernel) {
-    return kernel.runs_here(cpu) && rows >= kernel.fewest_rows() && gemm.outputs >= kernel.fewest_outputs();
+    return kernel.runs_here(cpu) && rows >= kernel.min_rows() && gemm.outputs >= kernel.min_outputs();
   });
 }
 

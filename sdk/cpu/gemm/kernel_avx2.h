@@ -21,16 +21,16 @@ class Avx2 : public Floats {
  public:
   using Floats::Floats;
   static constexpr size_t kRows = 6, kColumns = 2 * kLanes, kNarrow = kLanes;
-  static constexpr size_t kSlabsAtOnce = 1;
-  static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
+  static constexpr size_t kPanelsAtOnce = 1;
+  static constexpr size_t kPanelBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
   static constexpr int64_t kReadsInPlace = 4 * kRows;  // pixels of a row, from which on windows are not copied
   static constexpr const char* layout() { return "gemm_avx2"; }  // of packed weights, and its version
   static constexpr uint32_t kLayoutVersion = 1;
 
   static constexpr size_t rows() { return kRows; }
-  static constexpr size_t fewest_rows() { return 2 * kRows; }
-  static constexpr size_t fewest_outputs() { return kLanes; }
+  static constexpr size_t min_rows() { return 2 * kRows; }
+  static constexpr size_t min_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx2; }
 
   // So many rows, and as many columns as packed weights have there, kColumns or kNarrow.

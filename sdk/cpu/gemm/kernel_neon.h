@@ -18,15 +18,15 @@
 
 namespace ferry::cpu::tile {
 
-// kHalves: are they built in?
+// kFloat16s: are they built in?
 template <bool kFloat16s>
 class Neon {
  public:
   using Unit = std::byte;
   using Tile = TileOf<Unit>;
   static constexpr size_t kColumns = 16, kNarrow = 8;
-  static constexpr size_t kSlabsAtOnce = SIZE_MAX;
-  static constexpr size_t kSlabBytes = 24 << 10;  // of slabs that stay in the L1 cache while rows pass
+  static constexpr size_t kPanelsAtOnce = SIZE_MAX;
+  static constexpr size_t kPanelBytes = 24 << 10;  // of panels that stay in the L1 cache while rows pass
   static constexpr bool kFetches = false, kAdds = true;
   static constexpr int64_t kReadsInPlace = 1;    // pixels of a row, from which on windows are not copied
   static constexpr uint32_t kLayoutVersion = 2;  // of packed weights
@@ -43,8 +43,8 @@ class Neon {
   }
   const char* layout() const { return float16() ? "gemm_neon_half" : "gemm_neon"; }
   // Small products of floats, and of few outputs, are left to XNNPACK, which has no good ones of halves.
-  size_t fewest_rows() const { return float16() ? 1 : 2 * kRows; }
-  size_t fewest_outputs() const { return float16() ? 1 : kNarrow; }
+  size_t min_rows() const { return float16() ? 1 : 2 * kRows; }
+  size_t min_outputs() const { return float16() ? 1 : kNarrow; }
   bool runs_here(const CpuFeatures& cpu) const { return float16() ? cpu.float16 : cpu.out_of_order || cpu.in_order; }
   size_t added_up(size_t rows_of_op) const { return rows_of_op == 1 ? kFloat16sOfOneRow : kFloat16sAddedUp; }
   // Does it matter to sums which products are computed together?
@@ -87,21 +87,21 @@ class Neon {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const float *x_row = floats(tile.x), *start_row = floats(tile.start);
     float* y_row = floats(tile.y);
-    const Turns turns(tile.inputs);
-    const size_t start_stride = tile.start_stride, x_stride = tile.x_stride, slabs = tile.slabs;
-    // From where a part ends to the next, from a row to its last part's end, and the same of a slab's weights.
+    const Iterations iterations(tile.inputs);
+    const size_t start_stride = tile.start_stride, x_stride = tile.x_stride, panels = tile.panels;
+    // From where a part ends to the next, from a row to its last part's end, and the same of a panel's weights.
     const size_t part_skip = tile.part_step - tile.inputs, row_skip = tile.parts * tile.part_step;
-    const size_t slab_skip = tile.slab_size - tile.parts * tile.inputs * V * kLanes;
+    const size_t panel_skip = tile.panel_size - tile.parts * tile.inputs * V * kLanes;
     size_t y_stride = tile.y_stride * sizeof(float);
-    asm("" : "+r"(y_stride));  // gcc would multiply for each slab
+    asm("" : "+r"(y_stride));  // gcc would multiply for each panel
     const uintptr_t added = tile.added;
     const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
     size_t has_minimum = tile.low > -kNone, has_maximum = tile.high < kNone;
-    asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each slab
+    asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each panel
     for (size_t block = tile.blocks; block > 0; --block) {
       const float *start = start_row, *b = floats(tile.weights), *const x_end = x_row + row_skip;
       float* y = y_row;
-      size_t slab = slabs;
+      size_t panel = panels;
       do {
         Vector sum[R][V];
         const float* from = start;
@@ -116,7 +116,7 @@ class Neon {
           const float* rows[R];
 #pragma GCC unroll 4
           for (size_t i = 0; i < R; ++i) rows[i] = part + i * x_stride;
-          add_products<true>(rows, turns, b, V * kLanes, sum);
+          add_products<true>(rows, iterations, b, V * kLanes, sum);
           part = rows[0] + part_skip;
         } while (part != x_end);
         if (added != 0) {
@@ -148,9 +148,9 @@ class Neon {
           for (size_t j = 0; j < V; ++j) store(row + kLanes * j, sum[i][j]);
         }
         start += V * kLanes;
-        b += slab_skip;
+        b += panel_skip;
         y += V * kLanes;
-      } while (--slab > 0);
+      } while (--panel > 0);
       x_row += R * x_stride;
       start_row += R * start_stride;
       y_row = behind(y_row, R * y_stride);

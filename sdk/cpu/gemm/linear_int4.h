@@ -39,13 +39,13 @@ class LinearInt4 {
 
  private:
   static constexpr size_t kBlock = 32;  // inputs that share a scale
-  static constexpr size_t kSlab = 16;   // outputs that are computed together
-  static constexpr size_t kGroups = 4;  // vectors of nibbles in a slab's block
-  size_t slabs() const { return (outputs_ + kSlab - 1) / kSlab; }
-  size_t slab_bytes() const;
-  void pack(const uint8_t* nibbles, const uint16_t* scales, const float* bias, size_t slab, std::byte* to) const;
+  static constexpr size_t kNr = 16;     // outputs that are computed together
+  static constexpr size_t kGroups = 4;  // vectors of nibbles in a panel's block
+  size_t panels() const { return (outputs_ + kNr - 1) / kNr; }
+  size_t panel_bytes() const;
+  void pack(const uint8_t* nibbles, const uint16_t* scales, const float* bias, size_t panel, std::byte* to) const;
   template <size_t R>
-  void compute(const Rows& rows, size_t row, size_t slab, float* y) const;
+  void compute(const Rows& rows, size_t row, size_t panel, float* y) const;
 
   size_t inputs_, outputs_;
   float min_, max_;

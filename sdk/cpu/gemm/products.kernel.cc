@@ -10,7 +10,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kDepth = 128;  // of a product at once: what stays in the L1 cache while all rows pass
+constexpr size_t kKc = 128;  // of a product at once: what stays in the L1 cache while all rows pass
 
 // A tile of kRows rows from `first` on, `kCount` vectors from `x` on, with k from `begin` to `end`. All loops over sums
 // are unrolled: only then are the sums in registers.
@@ -29,7 +29,7 @@ template <size_t kBytes, size_t kCount, size_t kRows>
 #if defined(__aarch64__)
 #pragma GCC unroll 6
   for (size_t i = 0; i < kRows; ++i) a[i] += begin;
-  add_products<false>(a, Turns(end - begin), b, p.b_stride, sums);
+  add_products<false>(a, Iterations(end - begin), b, p.b_stride, sums);
 #else
   for (size_t k = begin; k < end; ++k, b += p.b_stride)
 #pragma GCC unroll 12
@@ -53,11 +53,12 @@ template <size_t kBytes, size_t kCount>
   constexpr size_t kWidth = kCount * kBytes / sizeof(float);
   // With one vector of 512 bits, six sums would wait for each other.
   constexpr size_t kRows = kBytes == 64 && kCount == 1 ? 2 * kTileRows : kTileRows;
-  const size_t turns = (p.count + kDepth - 1) / kDepth;
+  const size_t kc_blocks = (p.count + kKc - 1) / kKc;
   for (; x + kWidth <= p.width; x += kWidth)
-    for (size_t turn = 0; turn < turns; ++turn)
+    for (size_t kc_block = 0; kc_block < kc_blocks; ++kc_block)
       for (size_t first = 0; first < p.rows; first += kRows)
-        multiply_tile<kBytes, kCount, kRows>(p, first, x, p.count * turn / turns, p.count * (turn + 1) / turns);
+        multiply_tile<kBytes, kCount, kRows>(p, first, x, p.count * kc_block / kc_blocks,
+                                             p.count * (kc_block + 1) / kc_blocks);
 #if defined(__aarch64__)
   constexpr size_t kNarrower = 1;  // for the sake of the library's size
 #else

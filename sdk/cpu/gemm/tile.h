@@ -1,4 +1,4 @@
-// What the kernels of matrix products compute at once: a tile of a few rows by a slab of outputs.
+// What the kernels of matrix products compute at once: a tile of a few rows by a panel of outputs.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@ struct TileOf {
   size_t start_stride;
   const Unit* weights;
   Unit* y;
-  size_t y_stride, columns;  // columns: how many of the slab's y has
+  size_t y_stride, columns;  // columns: how many of the panel's y has
   float low, high;
   // Of kernels that add a residual (kAdds): where it lies beside y, so many bytes further on; 0: there is none.
   uintptr_t added;
-  size_t added_up;          // of kernels of halves: products that are added up in half precision
-  size_t blocks;            // of as many rows as the kernel computes
-  size_t slabs, slab_size;  // one after another, of kColumns columns each; from one to the next of packed weights
+  size_t added_up;            // of kernels of halves: products that are added up in half precision
+  size_t blocks;              // of as many rows as the kernel computes
+  size_t panels, panel_size;  // one after another, of kColumns columns each; from one to the next of packed weights
   // Of kernels that fetch ahead (kFetches): what the L2 cache takes meanwhile, `next_step` bytes for each input.
   const char* next;
   size_t next_step;

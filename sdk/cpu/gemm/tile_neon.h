@@ -72,35 +72,35 @@ template <bool kPacked, size_t R, size_t V, typename Sum>
 }
 
 // How many products are added up, as loops take it: gcc would work it out anew for each tile.
-struct Turns {
-  explicit Turns(size_t count) : eights(count / 8), rest(count % 8), bytes(count / 8 * 8 * sizeof(float)) {
+struct Iterations {
+  explicit Iterations(size_t count) : eights(count / 8), rest(count % 8), bytes(count / 8 * 8 * sizeof(float)) {
     asm("" : "+r"(eights), "+r"(rest), "+r"(bytes));
   }
   size_t eights, rest, bytes;  // bytes: of the eights
 };
 
-// Sum: a vector of four floats. sum[i] += a[i][k] * b[k * b_stride + 0..V * kLanes), for as many k as `turns` has; a
+// Sum: a vector of four floats. sum[i] += a[i][k] * b[k * b_stride + 0..V * kLanes), for as many k as `iterations` has; a
 // and b go on to what follows. Of two vectors b_stride is their size.
 template <bool kPacked, size_t R, size_t V, typename Sum>
-[[gnu::always_inline]] inline void add_products(const float* (&next_a)[R], const Turns& turns, const float*& next_b,
-                                                size_t b_stride, Sum (&sum)[R][V]) {
+[[gnu::always_inline]] inline void add_products(const float* (&next_a)[R], const Iterations& iterations,
+                                                const float*& next_b, size_t b_stride, Sum (&sum)[R][V]) {
   const float *a[R], *b = next_b;
 #pragma GCC unroll 6
   for (size_t i = 0; i < R; ++i) a[i] = next_a[i];
   const size_t step = b_stride * sizeof(float);
-  if (turns.eights != 0) {
-    auto end = reinterpret_cast<uintptr_t>(a[0]) + turns.bytes;
+  if (iterations.eights != 0) {
+    auto end = reinterpret_cast<uintptr_t>(a[0]) + iterations.bytes;
     asm("" : "+r"(end));  // gcc would add in the loop
     // A turn of the loop: its own instructions count where many are multiplied.
     constexpr bool kTwice = kPacked && R * V == 16;
-    if (kTwice && turns.eights % 2 == 1) goto second;
+    if (kTwice && iterations.eights % 2 == 1) goto second;
     do {
       add_eight<kPacked>(a, b, step, sum);
     second:
       if constexpr (kTwice) add_eight<kPacked>(a, b, step, sum);
     } while (reinterpret_cast<uintptr_t>(a[0]) != end);
   }
-  for (size_t k = turns.rest; k > 0; --k) {
+  for (size_t k = iterations.rest; k > 0; --k) {
     Vector values[R];
 #pragma GCC unroll 6
     for (size_t i = 0; i < R; ++i) values[i] = load_repeated(a[i]);

@@ -104,16 +104,16 @@ template <int M>
 FERRY_KERNEL void transform_input(const float* const* cells, size_t channels, size_t plane, float* out) {
   constexpr int n = M + 2;
   for (size_t c = 0; c < channels; c += kLanes) {
-    Vector float16[n * n];
+    Vector columns[n * n];
     for (int i = 0; i < n; ++i) {
       Vector x[n];
 #pragma GCC unroll 6
       for (int j = 0; j < n; ++j) load(cells[n * j + i] + c, x[j]);
-      Transform<M>::input(x, 1, float16 + i, n);
+      Transform<M>::input(x, 1, columns + i, n);
     }
     for (int i = 0; i < n; ++i) {
       Vector y[n];
-      Transform<M>::input(float16 + n * i, 1, y, 1);
+      Transform<M>::input(columns + n * i, 1, y, 1);
 #pragma GCC unroll 6
       for (int j = 0; j < n; ++j) store(y[j], out + static_cast<size_t>(n * i + j) * plane + c);
     }
@@ -127,17 +127,17 @@ FERRY_KERNEL void transform_output(const float* in, size_t channels, size_t plan
   constexpr int n = M + 2;
   const Vector minimum = Vector{} + low, maximum = Vector{} + high;
   for (size_t c = 0; c < channels; c += kLanes) {
-    Vector float16[M * n], b;
+    Vector columns[M * n], b;
     load(bias + c, b);
     for (int i = 0; i < n; ++i) {
       Vector x[n];
 #pragma GCC unroll 6
       for (int j = 0; j < n; ++j) load(in + static_cast<size_t>(n * j + i) * plane + c, x[j]);
-      Transform<M>::output(x, 1, float16 + i, n);
+      Transform<M>::output(x, 1, columns + i, n);
     }
     for (int i = 0; i < M; ++i) {
       Vector y[M];
-      Transform<M>::output(float16 + n * i, 1, y, 1);
+      Transform<M>::output(columns + n * i, 1, y, 1);
 #pragma GCC unroll 4
       for (int j = 0; j < M; ++j) {
         Vector value = y[j] + b;
@@ -154,14 +154,14 @@ void transform_kernels(const float* from, size_t outputs, size_t inputs, float* 
   constexpr int n = M + 2;
   for (size_t o = 0; o < outputs; ++o) {
     for (size_t c = 0; c < inputs; ++c) {
-      double float16[3][n], rows[n][3], y[n][n];
+      double columns[3][n], rows[n][3], y[n][n];
       for (size_t i = 0; i < 3; ++i) {
         double g[3];
         for (size_t j = 0; j < 3; ++j) g[j] = static_cast<double>(from[((o * 3 + i) * 3 + j) * inputs + c]);
-        Transform<M>::kernel(g, float16[i]);
+        Transform<M>::kernel(g, columns[i]);
       }
       for (int i = 0; i < n; ++i)
-        for (int j = 0; j < 3; ++j) rows[i][j] = float16[j][i];
+        for (int j = 0; j < 3; ++j) rows[i][j] = columns[j][i];
       for (int i = 0; i < n; ++i) Transform<M>::kernel(rows[i], y[i]);  // y is transposed
       for (int i = 0; i < n * n; ++i)
         to[(static_cast<size_t>(i) * outputs + o) * inputs + c] = static_cast<float>(y[i % n][i / n]);

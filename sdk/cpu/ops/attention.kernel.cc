@@ -30,7 +30,7 @@ FERRY_KERNEL void add(float* row, size_t count, const float* bias) {
 }
 
 // The greatest of a row, which is filled up to a multiple of kParts with what weighs nothing.
-FERRY_KERNEL float fill_and_find_greatest(float* row, size_t count) {
+FERRY_KERNEL float fill_and_find_maximum(float* row, size_t count) {
   const size_t last = (count - 1) / kParts * kParts;
   for (size_t k = 0; k < kParts; ++k)
     row[last + k] = last + k < count ? row[last + k] : -std::numeric_limits<float>::infinity();
@@ -273,7 +273,7 @@ class Attention : public Op {
         for (size_t b = 0; b < biases_.size(); ++b)
           if (biases_[b].data != nullptr)
             add_bias(b, biases_[b].row(n, head, first + i) * keys_ + begin, count, scores[i]);
-        const float new_maximum = std::max(maximum[i], fill_and_find_greatest(scores[i], count));
+        const float new_maximum = std::max(maximum[i], fill_and_find_maximum(scores[i], count));
         sums[i] *= std::exp(maximum[i] - new_maximum);
         maximum[i] = new_maximum;
       }

@@ -281,7 +281,7 @@ class FusedAdd : public Binary {
 }  // namespace
 
 Status create_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*half=*/false);
+  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*float16=*/false);
   FERRY_TRY(binary->create(model, op));
   *out = std::move(binary);
   return {};
@@ -305,7 +305,7 @@ Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Oper
 
 Status create_float16_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op,
                              std::unique_ptr<Op>* out) {
-  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*half=*/true);
+  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*float16=*/true);
   FERRY_TRY(binary->create(model, op));
   if (!binary->is_plain()) *out = std::move(binary);
   return {};

@@ -144,12 +144,12 @@ Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   if constexpr (built_in(Feature::Winograd))
     if (const int tile = winograd_tile(*op.params_as_Conv2d(), w, y); tile != 0)
       return create_winograd(cpu, model, op, tile, out);
-  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/false, out));
+  FERRY_TRY(own_conv2d(cpu, model, op, /*float16=*/false, out));
   if (*out != nullptr) return {};
 #if defined(__aarch64__)  // XNNPACK's kernels are left out, too
   if (!built_in(Feature::OtherDepthwise) && w[3] == 1) return left_out("a depthwise convolution that is not 3x3");
 #endif
-  return plain_conv2d(model, op, /*half=*/false, out);
+  return plain_conv2d(model, op, /*float16=*/false, out);
 }
 
 // Weights of integers are computed with as such. XNNPACK's depthwise kernels of halves are for 5 to 25 weights a
@@ -158,11 +158,11 @@ Status create_float16_conv2d(const CpuFeatures& cpu, const Model& model, const f
                              std::unique_ptr<Op>* out) {
   const TensorId weight = op.inputs()->Get(1);
   if (type_of(model.tensor(weight)).quantized) return {};
-  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/true, out));
+  FERRY_TRY(own_conv2d(cpu, model, op, /*float16=*/true, out));
   const Shape w = model.shape(weight);
   const int64_t taps = int64_t{w[1]} * w[2];
   if (*out != nullptr || !kFloat16Conv2d || (w[3] == 1 && (taps < 5 || taps > 25))) return {};
-  return plain_conv2d(model, op, /*half=*/true, out);
+  return plain_conv2d(model, op, /*float16=*/true, out);
 }
 
 }  // namespace ferry::cpu

@@ -206,7 +206,7 @@ Status create_windows(const CpuFeatures& cpu, const Model& model, const fbs::Ope
 
 Status create_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                                std::unique_ptr<Op>* out) {
-  FERRY_TRY(create_windows(cpu, model, op, /*half=*/false, out));
+  FERRY_TRY(create_windows(cpu, model, op, /*float16=*/false, out));
   if (*out != nullptr) return {};
   WeightSource source(model, op);
   auto conv = std::make_unique<ConvTranspose2d>(*op.params_as_ConvTranspose2d(), model.shape(op.inputs()->Get(1)));
@@ -217,7 +217,7 @@ Status create_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const
 
 Status create_float16_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                                        std::unique_ptr<Op>* out) {
-  return create_windows(cpu, model, op, /*half=*/true, out);
+  return create_windows(cpu, model, op, /*float16=*/true, out);
 }
 
 }  // namespace ferry::cpu

@@ -134,12 +134,12 @@ class LayerNorm : public Op {
 }  // namespace
 
 Status create_layer_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*half=*/false);
+  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*float16=*/false);
   return {};
 }
 
 Status create_float16_layer_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*half=*/true);
+  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*float16=*/true);
   return {};
 }
 

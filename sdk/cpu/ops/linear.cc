@@ -90,13 +90,13 @@ Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& o
 }  // namespace
 
 Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  return create(cpu, model, op, /*half=*/false, out);
+  return create(cpu, model, op, /*float16=*/false, out);
 }
 
 Status create_float16_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                              std::unique_ptr<Op>* out) {
   if (type_of(model.tensor(op.inputs()->Get(1))).quantized) return {};
-  return create(cpu, model, op, /*half=*/true, out);
+  return create(cpu, model, op, /*float16=*/true, out);
 }
 
 }  // namespace ferry::cpu

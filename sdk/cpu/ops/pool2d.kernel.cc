@@ -169,12 +169,12 @@ class Pool2d : public Op {
 }  // namespace
 
 Status create_pool2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*half=*/false);
+  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*float16=*/false);
   return {};
 }
 
 Status create_float16_pool2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*half=*/true);
+  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*float16=*/true);
   return {};
 }
 

@@ -271,12 +271,12 @@ class Reduce : public Op {
 
 Status create_reduce(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer, /*half=*/false);
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer, /*float16=*/false);
   return {};
 }
 
 Status create_float16_reduce(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), /*integer=*/false, /*half=*/true);
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), /*integer=*/false, /*float16=*/true);
   return {};
 }
 

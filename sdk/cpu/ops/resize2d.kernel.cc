@@ -215,12 +215,12 @@ class Resize2d : public Op {
 }  // namespace
 
 Status create_resize2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*half=*/false);
+  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*float16=*/false);
   return {};
 }
 
 Status create_float16_resize2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*half=*/true);
+  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*float16=*/true);
   return {};
 }
 

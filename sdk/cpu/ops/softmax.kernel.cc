@@ -13,7 +13,7 @@
 namespace ferry::cpu {
 namespace {
 
-// Rows of at most this many elements are computed many at a time.
+// Rows of at maxima this many elements are computed many at a time.
 constexpr size_t kShort = 16;
 // Of a longer one.
 constexpr size_t kLanes = kParts, kRun = 1024;  // numbers together, and those whose sum is in float
@@ -48,14 +48,14 @@ FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n)
 
 // The same of a longer row.
 FERRY_KERNEL void softmax_long(const float* x, float* y, size_t n) {
-  float most[kLanes], last[kLanes];
-  std::copy_n(x, kLanes, most);
+  float maxima[kLanes], last[kLanes];
+  std::copy_n(x, kLanes, maxima);
   for (size_t i = kLanes; i < n; i += kLanes) {
     const float* some = x + std::min(i, n - kLanes);  // the last ones: some again
 #pragma GCC unroll 1                                  // unrolled, gcc would compare numbers one by one
-    for (size_t k = 0; k < kLanes; ++k) most[k] = some[k] > most[k] ? some[k] : most[k];
+    for (size_t k = 0; k < kLanes; ++k) maxima[k] = some[k] > maxima[k] ? some[k] : maxima[k];
   }
-  const float maximum = reduce(most, [](Quad a, Quad b) { return a > b ? a : b; });
+  const float maximum = reduce(maxima, [](Quad a, Quad b) { return a > b ? a : b; });
   const size_t whole = n / kLanes * kLanes;
   std::fill_n(last, kLanes, -std::numeric_limits<float>::infinity());  // weighs nothing
   std::copy_n(x + whole, n - whole, last);
@@ -132,12 +132,12 @@ class Softmax : public Op {
 }  // namespace
 
 Status create_softmax(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Softmax>(/*half=*/false);
+  *out = std::make_unique<Softmax>(/*float16=*/false);
   return {};
 }
 
 Status create_float16_softmax(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Softmax>(/*half=*/true);
+  *out = std::make_unique<Softmax>(/*float16=*/true);
   return {};
 }
 

@@ -72,14 +72,14 @@ class Transpose : public MoveOp {
     parallel_rows(pool, from_.count() * tiles, std::min(tall_, kTall) * std::min(wide_, width),
                   [&](size_t begin, size_t end) {
                     for (size_t i = begin; i < end; ++i)
-                      turn(i / tiles, i % tiles / across * kTall, i % across * width, width);
+                      transpose_tile(i / tiles, i % tiles / across * kTall, i % across * width, width);
                   });
     return {};
   }
 
  private:
   // Of a matrix, a tile.
-  void turn(size_t matrix, size_t row, size_t column, size_t width) const {
+  void transpose_tile(size_t matrix, size_t row, size_t column, size_t width) const {
     const size_t from = from_.offset(matrix) + row * from_stride_ + column;
     const size_t to = to_.offset(matrix) + column * to_stride_ + row;
     const size_t rows = std::min(kTall, tall_ - row), columns = std::min(width, wide_ - column);

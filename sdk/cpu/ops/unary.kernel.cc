@@ -305,7 +305,7 @@ Status create_float16_unary(const CpuFeatures& cpu, const Model&, const fbs::Ope
 #if !defined(__aarch64__)
   if (p.kind() == fbs::UnaryKind::Sigmoid) own.kernel = sigmoid_of_each;
 #endif
-  if (own) *out = std::make_unique<ElementwiseOp>(own, /*half=*/true);
+  if (own) *out = std::make_unique<ElementwiseOp>(own, /*float16=*/true);
   return {};
 }
 
