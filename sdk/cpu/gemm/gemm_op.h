@@ -1,4 +1,5 @@
-// The operator of a matrix product with constant weights, over the machine's tile: for gemm.cc and conv_gemm.h.
+// The operator of a matrix product with constant weights, over the machine's tile; for gemm.kernel.cc and conv_gemm.h.
+// Blocks are named as in BLIS: KC blocks of inputs, NC blocks of outputs, NR panels of kColumns outputs.
 #pragma once
 
 #include <algorithm>
@@ -20,24 +21,24 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kNcBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
+constexpr size_t kNcBytes = 256 << 10;  // weights of an NC block, which stay in the L2 cache while all rows pass
 constexpr size_t kL1Elements = 4096;    // inputs or outputs that stay in the L1 cache
-constexpr size_t kTilesAtOnce = 8;      // enough to make little of a call of the kernel
-constexpr size_t kTasks = 16;           // enough to share out among a phone's or a laptop's cores
+constexpr size_t kTilesAtOnce = 8;      // tiles per kernel call, so that the call costs little
+constexpr size_t kTasks = 16;           // minimum tasks, for the cores of a phone or a laptop
 
-// Packed weights of a group: the bias, then turn after turn of at most the kernel's depth() inputs each, of a turn panel
-// after panel of kColumns outputs each, of which the last may have kNarrow. So what is multiplied together lies
-// together: panels of whole kernels would often lie a power of two apart, at the same few places of a cache.
-// Kernel: of a tile, in gemm_kernel_*.h.
+// Packed weights of a group: the bias, then the KC blocks of at most the kernel's depth() inputs, each as NR panels of
+// kColumns outputs; the last panel may have kNarrow. Weights that are multiplied together are contiguous: panels over
+// all inputs would often lie a power of two apart and map to the same cache sets. Kernel: a tile, from kernel_*.h.
 template <typename Kernel>
 class GemmOp : public Op, public RowOp {
  public:
-  using Unit = typename Kernel::Unit;  // that addresses are counted in; sizes and strides are numbers
+  using Unit = typename Kernel::Unit;  // addresses count units; sizes and strides count elements
 
   GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : kernel_(gemm), gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
     const size_t kc_blocks = std::max<size_t>((gemm.inputs + kernel_.depth() - 1) / kernel_.depth(), 1);
     depth_ =
-        std::max<size_t>((gemm.inputs + kc_blocks - 1) / kc_blocks + 7, 8) / 8 * 8;  // kernels multiply eight at a time
+        // kernels multiply 8 inputs at a time
+        std::max<size_t>((gemm.inputs + kc_blocks - 1) / kc_blocks + 7, 8) / 8 * 8;
     const size_t bytes = std::min(l2_bytes_ / 2, kNcBytes);
     const size_t fitting = std::max<size_t>(bytes / panel_bytes(), 1);
     const size_t minimum = (panels() + fitting - 1) / fitting;
@@ -74,8 +75,8 @@ class GemmOp : public Op, public RowOp {
     const size_t products = gemm_.groups * nc_blocks_, blocks = (rows_ + block_ - 1) / block_;
     const size_t x_group = gemm_.planes ? gemm_plane(rows_, gemm_.inputs) : gemm_.inputs;
     const size_t y_group = gemm_.planes ? gemm_plane(rows_, gemm_.outputs) : gemm_.outputs;
-    // Threads share out rows, as those of depthwise convolutions do, where all weights stay in every core's L2 cache:
-    // so most of what a thread reads it has written itself.
+    // If all weights fit every core's L2 cache, threads split rows like depthwise convolutions do, so that a thread
+    // mostly reads what it wrote.
     const bool by_rows = pool != nullptr && pool->threads() > 1 && packed_bytes() <= l2_bytes_ / 2;
     const Grid<2, 0> grid{{by_rows ? blocks : products, by_rows ? products : blocks}};
     parallel(pool, grid, [&](Pool::Share& share, size_t i, size_t j) {
@@ -92,7 +93,7 @@ class GemmOp : public Op, public RowOp {
     return {};
   }
 
-  // As one of an image's pixels; not of groups, which nobody puts into bands.
+  // Rows are those of one image; bands never contain grouped products.
   const RowOp* by_rows() const override { return this; }
   void compute_rows(const RowOp::Rows& rows) const override {
     const auto* x = numbers<Unit>(rows.x) + units(static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs);
@@ -104,7 +105,7 @@ class GemmOp : public Op, public RowOp {
   bool fuse(typename Op::Next& next) override {
     if (next.addition != nullptr) {
       constexpr float kNone = std::numeric_limits<float>::infinity();
-      // A tile that is narrower than its vectors would read beyond the end.
+      // A tile narrower than its vectors would read past the end.
       if (!Kernel::kAdds || after_ || gemm_.outputs % kNarrow != 0 || gemm_.output_min > -kNone ||
           gemm_.output_max < kNone)
         return false;
@@ -130,7 +131,7 @@ class GemmOp : public Op, public RowOp {
   size_t x_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.inputs; }
   size_t y_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.outputs; }
 
-  // Rows, `stride` apart, each of that many parts, `step` apart.
+  // Rows `stride` apart, each of `parts` parts that lie `step` apart.
   struct Inputs {
     const Unit* x;
     size_t stride, parts = 1, step = 0;
@@ -138,7 +139,7 @@ class GemmOp : public Op, public RowOp {
 
   static size_t tasks(const Pool* pool) { return pool != nullptr && pool->threads() > 1 ? kTasks : 1; }
 
-  // Rows and panels of a task, for that many of them.
+  // Chooses rows and panels per task, for at least `tasks` tasks.
   void plan(size_t tasks) {
     if (kPanelBytes == 0) {
       const size_t products = gemm_.groups * nc_blocks_, blocks = (kTasks + products - 1) / products;
@@ -161,8 +162,8 @@ class GemmOp : public Op, public RowOp {
     set_nc_panels(plan.panels);
   }
 
-  // A nc_block's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are
-  // multiplied in kc_blocks, which add to the outputs; if they are of several parts, there are at most a turn's.
+  // Computes the outputs of an NC block for rows of a group, whose inputs are zero outside of [from, to). Many inputs
+  // are multiplied in KC blocks, which accumulate in the outputs. Inputs of several parts must fit one KC block.
   void multiply(size_t group, size_t nc_block, const Inputs& in, Unit* y, size_t rows, size_t from, size_t to) const {
     Inputs some = in;
     const size_t begin = nc_block * nc_panels_, end = std::min(begin + nc_panels_, panels());
@@ -178,15 +179,15 @@ class GemmOp : public Op, public RowOp {
     } while (low < to);
   }
 
-  // Of a panel, from an input on.
+  // Packed weights of a panel, starting at `input`.
   const Unit* weights(size_t group, size_t panel, size_t input) const {
     const size_t low = input / depth_ * depth_;
     return packed_ + units(group * group_size() + (1 + low) * columns() + panel * panel_step(input) +
                            (input - low) * width(panel));
   }
 
-  // Of rows that lie a power of two apart a turn's inputs meet at a few places of a cache: where panel after panel passes
-  // over them, they are copied together first.
+  // Inputs of a KC block whose rows lie a power of two apart map to the same cache sets. If several panels pass over
+  // them, they are copied to contiguous rows first.
   bool copies() const { return streams_ && depth_ < gemm_.inputs; }
   void multiply_copies(size_t group, size_t nc_block, const Inputs& in, Unit* y, size_t rows, Unit* to) const {
     const size_t begin = nc_block * nc_panels_, end = std::min(begin + nc_panels_, panels());
@@ -202,24 +203,24 @@ class GemmOp : public Op, public RowOp {
 
   struct KcBlock {
     size_t group, begin, end;  // panels
-    size_t low, high;          // inputs, of one turn
+    size_t low, high;          // inputs, within one KC block
     bool initial, final;
-    const Unit* next;  // what is read then, for kernels that fetch it ahead; or null
+    const Unit* next;  // the weights that are read next, for kernels that prefetch them; or null
   };
 
-  struct Part {  // of rows or panels
+  struct Part {  // a range of rows or panels
     size_t from, to;
     size_t size() const { return to - from; }
   };
 
-  // Of `in` the turn's inputs, of y all outputs.
+  // `in`: the inputs of the KC block; `y`: all outputs.
   void multiply_kc_block(const KcBlock& kc, const Inputs& in, Unit* y, size_t rows) const {
-    const size_t whole = std::min(kc.end, gemm_.outputs / kColumns);  // panels up to here have all their columns
+    const size_t whole = std::min(kc.end, gemm_.outputs / kColumns);  // panels below this have all their columns
     const auto next_panels = [&](size_t from) {
       return Part{from, from < whole ? std::min(whole, from + std::min(together_, whole)) : from + 1};
     };
     const bool applies = kc.final && after_;
-    if constexpr (kPanelBytes > 0) {  // they stay in the L1 cache while rows pass
+    if constexpr (kPanelBytes > 0) {  // panels stay in the L1 cache while rows pass
       for (Part panels = next_panels(kc.begin);; panels = next_panels(panels.to)) {
         const size_t height = applies ? rows_to_apply(panels) : rows;
         for (size_t row = 0; row < rows; row += height) {
@@ -231,7 +232,8 @@ class GemmOp : public Op, public RowOp {
       }
     } else {
       const Part all{kc.begin, kc.end};
-      const size_t tiles = (rows + kernel_.rows() - 1) / kernel_.rows();  // alike in height, as small ones are slow
+      // of similar height, since small ones are slow
+      const size_t tiles = (rows + kernel_.rows() - 1) / kernel_.rows();
       const size_t widest = std::max(kc.high - kc.low, applies ? outputs(all) : 1);
       const size_t together = std::clamp<size_t>(kL1Elements / widest / kernel_.rows(), 1, kTilesAtOnce);
       for (size_t tile = 0; tile < tiles; tile += together) {
@@ -245,7 +247,8 @@ class GemmOp : public Op, public RowOp {
     }
   }
 
-  // Those of panels that are all whole, or of a single one. tile: the first, of how many that compute these panels.
+  // Computes panels that are all complete, or a single one. tile: the index of the first tile and the number of tiles
+  // that compute these panels.
   void compute(const KcBlock& kc, const Inputs& in, Unit* y, const Part& rows, const Part& panels,
                [[maybe_unused]] const Part& tile) const {
     constexpr float kNone = std::numeric_limits<float>::infinity();
@@ -275,7 +278,7 @@ class GemmOp : public Op, public RowOp {
                              .panels = panels.size(),
                              .panel_size = step};
     if constexpr (Kernel::kFetches) {
-      // The tiles share out fetching it, as more at once would keep the L1 cache waiting.
+      // The tiles share the prefetches; more at once would stall the L1 cache.
       const bool fetches = kc.next != nullptr;
       at.next_step = fetches ? (kColumns * sizeof(float) + tile.to - 1) / tile.to : 0;
       at.next = reinterpret_cast<const char*>(fetches ? kc.next + (panels.from - kc.begin) * step : at.weights) +
@@ -287,7 +290,7 @@ class GemmOp : public Op, public RowOp {
   size_t outputs(const Part& panels) const {
     return std::min(panels.to * kColumns, gemm_.outputs) - panels.from * kColumns;
   }
-  // So many rows' outputs stay in the L1 cache until another function takes them over.
+  // Rows whose outputs stay in the L1 cache until the fused activation reads them.
   size_t rows_to_apply(const Part& panels) const {
     return std::max<size_t>(kL1Elements / outputs(panels) / kernel_.rows(), 1) * kernel_.rows();
   }
@@ -295,7 +298,7 @@ class GemmOp : public Op, public RowOp {
   void apply(Unit* y, const Part& rows, const Part& panels) const {
     size_t columns = outputs(panels), count = rows.size();
     y += units(rows.from * y_stride() + panels.from * kColumns);
-    if (columns == y_stride()) {  // rows without gaps
+    if (columns == y_stride()) {  // rows are contiguous
       columns *= count;
       count = 1;
     }
@@ -305,16 +308,17 @@ class GemmOp : public Op, public RowOp {
   const Kernel kernel_;
   Gemm gemm_;
   size_t l2_bytes_;
-  size_t depth_ = 8;                      // inputs of a turn
-  size_t nc_panels_ = 1, nc_blocks_ = 1;  // panels of a task, or that stay in the L2 cache while rows pass
+  size_t depth_ = 8;  // inputs of a KC block
+  // panels per NC block, which is per task or stays in the L2 cache while rows pass
+  size_t nc_panels_ = 1, nc_blocks_ = 1;
   size_t together_ = kPanelsAtOnce;
   Elementwise after_;
-  size_t rows_ = 0, block_ = 1;  // all, of a task
-  size_t width_ = 1;             // of an image, in pixels
+  size_t rows_ = 0, block_ = 1;  // all rows; rows per task
+  size_t width_ = 1;             // pixels of an image row
   bool streams_ = false;         // weights are read again for each task
-  size_t copy_size_ = 0;         // of a thread, numbers
+  size_t copy_size_ = 0;         // elements per thread
   const Unit* x_ = nullptr;
-  const void* added_ = nullptr;  // to the output, when it is written; what limits the sum
+  const void* added_ = nullptr;  // the fused addition's other operand, laid out like the output; the sum's limits
   float sum_min_ = 0, sum_max_ = 0;
   Unit *y_ = nullptr, *copies_ = nullptr;
 
@@ -328,7 +332,7 @@ class GemmOp : public Op, public RowOp {
   }
   size_t columns() const { return (gemm_.outputs + kNarrow - 1) / kNarrow * kNarrow; }
   size_t group_size() const { return (gemm_.inputs + 1) * columns(); }
-  // From a panel to the next, in the turn of an input.
+  // Elements from a panel to the next within the KC block of `input`.
   size_t panel_step(size_t input) const {
     const size_t low = input / depth_ * depth_;
     return std::min(depth_, gemm_.inputs - std::min(low, gemm_.inputs)) * kColumns;

@@ -18,11 +18,11 @@ namespace {
 constexpr size_t kRowsAtOnce = 8;
 constexpr size_t kInt4Tasks = 64;
 constexpr int kZeroPoint = 8;
-constexpr size_t kPrefetchBytes = 2048;  // bytes: of a single row, which waits for the memory
+constexpr size_t kPrefetchBytes = 2048;  // for a single row, which is bound by memory
 
 float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
-// Four inputs, whose bits are a number.
+// Four 8-bit inputs as the bits of an integer.
 inline int32_t four(const int8_t* inputs) {
   int32_t number;
   std::memcpy(&number, inputs, sizeof number);
@@ -45,8 +45,8 @@ Status LinearInt4::create(const StoredConstant& weight, WeightSource& source) {
   const auto* scales = reinterpret_cast<const uint16_t*>(weight.scales.data());
   constexpr uint16_t kSmallestNormal = 0x80, kInfinity = 0x7f80;
   const auto has_kernel = [](uint16_t bits) { return bits >= kSmallestNormal && bits < kInfinity; };
-  if (!std::all_of(scales, scales + outputs_ * (inputs_ / kBlock), has_kernel))  // as XNNPACK's kernels want them
-    return error(FERRY_UNSUPPORTED, "scales that are not positive and normal");
+  if (!std::all_of(scales, scales + outputs_ * (inputs_ / kBlock), has_kernel))  // XNNPACK's kernels require this, too
+    return error(FERRY_UNSUPPORTED, "scales must be positive and normal");
   const auto fill = [&](std::byte* to) -> Status {
     const void* nibbles = nullptr;
     const float* bias = nullptr;
@@ -58,8 +58,8 @@ Status LinearInt4::create(const StoredConstant& weight, WeightSource& source) {
   return source.packed(PackingId("linear_int4_vnni", 1), 0, panels() * panel_bytes(), fill, &packed_);
 }
 
-// A vector of nibbles holds four inputs of each output in its lower halves, and four that are 16 inputs further in its
-// upper ones.
+// A vector of nibbles holds four inputs of each output in its lower nibbles, and the four inputs 16 positions later in
+// its upper ones.
 void LinearInt4::pack(const uint8_t* nibbles, const uint16_t* scales, const float* bias, size_t panel,
                       std::byte* to) const {
   std::memset(to, 0, panel_bytes());
@@ -89,7 +89,8 @@ void LinearInt4::pack(const uint8_t* nibbles, const uint16_t* scales, const floa
   }
 }
 
-// With nibbles n, scales s, rows q of step d and zero point z: y = d (sum of s (n - 8) q - z sum of s (n - 8)) + bias.
+// y = d (sum of s (n - 8) q - z sum of s (n - 8)) + bias, with nibbles n, scales s, and rows q of scale d and zero
+// point z.
 template <size_t R>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512vnni")]] void LinearInt4::compute(const Rows& rows, size_t row,
                                                                                  size_t panel, float* y) const {

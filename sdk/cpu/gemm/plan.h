@@ -1,5 +1,5 @@
-// How a matrix product is cut where a panel's weights stay in the L1 cache while rows pass (kernel_neon.h): so that
-// few bytes come from beyond the L2 cache. Pure arithmetic, for gemm_op.h and tests.
+// Plans how a matrix product is split if a panel's weights stay in the L1 cache while rows pass (kernel_neon.h). It
+// minimizes the bytes read from beyond the L2 cache. Pure arithmetic, for gemm_op.h and tests.
 #pragma once
 
 #include <algorithm>
@@ -7,39 +7,39 @@
 
 namespace ferry::cpu {
 
-// Inputs are multiplied in turns of `depth`, which add to the outputs. Within a turn the panels of a task pass one after
-// another, `together` at a time, each over all rows of the task.
+// Inputs are multiplied in KC blocks of `depth`, which accumulate in the outputs. Within a KC block, the panels of a
+// task pass one after another, `together` at a time, each over all rows of the task.
 struct GemmWork {
-  size_t groups, rows, inputs, outputs;  // outputs: of a group, whole panels
+  size_t groups, rows, inputs, outputs;  // outputs: per group, whole panels
   size_t nr;                             // outputs of a panel
   size_t depth, together, tile_rows;
-  size_t l2_bytes, tasks;  // tasks: so many at least, if that does not make them tiny
+  size_t l2_bytes, tasks;  // tasks: the minimum number, unless they become tiny
   size_t number_bytes = sizeof(float);
 };
 
 struct GemmPlan {
-  size_t rows, panels;  // of a task
+  size_t rows, panels;  // per task
   bool streams;         // weights are read again for each task
 };
 
 inline GemmPlan plan_gemm(const GemmWork& w) {
   const auto parts = [](size_t whole, size_t part) { return (whole + part - 1) / part; };
-  // Caches are no lists of what was used last, and others use them, too.
+  // Caches are not strict LRU, and other data shares them.
   const size_t budget = w.l2_bytes / 4 * 3;
   const size_t weights = w.inputs * w.outputs * w.number_bytes, inputs = w.rows * w.inputs * w.number_bytes;
   const size_t together = w.together * w.nr;
-  // What passes before a turn's inputs are read again, a row of it.
+  // Bytes per row that pass before the inputs of a KC block are read again.
   size_t row = (std::min(w.depth, w.inputs) + together) * w.number_bytes;
   size_t held = together * w.depth * w.number_bytes;
   const bool streams = weights > budget / 3 * 2;
-  if (!streams) {  // they are read once, if they outlast a task
+  if (!streams) {  // weights are read once if they stay in the cache longer than a task
     row = (w.inputs + w.outputs) * w.number_bytes;
     held = weights;
   }
   const size_t fitting = held < budget ? (budget - held) / row : 0;
   size_t blocks = parts(w.rows, std::max(fitting, 4 * w.tile_rows)), nc_blocks = 1;
   const size_t panels = parts(w.outputs, w.nr);
-  // More tasks: with half the rows in each, weights are read twice as often, with half the panels inputs are.
+  // More tasks: halving the rows doubles the reads of weights, halving the panels doubles the reads of inputs.
   while (w.groups * blocks * nc_blocks < w.tasks) {
     const bool rows_left = parts(w.rows, 2 * blocks) >= 2 * w.tile_rows, panels_left = panels >= 2 * nc_blocks;
     if (!rows_left && !panels_left) break;

@@ -1,4 +1,4 @@
-// Compiled for the instructions of ARMv8.2 (cmake/sdk.cmake): nothing else here may be what other files have, too.
+// Compiled for ARMv8.2 (cmake/sdk.cmake): must define nothing that other files also define.
 #include "sdk/cpu/elementwise/float16.h"
 
 #if defined(__aarch64__)
@@ -28,10 +28,10 @@ template <typename T>
   sum = next;
 }
 
-// Float16x8 products each, of rows which go on to what follows; sum: of V vectors a row. As the instructions: gcc 12 would
-// copy lanes to registers of their own. Those of the rows are the first, as only these can be multiplied by a lane, and
-// four vectors of b, two rows of two or four of one, are loaded by one instruction: a register may not be chosen for
-// each of an array, so that rows have names.
+// Adds eight products per row and advances; sum: V vectors per row. Inline assembly, since gcc 12 copies lanes to
+// registers of their own. Rows use the first registers, as only v0 to v15 can be multiplied by lane. One instruction
+// loads four vectors of b: two rows for V == 2, four for V == 1. Registers cannot be assigned to array elements, so
+// rows have names.
 template <size_t R, size_t V>
 [[gnu::always_inline]] inline void add_eight(const Float16* (&a)[R], const Float16*& b, Float16x8 (&sum)[R * V]) {
   register Float16x8 row0 asm("v0"), row1 asm("v1"), row2 asm("v2"), row3 asm("v3"), row4 asm("v4"), row5 asm("v5"),
@@ -84,20 +84,20 @@ template <size_t R, size_t V>
 [[gnu::always_inline]] inline float32x4_t low_half(Float16x8 values) { return vcvt_f32_f16(vget_low_f16(values)); }
 [[gnu::always_inline]] inline float32x4_t high_half(Float16x8 values) { return vcvt_high_f32_f16(values); }
 
-// Four floats each.
+// Loads four floats each.
 [[gnu::always_inline]] inline void load_pair(const float* from, float32x4_t& first, float32x4_t& second) {
   float32x4_t low, high;
   asm volatile("ldp %q0, %q1, [%2]" : "=w"(low), "=w"(high) : "r"(from) : "memory");
   first = low;
   second = high;
 }
-// And on to the next.
+// Stores and advances.
 [[gnu::always_inline]] inline void store_pair(float*& to, float32x4_t first, float32x4_t second) {
   asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(first), "w"(second) : "memory");
 }
 
-// `count` products each. Of as many as are added up at once the second half is added up apart: what rounding loses
-// grows with the sum that it is done to.
+// Adds `count` products per sum. If count is kFloat16sAddedUp, its second half is accumulated separately, since the
+// rounding error grows with the sum.
 template <size_t R, size_t V>
 [[gnu::always_inline]] inline void add_products(const Float16* (&next)[R], size_t count, const Float16*& next_b,
                                                 Float16x8 (&sum)[R * V]) {
@@ -141,7 +141,7 @@ template <size_t R, size_t V>
   for (size_t i = 0; i < R; ++i) next[i] = a[i];
 }
 
-// From the first row to others, in bytes: those beyond `rows` are the last one, computed again.
+// Byte offsets of rows from the first; rows beyond `rows` repeat the last one.
 template <size_t R>
 struct Places {
   Places(size_t rows, size_t stride) {
@@ -150,7 +150,7 @@ struct Places {
   size_t at[R];
 };
 
-// Blocks of R rows, or a single one of `rows`, all of whose V * kLanes columns there are.
+// Computes blocks of R rows, or a single block of `rows` rows, with all V * kLanes columns.
 template <size_t R, size_t V>
 void compute(const Tile& tile, size_t rows) {
   const Places<R> x_at(rows, tile.x_stride), start_at(rows, tile.start_stride), y_at(rows, tile.y_stride);
@@ -167,7 +167,7 @@ void compute(const Tile& tile, size_t rows) {
       const Float16 *part = x, *const end = x + tile.parts * tile.part_step, *row[R];
       float totals[kSums * kLanes];
       bool first = true;
-      size_t open = 0;  // of a part
+      size_t open = 0;  // inputs left of the current part
       for (;;) {
         Float16x8 sum[kSums];
 #pragma GCC unroll 16
