@@ -1,15 +1,14 @@
-// Linears and pointwise convolutions whose weights are quantised.
+// Linear operators and pointwise convolutions with quantized weights.
 #pragma once
 
 #include "sdk/cpu/backend/op.h"
 
 namespace ferry::cpu {
 
-// Lowers a linear or a conv2d whose weight is quantised: to a product of 8-bit rows with the weight's integers, where
-// each row of the input, a pixel's channels, is rounded when it runs: least and largest value on 256 steps. Kernels
-// there are for Int8 with one scale or one an output channel, and for Int4 in blocks of a multiple of 32, both without
-// a zero point, and for linears and pointwise convolutions. Everything else is lowered with the numbers that the weight
-// stands for, as if it were Float32.
+// Lowers a linear or conv2d with a quantized weight to an integer product: each input row (a pixel's channels) is
+// quantized at run time to 8 bits over its minimum to maximum. There are kernels for Int8 with one scale per tensor or
+// per output channel, and for Int4 in blocks of a multiple of 32. Both require no zero point and a linear or pointwise
+// convolution. Other weights are dequantized to Float32 when lowered.
 Status create_linear_quantized(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                                std::unique_ptr<Op>* out);
 

@@ -5,7 +5,7 @@
 namespace ferry::cpu {
 namespace {
 
-// One head of one token.
+// Rotate one head of one token: channels i and i + half, or neighbouring channels.
 FERRY_KERNEL void rotate_halves(const float* x, const float* cos, const float* sin, size_t half, float* y) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < half; ++i) {
