@@ -97,7 +97,7 @@ TEST(Float16, SessionsSayWhetherTheyHaveIt) {
     EXPECT_EQ(report.precision, FERRY_PRECISION_FLOAT32);
     ASSERT_EQ(report.note_count, 1u);
     EXPECT_STREQ(ferry_session_report_note(session.get(), 0),
-                 "float32, where float16 was asked for: this CPU has no float16 arithmetic");
+                 "float32 instead of float16: this CPU has no float16 arithmetic");
   }
 }
 
@@ -113,7 +113,7 @@ TEST(Float16, NetworksWithoutSuchOperatorsSaySo) {
   const SessionPtr session = make_session(opened.model, float16_options());
   EXPECT_EQ(float16_report(session).precision, FERRY_PRECISION_FLOAT32);
   EXPECT_STREQ(ferry_session_report_note(session.get(), 0),
-               "float32, where float16 was asked for: no operator of this network computes in float16 on the CPU");
+               "float32 instead of float16: no operator of this network computes in float16 on the CPU");
 }
 
 TEST(Float16, SessionsFollowOtherSizes) {

@@ -147,7 +147,7 @@ Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   return create(weighted(cpu, model, op, /*float16=*/false), out);
 }
 
-// Quantised weights are multiplied as integers, in float16 sessions, too.
+// Quantized weights are multiplied as integers, in float16 sessions, too.
 Status create_float16_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                              std::unique_ptr<Op>* out) {
   const Weighted w = weighted(cpu, model, op, /*float16=*/true);

@@ -30,7 +30,7 @@ namespace {
 
 constexpr bool kFloat16 = built_in(Feature::Float16);
 
-// Inputs whose memory the output may take over: a value that is read twice must allow it at both places.
+// Inputs whose memory the output may reuse. A value that is read twice must be reusable at both inputs.
 std::vector<TensorId> reusable_inputs(fbs::OpParams type, const std::vector<TensorId>& inputs) {
   std::vector<TensorId> reusable;
   for (unsigned i = 0; i < inputs.size(); ++i) {
@@ -48,8 +48,8 @@ struct FreeArena {
 };
 using Arena = std::unique_ptr<std::byte, FreeArena>;
 
-// Null where there is no memory. In huge pages where the system has them: the first run meets each page anew, and a
-// small one costs it a microsecond or more.
+// Returns null if there is no memory. Uses huge pages where the system has them, since the first run faults in every
+// page and small pages multiply that cost.
 Arena allocate_arena(uint64_t bytes) {
   constexpr size_t kHugePage = 2 << 20;
   const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
@@ -61,8 +61,8 @@ Arena allocate_arena(uint64_t bytes) {
   return Arena(static_cast<std::byte*>(memory));
 }
 
-// Takes the pages now, where the system can (Linux 5.14), and not one by one in the first run, which somebody waits
-// for. Large arenas have huge pages, and may be those of a file that nobody should run.
+// Faults in all pages now, where the system can (Linux 5.14), instead of one by one in the first run. Large arenas use
+// huge pages; they may belong to a malformed model that must not run.
 void populate([[maybe_unused]] std::byte* arena, [[maybe_unused]] size_t bytes) {
 #if defined(MADV_POPULATE_WRITE)
   constexpr size_t kLarge = 64 << 20;
@@ -73,11 +73,11 @@ void populate([[maybe_unused]] std::byte* arena, [[maybe_unused]] size_t bytes) 
 #endif
 }
 
-// All that depends on the shapes.
+// Everything that depends on the shapes.
 struct MemoryLayout {
   Shapes shapes;                     // of every tensor
-  PerTensor<uint64_t> room;          // bytes that there are for each value
-  std::vector<uint64_t> workspaces;  // and for each step's scratch memory
+  PerTensor<uint64_t> room;          // bytes allocated for each value
+  std::vector<uint64_t> workspaces;  // bytes of scratch memory of each step
   Plan plan;
   Arena arena;
 };
@@ -118,37 +118,37 @@ class CpuBackend : public Backend {
   void report_precision();
   Status plan(MemoryLayout* layout) const;
   Status reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace);
-  // Of all operators, and notes the largest workspace so far of each.
+  // Reshapes all operators and records the maximum workspace of each so far.
   Status reshape_ops(const Shapes& shapes, std::vector<uint64_t>* workspaces);
   Status setup_op(size_t i, const MemoryLayout& layout);
   Status setup_ops(const MemoryLayout& layout);
-  // Lays out everything for `layout->shapes` and the bounds. Where it fails, the operators may fit no layout.
+  // Plans the memory for `layout->shapes` and the bounds. After a failure, the operators may match no layout.
   Status lay_out(const Shapes& bounds, MemoryLayout* layout);
   bool has_room(const Shapes& shapes) const;
   bool changed(size_t i, const Shapes& shapes) const;
   void set_states();
-  // Back to layout_, after the operators were changed for another. It may take memory for their tables: where there is
-  // none, the next run tries again.
+  // Returns to layout_ after the operators were changed for another layout. This may allocate operator tables; if there
+  // is no memory, the next run tries again.
   Status restore();
 
   const Model& model_;
   const CpuFeatures cpu_ = cpu_features();
   MemoryBudget* budget_;
   Pool* pool_;
-  States* states_;               // null where no operator names one
-  PerTensor<int> state_of_;      // by tensor: the state whose memory it is, or -1
-  uint64_t moves_ = 0;           // of the states when addresses were set up
-  std::vector<Shape> operands_;  // of the operator at hand
+  States* states_;               // null if no operator names a state
+  PerTensor<int> state_of_;      // by tensor: the state whose memory it uses, or -1
+  uint64_t moves_ = 0;           // of the states when addresses were last set up
+  std::vector<Shape> operands_;  // shapes of the current operator's inputs
   std::vector<const void*> sources_;
   std::vector<void*> results_;
   std::vector<TensorId> kept_;  // outputs and kept taps
-  bool float16_ = false;        // what can be computed with halves is
+  bool float16_ = false;        // operators that can compute in float16 do
   Steps steps_;
   Schedule schedule_;
-  std::vector<uint8_t> flags_;  // the schedule's, of each step
-  bool static_known_ = false;   // its values are there
+  std::vector<uint8_t> flags_;  // the schedule's flags of each step
+  bool static_known_ = false;   // values that depend on static inputs alone are cached
   MemoryLayout layout_;
-  bool usable_ = false;  // the operators fit layout_
+  bool usable_ = false;  // the operators match layout_
   std::vector<double> microseconds_;
   BackendReport report_;
 };
@@ -175,7 +175,7 @@ Status CpuBackend::create(const SessionOptions& options, const std::vector<uint8
 }
 
 void CpuBackend::report_precision() {
-#define FERRY_FLOAT32_SINCE(reason) report_.notes.push_back("float32, where float16 was asked for: " reason)
+#define FERRY_FLOAT32_SINCE(reason) report_.notes.push_back("float32 instead of float16: " reason)
   if constexpr (!kFloat16) {
     FERRY_FLOAT32_SINCE("this library was built without float16 arithmetic");
   } else if (!cpu_.float16) {
@@ -192,7 +192,7 @@ void CpuBackend::report_precision() {
 Status CpuBackend::lower_all() {
   const fbs::Graph& graph = model_.graph();
   const size_t count = graph.operators()->size();
-  PerTensor<int> readers(graph.tensors()->size());  // of each tensor, the app among them
+  PerTensor<int> readers(graph.tensors()->size());  // of each tensor, the application included
   for (const fbs::Operator* op : *graph.operators()) {
     for (const TensorId tensor : *op->inputs()) ++readers[tensor];
   }
@@ -203,7 +203,7 @@ Status CpuBackend::lower_all() {
   for (unsigned i = 0; i < count; ++i) {
     if (Status status = lower(i, readers, &choice); !status.ok()) return at_operator(status, graph_op(i));
   }
-  PerTensor<uint8_t> floats(graph.tensors()->size());  // that the caller or a state holds
+  PerTensor<uint8_t> floats(graph.tensors()->size());  // held by the caller or a state
   for (const fbs::Port* port : *graph.inputs()) floats[port->tensor()] = 1;
   for (const TensorId tensor : kept_) floats[tensor] = 1;
   for (const TensorId tensor : model_.tensors())
@@ -223,28 +223,29 @@ Status CpuBackend::lower(unsigned index, const PerTensor<int>& readers, Float16C
   const fbs::Operator& next = graph_op(index);
   std::unique_ptr<Op> lowered;
   int viewed = 0;
-  const bool half_before = index > 0 && choice->in_float16().back() != 0;
+  const bool float16_before = index > 0 && choice->in_float16().back() != 0;
   if (const TensorId input = index > 0 ? output_of(graph_op(index - 1)) : TensorId();
       index > 0 && readers[input] == 1) {
     const auto static_only = [&](unsigned i) { return schedule_.operators[i] & Schedule::kStaticOnly; };
     if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && next.inputs()->Get(0) == input) {
       if (Op::Next function{cpu_, unary, nullptr, nullptr}; steps_.list[index - 1].kernel->fuse(function))
-        FERRY_TRY((half_before ? create_float16_reshape : create_reshape)(cpu_, model_, next, &lowered));
+        FERRY_TRY((float16_before ? create_float16_reshape : create_reshape)(cpu_, model_, next, &lowered));
     } else if (static_only(index) == static_only(index - 1)) {
-      FERRY_TRY(fuse_addition(cpu_, model_, next, input, half_before, steps_.list[index - 1].kernel.get(), &lowered));
+      FERRY_TRY(
+          fuse_addition(cpu_, model_, next, input, float16_before, steps_.list[index - 1].kernel.get(), &lowered));
       viewed = next.inputs()->Get(0) == input ? 0 : 1;
     }
   }
   const bool is_reshape = lowered == nullptr && next.params_type() == fbs::OpParams::Reshape;
   steps_.list[index].view = static_cast<uint8_t>(lowered != nullptr ? 1 + viewed : is_reshape ? 1 : 0);
-  bool in_float16 = lowered != nullptr && half_before;  // as what computes it does
+  bool in_float16 = lowered != nullptr && float16_before;  // like the operator that computes it
   if (lowered == nullptr && float16_ && choice->pays(next)) {
     FERRY_TRY(create_float16_op(cpu_, model_, next, &lowered));
     in_float16 = lowered != nullptr;
   }
   choice->add(next, in_float16);
   if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
-  if (has_weight(next.params_type())) model_.forget(next.inputs()->Get(1));  // it was packed
+  if (has_weight(next.params_type())) model_.forget(next.inputs()->Get(1));  // it has been packed
   steps_.list[index].kernel = std::move(lowered);
   return {};
 }
@@ -258,7 +259,7 @@ uint64_t CpuBackend::bytes(const Shapes& shapes, TensorId value) const {
 void* CpuBackend::address(const MemoryLayout& layout, TensorId value) const {
   const TensorId tensor = tensor_of(value);
   if (model_.is_constant(tensor)) {
-    return const_cast<std::byte*>(model_.constant(tensor).data());  // for reading: operators write activations only
+    return const_cast<std::byte*>(model_.constant(tensor).data());  // const_cast: operators write activations only
   }
   if (const int state = state_of_[tensor]; state >= 0 && value == tensor)
     return states_->data(static_cast<size_t>(state));
@@ -275,8 +276,9 @@ Status CpuBackend::plan(MemoryLayout* layout) const {
     step.inputs = steps_.list[i].inputs;
     step.outputs = steps_.list[i].outputs;
     const unsigned view = steps_.list[i].view;
-    if (view > 1) std::swap(step.inputs[0], step.inputs[view - 1]);  // of a sum that comes second
-    // As large as the output not only at the bounds.
+    // The second operand of the fused sum shares the output's memory.
+    if (view > 1) std::swap(step.inputs[0], step.inputs[view - 1]);
+    // These must have the output's size at every shape, not only at the bounds.
     if (!steps_.list[i].converts)
       for (const TensorId value : reusable_inputs(op(i).params_type(), step.inputs))
         if (present(value) == present(step.outputs[0])) step.reusable.push_back(value);
@@ -338,7 +340,7 @@ Status CpuBackend::lay_out(const Shapes& bounds, MemoryLayout* layout) {
     const uint64_t largest = bounds.empty() ? 0 : bytes(bounds, value);
     layout->room.push_back(in_arena(value) ? std::max(bytes(layout->shapes, value), largest) : 0);
   }
-  // Planned first without workspaces: absurd sizes end here, before operators allocate tables for them.
+  // Plan without workspaces first: absurd sizes fail here, before operators allocate tables for them.
   layout->workspaces.assign(steps_.list.size(), 0);
   FERRY_TRY(plan(layout));
   usable_ = false;
@@ -390,7 +392,8 @@ Status CpuBackend::prepare(const Shapes& shapes, const Shapes& bounds) {
 bool CpuBackend::has_room(const Shapes& shapes) const {
   for (const TensorId value : steps_.tensor.ids())
     if (in_arena(value) && bytes(shapes, value) > layout_.room[value]) return false;
-  // What shares memory is of one size, or the output would overwrite what is yet to be read.
+  // Values that share memory must have the same size; otherwise the output overwrites elements that are still to be
+  // read.
   const PerTensor<uint64_t>& offsets = layout_.plan.offsets;
   for (size_t i = 0; i < steps_.list.size(); ++i) {
     const TensorId output = steps_.list[i].outputs[0];
@@ -417,7 +420,7 @@ Status CpuBackend::reshape(const Shapes& shapes, bool* fits) {
   set_states();
   const bool moved = states_ != nullptr && states_->moves() != moves_;
   for (size_t i = 0; i < steps_.list.size(); ++i) {
-    const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not tell the length
+    const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not determine the length
     Status status;
     if (with_state || changed(i, shapes)) {
       if (static_only(i)) static_known_ = false;
@@ -436,7 +439,7 @@ Status CpuBackend::reshape(const Shapes& shapes, bool* fits) {
     const TensorId tensor = port->tensor();
     if (shapes[tensor] != layout_.shapes[tensor]) std::memset(data(tensor), 0, bytes(shapes, tensor));
   }
-  layout_.shapes = shapes;  // as many: nothing is allocated
+  layout_.shapes = shapes;  // same rank: nothing is allocated
   moves_ = states_ != nullptr ? states_->moves() : 0;
   usable_ = true;
   return {};
@@ -475,7 +478,7 @@ Status create_backend(const Model& model, const SessionOptions& options, const s
     if (options.budget != nullptr) options.budget->set(MemoryBudget::Part::Weights, weights_before);
     backend = std::make_unique<CpuBackend>(model, options, pool);
     FERRY_TRY(backend->create(options, kept_taps));
-  } while (files.save());  // then once more, over the file, which lets go of what was packed on the heap
+  } while (files.save());  // a second time over the file, which frees the weights packed on the heap
   backend->add_notes(files.notes());
   *out = std::move(backend);
   return {};

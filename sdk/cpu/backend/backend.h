@@ -1,4 +1,5 @@
-// The CPU backend of a session: every operator lowered, one arena, run in order on a thread pool.
+// The CPU backend of a session: lowers every operator, plans one arena and runs the operators in order on a thread
+// pool.
 #pragma once
 
 #include <memory>
@@ -10,8 +11,9 @@
 
 namespace ferry::cpu {
 
-// Lowers every operator (packing its weights unless the model's store has them). `kept_taps` is by index in Graph.taps;
-// `model` and `pool` outlive the backend. It must be prepared before it runs. FERRY_UNSUPPORTED names the operator.
+// Lowers every operator and packs the weights that the model's store lacks. `kept_taps` is indexed like Graph.taps.
+// `model` and `pool` must outlive the backend. The backend must be prepared before it runs. FERRY_UNSUPPORTED names the
+// operator that has no lowering.
 Status create_backend(const Model& model, const SessionOptions& options, const std::vector<uint8_t>& kept_taps,
                       Pool* pool, std::unique_ptr<Backend>* out);
 

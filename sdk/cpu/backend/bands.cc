@@ -10,29 +10,29 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr int64_t kMaximumRows = 8, kMinimumRows = 2;  // of the last output, in a band; kernels like them even
-constexpr int64_t kTasks = 4;                          // bands for each thread, where there are so many rows
+constexpr int64_t kMaximumRows = 8, kMinimumRows = 2;  // rows of the last output per band; kernels prefer even counts
+constexpr int64_t kTasks = 4;                          // bands per thread, if there are enough rows
 
-// One of the convolutions put together.
+// One convolution of a fused chain.
 struct Stage {
-  size_t step = 0;                        // where it was
+  size_t step = 0;                        // index of its step
   const RowOp* rows = nullptr;            // the kernel
-  std::unique_ptr<Op> op;                 // the same
-  size_t operands = 0;                    // of the graph's operator
-  int64_t size = 0, stride = 0, pad = 0;  // an output row y reads `size` rows from y * stride - pad on
-  size_t number = 0;                      // bytes
-  uint64_t weights = 0, map = 0;          // bytes of its weights and of what it reads, for the model's sizes
-  int64_t height = 0;                     // of what it reads: rows, and bytes of a row
+  std::unique_ptr<Op> op;                 // owns `rows`
+  size_t operands = 0;                    // number of the graph operator's inputs
+  int64_t size = 0, stride = 0, pad = 0;  // output row y reads `size` rows from y * stride - pad
+  size_t number = 0;                      // bytes of an element
+  uint64_t weights = 0, map = 0;          // bytes of its weights and of its input at the model's declared sizes
+  int64_t height = 0;                     // rows of its input, and bytes of a row
   size_t line = 0;
-  size_t buffer = 0;       // where a thread keeps that, in bytes, but for the first one
-  uint64_t workspace = 0;  // where its own is
+  size_t buffer = 0;       // byte offset of the thread's buffer for its input; none for the first stage
+  uint64_t workspace = 0;  // byte offset of its own workspace
 
   int64_t rows_read(int64_t count) const { return (count - 1) * stride + size; }
 };
 
 uint64_t round_up(uint64_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Lays out what each stage but the first reads, for bands of that many rows of the last output. Returns bytes.
+// Allocates the input buffers of all stages but the first for bands of `rows` rows of the last output. Returns bytes.
 size_t lay_out(std::span<Stage> stages, int64_t rows) {
   size_t end = 0;
   for (size_t i = stages.size(); --i > 0;) {
@@ -48,13 +48,13 @@ void set_input(Stage* stage, const Shape& x) {
   stage->line = static_cast<size_t>(x[2]) * static_cast<size_t>(x[3]) * stage->number;
 }
 
-// Its inputs are those of all stages: the first of each is what the stage before gives.
+// Inputs are the inputs of all stages; the first input of each is the output of the stage before.
 class Bands : public Op {
  public:
   Bands(std::vector<Stage> stages, size_t budget) : stages_(std::move(stages)), budget_(budget) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
-    uint64_t end = 0, between = 0;  // bytes; between: of all that lies between
+    uint64_t end = 0, between = 0;  // bytes; between: of all intermediate maps
     for (Stage& stage : stages_) {
       const std::span<const Shape> own = inputs.first(stage.operands);
       inputs = inputs.subspan(stage.operands);
@@ -67,7 +67,7 @@ class Bands : public Op {
     images_ = static_cast<size_t>(output[0]);
     height_ = output[1];
     y_line_ = static_cast<size_t>(output[2]) * static_cast<size_t>(output[3]) * stages_.back().number;
-    // No more memory than whole maps would take, and bands for every thread.
+    // At most the memory of the whole maps, and bands for every thread.
     const size_t threads = pool->threads(), room = std::min<uint64_t>(budget_, between / threads);
     rows_ = std::clamp((height_ / static_cast<int64_t>(threads) / kTasks + 1) / 2 * 2, kMinimumRows, kMaximumRows);
     while ((buffer_size_ = lay_out(stages_, rows_)) > room && rows_ > kMinimumRows) rows_ -= 2;
@@ -105,14 +105,14 @@ class Bands : public Op {
   struct Range {
     int64_t from = 0, to = 0;  // rows
   };
-  // held: of each stage, the rows of what it reads that are there from the band before; of the first, which has no
-  // buffer, `to` is the band that goes on from there.
+  // held: for each stage, the input rows kept from the previous band. The first stage has no buffer; its `to` is the
+  // end of the previous band.
   struct Task {
     size_t image, thread;
     Range* held;
   };
 
-  // Rows of a stage's output, after what is read for them and not there yet.
+  // Computes rows of a stage's output, after the input rows that are missing.
   void compute(const Task& task, size_t i, const Range& rows, std::byte* y) const {
     const Stage& stage = stages_[i];
     if (i == 0) {
@@ -134,7 +134,7 @@ class Bands : public Op {
 
   std::vector<Stage> stages_;
   size_t budget_;            // bytes that a thread's buffers may take
-  std::vector<Range> held_;  // of each thread, of each stage
+  std::vector<Range> held_;  // of each stage of each thread
   size_t images_ = 0, y_line_ = 0, buffer_size_ = 0;
   int64_t height_ = 0, rows_ = kMinimumRows;
   uint64_t buffers_at_ = 0;
@@ -143,7 +143,7 @@ class Bands : public Op {
   std::byte* buffers_ = nullptr;
 };
 
-// Finds chains, and puts them together.
+// Finds chains and fuses them.
 class Former {
  public:
   Former(const CpuFeatures& cpu, const Model& model, std::span<const uint8_t> flags, const PerTensor<int>& readers,
@@ -158,11 +158,11 @@ class Former {
   void form() {
     for (size_t i = 0; i < steps_.list.size(); ++i) {
       const Step& step = steps_.list[i];
-      const bool goes_on = !chain_.empty() && !step.inputs.empty() && step.inputs[0] == value_ &&
-                           readers_[steps_.tensor[value_]] == 1 &&
-                           flags_[step.op] == flags_[steps_.list[chain_[0].step].op];
-      // A function that the convolution before it has taken over belongs to that.
-      if (!goes_on || step.view != 1 || op(step).params_type() != fbs::OpParams::Unary) add(i, goes_on);
+      const bool continues = !chain_.empty() && !step.inputs.empty() && step.inputs[0] == value_ &&
+                             readers_[steps_.tensor[value_]] == 1 &&
+                             flags_[step.op] == flags_[steps_.list[chain_[0].step].op];
+      // A fused activation belongs to the convolution that computes it.
+      if (!continues || step.view != 1 || op(step).params_type() != fbs::OpParams::Unary) add(i, continues);
       value_ = step.outputs[0];
     }
     finish(chain_.size());
@@ -172,11 +172,11 @@ class Former {
  private:
   const fbs::Operator& op(const Step& step) const { return *model_.graph().operators()->Get(step.op); }
 
-  void add(size_t i, bool goes_on) {
+  void add(size_t i, bool continues) {
     const Step& step = steps_.list[i];
     const fbs::Conv2d* params = op(step).params_as_Conv2d();
     const RowOp* rows = params != nullptr && !step.converts ? step.kernel->by_rows() : nullptr;
-    if (!goes_on || rows == nullptr) finish(chain_.size());
+    if (!continues || rows == nullptr) finish(chain_.size());
     if (rows == nullptr) return;
     const Shape x = model_.shape(op(step).inputs()->Get(0)), w = model_.shape(op(step).inputs()->Get(1));
     const size_t number = number_bytes(step.float16);
@@ -192,20 +192,20 @@ class Former {
     set_input(&stage, x);
     if (stage.map < minimum_) finish(chain_.size());
     chain_.push_back(std::move(stage));
-    while (!fits()) {  // rather than this map the smallest of them is written to memory
+    while (!fits()) {  // until it fits, the smallest map is written to memory
       const auto smaller = [](const Stage& a, const Stage& b) { return a.map < b.map; };
       finish(static_cast<size_t>(std::min_element(chain_.begin() + 1, chain_.end(), smaller) - chain_.begin()));
     }
   }
 
-  // A single one always does.
+  // A chain of one always fits.
   bool fits() {
     uint64_t bytes = lay_out(chain_, kMinimumRows);
     for (const Stage& stage : chain_) bytes += stage.weights;
     return chain_.size() == 1 || bytes <= budget_;
   }
 
-  // The chain's first `count` are all: the last one's step does what theirs did.
+  // Ends the chain after its first `count` stages: the step of the last computes all of them.
   void finish(size_t count) {
     const auto end = chain_.begin() + static_cast<ptrdiff_t>(count);
     if (count > 1) {
@@ -229,11 +229,12 @@ class Former {
 
   const Model& model_;
   std::span<const uint8_t> flags_;
-  const uint64_t budget_, minimum_;  // of buffers and weights together; of a map that is worth it
+  // bytes of buffers and weights together; minimum bytes of a map that is worth fusing
+  const uint64_t budget_, minimum_;
   Steps& steps_;
   const PerTensor<int>& readers_;
   std::vector<Stage> chain_;
-  TensorId value_{};  // what it, or the function after it, gives
+  TensorId value_{};  // the output of the chain, or of the activation after it
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Convolutions one after another that are computed together, a band of rows at a time: what one leaves for the next
-// stays in the L2 cache and has no place in the arena. As a network's widest maps lie between an expansion, a depthwise
-// convolution and a projection, this is most of what a small network would write to memory and read again.
+// Fuses chains of convolutions: a band of output rows passes through the whole chain at a time. Intermediate maps stay
+// in the L2 cache and take no space in the arena. The widest maps of a small network lie between an expansion, a
+// depthwise convolution and a projection, so this removes most of its memory traffic.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace ferry::cpu {
 
-// A convolution of images [N,H,W,C], of floats or halves, that computes any rows, on any thread. What Op::reshape()
-// and Op::setup() gave it holds, but for the addresses of its input and output.
+// A convolution of images [N,H,W,C] in float32 or float16 that computes any range of output rows on any thread. The
+// state set by Op::reshape() and Op::setup() applies, except for the input and output addresses.
 class RowOp {
  public:
   struct Rows {
-    const void* x;  // row `first` of the image; at least those that are read follow
+    const void* x;  // row `first` of the image; must hold the rows that the kernel reads
     int64_t first;
-    void* y;  // row `from` of the output, and those up to `to`
+    void* y;  // row `from` of the output; rows up to `to` are written
     int64_t from, to;
     size_t thread;
   };
@@ -27,9 +27,9 @@ class RowOp {
   ~RowOp() = default;
 };
 
-// Puts operators together where that pays: of a chain's steps the last one is left, which does what all did. What lies
-// between loses its memory (Steps::inner). `flags`: of each of the graph's operators; those put together have the same.
-// `readers`: of each tensor, the app among them.
+// Fuses chains of steps where that is faster. Only the last step of a chain remains and computes the whole chain; the
+// values between lose their memory (Steps::inner). `flags`: the schedule's flags of each graph operator; a chain has
+// equal flags. `readers`: the number of readers of each tensor, the application included.
 [[gnu::cold]] void form_bands(const CpuFeatures& cpu, const Model& model, std::span<const uint8_t> flags,
                               const PerTensor<int>& readers, Steps* steps);
 

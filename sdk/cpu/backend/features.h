@@ -1,4 +1,4 @@
-// What this CPU can do that lowerings choose by.
+// CPU features that decide how operators are lowered.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,16 @@
 namespace ferry::cpu {
 
 struct CpuFeatures {
-  size_t l2_bytes = 512 << 10;  // of the cores' largest L2 cache; this, where it is not known
+  size_t l2_bytes = 512 << 10;  // of the largest L2 cache of any core; this default where it is unknown
   bool avx2 = false;            // with FMA
   bool avx512f = false;
   bool avx512_vnni = false;   // with bytes and short vectors
-  bool float16 = false;       // float16 arithmetic: on arm64 ARMv8.2's, on x86 AVX2 with F16C, which adds up floats
-  bool out_of_order = false;  // there are arm64 cores that execute so, unlike Cortex-A53, A55 or A510
-  bool in_order = false;      // there are arm64 cores, none of which does
+  bool float16 = false;       // float16 arithmetic: ARMv8.2 on arm64; AVX2 with F16C, accumulating in float32, on x86
+  bool out_of_order = false;  // at least one arm64 core executes out of order (Cortex-A53, A55 and A510 do not)
+  bool in_order = false;      // arm64, and no core executes out of order
 };
 
-// Detected once in the process.
+// Detected once per process.
 const CpuFeatures& cpu_features();
 
 }  // namespace ferry::cpu

@@ -17,7 +17,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr size_t kNumbers = 8192;  // of known weights: more than any probe reads
 
-// Packs known weights as an operator of XNNPACK's would, and adds the bytes to the hash.
+// Packs known weights as an XNNPACK operator does and adds the bytes to the hash.
 template <typename Create>
 Status probe(const std::vector<float>& known, fbs::OpParams type, Create create, uint64_t* hash) {
   std::vector<std::byte> packed;
@@ -26,7 +26,7 @@ Status probe(const std::vector<float>& known, fbs::OpParams type, Create create,
   return {};
 }
 
-// A convolution of `groups`; pixels of `inputs` channels a group to `outputs`.
+// Probes a convolution of `groups` groups with `inputs` and `outputs` channels per group.
 Status probe_conv(const std::vector<float>& known, uint32_t kernel, uint32_t groups, size_t inputs, size_t outputs,
                   uint64_t* hash) {
   const auto create = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
@@ -38,7 +38,7 @@ Status probe_conv(const std::vector<float>& known, uint32_t kernel, uint32_t gro
 }
 
 Status probe_linear(const std::vector<float>& known, uint64_t* hash) {
-  constexpr size_t kInputs = 19, kOutputs = 70;  // more than one tile, and not a multiple of any
+  constexpr size_t kInputs = 19, kOutputs = 70;  // more than one tile, and a multiple of no tile size
   const auto create = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
     return xnn_create_fully_connected_nc_f32(kInputs, kOutputs, kInputs, kOutputs, floats(weight), bias, -kInfinity,
                                              kInfinity, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
@@ -56,7 +56,7 @@ Status probe_transposed(const std::vector<float>& known, uint64_t* hash) {
   return probe(known, fbs::OpParams::ConvTranspose2d, create, hash);
 }
 
-// Integers, whose kernels XNNPACK chooses by other features of a CPU: 8 bits, then 4 bits in blocks.
+// Quantized weights, whose kernels XNNPACK selects by other CPU features: 8 bits, then 4 bits in blocks.
 Status probe_integers(const std::vector<float>& known, uint64_t* hash) {
   constexpr size_t kInputs = 64, kOutputs = 70, kBlock = 32;
   const std::vector<float> scales(kOutputs, 1.0f);
@@ -65,14 +65,14 @@ Status probe_integers(const std::vector<float>& known, uint64_t* hash) {
                                                       static_cast<const int8_t*>(weight), bias, -kInfinity, kInfinity,
                                                       /*flags=*/0, /*code_cache=*/nullptr, cache, op);
   };
-  const std::vector<uint16_t> block_scales(kOutputs * kInputs / kBlock, 0x3f80);  // bfloat16's 1
+  const std::vector<uint16_t> block_scales(kOutputs * kInputs / kBlock, 0x3f80);  // 1 in bfloat16
   const auto four = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
     return xnn_create_fully_connected_nc_qd8_f32_qb4w(kInputs, kOutputs, kInputs, kOutputs, kBlock,
                                                       /*kernel_zero_point=*/8, block_scales.data(), weight, bias,
                                                       -kInfinity, kInfinity, /*flags=*/0, /*code_cache=*/nullptr, cache,
                                                       op);
   };
-  // A CPU for which XNNPACK has no such kernel has no such packed weights either, and a fingerprint of its own.
+  // If XNNPACK has no such kernel for this CPU, there are no such packed weights and the fingerprint differs.
   const auto settle = [&](const Status& status) {
     if (status.code() != FERRY_UNSUPPORTED) return status;
     *hash = fnv1a64("none", *hash);
@@ -103,7 +103,7 @@ Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   uint64_t hash = fnv1a64(kVersion, fnv1a64(kArchitecture));
   FERRY_TRY(probe_linear(known, &hash));
   FERRY_TRY(probe_conv(known, 3, 2, 3, 5, &hash));
-  // Depthwise kernels of every size that XNNPACK treats apart.
+  // Depthwise kernels of every size that XNNPACK packs differently.
   if constexpr (built_in(Feature::OtherDepthwise))
     for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
   if constexpr (built_in(fbs::OpParams::ConvTranspose2d)) FERRY_TRY(probe_transposed(known, &hash));

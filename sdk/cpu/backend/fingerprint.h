@@ -1,4 +1,4 @@
-// Which packed weights this library's kernels can read on this CPU.
+// Identifies the layouts of packed weights that this library reads on this CPU.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace ferry::cpu {
 
 struct Fingerprint {
   uint64_t value = 0;
-  std::string description;  // for people: "x86-64 avx512f"
+  std::string description;  // human-readable, for example "x86-64 avx512f"
 };
 
-// Follows from the library's version, the CPU features that choose our own kernels, and from what XNNPACK makes here of
-// a few known weights: what it chooses by need not be known, and CPUs for which it chooses alike share packed files.
+// Hashes the library version, the CPU features that select our own kernels, and the bytes that XNNPACK packs from known
+// weights. Probing XNNPACK avoids knowing its rules; CPUs for which it packs alike share packed files.
 Status fingerprint(const CpuFeatures& cpu, Fingerprint* out);
 
-// What packed files of this model are made for on this CPU. XNNPACK has been initialized. FERRY_UNSUPPORTED as
+// The target of this model's packed files on this CPU. XNNPACK must be initialized. Errors: FERRY_UNSUPPORTED as in
 // PackedTarget::of().
 Status packed_target(const Model& model, PackedTarget* out);
 

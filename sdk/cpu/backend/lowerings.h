@@ -1,5 +1,5 @@
-// One function a file, create_conv2d() and so on: makes the Op for its table of the schema. Compiled for size, in files
-// of hot kernels, too.
+// One function per operator: create_conv2d() and so on create the Op for the schema's parameter table. They are
+// compiled for size, also in files of hot kernels.
 #pragma once
 
 #include "sdk/cpu/backend/op.h"
@@ -14,8 +14,8 @@ namespace ferry::cpu {
 FERRY_OPERATORS(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
-// Those that compute with halves, too, where sessions ask for it: operands that are Float32 are halves then, but for
-// constants, and so is the result. create_half_conv2d() and so on; *out stays null where this operator cannot.
+// Operators that also compute in float16. create_float16_conv2d() and so on: Float32 operands except constants, and the
+// result, are float16. *out stays null if this operator cannot.
 #define FERRY_FLOAT16_LOWERINGS(X)     \
   X(Conv2d, conv2d)                    \
   X(Linear, linear)                    \
@@ -43,7 +43,7 @@ FERRY_OPERATORS(FERRY_LOWERING)
 FERRY_FLOAT16_LOWERINGS(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
-// Of the operator's first input, for operators that move elements whatever they are.
+// Element size in bytes of the operator's first input, for operators that move elements of any type.
 inline size_t element_bytes(const Model& model, const fbs::Operator& op) {
   return bits_of(model.tensor(op.inputs()->Get(0)).dtype()) / 8;
 }

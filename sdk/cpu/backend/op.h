@@ -1,4 +1,4 @@
-// An operator lowered to the CPU for one session. One file an op.
+// An operator lowered to the CPU for one session. One file per operator.
 #pragma once
 
 #include "sdk/threads/pool.h"
@@ -23,46 +23,43 @@ class RowOp;
 class Op {
  public:
   virtual ~Op() = default;
-  // Sizes are known. May allocate; called at session creation and at every resize. `inputs` holds the shapes of all the
-  // operator's inputs, constants too. *workspace: bytes of scratch memory that run() needs (0 when untouched),
-  // which may be more than there is address space.
+  // Sizes are known. May allocate; called at session creation and at every resize. `inputs` holds the shapes of all
+  // inputs, constants included. *workspace: bytes of scratch memory that run() needs (0 if left unchanged); it may
+  // exceed the address space.
   virtual Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) = 0;
-  // Addresses are known: one for each input (constants too) and for the output. kExtraBytes may be read past each.
+  // Addresses are known: one per input (constants included) and the output's. Kernels may read kExtraBytes past each.
   virtual Status setup(std::span<const void* const> inputs, void* output, void* workspace) = 0;
   // The same for an operator with several outputs.
   virtual Status setup_outputs(std::span<const void* const> inputs, std::span<void* const> outputs, void* workspace) {
     return setup(inputs, outputs[0], workspace);
   }
-  // Allocates nothing. Gives the same bits for every pool.
+  // Allocates nothing. Results are bit-identical for every pool.
   virtual Status run(Pool* pool) = 0;
-  // The states, as they are before the run; called before reshape(), which is called again whenever a length has
-  // changed on which the operator's shape depends. What one of fixed size holds, and where, is to be asked for in
-  // run().
+  // The states as they are before the run. Called before reshape(), and again whenever a length has changed that the
+  // operator's shape depends on. For a state of fixed size, query its contents and address in run().
   virtual void set_states(const States&) {}
-  // What the next operator does to each of this one's numbers: a function, or an addition of as many others and what
-  // limits the sum.
+  // The elementwise operation that follows this operator: a function, or an addition of a tensor of the same shape with
+  // the clamp of the sum.
   struct Next {
     const CpuFeatures& cpu;
     const fbs::Unary* function;   // or null
     const fbs::Binary* addition;  // otherwise
-    const void** added;           // set by who takes the addition over: where it will look for the others' address
+    const void** added;  // set by the operator that fuses the addition: where it reads the address of the added tensor
   };
-  // Takes it over; false where it cannot. Called before reshape().
+  // Fuses the next operator into this one; false if it cannot. Called before reshape().
   virtual bool fuse(Next&) { return false; }
-  // Itself, where it can compute rows of pixels on their own (bands.h); asked after fuse().
+  // Returns this if the operator can compute ranges of rows (bands.h). Called after fuse().
   virtual const RowOp* by_rows() const { return nullptr; }
 };
 
-// Lowers operator `op` of `model` to kernels for a CPU with these features: packs constant weights unless the model's
-// store has them.
-// FERRY_UNSUPPORTED: no such lowering on the CPU.
+// Lowers operator `op` of `model` to kernels for a CPU with these features. Packs constant weights that the model's
+// store lacks. FERRY_UNSUPPORTED: the CPU backend has no such lowering.
 Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 
-// The same with halves in the place of floats, for a CPU with CpuFeatures::half; *out is null where there is no such
-// lowering.
+// The same in float16, for a CPU with CpuFeatures::float16. *out is null if there is no such lowering.
 Status create_float16_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 
-// Prepares XNNPACK once in the process.
+// Initializes XNNPACK, once per process.
 Status initialize();
 
 }  // namespace ferry::cpu

@@ -7,7 +7,7 @@
 #include "sdk/operators/built_in.h"
 #include "sdk/threads/cpuinfo.h"
 
-// cpuinfo's own initialisation, without the pthread_once before it.
+// cpuinfo's initialization without the pthread_once around it.
 #if FERRY_OWN_CPUINFO
 #define FERRY_INITIALIZE_CPUINFO (void)cpuinfo_initialize
 #elif defined(__linux__) && defined(__x86_64__)
@@ -46,7 +46,8 @@ Status create_float16_op(const CpuFeatures& cpu, const Model& model, const fbs::
   if (model.tensor(op.inputs()->Get(0)).dtype() != fbs::DType::Float32 ||
       model.tensor(output_of(op)).dtype() != fbs::DType::Float32)
     return {};
-  // A constant is floats: binary operators and attention read it as that, and those that have one in its place always.
+  // Binary operators and attention read constants as float32; so do operators that always have a constant at that
+  // input.
   const fbs::OpParams type = op.params_type();
   const bool reads_floats = type == fbs::OpParams::Binary || type == fbs::OpParams::Attention;
   for (unsigned i = 0; i < op.inputs()->size(); ++i)
@@ -64,8 +65,8 @@ Status create_float16_op(const CpuFeatures& cpu, const Model& model, const fbs::
   return {};
 }
 
-// XNNPACK describes the CPU by cpuinfo, which is initialised once, behind a pthread_once, and takes memory for it:
-// where there was none, it is initialised by its own function again, or no later session could be made either.
+// XNNPACK describes the CPU through cpuinfo, which initializes once behind a pthread_once and allocates memory. If that
+// failed for lack of memory, its own function initializes it again, so that a later session can be created.
 Status initialize() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

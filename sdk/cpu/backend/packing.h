@@ -1,8 +1,8 @@
-// From constant weights to the bytes that a kernel reads, in three steps, each a function of its own:
+// From constant weights to the bytes that a kernel reads, in three steps, one function each:
 //
-//   choose   operator, shapes, types and CPU give a kernel and its Packing. Pure: nothing of the weights is read.
-//   pack     constants give bytes; only where the model's store has none, from a session before or from a packed file.
-//   create   a kernel over packed bytes.
+//   choose   operator, shapes, types and CPU select a kernel and its packing. Pure: reads no weights.
+//   pack     writes the bytes; only if the model's store lacks them (from an earlier session or a packed file).
+//   create   creates a kernel over packed bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace ferry::cpu {
 
-// A constant as float32: the blob's own bytes, or `storage` where the blob keeps it in another type.
+// A constant as float32: the blob's own bytes, or `storage` if the blob holds another type.
 struct FloatConstant {
-  const float* data = nullptr;  // null for an input that the op does not have
+  const float* data = nullptr;  // null if the operator has no such input
   std::vector<float> storage;
 };
 
-// An operator's constant weight and bias, its inputs 1 and 2, on their way into the store. Nothing of them is read
-// before something is packed.
+// The constant weight and bias of an operator (inputs 1 and 2) on their way into the store. They are read only when
+// something is packed.
 class WeightSource {
  public:
   WeightSource(const Model& model, const fbs::Operator& op) : model_(model), op_(op) {}
@@ -29,16 +29,16 @@ class WeightSource {
   WeightSource(const WeightSource&) = delete;
   WeightSource& operator=(const WeightSource&) = delete;
 
-  // As the lowering wants them packed: [outputs..., inputs...] and [outputs...], in float32 unless a lowering's own
-  // source says otherwise. The bias is null where the operator has none.
+  // Loads the constants to pack: weight [outputs..., inputs...] and bias [outputs...], float32 unless a lowering's own
+  // source says otherwise. *bias is null if the operator has none.
   virtual Status load(const void** weight, const float** bias);
 
-  // The store's bytes of `part` of a packing, which pack(std::byte*) makes where there are none.
+  // Returns the store's bytes of `part` of a packing. If there are none, pack(std::byte*) writes them.
   template <typename Pack>
   Status packed(const PackingId& id, uint32_t part, size_t bytes, Pack pack, PackedBytes* out) const {
     return model_.packed().get(key(id, part), bytes, pack, out);
   }
-  // The same where pack(weight, bias, to) makes `bytes` of Numbers from the loaded constants.
+  // The same, where pack(weight, bias, to) writes `bytes` of Number from the loaded constants.
   template <typename Number, typename Pack>
   Status packed_numbers(const PackingId& id, size_t bytes, Pack pack, PackedBytes* out) {
     const auto fill = [&](std::byte* to) -> Status {
@@ -54,7 +54,7 @@ class WeightSource {
   virtual bool has_bias() const { return op_.inputs()->size() > 2; }
 
  protected:
-  // What a lowering makes of the constants before they are packed, under a name for it.
+  // How a lowering transforms the constants before packing, and the transform's name for the packing id.
   virtual void describe(PackingId*) const {}
   virtual Status transform(FloatConstant* /*weight*/, FloatConstant* /*bias*/) { return {}; }
 
@@ -67,7 +67,7 @@ class WeightSource {
   FloatConstant weight_, bias_;
 };
 
-// A constant input as float32 (the verifier knows where constants are due).
+// A constant input as float32. The verifier has checked that it is a constant.
 Status constant_input(const Model& model, const fbs::Operator& op, unsigned index, FloatConstant* out);
 
 }  // namespace ferry::cpu

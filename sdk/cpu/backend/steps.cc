@@ -44,13 +44,13 @@ class Conversion : public Op {
   void* output_ = nullptr;
 };
 
-// Which forms of a tensor operators take.
+// The precisions in which operators read a tensor.
 constexpr uint8_t kFloats = 1, kFloat16s = 2;
 
 class Maker {
  public:
   Maker(const Model& model, const std::vector<uint8_t>& in_float16, const PerTensor<uint8_t>& floats)
-      : model_(model), in_float16_(in_float16), floats_(floats), taken_(model.graph().tensors()->size()) {}
+      : model_(model), in_float16_(in_float16), floats_(floats), read_as_(model.graph().tensors()->size()) {}
 
   Steps make() {
     const fbs::Graph& graph = model_.graph();
@@ -61,10 +61,10 @@ class Maker {
     }
     for (unsigned i = 0; i < in_float16_.size(); ++i)
       for (unsigned j = 0; j < op(i).inputs()->size(); ++j)
-        if (reads(i, j)) taken_[op(i).inputs()->Get(j)] |= in_float16_[i] ? kFloat16s : kFloats;
+        if (reads(i, j)) read_as_[op(i).inputs()->Get(j)] |= in_float16_[i] ? kFloat16s : kFloats;
     for (const fbs::Port* port : *graph.inputs()) {
       const TensorId t = port->tensor();
-      if ((taken_[t] & kFloat16s) == 0) continue;
+      if ((read_as_[t] & kFloat16s) == 0) continue;
       steps_.list.push_back({.converts = true, .of_input = true, .float16 = true, .inputs = {t}, .outputs = {}});
       steps_.list.back().outputs.push_back(add_copy(t, true));
     }
@@ -74,10 +74,12 @@ class Maker {
 
  private:
   const fbs::Operator& op(unsigned i) const { return *model_.graph().operators()->Get(i); }
-  bool is_number(TensorId t) const { return !model_.is_constant(t) && model_.tensor(t).dtype() == fbs::DType::Float32; }
-  // Does operator i read the numbers of its input j?
+  bool is_float32(TensorId t) const {
+    return !model_.is_constant(t) && model_.tensor(t).dtype() == fbs::DType::Float32;
+  }
+  // Whether operator i reads the elements of its input j.
   bool reads(unsigned i, unsigned j) const {
-    return is_number(op(i).inputs()->Get(j)) && !(j > 0 && may_be_sized_by_input(op(i).params_type()));
+    return is_float32(op(i).inputs()->Get(j)) && !(j > 0 && may_be_sized_by_input(op(i).params_type()));
   }
 
   TensorId add_copy(TensorId t, bool float16) {
@@ -102,8 +104,8 @@ class Maker {
     std::vector<Step> conversions;
     for (const TensorId t : *op(i).outputs()) {
       step.outputs.push_back(t);
-      if (!is_number(t)) continue;
-      const uint8_t wanted = static_cast<uint8_t>(taken_[t] | (floats_[t] ? kFloats : 0));
+      if (!is_float32(t)) continue;
+      const uint8_t wanted = static_cast<uint8_t>(read_as_[t] | (floats_[t] ? kFloats : 0));
       if (float16 && floats_[t]) {
         step.outputs.back() = add_copy(t, true);
         conversions.push_back(
@@ -122,7 +124,7 @@ class Maker {
   const Model& model_;
   const std::vector<uint8_t>& in_float16_;
   const PerTensor<uint8_t>& floats_;
-  PerTensor<uint8_t> taken_;
+  PerTensor<uint8_t> read_as_;
   Steps steps_;
 };
 
@@ -134,12 +136,12 @@ Steps make_steps(const Model& model, const std::vector<uint8_t>& in_float16, con
 
 bool Float16Choice::pays(const fbs::Operator& op) const {
   return has_weight(op.params_type()) ||
-         std::any_of(op.inputs()->begin(), op.inputs()->end(), [&](TensorId t) { return given_[t] != 0; });
+         std::any_of(op.inputs()->begin(), op.inputs()->end(), [&](TensorId t) { return output_float16_[t] != 0; });
 }
 
 void Float16Choice::add(const fbs::Operator& op, bool float16) {
   in_float16_.push_back(float16);
-  for (const TensorId t : *op.outputs()) given_[t] = float16;
+  for (const TensorId t : *op.outputs()) output_float16_[t] = float16;
 }
 
 std::unique_ptr<Op> create_conversion(bool into_float16) { return std::make_unique<Conversion>(into_float16); }

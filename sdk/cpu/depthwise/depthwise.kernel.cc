@@ -14,8 +14,8 @@ bool depthwise_applies(const CpuFeatures& cpu, const fbs::Conv2d& params, const 
   const bool runs_here = weight[0] % static_cast<int64_t>(kLanes) == 0;
   static_cast<void>(cpu);
 #endif
-  return runs_here && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kTallest &&
-         weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
+  return runs_here && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kMaxKernelH &&
+         weight[2] <= kMaxKernelW && params.dilation_h() == 1 && params.dilation_w() == 1 &&
          params.stride_h() <= kMaxStride && params.stride_w() <= kMaxStride &&
          (built_in(Feature::OtherDepthwise) || depthwise_is_common(params, weight));
 }

@@ -1,5 +1,5 @@
-// The operator over depthwise_kernels.h, for depthwise.cc and depthwise_avx2.cc: the machine's vectors are chosen when
-// it is compiled (vector.h).
+// The operator over the kernels of kernels.h, for depthwise.kernel.cc, depthwise_avx2.cc and depthwise_fp16.cc. Each
+// file selects the vector type when it is compiled (vector.h).
 #pragma once
 
 #include <algorithm>
@@ -20,19 +20,19 @@ namespace {
 using namespace depthwise;
 
 constexpr uint32_t kLayoutVersion = 1;
-constexpr int64_t kBand = 8;     // rows of a tile, at most: what it reads and writes stays in the L1 cache
-constexpr int64_t kFewRows = 4;  // fewer read too much twice
-constexpr size_t kWarm = 4096;   // outputs that stay in the L1 cache until another function takes them over
-constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
+constexpr int64_t kBand = 8;          // maximum rows of a tile: its inputs and outputs stay in the L1 cache
+constexpr int64_t kFewRows = 4;       // minimum rows of a strip: fewer read too many rows twice
+constexpr size_t kL1Elements = 4096;  // outputs that stay in the L1 cache until the fused activation reads them
+constexpr size_t kTileSize = static_cast<size_t>(kBand) * kMaxPixels * kLanes;
 
-using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
+using Inside = std::array<Lanes, (kMaxPixels - 1) * kMaxStride + kMaxKernelW>;
 
-// For prefetching: what may be outside of the array has no pointer.
+// For prefetching: an address outside of the array has no valid pointer.
 [[maybe_unused]] uintptr_t address(const Number* array, int64_t offset) {
   return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(Number);
 }
 
-// A task computes a strip of output rows, all or some vectors of channels, tile by tile. kOthers: with kernels of other
+// A task computes a strip of output rows for some vectors of channels, tile by tile. kOthers: includes kernels of other
 // sizes than 3x3.
 template <bool kOthers>
 class Depthwise : public Op, public RowOp {
@@ -53,25 +53,26 @@ class Depthwise : public Op, public RowOp {
     output_shape_ = output;
     const int64_t few = std::min<int64_t>(static_cast<int64_t>(pool->threads()), (output[1] + kFewRows - 1) / kFewRows);
     strips_ = static_cast<size_t>(std::max((output[1] + kBand - 1) / kBand, few));
-    band_ = (output[1] + static_cast<int64_t>(strips_) - 1) / static_cast<int64_t>(strips_);  // alike, for threads
+    band_ = (output[1] + static_cast<int64_t>(strips_) - 1) / static_cast<int64_t>(strips_);  // equal for all threads
     const size_t threads = pool->threads(), strips = static_cast<size_t>(output[0]) * strips_;
-    const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // some tasks for each thread
+    const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // several tasks per thread
     block_ = (vectors() + blocks - 1) / blocks;
     pieces_.clear();
     const int64_t out_w = output[2], stride = params_.stride_w(), pad = params_.pad_left();
     for (int64_t x = 0; x < out_w;) {
       Piece piece = cut(x, out_w);
       x = piece.x + piece.count;
-      const int64_t end = piece.x + std::max(piece.count, static_cast<int64_t>(kFewest));  // of what is computed
+      // of the pixels that are computed
+      const int64_t end = piece.x + std::max(piece.count, static_cast<int64_t>(kMinPixels));
       piece.beyond = piece.x * stride < pad || (end - 1) * stride - pad + kernel_w_ > input_shape_[2];
       pieces_.push_back(piece);
     }
     window_size_ = 0;
     if (!kHasMasks) {
       const int64_t lines = (std::min<int64_t>(kBand, output[1]) - 1) * params_.stride_h() + kernel_h_;
-      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * together() * kLanes;
+      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kMaxPixels))) * together() * kLanes;
     }
-    const size_t result_size = static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
+    const size_t result_size = static_cast<size_t>(out_w) < kMinPixels ? kTileSize : 0;
     task_size_ = result_size + window_size_;
     *workspace = threads * task_size_ * sizeof(Number);
     return {};
@@ -112,7 +113,7 @@ class Depthwise : public Op, public RowOp {
   }
 
  private:
-  // Vectors of channels: each the bias, then the kernel's cells.
+  // Packs per vector of channels: the bias, then each cell of the kernel.
   void pack(const float* weight, const float* bias, Number* to) const {
     const size_t cells = static_cast<size_t>(kernel_h_ * kernel_w_);
     for (size_t c = 0; c < vectors() * kLanes; ++c) {
@@ -124,10 +125,10 @@ class Depthwise : public Op, public RowOp {
     }
   }
 
-  // That the windows of neighbouring pixels cover.
+  // Input columns that the windows of `pixels` neighbouring pixels cover.
   int64_t columns(int64_t pixels) const { return (pixels - 1) * params_.stride_w() + kernel_w_; }
   size_t vectors() const { return (channels_ + kLanes - 1) / kLanes; }
-  size_t together() const { return std::min(kTogether, vectors()); }  // of a kernel's call, at most
+  size_t together() const { return std::min(kTogether, vectors()); }  // maximum vectors per kernel call
   size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
 
   Compute kernel_of(size_t count, [[maybe_unused]] bool masked) const {
@@ -140,7 +141,7 @@ class Depthwise : public Op, public RowOp {
       if (slides == 9) return kernel<9>(count, masked);
     }
     return kernel<1>(count, masked);
-#else  // those that are rare are not worth their bytes on a phone
+#else  // rare shapes share a kernel, to keep the library small
     if constexpr (kOthers) {
       if (params_.stride_w() == 2 && kernel_w_ == 5) return kernel<5, 2>(count);
       if (slides == 5) return kernel<5, 1>(count);
@@ -153,11 +154,11 @@ class Depthwise : public Op, public RowOp {
 #endif
   }
 
-  // Numbers of an input row and of an output row.
+  // Elements of an input row and of an output row.
   size_t line() const { return static_cast<size_t>(input_shape_[2]) * channels_; }
   size_t row() const { return static_cast<size_t>(output_shape_[2]) * channels_; }
 
-  // At most kBand rows.
+  // Computes at most kBand rows.
   void compute_strip(const Rows& rows, size_t first_vector, size_t end_vector) const {
     Number* const workspace = workspace_ + rows.thread * task_size_;
     const int64_t width = input_shape_[2];
@@ -184,21 +185,21 @@ class Depthwise : public Op, public RowOp {
       const int64_t left = x * stride_w - params_.pad_left();
       const Windows windows = begin_piece(pieces_[piece], left, workspace, &tile);
       const size_t step = windows.apart ? 1 : together(), whole = channels_ / kLanes;
-      const size_t warm = kWarm / (static_cast<size_t>(tile.rows * pieces_[piece].count) * kLanes);
+      const size_t warm = kL1Elements / (static_cast<size_t>(tile.rows * pieces_[piece].count) * kLanes);
       size_t applied = first_vector;
       for (size_t vector = first_vector; vector < end_vector; vector += tile.vectors) {
         tile.vectors = vector < whole ? std::min(step, std::min(end_vector, whole) - vector) : 1;
         if constexpr (kVectorFillsLine) {
           const int64_t channels = static_cast<int64_t>(channels_);
-          // The next tile: of the next vector, or of the pixels to the right. After the last one, this: the next strip
-          // may be another thread's.
+          // The next tile: the next vectors, or the pixels to the right. After the last tile this one again, since the
+          // next strip may belong to another thread.
           const size_t next = vector + tile.vectors;
-          const bool turns = next == end_vector && !last;
-          const int64_t next_c = static_cast<int64_t>((turns               ? first_vector
+          const bool begins_piece = next == end_vector && !last;
+          const int64_t next_c = static_cast<int64_t>((begins_piece        ? first_vector
                                                        : next < end_vector ? next
                                                                            : vector) *
                                                       kLanes);
-          const int64_t next_x = turns ? pieces_[piece + 1].x : x;
+          const int64_t next_x = begins_piece ? pieces_[piece + 1].x : x;
           const int64_t line = top + kernel_h_ - stride_h - rows.first;
           const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
           tile.next_x = address(image, (line * width + column) * channels + next_c);
@@ -215,17 +216,18 @@ class Depthwise : public Op, public RowOp {
     }
   }
 
-  // Those of a piece: which column of the image the first begins at, how many pixels are computed, and by what
-  // (without masks). Which lines and columns of them lie in the image: they are copied where windows reach beyond it.
+  // The input windows of a piece: `left`, the image column of the first; `lines` and `columns`, the extent; `begin` and
+  // `inside`, the columns within the image; `computed`, the number of pixels that `kernel` computes. Windows that reach
+  // beyond the image are copied (without masks).
   struct Windows {
     int64_t left, lines, columns, begin;
     size_t computed, inside;
-    bool copied, apart;  // apart: computed where there is room for all pixels
+    bool copied, apart;  // apart: results go to a buffer with room for all computed pixels
     Compute kernel;
   };
 
   Windows begin_piece(const Piece& piece, int64_t left, Number* workspace, Tile* tile) const {
-    const size_t count = static_cast<size_t>(piece.count), computed = std::max(count, kFewest);
+    const size_t count = static_cast<size_t>(piece.count), computed = std::max(count, kMinPixels);
     Windows windows{.left = left, .columns = columns(static_cast<int64_t>(computed)), .computed = computed};
     windows.lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
     windows.begin = std::clamp<int64_t>(-left, 0, windows.columns);
@@ -238,7 +240,7 @@ class Depthwise : public Op, public RowOp {
     tile->line = windows.copied ? static_cast<size_t>(windows.columns) * tile->cell : line();
     tile->y_step = windows.apart ? kLanes : channels_;
     tile->y_row = windows.apart ? computed * kLanes : row();
-    // What lies beside the image is zeros, for all vectors.
+    // The padding is zero for all vectors.
     const auto begin = static_cast<size_t>(windows.begin) * tile->cell;
     const size_t end = begin + windows.inside * tile->cell;
     for (int64_t i = 0; windows.copied && i < windows.lines; ++i, workspace += tile->line) {
@@ -248,8 +250,8 @@ class Depthwise : public Op, public RowOp {
     return windows;
   }
 
-  // The tile's vectors, from `vector` on. What windows have beside the image counts as zeros: the CPU touches no
-  // memory there, nor for lanes without a channel.
+  // Computes tile.vectors vectors from `vector`. Padding counts as zeros; the CPU reads no memory there, nor for lanes
+  // without a channel.
   void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, Number* to,
                     Number* workspace) const {
     const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
@@ -275,11 +277,11 @@ class Depthwise : public Op, public RowOp {
     if (windows.apart) copy_out(result, tile.rows, windows.computed, static_cast<size_t>(piece.count), lanes, to);
   }
 
-  // What follows the convolution, where a tile's vectors are no neighbours: while they are in the cache.
+  // Applies the fused activation where the vectors of a tile are not contiguous, while they are in the cache.
   void apply(Number* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
     const size_t first = first_vector * kLanes;
     size_t count = static_cast<size_t>(pixels), size = std::min(end_vector * kLanes, channels_) - first;
-    if (size == channels_) {  // whole pixels are
+    if (size == channels_) {  // whole pixels are contiguous
       size *= count;
       count = 1;
     }
@@ -313,10 +315,10 @@ class Depthwise : public Op, public RowOp {
   int64_t kernel_h_, kernel_w_;
   Elementwise after_;
   Shape input_shape_, output_shape_;
-  size_t strips_ = 1;                       // of an image
-  int64_t band_ = 1;                        // rows of a strip
-  size_t block_ = 1;                        // vectors of a task
-  size_t window_size_ = 0, task_size_ = 0;  // numbers of workspace
+  size_t strips_ = 1;                       // per image
+  int64_t band_ = 1;                        // rows per strip
+  size_t block_ = 1;                        // vectors per task
+  size_t window_size_ = 0, task_size_ = 0;  // elements of workspace
   std::vector<Piece> pieces_;               // of an output row
   PackedBytes held_;
   const Number *weights_ = nullptr, *input_ = nullptr;

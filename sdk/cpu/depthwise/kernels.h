@@ -1,5 +1,5 @@
-// The kernels of depthwise convolutions: a tile of a few pixels of some output rows, a vector of channels or some. For
-// depthwise_op.h alone.
+// Kernels of depthwise convolutions: a tile of a few pixels of some output rows by one or more vectors of channels. For
+// depthwise_op.h only.
 #pragma once
 
 #include <algorithm>
@@ -13,39 +13,39 @@
 namespace ferry::cpu::FERRY_VECTOR_SPACE::depthwise {
 
 constexpr bool kFloat16s = sizeof(Number) < sizeof(float);
-// At most. Of 32 registers 16 add up two rows, 8 hold the input's pixels, 2 the weights; AVX2 has 16 in all. Of halves
-// there are only kernels for 7.
-constexpr size_t kPixels = kFloat16s ? 7 : kRegisters / 4;
-constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
+// Maximum pixels per kernel call. Of 32 registers, 16 accumulate two rows, 8 hold input pixels and 2 hold weights; AVX2
+// has 16. float16 has kernels for 7 pixels only.
+constexpr size_t kMaxPixels = kFloat16s ? 7 : kRegisters / 4;
+constexpr int64_t kMaxStride = 2, kMaxKernelH = 16, kMaxKernelW = 32;  // limits of the kernels
 constexpr bool kVectorFillsLine =
-    kLanes * sizeof(Number) == 64;  // of the cache: else the next vectors are mostly there
+    kLanes * sizeof(Number) == 64;  // of the cache; otherwise the next vectors are mostly in it
 
-// Distances are in numbers.
+// Distances are in elements.
 struct Tile {
-  const Number* x;        // the first line that is read, at the first pixel's first column
+  const Number* x;        // the first line that is read, at the first column of the first pixel
   size_t line, cell;      // from line to line, from column to column
   size_t stride_w;        // columns from pixel to pixel
-  const Lanes* inside;    // for masked kernels: of each column the lanes to be read, the others are zeros
-  int64_t lines;          // from x's to the image's end
-  int64_t top, stride_h;  // the line where the first row's kernel begins, 0 or above the image; and from row to row
+  const Lanes* inside;    // masked kernels: the lanes to read of each column; others read as zero
+  int64_t lines;          // from x to the end of the image
+  int64_t top, stride_h;  // the line where the first row's kernel begins (<= 0), and the step from row to row
   int64_t kernel_h, kernel_w;
-  size_t vectors;         // of channels: neighbours in x, y and weights
-  const Number* weights;  // of each the bias, then those of each cell of the kernel
+  size_t vectors;         // of channels, contiguous in x, y and weights
+  const Number* weights;  // per vector: the bias, then the weights of each cell of the kernel
   bool clamps;
   Number low, high;
   Number* y;
   size_t y_row, y_step;
   int64_t rows;
-  Lanes lanes;  // that are channels
-  // What the next tile is the first to read; may be outside of the array. Distances in bytes. Where it writes is not
-  // fetched: two threads would take the lines beside their own from each other.
+  Lanes lanes;  // lanes that hold channels
+  // Input that the next tile reads first, to prefetch; may lie outside of the array. Distances in bytes. Outputs are
+  // not prefetched: threads would compete for the cache lines at the borders of their strips.
   uintptr_t next_x;
   size_t next_x_line, next_step;
 };
 
-// Adds K columns of a line to the sums of output rows [kFirst, kEnd). What a column reads is, but for one pixel, what
-// the column kStride before it has left in registers: a load takes the time of half a multiply-add. `step`: from pixel
-// to pixel, of which each is inside_step lanes.
+// Adds K columns of a line to the sums of output rows [kFirst, kEnd). A column reuses the registers of the column
+// kStride before it, except for one pixel, since a load costs half a multiply-add. `step`: elements from pixel to
+// pixel; `inside_step`: entries of `inside` from pixel to pixel.
 template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
 FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const Number* x, size_t cell, size_t step,
                                                              const Lanes* inside, size_t inside_step,
@@ -59,7 +59,7 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const Number* x, si
 #pragma GCC unroll 8
       for (size_t i = k == 0 ? 0 : P - 1; i < P; ++i) {
         Vector value = next<kMasked>(from, step, k + i, kMasked ? inside[start + (k + i) * inside_step] : kAllLanes);
-        FERRY_IN_VECTOR_REGISTER(value);  // gcc would load it for each multiply-add
+        FERRY_IN_VECTOR_REGISTER(value);  // otherwise gcc loads it for each multiply-add
         values[(k + i) % P] = value;
       }
 #pragma GCC unroll 2
@@ -72,7 +72,7 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const Number* x, si
   }
 }
 
-// Adds `count` lines from x on to the sums of output rows [kFirst, kEnd), whose weights go on to what follows.
+// Adds `count` lines from x to the sums of output rows [kFirst, kEnd). Advances the weights.
 template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
 FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const Number*& x, int64_t count, size_t line,
                                                      size_t cell, const Number* (&weights)[2], Vector (&sum)[2][P]) {
@@ -90,20 +90,20 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const Num
         }
       }
       x += line;
-      asm("" : "+r"(x));  // gcc would work out where they end before the loop
+      asm("" : "+r"(x));  // otherwise gcc computes the end before the loop
     } while (--count > 0);
 }
 
-// The same vector of some pixels, to be read.
+// Prefetches the same vector of kCount pixels.
 template <size_t kCount>
 inline void prefetch(uintptr_t from, size_t step) {
   for (size_t i = 0; i < kCount; ++i) __builtin_prefetch(reinterpret_cast<const void*>(from + i * step));
 }
 
-// Two rows at a time: what both read is loaded once, and what holds for all their vectors worked out once.
+// Computes two rows at a time, so that shared inputs are loaded once.
 template <size_t K, size_t kStride, bool kMasked, size_t P>
 FERRY_VECTORS void compute(const Tile& tile) {
-  // gcc would read them again for each pair of rows.
+  // otherwise gcc reads these again for each pair of rows
   const size_t line = tile.line, cell = tile.cell, y_row = tile.y_row, y_step = tile.y_step;
   const int64_t rows = tile.rows, stride_h = tile.stride_h, kernel_h = tile.kernel_h, lines = tile.lines;
   const int64_t row_weights = (K == 1 ? tile.kernel_w : static_cast<int64_t>(K)) * static_cast<int64_t>(kLanes);
@@ -151,68 +151,69 @@ FERRY_VECTORS void compute(const Tile& tile) {
 #pragma GCC unroll 8
       for (size_t i = 0; i < P; ++i) store_next(second, y_step, sum[1][i], lanes);
 #pragma GCC unroll 8
-      for (size_t i = 0; i < P; ++i) store_next(first, y_step, sum[0][i], lanes);  // over no second row's
+      // last, to overwrite a missing second row
+      for (size_t i = 0; i < P; ++i) store_next(first, y_step, sum[0][i], lanes);
     }
   }
 }
 
 using Compute = void (*)(const Tile&);
 
-// Some neighbouring pixels of an output row, of which windows may reach beyond the image.
+// Neighbouring pixels of an output row. `beyond`: their windows reach outside of the image.
 struct Piece {
   int64_t x, count;
   bool beyond;
 };
 
-// K: the kernel's width, with stride kStride, or 1 for any width and stride.
+// K: the kernel's width with stride kStride, or 1 for any width and stride.
 #if defined(__x86_64__)
 
 constexpr const char* kLayout = kLanes == 16 ? "depthwise_avx512" : "depthwise_avx2";  // of packed weights
-constexpr size_t kFewest = 1;                                                          // pixels that a kernel computes
-constexpr size_t kFewPixels = kPixels / 2;  // fewer do not pay for code of their own
+constexpr size_t kMinPixels = 1;               // pixels that a kernel computes at least
+constexpr size_t kFewPixels = kMaxPixels / 2;  // fewer share a kernel for any width
 constexpr bool kHasMasks = true;
-constexpr size_t kTogether = 8;  // vectors of channels that a kernel computes, at most
+constexpr size_t kTogether = 8;  // maximum vectors of channels per kernel call
 
 template <size_t K, bool kMasked>
 constexpr auto kCompute = []<size_t... I>(std::index_sequence<I...>) {
   return std::array<Compute, sizeof...(I)>{compute<(I + 1 < kFewPixels ? 1 : K), 1, kMasked, I + 1>...};
 }
-(std::make_index_sequence<kPixels>());
+(std::make_index_sequence<kMaxPixels>());
 
 template <size_t K>
 Compute kernel(size_t count, bool masked) {
   return (masked ? kCompute<K, true> : kCompute<K, false>)[count - 1];
 }
 
-inline void copy_line(const Number*, size_t, size_t, size_t, Number*, size_t) {}  // masks do
+inline void copy_line(const Number*, size_t, size_t, size_t, Number*, size_t) {}  // masks replace copies
 
-// The piece from pixel x on, of `width`: all alike in size.
+// The piece that begins at pixel x of `width` pixels; all pieces have about the same size.
 inline Piece cut(int64_t x, int64_t width) {
-  constexpr auto kMany = static_cast<int64_t>(kPixels);
-  const int64_t pieces = (width - x + kMany - 1) / kMany;
+  constexpr auto maximum = static_cast<int64_t>(kMaxPixels);
+  const int64_t pieces = (width - x + maximum - 1) / maximum;
   return {x, (width - x + pieces - 1) / pieces, false};
 }
 
 #else
 
-// Few sizes, for the sake of the library's: maps are 7 times a power of two wide, or a power of two. What reaches
-// beyond the image is copied, with zeros around it.
+// Two sizes only, to keep the library small: map widths are 7 times a power of two, or a power of two. Windows that
+// reach beyond the image are copied with zero padding.
 constexpr const char* kLayout = kFloat16s ? "depthwise_neon_half" : "depthwise_neon";
-constexpr size_t kFewest = 7;
+constexpr size_t kMinPixels = 7;
 constexpr bool kHasMasks = false;
 constexpr size_t kTogether = 8;
 
 template <size_t K, size_t kStride>
 Compute kernel(size_t count)
 #if defined(FERRY_FLOAT16_VECTORS) && !defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC)
-    ;  // those of halves are instances in a file of their own, compiled for such CPUs
+    ;  // float16 kernels are instantiated in kernels_neon_fp16.cc, compiled for ARMv8.2
 #else
 {
-  return count <= kFewest ? compute<K, kStride, false, kFewest> : compute<K, kStride, false, kPixels>;
+  return count <= kMinPixels ? compute<K, kStride, false, kMinPixels> : compute<K, kStride, false, kMaxPixels>;
 }
 #endif
 
-// Some vectors of `count` neighbouring pixels.
+// Copies `vectors` vectors of `count` neighbouring pixels.
 inline void copy_line(const Number* from, size_t step, size_t count, size_t vectors, Number* to, size_t to_step) {
   for (; count > 0; --count, from += step, to += to_step) {
     const Number* x = from;
@@ -229,12 +230,12 @@ inline void copy_line(const Number* from, size_t step, size_t count, size_t vect
   }
 }
 
-// The piece for pixel x, of `width`: as few as there can be, of 8 and 7 pixels; the last may compute some of the one
-// before once more.
+// The piece for pixel x of `width` pixels: as few pieces of 8 and 7 pixels as possible. The last may compute pixels of
+// the piece before again.
 inline Piece cut(int64_t x, int64_t width) {
-  constexpr auto kMany = static_cast<int64_t>(kPixels), kFew = static_cast<int64_t>(kFewest);
-  const int64_t pieces = (width - x + kMany - 1) / kMany;
-  const int64_t count = width - x > kFew * pieces ? kMany : std::min(width, kFew);
+  constexpr auto maximum = static_cast<int64_t>(kMaxPixels), minimum = static_cast<int64_t>(kMinPixels);
+  const int64_t pieces = (width - x + maximum - 1) / maximum;
+  const int64_t count = width - x > minimum * pieces ? maximum : std::min(width, minimum);
   return {std::min(x, width - count), count, false};
 }
 

@@ -1,4 +1,4 @@
-// Compiled for the instructions of ARMv8.2 (cmake/sdk.cmake): nothing else here may be what other files have, too.
+// Compiled for ARMv8.2 (cmake/sdk.cmake): must define nothing that other files also define.
 #define FERRY_FLOAT16_VECTORS 1
 
 #if defined(__aarch64__)

@@ -13,7 +13,7 @@ void each(const float* a, size_t step_a, const float* b, size_t step_b, float* o
   for (size_t i = 0; i < count; ++i, x += step_a, y += step_b) to[i] = static_cast<Result>(function(*x, *y));
 }
 
-// By squaring.
+// Exponentiation by squaring.
 uint32_t power(int32_t base, int32_t exponent) {
   if (exponent < 0) return base == 1 ? 1u : base == -1 ? (exponent % 2 != 0 ? ~0u : 1u) : 0u;
   uint32_t result = 1, square = static_cast<uint32_t>(base);
@@ -22,14 +22,14 @@ uint32_t power(int32_t base, int32_t exponent) {
   return result;
 }
 
-// The least number divided by -1 wraps around.
+// INT_MIN / -1 wraps.
 int32_t quotient(int32_t a, int32_t b) {
   if (b == 0) return 0;
   return b == -1 ? static_cast<int32_t>(0 - static_cast<uint32_t>(a)) : a / b;
 }
 int32_t remainder(int32_t a, int32_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 
-// With the sign of b.
+// The result has the sign of b.
 template <typename T>
 T modulo(T rest, T b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -67,7 +67,7 @@ float combine(fbs::BinaryKind kind, float a, float b) {
   }
 }
 
-// One loop for each kind: the compiler takes the choice out of it.
+// One loop per kind, so that the compiler removes the switch from the loop.
 template <fbs::BinaryKind kKind>
 void integer(const float* a, size_t step_a, const float* b, size_t step_b, float* out, size_t count, float, float) {
   each<int32_t, int32_t>(a, step_a, b, step_b, out, count, [](int32_t x, int32_t y) { return combine(kKind, x, y); });

@@ -1,5 +1,5 @@
-// Rows of halves in their own arithmetic, for binary.cc. Compiled for the instructions of ARMv8.2 (cmake/sdk.cmake):
-// nothing else here may be what other files have, too.
+// Rows in float16 arithmetic, for binary.kernel.cc. Compiled for ARMv8.2 (cmake/sdk.cmake): must define nothing that
+// other files also define.
 #define FERRY_FLOAT16_VECTORS 1
 
 #include "sdk/cpu/elementwise/binary_kernels.h"
@@ -25,7 +25,7 @@ void row(const Float16* a, const Float16* b, Float16* out, size_t count, float l
   }
   for (count %= 2 * kLanes; count > 0; --count) {
     const Float16 value = static_cast<Float16>(function(*a++, *b++));
-    *out++ = value < minimum[0] ? minimum[0] : value > maximum[0] ? maximum[0] : value;  // a NaN passes
+    *out++ = value < minimum[0] ? minimum[0] : value > maximum[0] ? maximum[0] : value;  // NaN propagates
   }
 }
 

@@ -1,6 +1,6 @@
-// exp() for our own kernels: inlined, so that the loop around it becomes vectors. One for results whose relative error
-// counts, and a shorter one for softmax, where it takes most of the time beside the products.
-// (sdk/cpu/ops/unary.kernel.cc has one in AVX-512's own arithmetic, with its scaling by 2^n.)
+// exp() for our own kernels, inlined so that the surrounding loop vectorizes: one for a small relative error, and a
+// shorter one for softmax, where it takes most of the time besides the products. (sdk/cpu/elementwise/unary_avx512.h
+// has one that scales by 2^n with an AVX-512 instruction.)
 #pragma once
 
 #include <bit>
@@ -8,10 +8,10 @@
 
 namespace ferry::cpu {
 
-// e^x for x on [-87, 88]: 2^n * e^r with |r| <= ln(2)/2, e^r by its Taylor polynomial of degree 7 (its error, r^8/8!,
-// is below 6e-9).
+// e^x for x in [-87, 88]: 2^n * e^r with |r| <= ln(2)/2. e^r is its Taylor polynomial of degree 7 (error r^8/8! <
+// 6e-9).
 [[gnu::always_inline]] inline float exponential(float x) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer in the low bits
   constexpr float kLog2E = 0x1.715476p+0f;
   constexpr float kLn2High = 0x1.62e400p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
   const float shifted = x * kLog2E + kRound;
@@ -28,11 +28,12 @@ namespace ferry::cpu {
   return p * std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u);
 }
 
-// e^x = 2^n * 2^r to 2e-7 of it for x <= 0, but at least e^-69, which weighs nothing beside 1 and is no denormal times
-// most numbers. 2^r, |r| <= 1/2, is its best polynomial of degree 5, whose exponent is raised.
+// e^x for x <= 0, at least e^-69, to a relative error of 2e-7. e^-69 is negligible beside 1, and its product with most
+// values is no denormal. e^x = 2^n * 2^r; 2^r, |r| <= 1/2, is a minimax polynomial of degree 5, whose exponent is
+// increased by n.
 inline constexpr float kSoftmaxMinimum = -69.0f;
 [[gnu::always_inline]] inline float softmax_exponential(float x) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer in the low bits
   constexpr float kLog2E = 0x1.715476p+0f;
   const float within = x < kSoftmaxMinimum ? kSoftmaxMinimum : x;
   const float shifted = within * kLog2E + kRound;
@@ -46,7 +47,7 @@ inline constexpr float kSoftmaxMinimum = -69.0f;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
 }
 
-// 1 / (1 + e^-x) to within 2e-38 below -87, and exactly 1 above 87.
+// 1 / (1 + e^-x): within 2e-38 below -87, exactly 1 above 87.
 [[gnu::always_inline]] inline float sigmoid(float x) {
   const float above = x < -87.0f ? -87.0f : x;
   const float within = above > 87.0f ? 87.0f : above;

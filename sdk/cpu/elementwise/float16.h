@@ -1,5 +1,5 @@
-// Numbers of half precision (IEEE 754 binary16), which sessions of FERRY_PRECISION_FLOAT16 keep in the arena and in
-// packed weights where the CPU computes with them (CpuFeatures::half).
+// float16 elements (IEEE 754 binary16). Sessions of FERRY_PRECISION_FLOAT16 store them in the arena and in packed
+// weights if the CPU computes with them (CpuFeatures::float16).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using Float16 = uint16_t;
 
 inline const Float16* float16s(const void* data) { return static_cast<const Float16*>(data); }
 inline Float16* float16s(void* data) { return static_cast<Float16*>(data); }
-// Of kernels that are written once for floats and halves.
+// For kernels that are templates over float and Float16.
 template <typename Number>
 const Number* numbers(const void* data) {
   return static_cast<const Number*>(data);
@@ -26,14 +26,14 @@ Number* numbers(void* data) {
   return static_cast<Number*>(data);
 }
 
-// Only where the CPU has CpuFeatures::half. Rounds to the nearest, and to the even one of two.
+// Require CpuFeatures::float16. Round to nearest, ties to even.
 void widen(const Float16* from, float* to, size_t count);
 void narrow(const float* from, Float16* to, size_t count);
 
-// Numbers that kernels for floats take at once: widened on the stack, they stay in the L1 cache.
+// Elements per call of a float32 kernel: converted on the stack, they stay in the L1 cache.
 inline constexpr size_t kFloat16sAtOnce = 512;
 
-// body(first, count) over pieces of so many.
+// body(first, count) over pieces of at most kFloat16sAtOnce elements.
 template <typename Body>
 void in_pieces(size_t count, const Body& body) {
   for (size_t first = 0; first < count; first += kFloat16sAtOnce) body(first, std::min(kFloat16sAtOnce, count - first));

@@ -15,30 +15,30 @@ namespace ferry::cpu {
 #if defined(FERRY_CONVERTS)
 namespace {
 
-constexpr size_t kEight = 8;
+constexpr size_t kVectorLanes = 8;
 
 #if defined(__x86_64__)
 FERRY_CONVERTS [[gnu::always_inline]] inline void widen_eight(const Float16* from, float* to) {
   _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 }
 FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_eight(const float* from, Float16* to) {
-  const __m128i eight = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), eight);
+  const __m128i values = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), values);
 }
 #else
 [[gnu::always_inline]] inline void widen_eight(const Float16* from, float* to) {
-  const float16x8_t eight = vreinterpretq_f16_u16(vld1q_u16(reinterpret_cast<const uint16_t*>(from)));
-  vst1q_f32(to, vcvt_f32_f16(vget_low_f16(eight)));
-  vst1q_f32(to + 4, vcvt_high_f32_f16(eight));
+  const float16x8_t values = vreinterpretq_f16_u16(vld1q_u16(reinterpret_cast<const uint16_t*>(from)));
+  vst1q_f32(to, vcvt_f32_f16(vget_low_f16(values)));
+  vst1q_f32(to + 4, vcvt_high_f32_f16(values));
 }
 [[gnu::always_inline]] inline void narrow_eight(const float* from, Float16* to) {
   const float16x4_t low = vcvt_f16_f32(vld1q_f32(from));
-  const float16x8_t eight = vcvt_high_f16_f32(low, vld1q_f32(from + 4));
-  vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(eight));
+  const float16x8_t values = vcvt_high_f16_f32(low, vld1q_f32(from + 4));
+  vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(values));
 }
 #endif
 
-// Sixteen, and on to the next: on arm64 by instructions that load or store two vectors, as each counts.
+// Converts 16 elements and advances. arm64 has instructions that load or store two vectors.
 FERRY_CONVERTS [[gnu::always_inline]] inline void widen_sixteen(const Float16*& from, float*& to) {
 #if defined(__aarch64__)
   uint16x8_t first, second;
@@ -48,9 +48,9 @@ FERRY_CONVERTS [[gnu::always_inline]] inline void widen_sixteen(const Float16*& 
   neon::store_pair(to, vcvt_f32_f16(vget_low_f16(high)), vcvt_high_f32_f16(high));
 #else
   widen_eight(from, to);
-  widen_eight(from + kEight, to + kEight);
-  from += 2 * kEight;
-  to += 2 * kEight;
+  widen_eight(from + kVectorLanes, to + kVectorLanes);
+  from += 2 * kVectorLanes;
+  to += 2 * kVectorLanes;
 #endif
 }
 FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_sixteen(const float*& from, Float16*& to) {
@@ -63,52 +63,52 @@ FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_sixteen(const float*& f
   asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(low), "w"(high) : "memory");
 #else
   narrow_eight(from, to);
-  narrow_eight(from + kEight, to + kEight);
-  from += 2 * kEight;
-  to += 2 * kEight;
+  narrow_eight(from + kVectorLanes, to + kVectorLanes);
+  from += 2 * kVectorLanes;
+  to += 2 * kVectorLanes;
 #endif
 }
 
-// Fewer than eight. Apart, for the sake of the many calls without any.
+// Fewer than 8 elements. Separate, so that the common case stays short.
 FERRY_CONVERTS [[gnu::noinline]] void widen_rest(const Float16* from, float* to, size_t count) {
-  Float16 rest[kEight] = {};
-  float wide[kEight];
+  Float16 rest[kVectorLanes] = {};
+  float wide[kVectorLanes];
   std::memcpy(rest, from, count * sizeof(Float16));
   widen_eight(rest, wide);
   std::memcpy(to, wide, count * sizeof(float));
 }
 FERRY_CONVERTS [[gnu::noinline]] void narrow_rest(const float* from, Float16* to, size_t count) {
-  float rest[kEight] = {};
-  Float16 few[kEight];
+  float rest[kVectorLanes] = {};
+  Float16 narrowed[kVectorLanes];
   std::memcpy(rest, from, count * sizeof(float));
-  narrow_eight(rest, few);
-  std::memcpy(to, few, count * sizeof(Float16));
+  narrow_eight(rest, narrowed);
+  std::memcpy(to, narrowed, count * sizeof(Float16));
 }
 
 }  // namespace
 
 FERRY_CONVERTS void widen(const Float16* from, float* to, size_t count) {
-  for (; count >= 2 * kEight; count -= 2 * kEight) widen_sixteen(from, to);
-  if (count >= kEight) {
+  for (; count >= 2 * kVectorLanes; count -= 2 * kVectorLanes) widen_sixteen(from, to);
+  if (count >= kVectorLanes) {
     widen_eight(from, to);
-    from += kEight;
-    to += kEight;
-    count -= kEight;
+    from += kVectorLanes;
+    to += kVectorLanes;
+    count -= kVectorLanes;
   }
   if (count > 0) widen_rest(from, to, count);
 }
 
 FERRY_CONVERTS void narrow(const float* from, Float16* to, size_t count) {
-  for (; count >= 2 * kEight; count -= 2 * kEight) narrow_sixteen(from, to);
-  if (count >= kEight) {
+  for (; count >= 2 * kVectorLanes; count -= 2 * kVectorLanes) narrow_sixteen(from, to);
+  if (count >= kVectorLanes) {
     narrow_eight(from, to);
-    from += kEight;
-    to += kEight;
-    count -= kEight;
+    from += kVectorLanes;
+    to += kVectorLanes;
+    count -= kVectorLanes;
   }
   if (count > 0) narrow_rest(from, to, count);
 }
-#else  // where no CPU has CpuFeatures::half
+#else  // no CPU has CpuFeatures::float16
 void widen(const Float16*, float*, size_t) {}
 void narrow(const float*, Float16*, size_t) {}
 #endif

@@ -1,4 +1,5 @@
-// A function of vectors (vector.h) for many numbers, floats or halves: for unary.kernel.cc, unary_neon_fp16.cc.
+// Applies an elementwise function on vectors (vector.h), float32 or float16: for unary.kernel.cc and
+// unary_neon_fp16.cc.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Functions of single numbers, for an op of their own or at the end of the op that computes the numbers.
+// Elementwise functions, for an operator of their own or fused into the operator that computes their input.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace ferry::cpu {
 struct Elementwise {
   void (*kernel)(const float* x, float* y, size_t count, float alpha, float beta) = nullptr;
   float alpha = 0, beta = 0;
-  Float16Function float16s = nullptr;  // in their own arithmetic; without it they are computed as floats
+  Float16Function float16s = nullptr;  // in float16 arithmetic; null: computed in float32
 
   explicit operator bool() const { return kernel != nullptr; }
   // y may be x.
@@ -20,10 +20,10 @@ struct Elementwise {
   void operator()(const Float16* x, Float16* y, size_t count) const;
 };
 
-// Our own kernel; none where the function is left to XNNPACK. `integer`: of 32-bit integers.
+// Our kernel for this function, or null to use XNNPACK's. `integer`: for Int32.
 [[gnu::cold]] Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer = false);
 
-// An op that applies a function, which is there, to every number of its input.
+// Applies a non-null elementwise function to every element of its input.
 class ElementwiseOp : public Op {
  public:
   explicit ElementwiseOp(const Elementwise& function, bool float16 = false) : function_(function), float16_(float16) {}

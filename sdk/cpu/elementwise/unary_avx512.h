@@ -1,4 +1,4 @@
-// Functions in AVX-512's own arithmetic, for unary.cc.
+// Elementwise functions with AVX-512 instructions, for unary.kernel.cc.
 #pragma once
 
 #include <immintrin.h>
@@ -8,8 +8,8 @@
 namespace ferry::cpu {
 namespace {
 
-// To 2^-27: a division takes longer than all the rest of a function, an estimate of the reciprocal to 2^-14 and a step
-// of Newton's do not.
+// a / b to 2^-27. A division takes longer than the rest of a function; an estimate of the reciprocal to 2^-14 and a
+// Newton step do not.
 [[gnu::target("avx512f"), gnu::always_inline]] inline __m512 divide(__m512 a, __m512 b) {
   const __m512 estimate = _mm512_maskz_rcp14_ps(0xffff, b);
   return a * (estimate + estimate * (1.0f - b * estimate));
@@ -17,8 +17,8 @@ namespace {
 
 constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
 
-// a / (1 + e^-x) to 4e-7 of the result; below -87 as there. The polynomial is e^r's best of degree 5 by relative error
-// (9e-8).
+// a / (1 + e^-x) to a relative error of 4e-7; below -87 as sigmoid(). e^r is a minimax polynomial of degree 5 (relative
+// error 9e-8).
 [[gnu::target("avx512f"), gnu::always_inline]] inline __m512 times_sigmoid(__m512 a, __m512 x) {
   constexpr float kRound = 0x1.8p23f;
   const __m512 within = _mm512_maskz_min_ps(kAll, __m512{} + 87.0f, _mm512_maskz_max_ps(kAll, __m512{} - 87.0f, x));
@@ -44,8 +44,8 @@ struct GeluTanh {  // as gelu_tanh()
   }
 };
 
-// x / 2 * (1 + erf(x / sqrt(2))), where erf is x times a quotient of polynomials in x^2 (their best to 3e-8) up to 5.7
-// and 1 from there.
+// x / 2 * (1 + erf(x / sqrt(2))). Up to 5.7, erf is x times a quotient of polynomials in x^2 (minimax, error 3e-8);
+// above, 1.
 struct Gelu {
   [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
     const __m512 one = __m512{} + 1.0f, maximum = __m512{} + 5.7f;
@@ -71,7 +71,8 @@ template <typename Function>
   constexpr size_t kFloats = 16;
   size_t i = 0;
   for (; i + kFloats <= count; i += kFloats) {
-    __builtin_prefetch(from + i + 16 * kFloats);  // arithmetic this long hides the memory only where it is asked early
+    // such long arithmetic hides memory latency only with early prefetches
+    __builtin_prefetch(from + i + 16 * kFloats);
     _mm512_storeu_ps(to + i, Function::of(_mm512_loadu_ps(from + i)));
   }
   const auto rest = static_cast<__mmask16>((1u << (count - i)) - 1);

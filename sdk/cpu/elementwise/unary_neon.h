@@ -1,4 +1,4 @@
-// Functions in NEON's own arithmetic, for unary.cc.
+// Elementwise functions with NEON instructions, for unary.kernel.cc.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace ferry::cpu {
 namespace {
 
-// a / (1 + e^-x), as with AVX-512. gcc makes twice as many instructions of the plain loop: comparisons and selections
-// in the place of minimum and maximum. The remainder is that of x, with which signs change: that of -x takes one more.
+// a / (1 + e^-x), as for AVX-512. From the plain loop, gcc makes twice as many instructions: comparisons and selections
+// for minimum and maximum. r is the remainder of x with inverted signs, since that of -x takes another instruction.
 [[gnu::always_inline]] inline Vector times_sigmoid(Vector a, Vector x) {
   const Vector within = cpu::clamp(x, repeat(-87.0f), repeat(87.0f)), rounds = repeat(0x1.8p23f);
   const Vector shifted = multiply_add(within, repeat(0x1.715476p+0f), rounds), n = vsubq_f32(shifted, rounds);
@@ -34,7 +34,7 @@ struct GeluTanh {  // as gelu_tanh()
   }
 };
 
-// As with AVX-512.
+// As for AVX-512.
 struct Gelu {
   [[gnu::always_inline]] static Vector of(Vector x) {
     const Vector within = cpu::clamp(x, repeat(-5.7f), repeat(5.7f)), u = vmulq_f32(within, within);
@@ -49,8 +49,8 @@ struct Gelu {
     p = multiply_add(p, u, repeat(0x1.98844ep-1f));
     q = multiply_add(q, u, repeat(1.0f));
     const Vector erf = cpu::clamp(vdivq_f32(vmulq_f32(within, p), q), repeat(-1.0f), repeat(1.0f));
-    const Vector float16 = vmulq_f32(x, repeat(0.5f));
-    return multiply_add(float16, erf, float16);
+    const Vector half = vmulq_f32(x, repeat(0.5f));
+    return multiply_add(half, erf, half);
   }
 };
 

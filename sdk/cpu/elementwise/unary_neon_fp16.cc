@@ -1,5 +1,5 @@
-// Functions of halves in their own arithmetic, for unary.cc. Compiled for the instructions of ARMv8.2
-// (cmake/sdk.cmake): nothing else here may be what other files have, too.
+// Elementwise functions in float16 arithmetic, for unary.kernel.cc. Compiled for ARMv8.2 (cmake/sdk.cmake): must define
+// nothing that other files also define.
 #define FERRY_FLOAT16_VECTORS 1
 
 #include "sdk/cpu/elementwise/unary_neon_fp16.h"
@@ -11,12 +11,12 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr Float16 kLowest = -11;  // e^11 is the last power of e that is a half
+constexpr Float16 kMinimum = -11;  // e^11 is the last integer power of e within float16's range
 
-// a / (1 + e^-x), by a cubic for e^-r, where x = n ln 2 + r. ln 2 is of two parts: of the first one alone an error of
-// 2e-4 would count n times. From 9 on the quotient rounds to a.
+// a / (1 + e^-x) with a cubic for e^-r, where x = n ln 2 + r. ln 2 has two parts: with the first alone, an error of
+// 2e-4 is multiplied by n. From 9 on, the quotient rounds to a.
 [[gnu::always_inline]] inline Vector times_sigmoid(Vector a, Vector x) {
-  const Vector rounds = repeat(1536), within = clamp(x, repeat(kLowest), repeat(9));
+  const Vector rounds = repeat(1536), within = clamp(x, repeat(kMinimum), repeat(9));
   const Vector shifted = vfmaq_f16(rounds, within, repeat(0x1.714p+0)), n = vsubq_f16(shifted, rounds);
   Vector r = vfmsq_f16(within, n, repeat(0x1.63p-1));
   r = vfmaq_f16(r, n, repeat(0x1.bdp-13));
@@ -27,9 +27,9 @@ constexpr Float16 kLowest = -11;  // e^11 is the last power of e that is a half
   return vdivq_f16(a, vaddq_f16(vreinterpretq_f16_u16(bits), repeat(1)));
 }
 
-struct Silu {  // 0 where it is less than 2e-4 from it
+struct Silu {  // 0 where the result is within 2e-4 of it
   [[gnu::always_inline]] static Vector of(Vector x) {
-    const uint16x8_t counts = vcgeq_f16(x, repeat(kLowest));
+    const uint16x8_t counts = vcgeq_f16(x, repeat(kMinimum));
     return times_sigmoid(vreinterpretq_f16_u16(vandq_u16(counts, vreinterpretq_u16_f16(x))), x);
   }
 };

@@ -1,4 +1,4 @@
-// Functions of halves in their own arithmetic, which arm64 has from ARMv8.2 on (CpuFeatures::half).
+// Elementwise functions in float16 arithmetic (ARMv8.2, CpuFeatures::float16).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace ferry::cpu {
 // y may be x.
 using Float16Function = void (*)(const Float16* x, Float16* y, size_t count);
 
-// None where they are computed as floats.
+// Null for functions that are computed in float32.
 Float16Function float16_function(fbs::UnaryKind kind);
 
 }  // namespace ferry::cpu

@@ -1,7 +1,6 @@
-// Vectors for kernels that are written once for several machines: numbers, and which lanes of them count. Functions
-// that use them are FERRY_VECTORS, as AVX-512 and AVX2 are chosen when the library runs. Those for AVX2 are in files
-// that define FERRY_AVX2_VECTORS, those of halves, which arm64 has from ARMv8.2 on, in files that define
-// FERRY_FLOAT16_VECTORS.
+// Vectors for kernels that are written once for several machines: elements, and masks of active lanes. Functions that
+// use them are FERRY_VECTORS, since AVX-512 and AVX2 are selected at run time. Files for AVX2 define
+// FERRY_AVX2_VECTORS; files for float16 (ARMv8.2) define FERRY_FLOAT16_VECTORS.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@ using Number = float;
 using Vector = __m256;
 constexpr size_t kLanes = 8, kRegisters = 16;
 struct Lanes {
-  alignas(32) int each[kLanes];  // -1 of those that count
+  alignas(32) int each[kLanes];  // -1 for active lanes
 };
 constexpr Lanes kNoLanes{}, kAllLanes{{-1, -1, -1, -1, -1, -1, -1, -1}};
 
@@ -36,20 +35,20 @@ FERRY_VECTORS [[gnu::always_inline]] inline __m256i mask(const Lanes& lanes) {
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes.each));
 }
 FERRY_VECTORS [[gnu::always_inline]] inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
-// Lanes that do not count are zeros, and their memory is not touched.
+// Inactive lanes read as zero; their memory is not accessed.
 FERRY_VECTORS [[gnu::always_inline]] inline Vector load(const float* from, const Lanes& lanes) {
   return _mm256_maskload_ps(from, mask(lanes));
 }
 FERRY_VECTORS [[gnu::always_inline]] inline void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
 FERRY_VECTORS [[gnu::always_inline]] inline void store(float* to, Vector value, const Lanes& lanes) {
-  if (lanes.each[kLanes - 1] != 0) return store(to, value);  // all: with a mask it takes much longer
+  if (lanes.each[kLanes - 1] != 0) return store(to, value);  // all active: a masked store is much slower
   _mm256_maskstore_ps(to, mask(lanes), value);
 }
 FERRY_VECTORS [[gnu::always_inline]] inline Vector repeat(float value) { return _mm256_set1_ps(value); }
 FERRY_VECTORS [[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) {
   return _mm256_fmadd_ps(a, b, sum);
 }
-// A NaN passes.
+// NaN propagates.
 FERRY_VECTORS [[gnu::always_inline]] inline Vector clamp(Vector value, Vector low, Vector high) {
   return _mm256_min_ps(high, _mm256_max_ps(low, value));
 }
@@ -66,14 +65,14 @@ namespace ferry::cpu::avx512 {
 
 using Number = float;
 using Vector = __m512;
-using Lanes = __mmask16;  // a bit each
+using Lanes = __mmask16;  // one bit per lane
 constexpr size_t kLanes = 16, kRegisters = 32;
 constexpr Lanes kNoLanes = 0, kAllLanes = 0xffff;  // gcc 12 warns of the forms without a mask
 
 constexpr Lanes first_lanes(size_t count) { return static_cast<Lanes>((1u << count) - 1); }
 
 FERRY_VECTORS [[gnu::always_inline]] inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
-// Lanes that do not count are zeros, and their memory is not touched.
+// Inactive lanes read as zero; their memory is not accessed.
 FERRY_VECTORS [[gnu::always_inline]] inline Vector load(const float* from, Lanes lanes) {
   return _mm512_maskz_loadu_ps(lanes, from);
 }
@@ -85,7 +84,7 @@ FERRY_VECTORS [[gnu::always_inline]] inline Vector repeat(float value) { return 
 FERRY_VECTORS [[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) {
   return _mm512_fmadd_ps(a, b, sum);
 }
-// A NaN passes.
+// NaN propagates.
 FERRY_VECTORS [[gnu::always_inline]] inline Vector clamp(Vector value, Vector low, Vector high) {
   return _mm512_maskz_min_ps(kAllLanes, high, _mm512_maskz_max_ps(kAllLanes, low, value));
 }
@@ -96,12 +95,12 @@ FERRY_VECTORS [[gnu::always_inline]] inline Vector clamp(Vector value, Vector lo
 
 namespace ferry::cpu::FERRY_VECTOR_SPACE {
 
-// The one `index` (known when compiled) of those that lie `step` apart, taken one after another.
+// Loads vector `index` (a constant) of vectors that lie `step` apart. Call with consecutive indices.
 template <bool kMasked>
 FERRY_VECTORS [[gnu::always_inline]] inline Vector next(const float*& from, size_t step, size_t index,
                                                         const Lanes& lanes) {
   if (index % 3 == 0 && index != 0) from += 3 * step;
-  asm("" : "+r"(from));  // gcc would keep a register for each distance
+  asm("" : "+r"(from));  // otherwise gcc keeps a register for each distance
   const float* at = from + index % 3 * step;
   return kMasked ? load(at, lanes) : load(at);
 }
@@ -145,7 +144,7 @@ constexpr size_t kLanes = 8;
 [[gnu::always_inline]] inline Vector repeat(Number value) {
   return Vector{value, value, value, value, value, value, value, value};
 }
-// As instructions, which only a file compiled for them may use (cmake/sdk.cmake): others have this header, too.
+// Inline assembly, since other files include this header without being compiled for ARMv8.2 (cmake/sdk.cmake).
 [[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) {
   asm("fmla %0.8h, %1.8h, %2.8h" : "+w"(sum) : "w"(a), "w"(b));
   return sum;
@@ -186,8 +185,8 @@ constexpr size_t kRegisters = 32;
 constexpr Lanes first_lanes(size_t) { return true; }
 
 [[gnu::always_inline]] inline void store(Number* to, Vector value, Lanes) { store(to, value); }
-// The next of those that lie `step` apart. gcc 12 would add to the address by itself. Of all that goes on to what
-// follows it does not know that memory is read: for what the function that calls these does not write, or writes later.
+// Loads the vector and advances by `step`; gcc 12 would use a separate addition. The functions that advance do not
+// declare that they read memory: use them for memory that the calling function does not write, or writes later.
 template <bool kMasked>
 [[gnu::always_inline]] inline Vector next(const Number*& from, size_t step, size_t, Lanes) {
   Vector value;
@@ -202,7 +201,7 @@ template <bool kMasked>
 [[gnu::always_inline]] inline void store_next(Number*& to, size_t step, Vector value, Lanes) {
   asm volatile("st1 {%1." FERRY_LANES "}, [%0], %2" : "+r"(to) : "w"(value), "r"(step * sizeof(Number)) : "memory");
 }
-// Two vectors by one instruction, which goes on to the next.
+// Two vectors by one instruction, which advances the pointer.
 [[gnu::always_inline]] inline void load_pair(const Number*& from, Vector& first, Vector& second) {
   asm("ldp %q0, %q1, [%2], #32" : "=w"(first), "=w"(second), "+r"(from));
 }

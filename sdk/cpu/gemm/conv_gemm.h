@@ -1,4 +1,4 @@
-// A convolution as a matrix product of the windows under its kernel: for gemm.cc.
+// A convolution as a matrix product of the windows under its kernel, for gemm.kernel.cc.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,15 @@
 namespace ferry::cpu {
 namespace {
 
-// A task copies the windows under the kernel at some pixels into rows of its thread's own memory, a turn's inputs at a
-// time, and multiplies these; or, where the kernel is small, computes a row of pixels and copies those windows only
-// that reach beyond its ends.
+// A task copies the windows at some pixels into the rows of a thread-local buffer, one KC block at a time, and
+// multiplies them (im2col). If the kernel is small, it computes a row of pixels in place and copies only the windows
+// that reach beyond the ends of the row.
 template <typename Kernel>
 class ConvGemm : public GemmOp<Kernel> {
   using Base = GemmOp<Kernel>;
-  using Base::gemm_, Base::l2_bytes_, Base::panel_, Base::panels_, Base::x_, Base::y_, Base::kColumns, Base::kernel_;
-  using Base::rows_, Base::block_, Base::depth_, Base::copies_, Base::copy_size_, Base::kSlabBytes;
+  using Base::gemm_, Base::l2_bytes_, Base::nc_panels_, Base::nc_blocks_, Base::x_, Base::y_, Base::kColumns,
+      Base::kernel_;
+  using Base::rows_, Base::block_, Base::depth_, Base::copies_, Base::copy_size_, Base::kPanelBytes;
   using Base::units;
   using typename Base::Inputs;
   using typename Base::Unit;
@@ -31,19 +32,18 @@ class ConvGemm : public GemmOp<Kernel> {
     output_shape_ = output;
     rows_ = elements(output, 0, 3);
     in_place_ = output[2] >= Kernel::kReadsInPlace && reads_in_place();
-    if (kSlabBytes > 0 && !in_place_) {
-      // Which products are left out, as all windows of a task are beyond the image there, must not change sums.
+    if (kPanelBytes > 0 && !in_place_) {
+      // Tasks skip products whose windows all lie outside the image; which ones must not depend on the pool.
       Base::plan(kernel_.adds_by_blocks() ? kTasks : Base::tasks(pool));
-      if (!large) block_ = std::min(block_, kManyWindows);  // copies of few stay near
+      if (!large) block_ = std::min(block_, kManyWindows);  // copies of few windows stay in a near cache
       share_ = 1;
     } else {
-      // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs,
-      // too.
-      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * kernel_.number_bytes());  // copies beside the weights
+      // Weights that exceed the L2 cache are read again for every task: use fewer tasks, which also split the outputs.
+      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * kernel_.number_bytes());
       const size_t maximum = large ? std::clamp(fitting, kFewWindows, kManyWindows) : kFewWindows;
       const size_t blocks = (rows_ + maximum - 1) / maximum;
       block_ = (rows_ + blocks - 1) / blocks;
-      share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
+      share_ = large ? (kMinPanels + nc_panels_ - 1) / nc_panels_ : nc_blocks_;
     }
     const int64_t stride = params_.stride_w(), last = inputs[0][2] - kernel_w_ + params_.pad_left();
     begin_ = std::min<int64_t>((params_.pad_left() + stride - 1) / stride, output[2]);
@@ -57,7 +57,7 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
   Status run(Pool* pool) override {
-    const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (rows_ + block_ - 1) / block_}};
+    const Grid<2, 0> grid{{(nc_blocks_ + share_ - 1) / share_, (rows_ + block_ - 1) / block_}};
     parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) {
       Unit* copies = copies_ + units(part.thread() * copy_size_);
       if (!in_place_) return compute(share, block, copies);
@@ -77,10 +77,10 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
  private:
-  // Lines of an image, the first of which is here.
+  // Lines of an image; `x` is line `first`.
   struct Image {
     const Unit* x;
-    int64_t first, size;  // size: of a line, in units
+    int64_t first, size;  // size: units per line
     const Unit* at(int64_t line) const { return x + (line - first) * size; }
   };
   Image image(int64_t n) const { return {x_ + n * input_shape_[1] * line_units(), 0, line_units()}; }
@@ -90,38 +90,38 @@ class ConvGemm : public GemmOp<Kernel> {
   bool reads_in_place() const { return !is_large() && params_.dilation_w() == 1 && gemm_.inputs <= kernel_.depth(); }
 
   static constexpr size_t kLargeBytes = 512 << 10;
-  static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
-  static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
+  static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // per task
+  static constexpr size_t kMinPanels = 128 / kColumns;          // minimum panels per task
 
   void compute(size_t share, size_t block, Unit* copies) const {
     const size_t first = block * block_, count = std::min(block_, rows_ - first);
     const auto [top, bottom] = kernel_rows(first, count);
-    // The columns of a single row, too.
+    // A single row of pixels may skip columns of the kernel, too.
     const auto [left, right] = bottom - top == 1 ? kernel_columns() : std::pair<int64_t, int64_t>(0, kernel_w_);
     const auto channels = static_cast<size_t>(input_shape_[3]);
     const size_t from = static_cast<size_t>(top * kernel_w_ + left) * channels;
     const size_t to = std::max(from, static_cast<size_t>((bottom - 1) * kernel_w_ + right) * channels);
-    const size_t begin = share * share_ * panel_, end = std::min(begin + share_ * panel_, Base::slabs());
+    const size_t begin = share * share_ * nc_panels_, end = std::min(begin + share_ * nc_panels_, Base::panels());
     size_t low = from, high;
     do {
-      high = Base::turn_end(low, to);
+      high = Base::kc_end(low, to);
       read_windows(first, count, low, high, copies);
-      for (size_t slab = begin; slab < end; slab += panel_) {
-        const Unit* next = slab + panel_ < end ? Base::weights(0, slab + panel_, low)
-                           : high < to         ? Base::weights(0, begin, high)
-                                               : nullptr;
-        Base::multiply_turn({0, slab, std::min(slab + panel_, end), low, high, low == from, high == to, next},
-                            {copies, high - low}, y_ + units(first * gemm_.outputs), count);
+      for (size_t panel = begin; panel < end; panel += nc_panels_) {
+        const Unit* next = panel + nc_panels_ < end ? Base::weights(0, panel + nc_panels_, low)
+                           : high < to              ? Base::weights(0, begin, high)
+                                                    : nullptr;
+        Base::multiply_kc_block({0, panel, std::min(panel + nc_panels_, end), low, high, low == from, high == to, next},
+                                {copies, high - low}, y_ + units(first * gemm_.outputs), count);
       }
       low = high;
     } while (low < to);
   }
 
   void multiply(const Inputs& in, Unit* y, size_t count, size_t from, size_t to) const {
-    for (size_t panel = 0; panel < panels_; ++panel) Base::multiply(0, panel, in, y, count, from, to);
+    for (size_t nc_block = 0; nc_block < nc_blocks_; ++nc_block) Base::multiply(0, nc_block, in, y, count, from, to);
   }
 
-  // Output row `y` of an image: of the kernel only the rows that lie in the image.
+  // Computes output row `y` of an image; skips the kernel's rows that lie outside of it.
   void compute_row(const Image& image, int64_t y, Unit* row, Unit* copies) const {
     const int64_t out_w = output_shape_[2];
     const auto [begin, end] = inside(top(y), params_.dilation_h(), kernel_h_, input_shape_[1]);
@@ -145,24 +145,24 @@ class ConvGemm : public GemmOp<Kernel> {
              to);
   }
 
-  // Of `size` places that are `step` apart, the first of them at `from`: those inside [0, limit).
+  // Of `size` positions `from`, `from` + `step`, ..., the range of those inside [0, limit).
   static std::pair<int64_t, int64_t> inside(int64_t from, int64_t step, int64_t size, int64_t limit) {
     const int64_t begin = std::clamp<int64_t>((step - 1 - from) / step, 0, size);
     return {begin, std::clamp<int64_t>((limit - from + step - 1) / step, begin, size)};
   }
   int64_t top(int64_t out_y) const { return out_y * params_.stride_h() - params_.pad_top(); }
 
-  // The kernel's rows that lie in the image for any of `count` output pixels.
+  // The kernel's rows that lie inside the image for any of `count` output pixels.
   std::pair<int64_t, int64_t> kernel_rows(size_t first, size_t count) const {
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
     const int64_t low = static_cast<int64_t>(first) / out_w, high = static_cast<int64_t>(first + count - 1) / out_w;
-    if (low / out_h != high / out_h) return {0, kernel_h_};  // of two images
+    if (low / out_h != high / out_h) return {0, kernel_h_};  // the pixels belong to two images
     const int64_t step = params_.dilation_h(), height = input_shape_[1];
     const int64_t begin = inside(top(high % out_h), step, kernel_h_, height).first;
     return {begin, std::max(begin, inside(top(low % out_h), step, kernel_h_, height).second)};
   }
 
-  // The kernel's columns that lie in the image for any output pixel.
+  // The kernel's columns that lie inside the image for any output pixel.
   std::pair<int64_t, int64_t> kernel_columns() const {
     const int64_t step = params_.dilation_w(), width = input_shape_[2], first = -params_.pad_left();
     const int64_t last = (output_shape_[2] - 1) * params_.stride_w() + first;
@@ -170,11 +170,11 @@ class ConvGemm : public GemmOp<Kernel> {
     return {begin, std::max(begin, inside(first, step, kernel_w_, width).second)};
   }
 
-  // Of the windows of `count` output pixels the inputs [low, high), zeros outside the image.
+  // Copies inputs [low, high) of the windows of `count` output pixels, with zero padding.
   void read_windows(size_t first, size_t count, size_t low, size_t high, Unit* to) const {
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
     int64_t x = static_cast<int64_t>(first) % out_w, row = static_cast<int64_t>(first) / out_w;
-    while (count > 0) {  // of one output row at a time
+    while (count > 0) {  // one output row at a time
       const auto pixels = static_cast<size_t>(std::min<int64_t>(out_w - x, static_cast<int64_t>(count)));
       read_row(image(row / out_h), row % out_h, x, pixels, low, high, to);
       to += units(pixels * (high - low));
@@ -194,13 +194,13 @@ class ConvGemm : public GemmOp<Kernel> {
     int64_t left = out_x * stride - params_.pad_left();
     for (size_t i = 0; i < pixels; ++i, left += stride) {
       const auto [first, last] = inside(left, step_x, kernel_w_, width);
-      for (int64_t k = low / size, begin = low, end; begin < high; ++k, begin = end) {  // of a row of the kernel
+      for (int64_t k = low / size, begin = low, end; begin < high; ++k, begin = end) {  // per row of the kernel
         end = std::min((k + 1) * size, high);
         Unit* next = to;
         to += units(end - begin);
         const Unit* source = image.at(top(out_y) + k * step_y) + units(left * channels);
         int64_t column = k < first_row || k >= end_row ? last : first;
-        const int64_t together = step_x == 1 ? std::max<int64_t>(last - column, 1) : 1;  // neighbours
+        const int64_t together = step_x == 1 ? std::max<int64_t>(last - column, 1) : 1;  // contiguous columns
         for (; column < last; column += together) {
           const int64_t there = k * size + column * channels;
           const int64_t some = std::max(there, begin), rest = std::min(there + together * channels, end);
@@ -219,9 +219,9 @@ class ConvGemm : public GemmOp<Kernel> {
   const fbs::Conv2d& params_;
   int64_t kernel_h_, kernel_w_;
   Shape input_shape_, output_shape_;
-  size_t share_ = 1;  // panels of a task
+  size_t share_ = 1;  // NC blocks per task
   bool in_place_ = false;
-  int64_t begin_ = 0, end_ = 0;  // the pixels of a row whose windows do not reach beyond its ends
+  int64_t begin_ = 0, end_ = 0;  // the pixels of a row whose windows lie within its ends
 };
 
 }  // namespace

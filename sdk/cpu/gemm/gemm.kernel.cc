@@ -10,12 +10,12 @@ namespace ferry::cpu {
 namespace {
 
 #if defined(__x86_64__)
-constexpr bool kHasFloat16Gemm = false;  // XNNPACK has: halves are converted, and added up in float32
+constexpr bool kHasFloat16Gemm = false;  // XNNPACK has kernels that convert float16 and accumulate in float32
 #else
 constexpr bool kHasFloat16Gemm = built_in(Feature::Float16);
 #endif
 
-// Calls `use` with the kernel for this CPU and numbers.
+// Calls `use` with the kernel for this CPU and element type.
 template <typename Use>
 auto with_kernel([[maybe_unused]] const CpuFeatures& cpu, [[maybe_unused]] const Gemm& gemm, const Use& use) {
 #if defined(__x86_64__)
@@ -38,7 +38,7 @@ Status create(std::unique_ptr<Product> op, WeightSource& source, std::unique_ptr
 bool gemm_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
   if (gemm.float16 && !kHasFloat16Gemm) return false;
   return with_kernel(cpu, gemm, [&](const auto& kernel) {
-    return kernel.runs_here(cpu) && rows >= kernel.fewest_rows() && gemm.outputs >= kernel.fewest_outputs();
+    return kernel.runs_here(cpu) && rows >= kernel.min_rows() && gemm.outputs >= kernel.min_outputs();
   });
 }
 

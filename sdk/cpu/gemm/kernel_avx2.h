@@ -1,5 +1,5 @@
-// The tile of a matrix product on x86 with AVX2 and FMA, for gemm_op.h: 6 rows by 16 columns, of which 12 of the 16
-// registers add up, two hold weights and one a number of a row.
+// The tile of a matrix product for AVX2 and FMA, for gemm_op.h: 6 rows by 16 columns. 12 of the 16 registers
+// accumulate, two hold weights and one a broadcast input.
 #pragma once
 
 #include <immintrin.h>
@@ -21,24 +21,24 @@ class Avx2 : public Floats {
  public:
   using Floats::Floats;
   static constexpr size_t kRows = 6, kColumns = 2 * kLanes, kNarrow = kLanes;
-  static constexpr size_t kSlabsAtOnce = 1;
-  static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
+  static constexpr size_t kPanelsAtOnce = 1;
+  static constexpr size_t kPanelBytes = 0;  // an NC block stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
-  static constexpr int64_t kReadsInPlace = 4 * kRows;  // pixels of a row, from which on windows are not copied
+  static constexpr int64_t kReadsInPlace = 4 * kRows;            // minimum pixels of a row to read windows in place
   static constexpr const char* layout() { return "gemm_avx2"; }  // of packed weights, and its version
   static constexpr uint32_t kLayoutVersion = 1;
 
   static constexpr size_t rows() { return kRows; }
-  static constexpr size_t fewest_rows() { return 2 * kRows; }
-  static constexpr size_t fewest_outputs() { return kLanes; }
+  static constexpr size_t min_rows() { return 2 * kRows; }
+  static constexpr size_t min_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx2; }
 
-  // So many rows, and as many columns as packed weights have there, kColumns or kNarrow.
+  // Computes `rows` rows; `width`: columns of the packed weights, kColumns or kNarrow.
   static void multiply(Tile& tile, size_t rows, size_t width) {
     multiply_alike(tile, rows, width > kNarrow ? kCompute<2> : kCompute<1>);
   }
 
-  // `rows` times `count` numbers.
+  // Copies `rows` rows of `count` elements.
   [[gnu::target("avx2")]] static void copy(const float* from, size_t from_step, size_t rows, size_t count, float* to,
                                            size_t to_step) {
     const __m256i rest = lanes(count % kLanes);
@@ -50,7 +50,7 @@ class Avx2 : public Floats {
   }
 
  private:
-  // The first `count` of a vector's.
+  // A mask of the first `count` lanes.
   [[gnu::target("avx2"), gnu::always_inline]] static inline __m256i lanes(size_t count) {
     const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(std::min(count, kLanes))), places);
@@ -71,13 +71,13 @@ class Avx2 : public Floats {
       __m256 sum[R][V], w[V];
 #pragma GCC unroll 6
       for (size_t i = 0; i < R; ++i, start += start_stride) {
-        asm("" : "+r"(start));  // gcc would work out where all rows lie before the loop
+        asm("" : "+r"(start));  // otherwise gcc computes the addresses of all rows before the loop
 #pragma GCC unroll 2
         for (size_t j = 0; j < V; ++j)
           sum[i][j] = whole ? _mm256_loadu_ps(start + kLanes * j) : _mm256_maskload_ps(start + kLanes * j, mask[j]);
       }
       const float* weights = tile.weights;
-      // Addresses of three rows each: gcc would keep those of all in too few registers.
+      // One address for three rows: otherwise gcc keeps more addresses than there are registers.
       constexpr size_t kBases = (R + 2) / 3;
       const float* x[kBases];
       size_t offset = 0;
@@ -106,7 +106,7 @@ class Avx2 : public Floats {
       for (size_t i = 0; i < R; ++i, y += y_stride) {
         asm("" : "+r"(y));
 #pragma GCC unroll 2
-        for (size_t j = 0; j < V; ++j) {  // a NaN passes
+        for (size_t j = 0; j < V; ++j) {  // NaN propagates
           const __m256 value = _mm256_min_ps(maximum, _mm256_max_ps(minimum, sum[i][j]));
           if (whole)
             _mm256_storeu_ps(y + kLanes * j, value);

@@ -1,5 +1,5 @@
-// The tile of a matrix product on AVX-512, for gemm_op.h: XNNPACK's kernels compute 7 rows at once there and wait for
-// weights from the L2 cache; these compute 12.
+// The tile of a matrix product for AVX-512, for gemm_op.h: 12 rows, where XNNPACK's kernels compute 7 and wait for
+// weights from the L2 cache.
 #pragma once
 
 #include <algorithm>
@@ -16,25 +16,25 @@ namespace ferry::cpu::tile {
 class Avx512 : public Floats {
  public:
   using Floats::Floats;
-  static constexpr size_t kRows = 12, kColumns = 2 * kLanes, kNarrow = kLanes;  // 24 of the 32 registers add up
-  static constexpr size_t kSlabsAtOnce = 1;
-  static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
+  static constexpr size_t kRows = 12, kColumns = 2 * kLanes, kNarrow = kLanes;  // 24 of the 32 registers accumulate
+  static constexpr size_t kPanelsAtOnce = 1;
+  static constexpr size_t kPanelBytes = 0;  // an NC block stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
-  static constexpr int64_t kReadsInPlace = 4 * kRows;  // pixels of a row, from which on windows are not copied
+  static constexpr int64_t kReadsInPlace = 4 * kRows;              // minimum pixels of a row to read windows in place
   static constexpr const char* layout() { return "gemm_avx512"; }  // of packed weights, and its version
   static constexpr uint32_t kLayoutVersion = 2;
 
   static constexpr size_t rows() { return kRows; }
-  static constexpr size_t fewest_rows() { return 2 * kRows; }
-  static constexpr size_t fewest_outputs() { return kLanes; }
+  static constexpr size_t min_rows() { return 2 * kRows; }
+  static constexpr size_t min_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx512f; }
 
-  // So many rows, and as many columns as packed weights have there, kColumns or kNarrow.
+  // Computes `rows` rows; `width`: columns of the packed weights, kColumns or kNarrow.
   static void multiply(Tile& tile, size_t rows, size_t width) {
     multiply_alike(tile, rows, width > kNarrow ? kCompute<2> : kCompute<1>);
   }
 
-  // `rows` times `count` numbers.
+  // Copies `rows` rows of `count` elements.
   FERRY_VECTORS static void copy(const float* from, size_t from_step, size_t rows, size_t count, float* to,
                                  size_t to_step) {
     const auto rest = static_cast<__mmask16>((1u << count % kLanes) - 1);
@@ -62,11 +62,11 @@ class Avx512 : public Floats {
       __m512 sum[R][V], w[V];
 #pragma GCC unroll 12
       for (size_t i = 0; i < R; ++i, start += start_stride) {
-        asm("" : "+r"(start));  // gcc would work out where all rows lie before the loop
+        asm("" : "+r"(start));  // otherwise gcc computes the addresses of all rows before the loop
         for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_maskz_loadu_ps(mask[j], start + kLanes * j);
       }
       const float* weights = tile.weights;
-      // Addresses of three rows each: gcc would keep those of all in too few registers.
+      // One address for three rows: otherwise gcc keeps more addresses than there are registers.
       constexpr size_t kBases = (R + 2) / 3;
       const float* x[kBases];
       size_t offset = 0;
@@ -94,7 +94,7 @@ class Avx512 : public Floats {
 #pragma GCC unroll 12
       for (size_t i = 0; i < R; ++i, y += y_stride) {
         asm("" : "+r"(y));
-        for (size_t j = 0; j < V; ++j)  // a NaN passes
+        for (size_t j = 0; j < V; ++j)  // NaN propagates
           _mm512_mask_storeu_ps(y + kLanes * j, mask[j],
                                 _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, minimum, sum[i][j])));
       }

@@ -1,4 +1,4 @@
-// What the kernels of matrix products that take floats alone have in common, for gemm_op.h: those of x86.
+// Common parts of the float32-only kernels (x86), for gemm_op.h.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ class Floats {
   using Unit = float;
   using Tile = TileOf<Unit>;
   explicit Floats(const Gemm&) {}
-  static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
+  static constexpr size_t kDepth = 768;  // KC: inputs per block, which stay in the L1 cache for a tile
 
   static constexpr size_t depth() { return kDepth; }
   static constexpr size_t number_bytes() { return sizeof(float); }
@@ -33,7 +33,8 @@ class Floats {
  protected:
   using Compute = void (*)(const Tile&);
 
-  // Tiles for that many rows, as few as there can be and alike in height; kernels: for each height, of tile.blocks.
+  // Splits `rows` into as few tiles as possible, of similar height. kernels: by height; each computes tile.blocks
+  // tiles.
   template <size_t kRows>
   static void multiply_alike(Tile& tile, size_t rows, const std::array<Compute, kRows>& kernels) {
     const size_t tiles = (rows + kRows - 1) / kRows, height = rows / tiles, taller = rows % tiles;

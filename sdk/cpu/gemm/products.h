@@ -1,4 +1,5 @@
-// Products of matrices that lie as they are, or are packed in the run: attention's, and those of two activations.
+// Products of matrices that are not constant, in place or packed during the run: attention, and products of two
+// activations.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +10,17 @@
 namespace ferry::cpu {
 
 #if defined(__aarch64__)
-inline constexpr size_t kTileRows = 4;  // of a product: tile_neon.h
+inline constexpr size_t kTileRows = 4;  // of a register tile: tile_neon.h
 #else
-inline constexpr size_t kTileRows = 6;  // of a product: with four vectors of values, 24 of sums
+inline constexpr size_t kTileRows = 6;  // of a register tile: with four vectors per row, 24 registers accumulate
 #endif
-inline constexpr size_t kRowsAtOnce = 48;  // whole tiles, for which a panel stays in the cache
-inline constexpr size_t kPanel = 64;       // columns that are packed together
-// Of a row that is multiplied with another: partial sums, so that additions do not wait for each other.
+inline constexpr size_t kRowsAtOnce = 48;  // whole tiles, for which a packed panel stays in the cache
+inline constexpr size_t kPanel = 64;       // columns packed together
+// Partial sums of a dot product, so that additions do not wait for each other.
 inline constexpr size_t kParts = 16;
 
-// y[i][0..width) = y[i] * keep[i] + factor[i] * sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows.
-// Where keep is 0, y is not read. Of a, rows up to a multiple of 2 * kTileRows are read.
+// y[i][0..width) = y[i] * keep[i] + factor[i] * sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows. y
+// is not read where keep is 0. Rows of `a` up to a multiple of 2 * kTileRows are read.
 struct Product {
   const float* const* a;
   const float* b;
@@ -32,12 +33,12 @@ struct Product {
 using Multiply = void (*)(const Product&);
 Multiply widest_multiply(const CpuFeatures& cpu);
 
-// y[s] = scale * (x . rows[s]), for `count` rows of `size` numbers as they lie.
+// y[s] = scale * (x . rows[s]), for `count` rows of `size` elements, `stride` apart.
 void multiply_rows(const float* x, const float* rows, size_t stride, size_t size, size_t count, float scale, float* y);
 
 typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
 
-// to[j][i] = from[i][j] for a square of four numbers, or of four halves as they lie.
+// to[j][i] = from[i][j] for a 4x4 square of float, or of float16 as uint16_t.
 template <typename Number>
 [[gnu::always_inline]] inline void transpose_square(const Number* from, size_t from_stride, Number* to,
                                                     size_t to_stride) {
@@ -54,11 +55,11 @@ template <typename Number>
   }
 }
 
-// The same for `rows` x `columns` numbers.
+// The same for `rows` x `columns` elements.
 void transpose(const float* from, size_t from_stride, size_t rows, size_t columns, float* to, size_t to_stride);
 void transpose(const uint16_t* from, size_t from_stride, size_t rows, size_t columns, uint16_t* to, size_t to_stride);
 
-// All of kParts numbers, joined by two and two.
+// Reduces kParts elements pairwise.
 template <typename Join>
 [[gnu::always_inline]] inline float reduce(const float* parts, const Join& join) {
   const Quad* quads = reinterpret_cast<const Quad*>(parts);

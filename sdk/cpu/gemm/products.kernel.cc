@@ -10,10 +10,10 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kDepth = 128;  // of a product at once: what stays in the L1 cache while all rows pass
+constexpr size_t kKc = 128;  // KC: inputs that stay in the L1 cache while all rows pass
 
-// A tile of kRows rows from `first` on, `kCount` vectors from `x` on, with k from `begin` to `end`. All loops over sums
-// are unrolled: only then are the sums in registers.
+// Computes a tile of kRows rows from `first` by kCount vectors from column `x`, for k in [begin, end). All loops over
+// sums are unrolled, so that the sums stay in registers.
 template <size_t kBytes, size_t kCount, size_t kRows>
 [[gnu::always_inline]] inline void multiply_tile(const Product& p, size_t first, size_t x, size_t begin, size_t end) {
   typedef float Vector __attribute__((vector_size(kBytes)));
@@ -29,7 +29,7 @@ template <size_t kBytes, size_t kCount, size_t kRows>
 #if defined(__aarch64__)
 #pragma GCC unroll 6
   for (size_t i = 0; i < kRows; ++i) a[i] += begin;
-  add_products<false>(a, Turns(end - begin), b, p.b_stride, sums);
+  add_products<false>(a, Iterations(end - begin), b, p.b_stride, sums);
 #else
   for (size_t k = begin; k < end; ++k, b += p.b_stride)
 #pragma GCC unroll 12
@@ -47,19 +47,20 @@ template <size_t kBytes, size_t kCount, size_t kRows>
   }
 }
 
-// From column `x` on: in tiles of `kCount` vectors, what is left in narrower ones.
+// Computes columns from `x`: tiles of kCount vectors, then narrower ones.
 template <size_t kBytes, size_t kCount>
 [[gnu::always_inline]] inline void multiply_with(const Product& p, size_t x = 0) {
   constexpr size_t kWidth = kCount * kBytes / sizeof(float);
-  // With one vector of 512 bits, six sums would wait for each other.
+  // With one 512-bit vector per row, six sums would wait for each other.
   constexpr size_t kRows = kBytes == 64 && kCount == 1 ? 2 * kTileRows : kTileRows;
-  const size_t turns = (p.count + kDepth - 1) / kDepth;
+  const size_t kc_blocks = (p.count + kKc - 1) / kKc;
   for (; x + kWidth <= p.width; x += kWidth)
-    for (size_t turn = 0; turn < turns; ++turn)
+    for (size_t kc_block = 0; kc_block < kc_blocks; ++kc_block)
       for (size_t first = 0; first < p.rows; first += kRows)
-        multiply_tile<kBytes, kCount, kRows>(p, first, x, p.count * turn / turns, p.count * (turn + 1) / turns);
+        multiply_tile<kBytes, kCount, kRows>(p, first, x, p.count * kc_block / kc_blocks,
+                                             p.count * (kc_block + 1) / kc_blocks);
 #if defined(__aarch64__)
-  constexpr size_t kNarrower = 1;  // for the sake of the library's size
+  constexpr size_t kNarrower = 1;  // keeps the library small
 #else
   constexpr size_t kNarrower = kCount / 2;
 #endif
@@ -79,7 +80,7 @@ template <size_t kBytes, size_t kCount>
   }
 }
 
-// A clone of one kernel would not do: how wide vectors are is in the text.
+// target_clones would not do: the vector width is part of the source.
 #if defined(__aarch64__)
 void multiply_128(const Product& p) { multiply_with<16, 4>(p); }
 #else

@@ -1,4 +1,4 @@
-// What the kernels of matrix products compute at once: a tile of a few rows by a slab of outputs.
+// The unit of work of matrix product kernels: a register tile of some rows by a panel of outputs.
 #pragma once
 
 #include <algorithm>
@@ -8,36 +8,38 @@
 
 namespace ferry::cpu::tile {
 
-// Unit: what addresses are counted in, floats, or bytes where a kernel takes halves, too. Strides are in numbers.
+// Unit: what addresses count, float, or std::byte for kernels that also accept float16. Strides are in elements.
 template <typename Unit>
 struct TileOf {
   const Unit* x;  // rows, `x_stride` apart
   size_t x_stride, inputs;
-  // A row is that many parts of `inputs` each, so far apart.
+  // A row consists of `parts` parts of `inputs` elements, which lie `part_step` apart.
   size_t parts, part_step;
-  const Unit* start;  // what products are added to: for each row, `start_stride` apart
+  const Unit* start;  // initial values of the sums, `start_stride` apart per row
   size_t start_stride;
   const Unit* weights;
   Unit* y;
-  size_t y_stride, columns;  // columns: how many of the slab's y has
+  size_t y_stride, columns;  // columns: how many of the panel's columns y has
   float low, high;
-  // Of kernels that add a residual (kAdds): where it lies beside y, so many bytes further on; 0: there is none.
+  // Kernels that add a residual (kAdds): its distance from y in bytes; 0: none.
   uintptr_t added;
-  size_t added_up;          // of kernels of halves: products that are added up in half precision
-  size_t blocks;            // of as many rows as the kernel computes
-  size_t slabs, slab_size;  // one after another, of kColumns columns each; from one to the next of packed weights
-  // Of kernels that fetch ahead (kFetches): what the L2 cache takes meanwhile, `next_step` bytes for each input.
+  size_t added_up;  // float16 kernels: products that are accumulated in float16
+  size_t blocks;    // blocks of the kernel's number of rows
+  // consecutive panels of kColumns columns; elements from a panel to the next of the packed weights
+  size_t panels, panel_size;
+  // Kernels that prefetch (kFetches): the data to load into the L2 cache, `next_step` bytes per input.
   const char* next;
   size_t next_step;
 };
 
-// Of kernels that take blocks of `block` rows: calls compute(tile, height) for `rows` rows one after another, of which
-// `height` are some blocks or what is left, with places for all columns of the weights, `width`, at most kColumns.
+// Splits `rows` rows into blocks of `block` rows and calls compute(tile, height), where `height` is a multiple of
+// `block` or the remainder. If tile.columns < `width` (the columns of the weights, at most kColumns), the tile gets
+// buffers with room for all columns.
 template <size_t kMaximumBytes, size_t kColumns, typename Compute>
 void for_whole_columns(const TileOf<std::byte>& tile, size_t rows, size_t width, size_t block, size_t number_bytes,
                        const Compute& compute) {
   const bool all = tile.columns == width;
-  alignas(16) std::byte start[kMaximumBytes], y[kMaximumBytes];  // y's last columns are another's
+  alignas(16) std::byte start[kMaximumBytes], y[kMaximumBytes];  // columns beyond y's belong to others
   const size_t bytes = tile.columns * number_bytes, row_bytes = kColumns * number_bytes;
   TileOf<std::byte> next = tile;
   for (size_t height; rows > 0; rows -= height) {

@@ -1,4 +1,4 @@
-// Compiled for the instructions of ARMv8.2 (cmake/sdk.cmake): nothing else here may be what other files have, too.
+// Compiled for ARMv8.2 (cmake/sdk.cmake): must define nothing that other files also define.
 #include "sdk/cpu/elementwise/float16.h"
 
 #if defined(__aarch64__)
@@ -10,11 +10,11 @@
 namespace ferry::cpu::tile {
 namespace {
 
-using Eight = float16x8_t;
+using Float16x8 = float16x8_t;
 using Tile = TileOf<std::byte>;
 constexpr size_t kLanes = 8, kColumns = 2 * kLanes;
 
-[[gnu::always_inline]] inline Eight load(const Float16* from) { return vld1q_f16(from); }
+[[gnu::always_inline]] inline Float16x8 load(const Float16* from) { return vld1q_f16(from); }
 
 template <typename T>
 [[gnu::always_inline]] inline T* behind(T* from, size_t bytes) {
@@ -22,21 +22,21 @@ template <typename T>
 }
 
 // sum += b * a[0].
-[[gnu::always_inline]] inline void add_product(Eight& sum, Eight b, Eight a) {
-  Eight next = sum;
+[[gnu::always_inline]] inline void add_product(Float16x8& sum, Float16x8 b, Float16x8 a) {
+  Float16x8 next = sum;
   asm volatile("fmla %0.8h, %1.8h, %2.h[0]" : "+w"(next) : "w"(b), "x"(a));
   sum = next;
 }
 
-// Eight products each, of rows which go on to what follows; sum: of V vectors a row. As the instructions: gcc 12 would
-// copy lanes to registers of their own. Those of the rows are the first, as only these can be multiplied by a lane, and
-// four vectors of b, two rows of two or four of one, are loaded by one instruction: a register may not be chosen for
-// each of an array, so that rows have names.
+// Adds eight products per row and advances; sum: V vectors per row. Inline assembly, since gcc 12 copies lanes to
+// registers of their own. Rows use the first registers, as only v0 to v15 can be multiplied by lane. One instruction
+// loads four vectors of b: two rows for V == 2, four for V == 1. Registers cannot be assigned to array elements, so
+// rows have names.
 template <size_t R, size_t V>
-[[gnu::always_inline]] inline void add_eight(const Float16* (&a)[R], const Float16*& b, Eight (&sum)[R * V]) {
-  register Eight row0 asm("v0"), row1 asm("v1"), row2 asm("v2"), row3 asm("v3"), row4 asm("v4"), row5 asm("v5"),
+[[gnu::always_inline]] inline void add_eight(const Float16* (&a)[R], const Float16*& b, Float16x8 (&sum)[R * V]) {
+  register Float16x8 row0 asm("v0"), row1 asm("v1"), row2 asm("v2"), row3 asm("v3"), row4 asm("v4"), row5 asm("v5"),
       row6 asm("v6");
-  register Eight b0 asm("v28"), b1 asm("v29"), b2 asm("v30"), b3 asm("v31");
+  register Float16x8 b0 asm("v28"), b1 asm("v29"), b2 asm("v30"), b3 asm("v31");
 #define FERRY_EACH_ROW(DO, lane) DO(0, lane) DO(1, lane) DO(2, lane) DO(3, lane) DO(4, lane) DO(5, lane) DO(6, lane)
 #define FERRY_LOAD(i, lane)                                        \
   if constexpr (i < R) {                                           \
@@ -46,7 +46,7 @@ template <size_t R, size_t V>
   }
 #define FERRY_MULTIPLY(i, lane)                                                       \
   if constexpr (i < R && V == 2) {                                                    \
-    Eight first = sum[i * V], second = sum[i * V + V - 1];                            \
+    Float16x8 first = sum[i * V], second = sum[i * V + V - 1];                        \
     asm volatile(                                                                     \
         "fmla %0.8h, %2.8h, %6.h[%7]\n\tfmla %1.8h, %3.8h, %6.h[%7]\n\t"              \
         "fmla %0.8h, %4.8h, %6.h[%8]\n\tfmla %1.8h, %5.8h, %6.h[%8]"                  \
@@ -55,7 +55,7 @@ template <size_t R, size_t V>
     sum[i * V] = first;                                                               \
     sum[i * V + V - 1] = second;                                                      \
   } else if constexpr (i < R) {                                                       \
-    Eight some = sum[i];                                                              \
+    Float16x8 some = sum[i];                                                          \
     asm volatile(                                                                     \
         "fmla %0.8h, %1.8h, %5.h[%6]\n\tfmla %0.8h, %2.8h, %5.h[%6 + 1]\n\t"          \
         "fmla %0.8h, %3.8h, %5.h[%6 + 2]\n\tfmla %0.8h, %4.8h, %5.h[%6 + 3]"          \
@@ -81,26 +81,26 @@ template <size_t R, size_t V>
 #undef FERRY_EACH_ROW
 }
 
-[[gnu::always_inline]] inline float32x4_t low_half(Eight eight) { return vcvt_f32_f16(vget_low_f16(eight)); }
-[[gnu::always_inline]] inline float32x4_t high_half(Eight eight) { return vcvt_high_f32_f16(eight); }
+[[gnu::always_inline]] inline float32x4_t low_half(Float16x8 values) { return vcvt_f32_f16(vget_low_f16(values)); }
+[[gnu::always_inline]] inline float32x4_t high_half(Float16x8 values) { return vcvt_high_f32_f16(values); }
 
-// Four floats each.
+// Loads four floats each.
 [[gnu::always_inline]] inline void load_pair(const float* from, float32x4_t& first, float32x4_t& second) {
   float32x4_t low, high;
   asm volatile("ldp %q0, %q1, [%2]" : "=w"(low), "=w"(high) : "r"(from) : "memory");
   first = low;
   second = high;
 }
-// And on to the next.
+// Stores and advances.
 [[gnu::always_inline]] inline void store_pair(float*& to, float32x4_t first, float32x4_t second) {
   asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(first), "w"(second) : "memory");
 }
 
-// `count` products each. Of as many as are added up at once the second half is added up apart: what rounding loses
-// grows with the sum that it is done to.
+// Adds `count` products per sum. If count is kFloat16sAddedUp, its second half is accumulated separately, since the
+// rounding error grows with the sum.
 template <size_t R, size_t V>
 [[gnu::always_inline]] inline void add_products(const Float16* (&next)[R], size_t count, const Float16*& next_b,
-                                                Eight (&sum)[R * V]) {
+                                                Float16x8 (&sum)[R * V]) {
   const Float16 *a[R], *b = next_b;
 #pragma GCC unroll 8
   for (size_t i = 0; i < R; ++i) a[i] = next[i];
@@ -128,10 +128,10 @@ template <size_t R, size_t V>
     }
   }
   for (; count > 0; --count, b += V * kLanes) {
-    const Eight first = load(b), last = load(b + (V - 1) * kLanes);
+    const Float16x8 first = load(b), last = load(b + (V - 1) * kLanes);
 #pragma GCC unroll 8
     for (size_t i = 0; i < R; ++i) {
-      const Eight number = vld1q_dup_f16(a[i]++);
+      const Float16x8 number = vld1q_dup_f16(a[i]++);
       add_product(sum[i * V], first, number);
       if constexpr (V == 2) add_product(sum[i * V + 1], last, number);
     }
@@ -141,7 +141,7 @@ template <size_t R, size_t V>
   for (size_t i = 0; i < R; ++i) next[i] = a[i];
 }
 
-// From the first row to others, in bytes: those beyond `rows` are the last one, computed again.
+// Byte offsets of rows from the first; rows beyond `rows` repeat the last one.
 template <size_t R>
 struct Places {
   Places(size_t rows, size_t stride) {
@@ -150,25 +150,26 @@ struct Places {
   size_t at[R];
 };
 
-// Blocks of R rows, or a single one of `rows`, all of whose V * kLanes columns there are.
+// Computes blocks of R rows, or a single block of `rows` rows, with all V * kLanes columns.
 template <size_t R, size_t V>
 void compute(const Tile& tile, size_t rows) {
   const Places<R> x_at(rows, tile.x_stride), start_at(rows, tile.start_stride), y_at(rows, tile.y_stride);
-  const Eight low = vdupq_n_f16(static_cast<Float16>(tile.low)), high = vdupq_n_f16(static_cast<Float16>(tile.high));
+  const Float16x8 low = vdupq_n_f16(static_cast<Float16>(tile.low)),
+                  high = vdupq_n_f16(static_cast<Float16>(tile.high));
   const Float16 *x = float16s(tile.x), *start_row = float16s(tile.start);
   Float16* y_row = float16s(tile.y);
-  const size_t slab_skip = tile.slab_size - tile.parts * tile.inputs * V * kLanes;
+  const size_t panel_skip = tile.panel_size - tile.parts * tile.inputs * V * kLanes;
   for (size_t block = tile.blocks; block > 0; --block) {
     const Float16 *start = start_row, *b = float16s(tile.weights);
     Float16* y = y_row;
-    for (size_t slab = tile.slabs; slab > 0; --slab, start += V * kLanes, b += slab_skip, y += V * kLanes) {
+    for (size_t panel = tile.panels; panel > 0; --panel, start += V * kLanes, b += panel_skip, y += V * kLanes) {
       constexpr size_t kSums = R * V;
       const Float16 *part = x, *const end = x + tile.parts * tile.part_step, *row[R];
       float totals[kSums * kLanes];
       bool first = true;
-      size_t open = 0;  // of a part
+      size_t open = 0;  // inputs left of the current part
       for (;;) {
-        Eight sum[kSums];
+        Float16x8 sum[kSums];
 #pragma GCC unroll 16
         for (size_t n = 0; n < kSums; ++n) sum[n] = vdupq_n_f16(0);
         size_t room = tile.added_up;
@@ -207,7 +208,7 @@ void compute(const Tile& tile, size_t rows) {
         } else {
 #pragma GCC unroll 16
           for (size_t n = 0; n < kSums; ++n, total += kLanes) {
-            const Eight begin = load(behind(start, start_at.at[n / V]) + n % V * kLanes);
+            const Float16x8 begin = load(behind(start, start_at.at[n / V]) + n % V * kLanes);
             float32x4_t low_total, high_total;
             load_pair(total, low_total, high_total);
             const float32x4_t low_sum = vaddq_f32(vaddq_f32(low_total, low_half(sum[n])), low_half(begin));

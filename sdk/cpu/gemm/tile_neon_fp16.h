@@ -1,5 +1,5 @@
-// The tile of a matrix product of halves on arm64, for kernel_neon.h: 7 rows, as maps are 7 times a power of two
-// wide, by 16 columns, of which 14 of the 32 registers add up.
+// The tile of a float16 matrix product on arm64, for kernel_neon.h: 7 rows by 16 columns, since map widths are often 7
+// times a power of two. 14 of the 32 registers accumulate.
 #pragma once
 
 #include "sdk/cpu/gemm/tile.h"
@@ -7,13 +7,12 @@
 namespace ferry::cpu::tile {
 
 constexpr size_t kRowsOfFloat16 = 7;
-// Products that are added up in half precision: of one row, whose weights take longer to come, fewer.
+// Products that are accumulated in float16; fewer for a single row, which is bound by loading weights.
 constexpr size_t kFloat16sAddedUp = 32, kFloat16sOfOneRow = 8;
 
-// As many rows as there are, and as many columns as packed weights have there, 16 or 8. Sums of some hundred products
-// are outside of the bounds of float16 (docs/parity.md) if they are added up in half precision: tile.added_up are, and
-// what they give in float32. A row's sums are the same whatever rows are computed with it. Only for CPUs with
-// CpuFeatures::half.
+// `rows`: any number; `width`: columns of the packed weights, 16 or 8. float16 accumulation exceeds the error bound
+// (docs/parity.md) after a few hundred products: tile.added_up products are accumulated in float16, their sums in
+// float32. The sums of a row do not depend on the other rows. Requires CpuFeatures::float16.
 void multiply_float16s(const TileOf<std::byte>& tile, size_t rows, size_t width);
 
 }  // namespace ferry::cpu::tile

@@ -1,30 +1,30 @@
-// 3x3 convolutions of stride 1 by Winograd's minimal filtering: fewer multiplications for some additions.
+// 3x3 convolutions of stride 1 by Winograd's minimal filtering, which trades multiplications for additions.
 //
 // A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016. An output tile of m x m (2 or 4)
-// takes an input tile of n x n, n = m + 2. Input tiles and kernels are transformed to n*n numbers a channel; each of
-// the n*n is a matrix product over channels of its own; the products are transformed back. Rounding errors are a few
-// times those of the plain sum.
+// reads an input tile of n x n, n = m + 2. Input tiles and kernels are transformed to n*n values per channel. Each of
+// the n*n positions is a matrix product over channels; the products are transformed back. Rounding errors are a few
+// times those of direct convolution.
 #pragma once
 
 #include "sdk/cpu/xnnpack/operator.h"
 
 namespace ferry::cpu {
 
-// What a machine's tiles are chosen by: channels that its transforms take at once, rows that its matrix kernels do, and
-// in multiplications what one of these rows costs, and a number that the transforms move.
+// A machine's costs: channels per transform vector, rows per matrix kernel, and in multiplications the cost of one of
+// these rows and of an element that the transforms move.
 struct WinogradCosts {
   int64_t lanes, rows;
   double row, moved;
 };
-inline constexpr WinogradCosts kWinogradOnArm64{4, 4, 1.1, 8};  // instructions, counted: a vector multiplies four
-inline constexpr WinogradCosts kWinogradOnOthers{8, 5, 1, 17};  // timed
+inline constexpr WinogradCosts kWinogradOnArm64{4, 4, 1.1, 8};  // counted instructions per vector of four
+inline constexpr WinogradCosts kWinogradOnOthers{8, 5, 1, 17};  // measured
 #if defined(__aarch64__)
 inline constexpr const WinogradCosts& kWinogradHere = kWinogradOnArm64;
 #else
 inline constexpr const WinogradCosts& kWinogradHere = kWinogradOnOthers;
 #endif
 
-// The tile size m for which a convolution runs faster than plainly at its declared size, or 0.
+// The tile size m with which a convolution is faster than the direct one at its declared size, or 0.
 int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& output,
                   const WinogradCosts& costs = kWinogradHere);
 

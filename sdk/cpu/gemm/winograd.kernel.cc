@@ -14,21 +14,21 @@
 namespace ferry::cpu {
 namespace {
 
-// Channels handled together: a vector of the compiler's, cut into the machine's own.
-#if defined(__aarch64__)  // which has its own
+// Channels per vector: a compiler vector, which it splits into the machine's own.
+#if defined(__aarch64__)  // uses its own vectors
 constexpr bool kPlanes = true;
 #else
-constexpr bool kPlanes = false;  // rows pass over a panel once, and a tile is written at one place
+constexpr bool kPlanes = false;  // rows pass over an NC block once, and each tile is written contiguously
 constexpr size_t kLanes = 8;
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
 #endif
 
-// Through memcpy: any alignment.
+// memcpy permits any alignment.
 inline __attribute__((always_inline)) void load(const float* from, Vector& to) { std::memcpy(&to, from, sizeof(to)); }
 inline __attribute__((always_inline)) void store(const Vector& from, float* to) {
   std::memcpy(to, &from, sizeof(from));
 }
-// A NaN passes.
+// NaN propagates.
 inline __attribute__((always_inline)) void clamp(const Vector& low, const Vector& high, Vector& value) {
 #if defined(__aarch64__)
   value = cpu::clamp(value, low, high);
@@ -38,12 +38,12 @@ inline __attribute__((always_inline)) void clamp(const Vector& low, const Vector
 #endif
 }
 
-// The one-dimensional transforms of the paper, from d to y, whose numbers lie `step` and `out_step` vectors apart.
-// kernel: 3 taps to n numbers, in double.
+// The paper's one-dimensional transforms, from d to y, whose elements lie `step` and `out_step` vectors apart. kernel:
+// 3 taps to n elements, in double.
 template <int M>
 struct Transform;
 
-// The paper's.
+// As in the paper.
 template <>
 struct Transform<2> {
   static inline __attribute__((always_inline)) void input(const Vector* d, int step, Vector* y, int out_step) {
@@ -64,8 +64,8 @@ struct Transform<2> {
   }
 };
 
-// Toom-Cook for points 0, a, -a, b, -b and infinity. With a = 5/8 and b = 3/2 (as in oneDNN) errors are a third of
-// those of the paper's 1 and 2; every constant is exact.
+// Toom-Cook with points 0, a, -a, b, -b and infinity. With a = 5/8 and b = 3/2 (as in oneDNN), errors are a third of
+// those with the paper's 1 and 2. Every constant is exact.
 template <>
 struct Transform<4> {
   static constexpr float a = 0.625f, b = 1.5f, a2 = a * a, b2 = b * b;
@@ -99,45 +99,45 @@ struct Transform<4> {
   }
 };
 
-// The n*n cells of an input tile, one pointer each, to n*n runs of channels, `plane` numbers apart.
+// Transforms the n*n cells of an input tile, one pointer each, to n*n runs of channels, `plane` elements apart.
 template <int M>
 FERRY_KERNEL void transform_input(const float* const* cells, size_t channels, size_t plane, float* out) {
   constexpr int n = M + 2;
   for (size_t c = 0; c < channels; c += kLanes) {
-    Vector float16[n * n];
+    Vector columns[n * n];
     for (int i = 0; i < n; ++i) {
       Vector x[n];
 #pragma GCC unroll 6
       for (int j = 0; j < n; ++j) load(cells[n * j + i] + c, x[j]);
-      Transform<M>::input(x, 1, float16 + i, n);
+      Transform<M>::input(x, 1, columns + i, n);
     }
     for (int i = 0; i < n; ++i) {
       Vector y[n];
-      Transform<M>::input(float16 + n * i, 1, y, 1);
+      Transform<M>::input(columns + n * i, 1, y, 1);
 #pragma GCC unroll 6
       for (int j = 0; j < n; ++j) store(y[j], out + static_cast<size_t>(n * i + j) * plane + c);
     }
   }
 }
 
-// Such runs to the m*m pixels of an output tile; a null pointer is a pixel outside the output.
+// Transforms such runs to the m*m pixels of an output tile; a null pointer is a pixel outside the output.
 template <int M>
 FERRY_KERNEL void transform_output(const float* in, size_t channels, size_t plane, const float* bias, float low,
                                    float high, float* const* pixels) {
   constexpr int n = M + 2;
   const Vector minimum = Vector{} + low, maximum = Vector{} + high;
   for (size_t c = 0; c < channels; c += kLanes) {
-    Vector float16[M * n], b;
+    Vector columns[M * n], b;
     load(bias + c, b);
     for (int i = 0; i < n; ++i) {
       Vector x[n];
 #pragma GCC unroll 6
       for (int j = 0; j < n; ++j) load(in + static_cast<size_t>(n * j + i) * plane + c, x[j]);
-      Transform<M>::output(x, 1, float16 + i, n);
+      Transform<M>::output(x, 1, columns + i, n);
     }
     for (int i = 0; i < M; ++i) {
       Vector y[M];
-      Transform<M>::output(float16 + n * i, 1, y, 1);
+      Transform<M>::output(columns + n * i, 1, y, 1);
 #pragma GCC unroll 4
       for (int j = 0; j < M; ++j) {
         Vector value = y[j] + b;
@@ -148,20 +148,20 @@ FERRY_KERNEL void transform_output(const float* in, size_t channels, size_t plan
   }
 }
 
-// Kernels [O,3,3,I] to [n*n,O,I].
+// Transforms kernels [O,3,3,I] to [n*n,O,I].
 template <int M>
 void transform_kernels(const float* from, size_t outputs, size_t inputs, float* to) {
   constexpr int n = M + 2;
   for (size_t o = 0; o < outputs; ++o) {
     for (size_t c = 0; c < inputs; ++c) {
-      double float16[3][n], rows[n][3], y[n][n];
+      double columns[3][n], rows[n][3], y[n][n];
       for (size_t i = 0; i < 3; ++i) {
         double g[3];
         for (size_t j = 0; j < 3; ++j) g[j] = static_cast<double>(from[((o * 3 + i) * 3 + j) * inputs + c]);
-        Transform<M>::kernel(g, float16[i]);
+        Transform<M>::kernel(g, columns[i]);
       }
       for (int i = 0; i < n; ++i)
-        for (int j = 0; j < 3; ++j) rows[i][j] = float16[j][i];
+        for (int j = 0; j < 3; ++j) rows[i][j] = columns[j][i];
       for (int i = 0; i < n; ++i) Transform<M>::kernel(rows[i], y[i]);  // y is transposed
       for (int i = 0; i < n * n; ++i)
         to[(static_cast<size_t>(i) * outputs + o) * inputs + c] = static_cast<float>(y[i % n][i / n]);
@@ -171,7 +171,7 @@ void transform_kernels(const float* from, size_t outputs, size_t inputs, float* 
 
 constexpr fbs::OpParams kType = fbs::OpParams::Conv2d;
 
-// Kernels as the products' weights: [n*n,O,I], without a bias, which is added after the last transform.
+// Transformed kernels as the products' weights: [n*n,O,I]. The bias is added after the output transform.
 template <int M>
 class TransformedKernels : public WeightSource {
  public:
@@ -199,7 +199,7 @@ class TransformedKernels : public WeightSource {
   size_t outputs_, inputs_;
 };
 
-// The bias, or zeros: [O].
+// Packs the bias, or zeros: [O].
 Status pack_bias(WeightSource& source, size_t outputs, PackedBytes* out) {
   const auto fill = [&](const float*, const float* bias, float* to) {
     bias != nullptr ? std::copy_n(bias, outputs, to) : std::fill_n(to, outputs, 0.0f);
@@ -207,7 +207,7 @@ Status pack_bias(WeightSource& source, size_t outputs, PackedBytes* out) {
   return source.packed_numbers<float>(PackingId("bias", 1), outputs * sizeof(float), fill, out);
 }
 
-// A matrix product for each of `points`: [tiles,points*inputs] to [tiles,points*outputs].
+// A matrix product per point: [tiles,points*inputs] to [tiles,points*outputs].
 class Products : public Op {
  public:
   [[gnu::cold]] Status create(const Gemm& gemm, WeightSource& source) {
@@ -276,7 +276,7 @@ class Winograd : public Op {
     tiles_y_ = (out_height_ + M - 1) / M;
     tiles_x_ = (out_width_ + M - 1) / M;
     tiles_ = tiles(output);
-    // As many tiles at once as stay in the cache between the three steps, in blocks of one size.
+    // As many tiles per block as stay in the cache between the three steps; all blocks have the same size.
     constexpr size_t kBlockBytes = 4 << 20;
     const size_t tile_bytes = kPoints * (inputs_ + outputs_) * sizeof(float);
     const size_t maximum = std::max<size_t>(kBlockBytes / tile_bytes, 16);
@@ -325,7 +325,7 @@ class Winograd : public Op {
   static constexpr size_t kPoints = kSide * kSide;
 
   void read_tile(size_t tile, float* to) const {
-    if (tile >= tiles_) {  // the last block may have room left
+    if (tile >= tiles_) {  // the last block may be partial
       for (size_t i = 0; i < kPoints; ++i) std::fill_n(to + i * in_plane_, inputs_, 0.0f);
       return;
     }
@@ -362,7 +362,7 @@ class Winograd : public Op {
 
   const fbs::Conv2d& params_;
   std::unique_ptr<Op> products_;
-  bool planes_ = false;  // what is transformed lies point by point, otherwise tile by tile
+  bool planes_ = false;  // transformed data is grouped by point, otherwise by tile
   size_t inputs_ = 0, outputs_ = 0, in_plane_ = 0, out_plane_ = 0;
   std::vector<float> zeros_;
   PackedBytes bias_;
@@ -383,8 +383,8 @@ template <int M>
 
 static_assert(kWinogradHere.lanes == static_cast<int64_t>(kLanes));
 
-// Of a convolution with `points` matrix products of `rows` rows, an input and output channel each. A weight, which is
-// read from memory and held there, costs as much as 20 multiplications.
+// Cost of `points` matrix products of `rows` rows, per input and output channel. Reading a weight from memory costs as
+// much as 20 multiplications.
 double products(const WinogradCosts& costs, double points, int64_t rows) {
   return points * (costs.row * static_cast<double>((rows + costs.rows - 1) / costs.rows * costs.rows) + 20);
 }
@@ -398,7 +398,7 @@ int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& o
     return 0;
   const int64_t batch = output[0], height = output[1], width = output[2];
   int best = 0;
-  double minimum = 0.9 * products(costs, 9, batch * height * width);  // a gain below a tenth is not worth the memory
+  double minimum = 0.9 * products(costs, 9, batch * height * width);  // a gain below 10 % is not worth the memory
   for (const int m : {2, 4}) {
     const int64_t tiles = batch * ((height + m - 1) / m) * ((width + m - 1) / m);
     const double points = (m + 2) * (m + 2);

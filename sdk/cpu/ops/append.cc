@@ -1,4 +1,4 @@
-// The output is the state's memory: what it held stays where it is.
+// The output is the state's memory; the elements before the appended ones do not move.
 #include <cstring>
 
 #include "sdk/cpu/backend/lowerings.h"

@@ -1,7 +1,7 @@
-// softmax(scale * q k^T + biases) v, a few queries of one head at a time. Scores live on the stack, for a run of keys;
-// the softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax). Keys
-// that no query of these sees are not looked at. Halves are widened where they would be packed, and queries beside
-// them; all is computed with floats.
+// softmax(scale * q k^T + biases) v, for a block of queries of one head at a time. The scores of a run of keys are on
+// the stack; the softmax is rescaled from run to run as its maximum grows (Milakov and Gimelshein 2018, online
+// softmax). Keys that no query of the block attends to are skipped. float16 operands are converted where they are
+// packed; everything is computed in float32.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -21,29 +21,29 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kQueries = kRowsAtOnce;  // at once: keys and values come from the L2 cache once for all of them
-constexpr size_t kKeys = 256;             // scores on the stack, for each query
-constexpr size_t kTasksPerThread = 4;     // so that none waits long for the last
+constexpr size_t kQueries = kRowsAtOnce;  // per block: keys and values are read from the L2 cache once per block
+constexpr size_t kKeys = 256;             // scores on the stack per query
+constexpr size_t kTasksPerThread = 4;     // so that no thread waits long for the last task
 
 FERRY_KERNEL void add(float* row, size_t count, const float* bias) {
   for (size_t s = 0; s < count; ++s) row[s] += bias[s];
 }
 
-// The greatest of a row, which is filled up to a multiple of kParts with what weighs nothing.
-FERRY_KERNEL float fill_and_find_greatest(float* row, size_t count) {
+// Pads a row to a multiple of kParts with negligible scores and returns its maximum.
+FERRY_KERNEL float fill_and_find_maximum(float* row, size_t count) {
   const size_t last = (count - 1) / kParts * kParts;
   for (size_t k = 0; k < kParts; ++k)
     row[last + k] = last + k < count ? row[last + k] : -std::numeric_limits<float>::infinity();
   float maximum[kParts];
   std::copy_n(row, kParts, maximum);
   for (size_t s = kParts; s <= last; s += kParts) {
-#pragma GCC unroll 1  // unrolled, gcc would compare numbers one by one
+#pragma GCC unroll 1  // if unrolled, gcc compares elements one by one
     for (size_t k = 0; k < kParts; ++k) maximum[k] = row[s + k] > maximum[k] ? row[s + k] : maximum[k];
   }
   return reduce(maximum, [](Quad x, Quad y) { return x > y ? x : y; });
 }
 
-// row = e^(row - most), up to a multiple of kParts; the sum of it without what is behind `count`.
+// row = e^(row - maximum), padded to a multiple of kParts. Returns the sum of the first `count`.
 FERRY_KERNEL float exponentiate(float* row, size_t count, float maximum) {
   float sums[kParts] = {};
   for (size_t s = 0; s < count; s += kParts) {
@@ -65,7 +65,7 @@ struct Bias {
   }
 };
 
-// Which operands are halves; all where q is, but for biases that are constants.
+// Which operands are float16: all if q is, except constant biases.
 struct Float16Operands {
   bool numbers = false;
   std::array<bool, 2> biases{};
@@ -163,7 +163,7 @@ class Attention : public Op {
 
   bool has_float16() const { return built_in(Feature::Float16) && float16_.numbers; }
 
-  // What the queries from `first` to `end` see, all together.
+  // The union of the keys that queries [first, end) attend to.
   Keys seen_by(size_t first, size_t end) const {
     if (!causal_) return {0, keys_};
     const size_t before = keys_ - queries_;
@@ -176,7 +176,7 @@ class Attention : public Op {
     const size_t begin = part * part_, end = std::min(begin + part_, queries_);
     float* keys = workspace_ + thread * scratch_;
     float* values = keys + padded_keys() * key_size_;
-    float* wide = keys + packed_size();  // of halves
+    float* wide = keys + packed_size();  // for float16 operands
     const Keys seen = seen_by(begin, end);
     pack_keys((n * keys_ * kv_heads_ + kv_head) * key_size_, seen, keys, wide);
     pack_values((n * keys_ * kv_heads_ + kv_head) * value_size_, seen, values);
@@ -185,7 +185,7 @@ class Attention : public Op {
         attend_block(n, head, first, keys, values, wide);
   }
 
-  // Panels of kPanel keys: of each number in turn, all these keys'; zeros behind the last key.
+  // Packs keys into panels of kPanel keys: element by element for all keys of the panel; zeros after the last key.
   void pack_keys(size_t at, const Keys& seen, float* to, float* wide) const {
     const size_t stride = has_float16() ? key_size_ : kv_heads_ * key_size_;
     for (size_t s = seen.begin / kPanel * kPanel; s < (seen.end + kParts - 1) / kParts * kParts; s += 4) {
@@ -216,10 +216,10 @@ class Attention : public Op {
     }
   }
 
-  // Queries from `first` on. `wide`: of halves, for them and their results.
+  // Computes queries from `first`. `wide`: scratch for float16 queries and results.
   void attend_block(size_t n, size_t head, size_t first, const float* keys, const float* values, float* wide) const {
     const size_t rows = std::min(kQueries, queries_ - first);
-    const size_t row = (n * queries_ + first) * heads_ + head;  // of the first query, of as many as there are heads
+    const size_t row = (n * queries_ + first) * heads_ + head;  // of the first query; rows of a query are `heads_`
     const float* q = wide;
     float* y = wide + kQueries * key_size_;
     if (!has_float16()) {
@@ -235,7 +235,7 @@ class Attention : public Op {
       narrow(y + i * value_size_, float16s(output_) + (row + i * heads_) * value_size_, value_size_);
   }
 
-  // Queries of a head, at most kQueries.
+  // Queries of one head, at most kQueries.
   struct Block {
     size_t n, head, first, rows;
   };
@@ -245,13 +245,14 @@ class Attention : public Op {
     const auto [n, head, first, rows] = block;
     const size_t tile_rows = (rows + kTileRows - 1) / kTileRows * kTileRows;
     const float* q[kQueries];
-    for (size_t i = 0; i < kQueries; ++i)  // past the last query: that one again
+    for (size_t i = 0; i < kQueries; ++i)  // repeats the last query
       q[i] = from + std::min(i, rows - 1) * from_stride;
 
     float maximum[kQueries], sums[kQueries] = {}, keep[kQueries] = {}, factor[kQueries], scale[kQueries];
-    std::fill_n(maximum, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
+    // finite, since keys may be masked by -infinity
+    std::fill_n(maximum, kQueries, std::numeric_limits<float>::lowest());
     std::fill_n(scale, kQueries, scale_);
-    if (has_sinks_) {  // they come before the first key
+    if (has_sinks_) {  // before the first key
       std::fill_n(maximum, kQueries, sinks_[head]);
       std::fill_n(sums, kQueries, 1.0f);
     }
@@ -273,11 +274,11 @@ class Attention : public Op {
         for (size_t b = 0; b < biases_.size(); ++b)
           if (biases_[b].data != nullptr)
             add_bias(b, biases_[b].row(n, head, first + i) * keys_ + begin, count, scores[i]);
-        const float new_maximum = std::max(maximum[i], fill_and_find_greatest(scores[i], count));
+        const float new_maximum = std::max(maximum[i], fill_and_find_maximum(scores[i], count));
         sums[i] *= std::exp(maximum[i] - new_maximum);
         maximum[i] = new_maximum;
       }
-      // A loop of its own: no row waits for its greatest.
+      // A separate loop, so that no row waits for its maximum.
       for (size_t i = 0; i < rows; ++i) {
         const float before = sums[i];
         sums[i] += exponentiate(scores[i], count, maximum[i]);
@@ -300,7 +301,7 @@ class Attention : public Op {
     add(scores, count, floats(data) + at);
   }
 
-  // Of `count` scores from key `begin` on, those that the query does not see.
+  // Masks those of `count` scores from key `begin` that the query does not attend to.
   static void hide(const Keys& seen, size_t begin, size_t count, float* scores) {
     constexpr float kHidden = -std::numeric_limits<float>::infinity();
     if (seen.begin > begin) std::fill_n(scores, std::min(count, seen.begin - begin), kHidden);
@@ -320,7 +321,7 @@ class Attention : public Op {
   const float* sinks_ = nullptr;
   void* output_ = nullptr;
   size_t part_ = 0;
-  uint64_t scratch_ = 0;  // numbers for each thread
+  uint64_t scratch_ = 0;  // elements per thread
   float* workspace_ = nullptr;
 };
 
@@ -331,7 +332,7 @@ Status create_attention(const CpuFeatures& cpu, const Model&, const fbs::Operato
   return {};
 }
 
-// Not where it is causal: a text's keys and values are a state's, floats, of which a run is to make no copy.
+// Not for causal attention: its keys and values are float32 states, which a run must not copy.
 Status create_float16_attention(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                                 std::unique_ptr<Op>* out) {
   const fbs::Attention& params = *op.params_as_Attention();

@@ -1,5 +1,5 @@
-// Attention of few queries, those of a token that is generated: keys and values are read once, in the order in which
-// they lie, for all queries and heads of a task.
+// Attention of few queries, as when a token is generated. Keys and values are read once, in memory order, for all
+// queries and heads of a task.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace ferry::cpu {
 
-// What the queries of all heads that share keys may be at most.
+// Maximum number of query rows that share one key/value head.
 inline constexpr size_t kFewQueries = 8;
 
-// Causal: query i of `queries` is at place keys - queries + i.
+// Causal: query i of `queries` is at position keys - queries + i.
 struct FewQueries {
   const float* q;      // [queries, kv_heads * group, key_size]
   const float* k;      // [keys, kv_heads, key_size]
@@ -18,14 +18,14 @@ struct FewQueries {
   const float* sinks;  // [kv_heads * group], or null
   float* y;            // [queries, kv_heads * group, value_size]
   size_t queries, keys, kv_heads, group, key_size, value_size;
-  size_t window;  // keys that a query sees, itself included; 0: all
+  size_t window;  // keys that a query attends to, itself included; 0: all
   float scale;
 
-  // Numbers of scratch for a task of `heads` of the kv_heads.
+  // Scratch elements for a task of `heads` key/value heads.
   uint64_t scratch(size_t heads) const;
 };
 
-// softmax(scale * q k^T) v of the queries that share the keys of `heads` heads from `first_head` on.
+// Computes softmax(scale * q k^T) v for the queries of `heads` key/value heads from `first_head`.
 void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float* scratch);
 
 }  // namespace ferry::cpu

@@ -10,12 +10,11 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kRun = 128;  // keys whose scores are held at once
+constexpr size_t kRun = 128;  // keys whose scores are held at a time
 constexpr size_t kBytes = 4 * kParts;
 typedef float Wide __attribute__((vector_size(kBytes), aligned(4), may_alias));
 
-// A lane is one query of one head; lanes that share keys are neighbours, and there are empty ones up to a multiple of
-// kParts.
+// A lane is one query of one head. Lanes that share keys are contiguous, padded to a multiple of kParts.
 struct Lanes {
   size_t heads, each, count, padded;
 };
@@ -25,7 +24,7 @@ Lanes lanes_of(const FewQueries& a, size_t heads) {
   return {heads, each, count, (count + kParts - 1) / kParts * kParts};
 }
 
-// The partial sums of a product, four in each of four places.
+// Partial sums of a dot product, each of four elements in four positions.
 [[gnu::always_inline]] inline Quad partial_product(const float* q, const float* key, size_t size) {
   Wide sums = {};
   const size_t whole = size / kParts * kParts;
@@ -36,7 +35,7 @@ Lanes lanes_of(const FewQueries& a, size_t heads) {
   return (quads[0] + quads[1]) + (quads[2] + quads[3]);
 }
 
-// scores[s][lane] = q[lane] . key s. `keys`: of the first key, those of the task's heads.
+// scores[s][lane] = q[lane] . key s. `keys`: the first key, for the task's heads.
 FERRY_KERNEL void score(const float* q, const float* keys, size_t stride, size_t size, const Lanes& lanes, size_t count,
                         float* scores) {
   for (size_t s = 0; s < count; ++s, keys += stride, scores += lanes.padded) {
@@ -56,7 +55,7 @@ FERRY_KERNEL void score(const float* q, const float* keys, size_t stride, size_t
   }
 }
 
-// Scores become e^(score - maximum), where the maximum may have risen: what was summed up before counts `rescale`.
+// Replaces scores by e^(score - maximum). If the maximum grows, the sums so far are scaled by `rescale`.
 FERRY_KERNEL void weigh(float* scores, size_t count, size_t lanes, float* maximum, float* sums, float* rescale) {
   for (size_t l = 0; l < lanes; ++l) rescale[l] = maximum[l];
   for (size_t s = 0; s < count; ++s)
@@ -93,7 +92,7 @@ FERRY_KERNEL void accumulate(const float* weights, const float* values, size_t s
   }
 }
 
-// Of `count` keys from `begin` on, those that a query does not see get no weight.
+// Masks those of `count` keys from `begin` that a query does not attend to.
 void hide(const FewQueries& a, const Lanes& lanes, size_t begin, size_t count, float* scores) {
   for (size_t i = 0; i < a.queries; ++i) {
     const size_t end = a.keys - a.queries + i + 1, first = a.window > 0 && end > a.window ? end - a.window : 0;
@@ -117,17 +116,18 @@ void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float
   float *rescale = sums + lanes.padded, *q = rescale + lanes.padded, *y = q + lanes.count * a.key_size;
   const size_t all_heads = a.kv_heads * a.group;
   const auto head_of = [&](size_t lane) { return first_head * a.group + lane / a.queries; };
-  std::fill_n(maximum, lanes.padded, std::numeric_limits<float>::lowest());  // finite: keys may be hidden by -infinity
+  // finite, since keys may be masked by -infinity
+  std::fill_n(maximum, lanes.padded, std::numeric_limits<float>::lowest());
   std::fill_n(sums, lanes.padded, 0.0f);
   std::fill_n(y, lanes.count * a.value_size, 0.0f);
   for (size_t lane = 0; lane < lanes.count; ++lane) {
     const float* from = a.q + (lane % a.queries * all_heads + head_of(lane)) * a.key_size;
     for (size_t d = 0; d < a.key_size; ++d) q[lane * a.key_size + d] = a.scale * from[d];
     if (a.sinks == nullptr) continue;
-    maximum[lane] = a.sinks[head_of(lane)];  // as if it were the first key's score
+    maximum[lane] = a.sinks[head_of(lane)];  // like the score of a key before the first
     sums[lane] = 1.0f;
   }
-  const size_t first_seen = a.keys - a.queries + 1;  // by the first query: so many
+  const size_t first_seen = a.keys - a.queries + 1;  // keys that the first query attends to
   const size_t start = a.window > 0 && first_seen > a.window ? first_seen - a.window : 0;
   for (size_t begin = start; begin < a.keys; begin += kRun) {
     const size_t count = std::min(kRun, a.keys - begin);

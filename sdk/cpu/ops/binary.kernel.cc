@@ -19,7 +19,7 @@
 namespace ferry::cpu {
 namespace {
 
-// XNNPACK's binary operators have no clamp, so a residual connection's ReLU would be a second pass over memory.
+// XNNPACK's binary operators do not clamp, so the ReLU of a residual connection would be another pass over memory.
 
 struct Add {
   template <typename T>
@@ -67,10 +67,10 @@ struct PRelu {
 template <typename Function, size_t kStepA, size_t kStepB>
 FERRY_KERNEL void row(const float* a, size_t, const float* b, size_t, float* out, size_t count, float low, float high) {
   size_t i = 0;
-#if defined(__aarch64__)  // gcc would compare and select, where an instruction does for each end of the range
+#if defined(__aarch64__)  // gcc compares and selects, where fmax and fmin do
   const Vector minimum = repeat(low), maximum = repeat(high);
   size_t clamps = std::min(-low, high) < std::numeric_limits<float>::infinity();
-  asm("" : "+r"(clamps));  // gcc would compare for each pair
+  asm("" : "+r"(clamps));  // otherwise gcc compares for each pair
   const Vector one_a = kStepA == 0 && count > 0 ? repeat(*a) : Vector{};
   const Vector one_b = kStepB == 0 && count > 0 ? repeat(*b) : Vector{};
   const float *next_a = a, *next_b = b;
@@ -91,7 +91,7 @@ FERRY_KERNEL void row(const float* a, size_t, const float* b, size_t, float* out
   FERRY_INDEPENDENT
   for (; i < count; ++i) {
     float value = Function::apply(a[i * kStepA], b[i * kStepB]);
-    value = value < low ? low : value;  // a NaN passes
+    value = value < low ? low : value;  // NaN propagates
     out[i] = value > high ? high : value;
   }
 }
@@ -134,7 +134,7 @@ class Binary : public Op {
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*,
                                uint64_t* workspace) override {
     *workspace = 0;
-    // Neighbouring dimensions that repeat alike are one. Innermost first; where both sizes are 1 there is nothing.
+    // Adjacent dimensions with the same broadcast are merged. Innermost first; dimensions of size 1 are skipped.
     struct Dimension {
       size_t size;
       bool a_repeats, b_repeats;
@@ -187,7 +187,7 @@ class Binary : public Op {
   }
 
   Status run(Pool* pool) override {
-    // Long rows are cut: each piece is a row by itself.
+    // Long rows are split; each piece is a row of its own.
     const size_t piece = std::min(row_, kGrain);
     const size_t pieces = (row_ + piece - 1) / piece;
     parallel_rows(pool, rows_a_.count() * pieces, piece, [&](size_t begin, size_t end) {
@@ -213,7 +213,7 @@ class Binary : public Op {
     kernel_(a, step_a_, b, step_b_, out, count, params_.output_min(), params_.output_max());
   }
 
-  // At these places in operands and result.
+  // Offsets of a piece in the operands and in the result.
   void compute_float16s(size_t a, size_t b, size_t out, size_t count) const {
     if (float16_kernel_ != nullptr)
       return float16_kernel_(float16s(a_) + a, float16s(b_) + b, float16s(output_) + out, count, params_.output_min(),
@@ -240,8 +240,8 @@ class Binary : public Op {
   const bool float16_;
 };
 
-// What is left of an addition that the operator before it computes: a view of its output. Where one of the terms is
-// resized so that it is broadcast, nothing is left to that operator.
+// The remainder of an addition that the operator before it computes: a view of its output. If a resize makes one of the
+// terms broadcast, this operator computes the sum instead.
 class FusedAdd : public Binary {
  public:
   // index: of the sum among the addition's inputs.
@@ -281,7 +281,7 @@ class FusedAdd : public Binary {
 }  // namespace
 
 Status create_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*half=*/false);
+  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*float16=*/false);
   FERRY_TRY(binary->create(model, op));
   *out = std::move(binary);
   return {};
@@ -305,7 +305,7 @@ Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Oper
 
 Status create_float16_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op,
                              std::unique_ptr<Op>* out) {
-  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*half=*/true);
+  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*float16=*/true);
   FERRY_TRY(binary->create(model, op));
   if (!binary->is_plain()) *out = std::move(binary);
   return {};

@@ -14,7 +14,7 @@ int32_t to_int32(float value) {
   return value > -0x1p31f ? static_cast<int32_t>(value) : value != value ? 0 : INT32_MIN;
 }
 
-// The upper half of the bits, rounded.
+// Float32 to bfloat16: the upper 16 bits, rounded.
 float to_bfloat(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return value != value ? value : std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);

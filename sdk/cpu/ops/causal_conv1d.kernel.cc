@@ -52,7 +52,7 @@ class CausalConv1d : public Op {
   }
 
  private:
-  // Of those that the state holds and then x.
+  // Row of the sequence that consists of the state and x.
   const float* token(size_t sample, size_t place) const {
     if (place < past_) return floats(states_->data(state_)) + (sample * past_ + place) * channels_;
     return x_ + (sample * tokens_ + place - past_) * channels_;

@@ -1,5 +1,5 @@
-// Normalizations whose statistics are of whole images: x * scale + shift, with a scale and a shift for each sample
-// and channel that follow from the channels' sums.
+// Normalizations with statistics over whole images: x * scale + shift, where scale and shift per sample and channel
+// follow from the sums of the channels.
 #pragma once
 
 #include <array>
@@ -15,21 +15,22 @@ class ChannelNorm : public Op {
   Status run(Pool* pool) override;
 
  protected:
-  // One sample's: [channels] each, sums over all `places`.
+  // Sums of one sample over all `places` (pixels): [channels].
   struct Sums {
     const double* of;
     size_t places, channels;
   };
   // `centered`: means are subtracted before squaring.
   explicit ChannelNorm(bool centered) : centered_(centered) {}
-  // The mean that each channel is compared with, from the sums of x.
+  // Computes the mean per channel from the sums of x.
   virtual void find_means(const Sums&, float*) const {}
-  // From the sums of (x - mean)^2; means are 0 where not centered.
+  // Computes scale and shift from the sums of (x - mean)^2; means are 0 if not centered.
   virtual void scale_and_shift(const Sums& squares, const float* means, const float* weight, const float* bias,
                                float* scale, float* shift) const = 0;
 
  private:
-  // Rows that one task adds up: the same for every pool, so that results do not depend on the number of threads.
+  // Number of row ranges that tasks sum, the same for every pool, so that results do not depend on the number of
+  // threads.
   size_t tiles() const { return (places_ + tile_ - 1) / tile_; }
   float* means(size_t sample) const { return factors_ + sample * 3 * channels_; }
   template <typename Body>
@@ -43,7 +44,7 @@ class ChannelNorm : public Op {
   std::array<const float*, 3> inputs_{};
   float* output_ = nullptr;
   double* partial_ = nullptr;  // [samples, tiles, channels]
-  float* factors_ = nullptr;   // [samples, means and scales and shifts, channels]
+  float* factors_ = nullptr;   // [samples, (means, scales, shifts), channels]
 };
 
 }  // namespace ferry::cpu

@@ -9,9 +9,9 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kChannelsAtOnce = 32;  // channels whose sums are kept in registers
-constexpr size_t kRun = 128;            // rows that are added up in float
+constexpr size_t kRun = 128;            // rows that are summed in float
 
-// The variance is of deviations from the mean, never a difference of large numbers.
+// The variance is computed from deviations from the mean, which avoids cancellation.
 template <bool kSquares>
 [[gnu::always_inline]] inline float term(float x, float mean) {
   return kSquares ? (x - mean) * (x - mean) : x;
@@ -58,7 +58,7 @@ Status ChannelNorm::reshape(std::span<const Shape> inputs, const Shape&, Pool*, 
   samples_ = static_cast<size_t>(x[0]);
   channels_ = static_cast<size_t>(x[x.rank - 1]);
   places_ = elements(x, 1, x.rank - 1);
-  // At most 64 tiles a sample keep the partial sums few; each is at least a task's worth.
+  // At most 64 tiles per sample keep the partial sums few; each tile is at least a task's work.
   tile_ = std::max({kGrain / channels_, (places_ + 63) / 64, size_t{1}});
   *workspace = uint64_t{samples_} * channels_ * (tiles() * sizeof(double) + 3 * sizeof(float));
   return {};
@@ -72,7 +72,7 @@ Status ChannelNorm::setup(std::span<const void* const> inputs, void* output, voi
   return {};
 }
 
-// body(tile's number, sample, offset of its first number, rows)
+// body(tile index, sample, offset of the tile's first element, rows)
 template <typename Body>
 void ChannelNorm::for_each_tile(Pool* pool, const Body& body) const {
   parallel_for(pool, samples_ * tiles(), 1, [&](size_t begin, size_t end) {

@@ -10,7 +10,7 @@
 namespace ferry::cpu {
 namespace {
 
-// Each output row (all from the axis inwards) is the inputs' rows one after another.
+// Each output row (all dimensions from the axis inwards) is the concatenation of the inputs' rows.
 class Concat : public Op {
  public:
   Concat(int axis, size_t element_bytes) : axis_(axis), element_bytes_(element_bytes) {}
@@ -65,7 +65,7 @@ class Concat : public Op {
 
   int axis_;
   size_t element_bytes_;
-  size_t rows_ = 0, row_ = 0;  // rows, here and above, in bytes
+  size_t rows_ = 0, row_ = 0;  // rows; row sizes in bytes, here and above
   std::vector<Part> parts_;
   std::byte* output_ = nullptr;
 };

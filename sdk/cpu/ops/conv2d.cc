@@ -9,7 +9,7 @@ namespace ferry::cpu {
 namespace {
 
 #if defined(__aarch64__)
-constexpr bool kFloat16Conv2d = false;  // ours alone
+constexpr bool kFloat16Conv2d = false;  // only our own kernels
 #else
 constexpr bool kFloat16Conv2d = built_in(Feature::Float16);
 #endif
@@ -22,20 +22,20 @@ class Conv2d : public PanelOp {
  public:
   explicit Conv2d(bool float16) : PanelOp(fbs::OpParams::Conv2d), float16_(float16) {}
 
-  // width: output channels of a panel.
+  // width: output channels per panel.
   Status create(const fbs::Conv2d& p, const Shape& w, size_t width, WeightSource& source) {
     const size_t groups = static_cast<size_t>(p.groups());
     const size_t group_inputs = static_cast<size_t>(w[3]);
     const size_t group_outputs = static_cast<size_t>(w[0]) / groups;
-    const size_t channel = elements(w, 1, 4);  // weights of an output channel
+    const size_t channel = elements(w, 1, 4);  // weights per output channel
     width_ = width;
-    // One indirection buffer in the session's workspace instead of one kept by each convolution: at 512x512 a 3x3
-    // kernel's takes 19 MB. Panels, which run at the same time, belong to small images and keep theirs.
+    // One indirection buffer in the session's workspace instead of one per convolution, whose size is that of the
+    // output times the kernel. Panels run concurrently and belong to small images: they keep their own.
     const uint32_t flags = (width_ < group_outputs ? 0 : XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER) |
                            (float16_ ? XNN_FLAG_FP32_STATIC_WEIGHTS : 0);
     for (size_t begin = 0; begin < group_outputs; begin += width_) {
       const size_t outputs = std::min(width_, group_outputs - begin);
-      // A kernel that sees pixels once, without a border, is packed for a matrix product.
+      // A kernel that reads each pixel once, without padding, is packed for a matrix product.
       const bool moves = p.stride_h() > 1 || p.stride_w() > 1, bordered = pads(p);
       const PackingId id = PackingId(float16_ ? "xnnpack convolution2d f16" : "xnnpack convolution2d f32", kXnnLayouts)
                                .add(groups)
@@ -67,7 +67,7 @@ class Conv2d : public PanelOp {
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     const Shape &x = inputs[0], &w = inputs[1];
-    // XNNPACK multiplies sizes to the length of its list of pointers without looking.
+    // XNNPACK computes the length of its indirection buffer without overflow checks.
     if (sizeof(size_t) < sizeof(uint64_t) && elements(output, 0, 3) > kMaxElements / elements(w, 1, 3))
       return error(FERRY_UNSUPPORTED, "conv2d: an output of %dx%d is too large for a kernel of %dx%d on 32 bits",
                    output[1], output[2], w[1], w[2]);

@@ -21,7 +21,7 @@ class ConvTranspose2d : public Op {
     const size_t groups = static_cast<size_t>(p.groups());
     const size_t group_inputs = static_cast<size_t>(weight_[3]);
     const size_t group_outputs = static_cast<size_t>(weight_[0]) / groups;
-    // Kernels are packed by the phase of the stride at which their cells meet the output.
+    // Kernels are packed by the stride phase at which their cells meet the output.
     PackingId id("xnnpack deconvolution2d f32", kXnnLayouts);
     for (const int number : {p.stride_h(), p.stride_w(), p.dilation_h(), p.dilation_w(), p.groups()})
       id.add(static_cast<uint64_t>(number));
@@ -44,8 +44,8 @@ class ConvTranspose2d : public Op {
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     const Shape& x = inputs[0];
     *workspace = 0;
-    // XNNPACK subtracts the phase of a stride (0 to stride - 1) from the output's size without looking, and multiplies
-    // sizes to the length of its list of pointers without looking.
+    // XNNPACK subtracts the stride phase (0 to stride - 1) from the output size and computes the length of its
+    // indirection buffer, both without overflow checks.
     for (int d : {1, 2}) {
       const int stride = d == 1 ? params_.stride_h() : params_.stride_w();
       if (output[d] < stride - 1)
@@ -80,7 +80,7 @@ class ConvTranspose2d : public Op {
   PackedXnn xnn_;
 };
 
-// Weights of the matrix product that gives windows: [KH*KW*O,I].
+// Weights of the matrix product that computes the windows: [KH*KW*O,I].
 class WindowWeights : public WeightSource {
  public:
   WindowWeights(const Model& model, const fbs::Operator& op, const Shape& weight)
@@ -111,8 +111,8 @@ class WindowWeights : public WeightSource {
   size_t cells_, outputs_, inputs_;
 };
 
-// Windows that neither overlap nor are cropped: one matrix product gives each input pixel its window, whose rows are
-// then laid where they belong.
+// For windows that neither overlap nor are cropped: one matrix product computes the window of each input pixel, then
+// its rows are copied to the output.
 class Windows : public Op {
  public:
   Windows(const Shape& weight, bool float16)
@@ -151,9 +151,9 @@ class Windows : public Op {
   bool fuse(Next& next) override { return next.function != nullptr && product_->fuse(next); }
 
  private:
-  static constexpr size_t kTogetherBytes = 256 << 10;  // of windows: they stay in the L2 cache
+  static constexpr size_t kTogetherBytes = 256 << 10;  // of windows that stay in the L2 cache
 
-  // Rows of the input from `first` on. The product's reshape() and setup() only note sizes and addresses.
+  // Computes input rows from `first`. The product's reshape() and setup() only store sizes and addresses.
   Status run(Pool* pool, size_t first, size_t count) {
     const Shape pixels{static_cast<int32_t>(count * width_), static_cast<int32_t>(inputs_)};
     const void* input = input_ + first * width_ * inputs_ * number_bytes_;

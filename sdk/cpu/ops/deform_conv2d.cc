@@ -1,5 +1,5 @@
-// Deformable convolution: for some places of the output, what cells of the kernel see is sampled into rows, which are
-// multiplied with panels of the weight; some cells at a time, so that rows stay in the L2 cache.
+// Deformable convolution: samples the kernel's cells at some output pixels into rows and multiplies these with panels
+// of the weight. Only some cells are sampled at a time, so that rows stay in the L2 cache.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,18 +13,18 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kRows = kRowsAtOnce;  // places that are sampled and multiplied together
-constexpr size_t kDepth = 512;         // numbers that a row should hold
+constexpr size_t kRows = kRowsAtOnce;  // output pixels that are sampled and multiplied together
+constexpr size_t kDepth = 512;         // target elements per row
 
-// The two rows, or columns, that a place lies between.
+// The two rows, or columns, around a sampling position, and their weights.
 struct Between {
   std::array<size_t, 2> at;
   std::array<float, 2> weights;
 };
 
-// False: outside.
+// Returns false if the position lies outside of the image.
 bool find(float offset, int64_t from, int64_t size, Between* out) {
-  if (!(std::fabs(offset) < 0x1p40f)) return false;  // or it is no number
+  if (!(std::fabs(offset) < 0x1p40f)) return false;  // or NaN
   const float whole = std::floor(offset), rest = offset - whole;
   const int64_t first = from + static_cast<int64_t>(whole);
   if (first < -1 || first >= size) return false;
@@ -111,7 +111,7 @@ class DeformConv2d : public Op {
   size_t group_outputs() const { return outputs_ / groups_; }
   size_t scratch_size() const { return kRows * cells_at_once_ * channels_; }
 
-  // What `cells` of the kernel see at a place of the output: those that a group reads lie together.
+  // Samples `cells` of the kernel at an output pixel; the values of a group are contiguous.
   void sample(size_t place, size_t first, size_t cells, float* row) const {
     const auto width = static_cast<size_t>(y_[2]), height = static_cast<size_t>(y_[1]);
     const auto left = static_cast<int64_t>(place % width) * params_.stride_w() - params_.pad_left();
@@ -148,13 +148,13 @@ class DeformConv2d : public Op {
     }
   }
 
-  // Adds to `count` places what `cells` of the kernel from `first` on give.
+  // Adds the products of `cells` kernel cells from `first` to `count` output pixels.
   void multiply(const float* sampled, size_t first, size_t cells, float* y, size_t count) const {
     const float* weight = reinterpret_cast<const float*>(packed_.get());
     const size_t depth = cells * group_inputs_;
     for (size_t g = 0; g < groups_; ++g) {
       const float* rows[kRows];
-      for (size_t i = 0; i < kRows; ++i)  // past the last row: that one again
+      for (size_t i = 0; i < kRows; ++i)  // repeats the last row
         rows[i] = sampled + std::min(i, count - 1) * cells * channels_ + g * depth;
       for (size_t x = 0; x < group_outputs(); x += kPanel) {
         const size_t width = std::min(kPanel, group_outputs() - x);

@@ -1,6 +1,6 @@
-// A mixture of experts: rows are sorted by expert, so that each one's weights are read once for all of its rows; of the
-// others nothing is read. Weights lie as they are in the blob: a panel of them is turned for the product where rows are
-// many, and unpacked where it is not Float32.
+// A mixture of experts. Rows are sorted by expert, so that the weights of each chosen expert are read once for all of
+// its rows. Weights keep the blob's layout; a panel is transposed for the product if there are many rows, and
+// dequantized if it is not Float32.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,12 +17,12 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kFewExpertRows = 8;            // multiplied with the weights where they lie
-constexpr size_t kFewOutputs = 4;               // for which these rows stay in the L1 cache
-constexpr size_t kExpertRows = kRowsAtOnce;     // multiplied with a panel at once
-constexpr size_t kBlockRows = 4 * kExpertRows;  // for which a panel is turned once
-constexpr size_t kStoredBlock = 32;             // of integers with a scale, as converter/quantize writes them
-constexpr size_t kExpertDepth = 256;            // of a turned panel, which stays in the L2 cache
+constexpr size_t kFewExpertRows = 8;            // maximum rows multiplied with the weights in place
+constexpr size_t kFewOutputs = 4;               // outputs for which these rows stay in the L1 cache
+constexpr size_t kExpertRows = kRowsAtOnce;     // rows multiplied with a panel at a time
+constexpr size_t kBlockRows = 4 * kExpertRows;  // rows for which a panel is transposed once
+constexpr size_t kStoredBlock = 32;             // integers that share a scale, as converter/quantize writes them
+constexpr size_t kExpertDepth = 256;            // KC: inputs of a transposed panel, which stays in the L2 cache
 
 FERRY_KERNEL void add_bias(float* to, const float* bias, size_t count) {
   FERRY_INDEPENDENT
@@ -77,7 +77,7 @@ FERRY_KERNEL void unpack_nibbles(const uint8_t* from, const uint16_t* scales, si
   }
 }
 
-// A matrix for each expert, one below the other, and perhaps a bias.
+// One matrix per expert, stacked, and an optional bias.
 class Stack {
  public:
   Stack(const Model& model, const fbs::Operator& op, unsigned weight, unsigned bias)
@@ -91,11 +91,10 @@ class Stack {
 
   size_t rows() const { return rows_; }
   size_t width() const { return width_; }
-  // Of an expert's rows; null: none.
+  // Bias of an expert; null: none.
   const float* bias(size_t expert) const { return bias_.data == nullptr ? nullptr : bias_.data + expert * rows_; }
 
-  // The numbers of `count` rows from `row` on, of columns from `first` on, `stride` apart: where they lie, or in
-  // `room`.
+  // Elements of `count` rows from `row`, columns from `first`, `stride` apart: in place, or dequantized to `room`.
   const float* read(size_t expert, size_t row, size_t count, size_t first, size_t columns, float* room,
                     size_t* stride) const {
     const size_t begin = (expert * rows_ + row) * width_ + first;
@@ -185,10 +184,10 @@ class Experts : public Op {
   size_t unpacked_size() const {
     return std::max(kExpertDepth * kPanel, kFewOutputs * std::max(gate_up_.width(), down_.width()));
   }
-  // A turned panel, unpacked numbers, and products with gates and with ups.
+  // Scratch: a transposed panel, dequantized weights, and products for gates and for ups.
   size_t scratch_size() const { return kExpertDepth * kPanel + unpacked_size() + 2 * kTile; }
 
-  // Rows by expert, in each the earlier token first: of the i-th, order_ says which place of `chosen` it is.
+  // Sorts rows by expert, earlier tokens first; order_[i] is the index in `chosen` of the i-th row.
   Status sort() {
     std::fill_n(begins_, experts_ + 1, 0u);
     for (size_t i = 0; i < rows_; ++i) {
@@ -208,7 +207,7 @@ class Experts : public Op {
     return {};
   }
 
-  // The products of `count` rows with the `width` rows of a stack's matrix from `first` on, kPanel apart.
+  // Computes the products of `count` rows with `width` matrix rows from `first`, kPanel apart.
   void multiply(const float* const* rows, size_t count, const Stack& stack, size_t expert, size_t first, size_t width,
                 float* scratch, float* to) const {
     float *panel = scratch, *room = scratch + kExpertDepth * kPanel;
@@ -229,7 +228,7 @@ class Experts : public Op {
       for (size_t begin = 0; begin < count; begin += kExpertRows) {
         const size_t tile = std::min(kExpertRows, count - begin);
         const float* lines[kExpertRows];
-        for (size_t i = 0; i < kExpertRows; ++i)  // past the last row: that one again
+        for (size_t i = 0; i < kExpertRows; ++i)  // repeats the last row
           lines[i] = rows[begin + std::min(i, tile - 1)] + k;
         multiply_({lines, panel, kPanel, depth, (k == 0 ? zeros_ : ones_).data(), ones_.data(), to + begin * kPanel,
                    kPanel, width, tile});
@@ -237,7 +236,7 @@ class Experts : public Op {
     }
   }
 
-  // activation(gates) * ups, from column `first` on, of an expert's rows.
+  // Computes activation(gates) * ups for an expert's rows, columns from `first`.
   void compute_hidden(const Pool& pool, size_t thread, size_t expert, size_t first) const {
     const size_t hidden = down_.width(), width = std::min(kPanel, hidden - first);
     float* scratch = scratch_ + thread * scratch_size();
@@ -268,7 +267,7 @@ class Experts : public Op {
     }
   }
 
-  // Columns of the output from `first` on: one expert after the other, whatever the threads.
+  // Computes output columns from `first`. Experts are added in order, so that results do not depend on the threads.
   void add_up(const Pool& pool, size_t thread, size_t first) const {
     const size_t channels = down_.rows(), width = std::min(kPanel, channels - first);
     float *scratch = scratch_ + thread * scratch_size(), *products = scratch + scratch_size() - 2 * kTile;
@@ -296,11 +295,11 @@ class Experts : public Op {
   Stack gate_up_, down_;
   const size_t experts_;
   std::array<float, kExpertRows> zeros_{}, ones_;
-  size_t chosen_each_ = 0, rows_ = 0;  // places of `chosen`, each a row of an expert
+  size_t chosen_each_ = 0, rows_ = 0;  // entries of `chosen` per token; rows of all experts
   size_t hidden_bytes_ = 0, list_bytes_ = 0, used_count_ = 0;
   const float *input_ = nullptr, *shares_ = nullptr;
   const int32_t* chosen_ = nullptr;
-  // begins_[e]: the first of expert e's rows, which ends where the next one's begin; used_: the experts that have rows.
+  // begins_[e]: the first row of expert e, which ends at begins_[e + 1]; used_: the experts that have rows.
   uint32_t *order_ = nullptr, *begins_ = nullptr, *used_ = nullptr;
   float *hidden_ = nullptr, *scratch_ = nullptr, *output_ = nullptr;
 };

@@ -1,12 +1,12 @@
-// The rule for a chunk of tokens at once (Yang et al., arXiv:2412.06464, section 3.3). Where G_i is the sum of g from
-// the chunk's begin to token i, and S the state before the chunk,
+// The gated delta rule for a chunk of tokens (Yang et al., arXiv:2412.06464, section 3.3). G_i is the sum of g from the
+// chunk's begin to token i, S the state before the chunk:
 //
 //     D_i = beta_i (v_i - e^G_i k_i S - sum over j < i of e^(G_i - G_j) (k_i k_j) D_j)
 //     y_i = e^G_i q_i S + sum over j <= i of e^(G_i - G_j) (q_i k_j) D_j
 //     S'  = e^G_last S + sum over j of e^(G_last - G_j) k_j^T D_j
 //
-// A chunk of one token is the rule as it is written. All is added up in double: D_i is what is left of v_i when what
-// the state knows of it is taken away, and what one token is wrong by, all that follow take over.
+// A chunk of one token is the recurrent rule. Everything is accumulated in double: D_i is the difference of v_i and its
+// prediction by the state, and later tokens inherit the error of each.
 #include <algorithm>
 #include <cmath>
 
@@ -18,8 +18,8 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kChunkTokens = 64;  // of tokens
-constexpr size_t kValueBlock = 64;   // of a value, whose sums are held at once
+constexpr size_t kChunkTokens = 64;  // tokens per chunk
+constexpr size_t kValueBlock = 64;   // elements of a value whose sums are held at a time
 
 // sums[e] += sum over j of factors[j] * rows[j * stride + e].
 [[gnu::always_inline]] inline void add_rows(const double* factors, const float* rows, size_t stride, size_t count,
@@ -38,16 +38,16 @@ constexpr size_t kValueBlock = 64;   // of a value, whose sums are held at once
   return sum;
 }
 
-// One head's tokens of a chunk. Rows of q and k are `key_stride` apart, those of v and y `value_stride`, numbers of g
+// One head's tokens of a chunk. Rows of q and k are `key_stride` apart, those of v and y `value_stride`, elements of g
 // and beta `heads`.
 struct Chunk {
   const float *q, *k, *v, *g, *beta;
-  float *state, *left;     // S, rounded, and what rounding left of it: [key_size, value_size]
+  float *state, *left;     // S, rounded, and its rounding error: [key_size, value_size]
   float *corrections, *y;  // D [count, value_size]
   size_t count, heads, key_stride, value_stride, key_size, value_size;
 };
 
-// Token `i` of the chunk, whose decays since each token j up to it are decays[j], since the chunk's begin `decay`.
+// Computes token `i` of the chunk. decays[j]: decay since token j <= i; `decay`: since the chunk's begin.
 FERRY_KERNEL void take_token(const Chunk& c, size_t i, double decay, const double* decays) {
   const float *q = c.q + i * c.key_stride, *k = c.k + i * c.key_stride;
   const double beta = static_cast<double>(c.beta[i * c.heads]);
@@ -81,8 +81,7 @@ FERRY_KERNEL void take_token(const Chunk& c, size_t i, double decay, const doubl
   }
 }
 
-// What the tokens leave: row `d` of the state, where the chunk decays what was before it by `decay`, and what token j
-// left by decays[j].
+// Updates row `d` of the state: it decays by `decay`, and token j's contribution by decays[j].
 FERRY_KERNEL void leave_row(const Chunk& c, size_t d, double decay, const double* decays) {
   double keys[kChunkTokens];
   for (size_t j = 0; j < c.count; ++j) keys[j] = decays[j] * static_cast<double>(c.k[j * c.key_stride + d]);

@@ -12,9 +12,9 @@
 namespace ferry::cpu {
 namespace {
 
-// What is gathered from, a table of elements that come out as others.
+// Tables to gather from, by element type: Words copies, Integers dequantizes.
 
-struct Words {  // of four bytes, whatever they are
+struct Words {  // of four bytes
   using Result = uint32_t;
   void set(const void* data) { from = static_cast<const uint32_t*>(data); }
   void copy(size_t place, std::span<uint32_t> to) const { std::memcpy(to.data(), from + place, to.size_bytes()); }

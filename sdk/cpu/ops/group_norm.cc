@@ -13,7 +13,7 @@ class GroupNorm : public ChannelNorm {
   explicit GroupNorm(const fbs::GroupNorm& params) : ChannelNorm(/*centered=*/true), params_(params) {}
 
  private:
-  // body(a group's first channel, its end, the mean of the group)
+  // body(first channel of a group, end channel, mean of the group)
   template <typename Body>
   void for_each_group(const Sums& sums, const Body& body) const {
     const size_t width = sums.channels / static_cast<size_t>(params_.groups());

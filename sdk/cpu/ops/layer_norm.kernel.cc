@@ -11,9 +11,9 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kLanes = 32;    // partial sums of a row: several vectors, so that additions do not wait for each other
-constexpr size_t kTogether = 2;  // rows: the one's sums are added up while the other's are being collected
+constexpr size_t kTogether = 2;  // rows: the sums of one are reduced while those of the other are accumulated
 
-// In registers: a sum through memory waits for every store.
+// In registers: sums in memory wait for every store.
 [[gnu::always_inline]] inline float total(const float* sums) {
   typedef float Sixteen __attribute__((vector_size(64)));
   Sixteen sum, other;
@@ -35,8 +35,8 @@ struct Affine {
   bool centered;
 };
 
-// (x - mean) / sqrt(variance + epsilon) * weight + bias, of a row and of the next unless it is `alone`. The variance is
-// of deviations from the mean, never a difference of large numbers. Not centered, the mean counts as 0.
+// (x - mean) / sqrt(variance + epsilon) * weight + bias, for a row and, unless it is `alone`, the next. The variance is
+// computed from deviations from the mean, which avoids cancellation. If not centered, the mean is 0.
 [[gnu::always_inline]] inline void normalize(const float* x, bool alone, const Affine& affine, float* y) {
   const size_t count = affine.channels, whole = count / kLanes * kLanes, step = alone ? 0 : count;
   float mean[kTogether] = {}, scale[kTogether];
@@ -56,7 +56,7 @@ struct Affine {
     for (size_t row = 0; row < kTogether; ++row) {
       const float* from = x + row * step + i;
       for (size_t k = 0; k < kLanes; ++k) squares[row][k] += (from[k] - mean[row]) * (from[k] - mean[row]);
-      // The next rows, while these come from the L1 cache.
+      // Prefetches the next rows while these are read from the L1 cache.
       for (size_t k = 0; k < kLanes; k += 16) __builtin_prefetch(from + kTogether * count + k);
     }
   }
@@ -110,7 +110,7 @@ class LayerNorm : public Op {
   }
 
  private:
-  // Rows that are normalised together, widened, the results in their place.
+  // Normalizes several float16 rows at a time, converted to float32 on the stack.
   Status run_float16s(Pool* pool) const {
     const size_t piece = kTogether * channels_, count = rows_ * channels_;
     parallel(pool, Grid<1, 0>{{(rows_ + kTogether - 1) / kTogether}}, [&](Pool::Share& share, size_t i) {
@@ -134,12 +134,12 @@ class LayerNorm : public Op {
 }  // namespace
 
 Status create_layer_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*half=*/false);
+  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*float16=*/false);
   return {};
 }
 
 Status create_float16_layer_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*half=*/true);
+  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*float16=*/true);
   return {};
 }
 

@@ -9,7 +9,7 @@ namespace ferry::cpu {
 namespace {
 
 #if defined(__aarch64__)
-constexpr bool kFloat16Linear = false;  // ours alone
+constexpr bool kFloat16Linear = false;  // only our own kernels
 #else
 constexpr bool kFloat16Linear = built_in(Feature::Float16);
 #endif

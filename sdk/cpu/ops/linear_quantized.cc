@@ -11,11 +11,12 @@
 namespace ferry::cpu {
 namespace {
 
-// Steps and zero points that kernels read past the last row's. XNNPACK promises to read XNN_EXTRA_QUANTIZATION_PARAMS
-// and fills in as many, but has kernels of 14 rows, of which all but one may lie past the last; none has more than 32.
+// Quantization parameters that kernels read past the last row's. XNNPACK documents XNN_EXTRA_QUANTIZATION_PARAMS and
+// fills as many, but it has kernels of 14 rows, of which all but one may lie past the last. No kernel has more than 32
+// rows.
 constexpr size_t kExtraRows = 32;
 
-// The weight's integers as XNNPACK reads them, and the bias.
+// Loads the weight's integers in XNNPACK's format, and the bias.
 class IntegerWeights : public WeightSource {
  public:
   IntegerWeights(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
@@ -23,7 +24,7 @@ class IntegerWeights : public WeightSource {
   Status load(const void** weight, const float** bias) override {
     const StoredConstant stored = model_.stored(op_.inputs()->Get(1));
     *weight = stored.bytes.data();
-    if (stored.type.dtype == fbs::DType::Int4) {  // from 0 to 15, with the zero point 8
+    if (stored.type.dtype == fbs::DType::Int4) {  // unsigned, 0 to 15, with the zero point 8
       nibbles_.resize(stored.bytes.size());
       for (size_t i = 0; i < nibbles_.size(); ++i) nibbles_[i] = std::to_integer<uint8_t>(stored.bytes[i]) ^ 0x88;
       *weight = nibbles_.data();
@@ -86,7 +87,7 @@ class LinearQuantized : public Op {
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     FERRY_TRY(check(xnn_reshape_convert_nc_f32_qd8(rounding_.get(), rows_, inputs_, inputs_, inputs_, as_xnnpack(pool)),
                     type_, "reshaping"));
-    // The rows' integers, then their steps and zero points.
+    // Workspace: the rows' integers, then their quantization parameters.
     *workspace = padded_size(rows_ * inputs_) + uint64_t{rows_ + kExtraRows} * sizeof(xnn_quantization_params);
     if (has_own()) {
       *workspace += own_->sums(rows_) * sizeof(int32_t);
@@ -133,13 +134,12 @@ class LinearQuantized : public Op {
   xnn_quantization_params* last_row_ = nullptr;
   XnnOperator rounding_;
   PackedXnn product_;
-  std::optional<LinearInt4> own_;  // in its place
+  std::optional<LinearInt4> own_;  // replaces XNNPACK's operator
   LinearInt4::Rows own_rows_{};
   float* y_ = nullptr;
 };
 
-// Of the blocks that have a size, XNNPACK takes multiples of 32, and scales that are positive and normal; it refuses
-// the others itself.
+// XNNPACK accepts block sizes that are multiples of 32, and scales that are positive and normal; it reports others.
 bool may_have_kernel(const Type& type) {
   if (type.zero_point != 0) return false;
   return type.dtype == fbs::DType::Int8 ? type.block == 0 && type.axis == 0 : type.block > 0;

@@ -1,5 +1,5 @@
-// Products of two activations: for some rows of the output, a panel of its columns at a time, which is packed where it
-// pays.
+// Products of two activations. A task computes some rows of the output, one panel of columns at a time; the panel is
+// packed if that pays.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,18 +13,18 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kFewRows = 8;           // read b where it lies
-constexpr size_t kRows = kRowsAtOnce;    // multiplied with a panel at once
-constexpr size_t kTaskRows = 4 * kRows;  // for which a panel is packed once
-constexpr size_t kDepth = 256;           // of a packed panel, which stays in the L2 cache
-constexpr size_t kTaskWork = 1 << 17;    // multiplications that one task should handle
+constexpr size_t kFewRows = 8;           // maximum rows to read b in place
+constexpr size_t kRows = kRowsAtOnce;    // rows multiplied with a panel at a time
+constexpr size_t kTaskRows = 4 * kRows;  // rows for which a panel is packed once
+constexpr size_t kDepth = 256;           // KC: inputs of a packed panel, which stays in the L2 cache
+constexpr size_t kTaskWork = 1 << 17;    // multiplications per task
 
 size_t pieces(size_t count, size_t of) { return (count + of - 1) / of; }
 
 struct Matrix {
   bool transposed = false;
-  size_t stride = 0;  // from a row to the next one; where it is transposed, from a column
-  Rows places;        // of each product's
+  size_t stride = 0;  // elements from a row to the next; if transposed, from a column
+  Rows places;        // offsets of each product's matrix
   const float* data = nullptr;
 
   const float* at(size_t product, size_t row, size_t column) const {
@@ -54,7 +54,7 @@ class MatMul : public Op {
     rows_ = static_cast<size_t>(output[output.rank - 2]);
     columns_ = static_cast<size_t>(output[output.rank - 1]);
     depth_ = static_cast<size_t>(inputs[0][inputs[0].rank - (params_.transpose_a() ? 2 : 1)]);
-    swapped_ = columns_ == 1;  // a column of the output is a row of its transpose
+    swapped_ = columns_ == 1;  // an output of one column is computed as a row of its transpose
     auto& [a, b] = matrices_;
     if (swapped_) {
       std::swap(rows_, columns_);
@@ -62,10 +62,10 @@ class MatMul : public Op {
       a.transposed = !a.transposed;
       b.transposed = !b.transposed;
     }
-    // Vectors lie the same either way.
+    // A vector has the same layout transposed.
     if (rows_ == 1 || depth_ == 1) a.stride = a.transposed ? 1 : a.stride, a.transposed = false;
     if (depth_ == 1) b.transposed = false;
-    // One b for all: a has so many rows more.
+    // One b for all products: their rows of a form one matrix.
     if (!a.transposed && elements(inputs[swapped_ ? 0 : 1]) == depth_ * columns_) {
       rows_ *= std::exchange(products_, 1);
       a.stride = depth_;
@@ -98,7 +98,7 @@ class MatMul : public Op {
  private:
   size_t scratch_size() const { return kDepth * (kPanel + (matrices_[0].transposed ? kRows : 0)); }
 
-  // The output's rows from `first` and columns from `column` on.
+  // Computes output rows from `first` and columns from `column`.
   void multiply(size_t thread, size_t product, size_t first, size_t column) const {
     const auto& [a, b] = matrices_;
     const size_t end = std::min(first + kTaskRows, rows_), width = std::min(kPanel, columns_ - column);
@@ -122,7 +122,7 @@ class MatMul : public Op {
         const float* lines = a.at(product, row, k);
         if (a.transposed) transpose(lines, a.stride, depth, count, turned, kDepth);
         const float* rows[kRows];
-        for (size_t i = 0; i < kRows; ++i)  // past the last row: that one again
+        for (size_t i = 0; i < kRows; ++i)  // repeats the last row
           rows[i] = (a.transposed ? turned : lines) + std::min(i, count - 1) * (a.transposed ? kDepth : a.stride);
         multiply_({rows, packed_ ? panel : from, packed_ ? kPanel : b.stride, depth, (k == 0 ? zeros_ : ones_).data(),
                    ones_.data(), y + row * columns_, columns_, width, count});
@@ -136,8 +136,8 @@ class MatMul : public Op {
   std::array<Matrix, 2> matrices_;
   size_t products_ = 0, rows_ = 0, columns_ = 0, depth_ = 0;
   bool swapped_ = false;   // a is the operator's b, transposed
-  bool in_place_ = false;  // rows of a with rows of b
-  bool packed_ = false;    // b's panels
+  bool in_place_ = false;  // dot products of rows of a and rows of b
+  bool packed_ = false;    // b is packed into panels
   float *output_ = nullptr, *scratch_ = nullptr;
 };
 

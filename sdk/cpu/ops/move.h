@@ -1,4 +1,4 @@
-// What the operators share that copy elements of one input to other places, whatever the elements are.
+// Base of operators that copy elements of one input to other positions, whatever their type.
 #pragma once
 
 #include <cstddef>

@@ -25,7 +25,8 @@ bool overlap(const Box& a, const Box& b, float threshold) {
   return all > 0 && both > threshold * all;
 }
 
-// A class of a sample is one task. What each keeps lies in the workspace; then the rows are written, one after another.
+// A task suppresses the boxes of one class of a sample and stores the kept ones in the workspace. Then the output rows
+// are written in order.
 class NonMaxSuppression : public Op {
  public:
   explicit NonMaxSuppression(const fbs::NonMaxSuppression& params) : params_(params) {}
@@ -67,7 +68,7 @@ class NonMaxSuppression : public Op {
   }
 
  private:
-  // A list: how many boxes are kept, then they, best first.
+  // A list: the number of kept boxes, then their indices, best first.
   void keep(const Pool& pool, size_t index) {
     int32_t* list = lists_memory_ + index * (boxes_ + 1);
     int32_t* boxes = list + 1;

@@ -15,14 +15,14 @@ namespace {
 
 class Pad : public MoveOp {
  public:
-  // value: a word, of halves both.
+  // value: a 32-bit word; two copies of a float16 value.
   Pad(const fbs::Pad& params, uint32_t value, size_t element_bytes)
       : MoveOp(element_bytes), params_(params), value_(value) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
-    // Inner dimensions without padding join the one outside them.
+    // Merges inner dimensions without padding into the next outer one.
     rank_ = 0;
     for (int i = x.rank; i-- > 0;) {
       const unsigned u = static_cast<unsigned>(i);
@@ -73,7 +73,7 @@ class Pad : public MoveOp {
     fill(to + bytes, inner.after);
   }
 
-  // The end of it.
+  // Writes the padding after the last row.
   std::byte* fill(std::byte* to, size_t count) const {
     std::byte* const end = to + count * element_bytes_;
     for (; to + sizeof value_ <= end; to += sizeof value_) std::memcpy(to, &value_, sizeof value_);

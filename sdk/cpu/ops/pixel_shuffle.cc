@@ -23,7 +23,7 @@ class PixelShuffle : public MoveOp {
   }
 
   Status run(Pool* pool) override {
-    // A pixel's channels hold its cell row by row: factor runs, each of which goes to another output row.
+    // A pixel's channels hold its output cell row by row: `factor` runs, each copied to another output row.
     const size_t run = pixel_ / factor_;
     parallel_rows(pool, rows_, width_ * pixel_ / element_bytes_, [&](size_t begin, size_t end) {
       for (size_t y = begin; y < end; ++y) {

@@ -1,4 +1,4 @@
-// Where the indices of a gather or a scatter point.
+// Resolves the indices of gather and scatter operators.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace ferry::cpu {
 
-// Where each piece of x lies that the indices name. All kinds of gather are one walk: piece i begins at the place that
-// its own number says (walk_) plus, for each of the indices of its tuple, that index times a stride.
+// Computes where each indexed piece of x begins. All gather kinds are one walk: the offset of piece i is the walk's
+// offset (walk_) plus, for each index of its tuple, index * stride.
 class Places {
  public:
   Places(fbs::GatherKind kind, int axis) : kind_(kind), axis_(axis) {}
@@ -43,9 +43,9 @@ class Places {
   }
 
   size_t count() const { return walk_.count(); }  // of pieces
-  size_t piece() const { return piece_; }         // elements of one
+  size_t piece() const { return piece_; }         // elements of a piece
 
-  // Where piece `i` begins in x. False: an index is outside.
+  // Outputs the offset of piece `i` in x. False: an index is out of range.
   bool find(const int32_t* indices, size_t i, size_t* place) const {
     *place = walk_.offset(i);
     const int32_t* tuple = indices + i % tuples_ * depth_;
@@ -56,7 +56,7 @@ class Places {
     return true;
   }
 
-  // Says which index of piece `i` it is.
+  // The error for the first index of piece `i` that is out of range.
   Status outside(const char* op, const int32_t* indices, size_t i) const {
     const int32_t* tuple = indices + i % tuples_ * depth_;
     size_t k = 0;
@@ -70,7 +70,7 @@ class Places {
   int axis_;
   Rows walk_;
   size_t tuples_ = 1, depth_ = 1, piece_ = 1;
-  std::array<int32_t, FERRY_MAX_RANK> sizes_{};  // of the dimensions that the indices of a tuple are for
+  std::array<int32_t, FERRY_MAX_RANK> sizes_{};  // of the dimensions that a tuple indexes
   std::array<size_t, FERRY_MAX_RANK> strides_{};
 };
 

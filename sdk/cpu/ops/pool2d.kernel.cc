@@ -13,12 +13,12 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kBandSize = 1024;  // numbers
+constexpr size_t kBandSize = 1024;  // elements
 
-// The cells of a window that are inside the input, of one side.
+// The part of a window inside the input, in one dimension.
 struct Range {
   size_t begin, end;
-  float scale;  // of their sum in an average
+  float scale;  // factor of the sum in an average
 };
 
 struct Side {
@@ -37,13 +37,13 @@ struct Side {
   return out;
 }
 
-// Of kRuns runs of numbers the greatest of each place, or the sums times `scale`; those that `out` has count, too,
-// unless these are the first.
+// For each position of kRuns runs of `count` elements: the maximum, or the sum times `scale`. Unless kFirst, combines
+// it with `out`.
 template <bool kMax, bool kFirst, size_t kRuns>
 [[gnu::always_inline]] inline void fold(const float* from, size_t stride, size_t count, float scale, float* out) {
   const auto both = [](float a, float b) { return kMax ? (b > a ? b : a) : a + b; };
   size_t i = 0;
-#if defined(__aarch64__)  // gcc would compare and select, where an instruction does
+#if defined(__aarch64__)  // gcc compares and selects, where fmax does
   if constexpr (kMax) {
     for (; i + kLanes <= count; i += kLanes) {
       Vector value = load(from + i);
@@ -62,15 +62,15 @@ template <bool kMax, bool kFirst, size_t kRuns>
   }
 }
 
-// Of each range of runs one run; `from`: the run of number `first`. XNNPACK's pooling would do for some windows, but
-// not for partial ones that count their padding, and it keeps a table of pointers for all windows.
+// Reduces each range of runs to one run; `from`: run `first`. XNNPACK's pooling does not support partial windows that
+// count their padding, and it keeps an indirection buffer for all windows.
 template <bool kMax>
 FERRY_KERNEL void fold_each(const float* from, size_t first, size_t stride, std::span<const Range> ranges, size_t count,
                             float* out) {
   for (size_t i = 0, alike; i < ranges.size(); i += alike) {
     const Range& range = ranges[i];
     const size_t runs = range.end - range.begin;
-    // Ranges as long, each a run further than the one before, are one of longer runs.
+    // Merges ranges of equal length that advance by one run into longer runs.
     for (alike = 1; i + alike < ranges.size(); ++alike) {
       const Range& next = ranges[i + alike];
       if (next.begin != range.begin + alike || next.end != range.end + alike || next.scale != range.scale) break;
@@ -102,12 +102,12 @@ class Pool2d : public Op {
     height_ = static_cast<size_t>(x[1]);
     width_ = static_cast<size_t>(x[2]);
     channels_ = static_cast<size_t>(x[3]);
-    // Of a band, rows that several output rows are made of stay in the L1 cache; much of a narrower one would be its
+    // Rows of a band that several output rows read stay in the L1 cache; narrower bands would mostly recompute their
     // borders.
     band_ = std::max(kBandSize / channels_ / static_cast<size_t>(p.kernel_h()), 4 * static_cast<size_t>(p.kernel_w()));
     const uint64_t span = uint64_t{band_ - 1} * static_cast<size_t>(p.stride_w()) + static_cast<size_t>(p.kernel_w());
     line_ = static_cast<size_t>(std::min<uint64_t>(span, width_)) * channels_;
-    // Of halves the rows of the windows, too, widened, and the band's results.
+    // float16: also the converted rows of the windows, and the band's results.
     kernel_rows_ = float16_ ? std::min(static_cast<size_t>(p.kernel_h()), height_) : 0;
     const size_t results = float16_ ? std::min(band_, columns_.size()) * channels_ : 0;
     share_ = line_ * (1 + kernel_rows_) + results;
@@ -132,7 +132,7 @@ class Pool2d : public Op {
   }
 
  private:
-  // Of an output row: the rows of its windows become one, then the columns of each.
+  // Pools part of an output row: reduces the rows of its windows to one, then the columns of each window.
   template <bool kMax>
   void pool_band(size_t row, size_t first, float* line) const {
     const auto columns = std::span(columns_).subspan(first, std::min(band_, columns_.size() - first));
@@ -157,9 +157,9 @@ class Pool2d : public Op {
   const fbs::Pool2d& params_;
   std::vector<Range> rows_, columns_;
   size_t batch_ = 0, height_ = 0, width_ = 0, channels_ = 0;
-  size_t band_ = 1, line_ = 0;  // pixels of an output row, and the numbers that they are made of
-  size_t kernel_rows_ = 0;      // of halves
-  size_t share_ = 0;            // a thread's, of the workspace
+  size_t band_ = 1, line_ = 0;  // pixels of an output row; elements that they are computed from
+  size_t kernel_rows_ = 0;      // float16 only
+  size_t share_ = 0;            // workspace elements per thread
   const void* input_ = nullptr;
   void* output_ = nullptr;
   float* lines_ = nullptr;
@@ -169,12 +169,12 @@ class Pool2d : public Op {
 }  // namespace
 
 Status create_pool2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*half=*/false);
+  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*float16=*/false);
   return {};
 }
 
 Status create_float16_pool2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*half=*/true);
+  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*float16=*/true);
   return {};
 }
 

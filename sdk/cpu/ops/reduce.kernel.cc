@@ -13,12 +13,11 @@
 namespace ferry::cpu {
 namespace {
 
-// Sums are kept in double: a mean over a large image stays exact to float32, whatever the order. What a task adds up
-// depends on the shape alone, so that no result depends on the number of threads (XNNPACK's mean runs on one thread
-// only).
+// Sums are accumulated in double, so that the mean of a large image is exact to float32. The work of a task depends on
+// the shape alone, so that results do not depend on the number of threads. (XNNPACK's mean uses one thread.)
 
-constexpr size_t kOutputBlock = 128;  // outputs summed together where rows are added to rows
-constexpr size_t kParts = 16;         // of rows: enough to share out among a phone's or a laptop's cores
+constexpr size_t kOutputBlock = 128;  // outputs summed together when rows are added to rows
+constexpr size_t kParts = 16;         // row ranges per image, for the cores of a phone or a laptop
 
 FERRY_KERNEL void add_rows(const float* x, size_t rows, size_t stride, size_t count, double* sums) {
   size_t row = 0;
@@ -47,7 +46,7 @@ FERRY_KERNEL double sum(const float* x, size_t count) {
   return sums[0];
 }
 
-// ---- those that are rarer: plain loops ------------------------------------------------------------------------------
+// ---- rarer kinds: plain loops ---------------------------------------------------------------------------------------
 
 struct Add {
   static double apply(double a, double b) { return a + b; }
@@ -61,7 +60,7 @@ struct Min {
 struct Multiply {
   static double apply(double a, double b) { return a * b; }
 };
-struct MultiplyIntegers {  // of 32 bits, as the result has
+struct MultiplyIntegers {  // wraps to 32 bits, like the result
   static double apply(double a, double b) {
     return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(a)) *
                                 static_cast<uint32_t>(static_cast<int32_t>(b)));
@@ -76,8 +75,8 @@ void fold_rows(const float* x, size_t rows, size_t stride, size_t count, double*
 }
 
 struct Folding {
-  double first;  // of no elements
-  // Folds each of `rows` rows into `values`; a row of one element after another is folded as `count` rows of one.
+  double first;  // the result for no elements
+  // Folds `rows` rows into `values`; a row of contiguous elements is folded as `count` rows of one element.
   void (*rows)(const float* x, size_t rows, size_t stride, size_t count, double* values);
 };
 
@@ -105,7 +104,7 @@ class Reduce : public Op {
     const Shape& x = inputs[0];
     std::array<bool, FERRY_MAX_RANK> reduced{};
     for (const int32_t axis : *params_.axes()) reduced[static_cast<size_t>(axis)] = true;
-    // Neighbours alike are one dimension; the innermost is the row, the others say where rows begin.
+    // Merges adjacent dimensions that are both reduced or both kept. The innermost is the row, the others locate rows.
     struct Dimension {
       size_t size;
       bool reduced;
@@ -127,7 +126,7 @@ class Reduce : public Op {
     scale_ = params_.kind() == fbs::ReduceKind::Mean ? 1.0 / static_cast<double>(divisor) : 1.0;
     row_ = dims[0].size;
     row_is_reduced_ = dims[0].reduced;
-    // Where the row is kept, the reduced dimension next to it has rows that follow one another.
+    // If the row is kept, the reduced dimension next to it has consecutive rows.
     run_ = !row_is_reduced_ && rank > 1 ? dims[1].size : 1;
     const size_t first = !row_is_reduced_ && rank > 1 ? 2 : 1;
     std::array<size_t, FERRY_MAX_RANK> strides{};
@@ -214,8 +213,8 @@ class Reduce : public Op {
     for (size_t i = 0; i < count; ++i) store(index * row_ + first + i, sums[i]);
   }
 
-  // The means of an image: some of its rows each, as who computed them has them in its core's cache. Shared out by
-  // channels, every row would go to all cores, and back to one when it is written again.
+  // Means of an image: each task sums a range of rows, which are likely in its core's cache. Splitting by channels
+  // would move every row to all cores and back.
   void add_in_parts(Pool* pool) {
     parallel_for(pool, parts_, 1, [&](size_t begin, size_t end) {
       for (size_t part = begin; part < end; ++part) {
@@ -233,7 +232,7 @@ class Reduce : public Op {
     }
   }
 
-  // Rows of the run, as many as fit together.
+  // Folds the rows of a run, as many at a time as fit the buffer.
   void fold_float16s(const Float16* x, size_t count, double* sums) const {
     float numbers[kFloat16sAtOnce];
     for (size_t row = 0; row < run_;) {
@@ -257,26 +256,26 @@ class Reduce : public Op {
   const fbs::Reduce& params_;
   const bool integer_, float16_;
   const Folding folding_;
-  const bool sums_;  // of Float32
+  const bool sums_;  // sums of Float32
   double scale_ = 1;
   size_t row_ = 0, run_ = 0, parts_ = 1;
   bool row_is_reduced_ = false;
-  Rows kept_, runs_;  // outputs, and what is added up for each
+  Rows kept_, runs_;  // outputs, and the runs that each reduces
   const void* input_ = nullptr;
   void* output_ = nullptr;
-  double* partial_ = nullptr;  // sums of each part
+  double* partial_ = nullptr;  // sums per row range
 };
 
 }  // namespace
 
 Status create_reduce(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer, /*half=*/false);
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer, /*float16=*/false);
   return {};
 }
 
 Status create_float16_reduce(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), /*integer=*/false, /*half=*/true);
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), /*integer=*/false, /*float16=*/true);
   return {};
 }
 

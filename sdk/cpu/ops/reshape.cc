@@ -8,7 +8,7 @@
 namespace ferry::cpu {
 namespace {
 
-// The same bytes: nothing to do where the plan lets the output share the input's memory.
+// Copies the bytes, unless the plan lets the output share the input's memory.
 class Reshape : public MoveOp {
  public:
   using MoveOp::MoveOp;

@@ -13,24 +13,24 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kMaxTaps = 4;
-constexpr size_t kBandSize = 4096;  // numbers
+constexpr size_t kBandSize = 4096;  // elements
 
 using Weights = std::array<float, kMaxTaps>;
 
-// The cells along one side that an output cell is made of, and their weights.
+// The input cells of an output cell along one dimension, and their weights.
 struct Taps {
   std::array<size_t, kMaxTaps> cells;
   Weights weights;
 };
 
-// Keys 1981, a = -0.75: the weight of a cell at `distance`, below 2.
+// Keys 1981, a = -0.75: the weight of a cell at `distance` < 2.
 double cubic(double distance) {
   constexpr double a = -0.75;
   const double d = std::fabs(distance);
   return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-// Of output cell `index` of `to`, from an axis of `from` cells. The centre is a fraction of integers, exact for every
+// Taps of output cell `index` of `to`, from `from` input cells. The centre is an integer fraction, exact for every
 // size.
 [[gnu::cold]] Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
   if (p.kind() == fbs::ResizeKind::Nearest) return {{static_cast<size_t>(index * from / to)}, {1.0f}};
@@ -56,7 +56,7 @@ double cubic(double distance) {
   return out;
 }
 
-// Of each of kOutputs runs of numbers, one after the other: the sum of four runs, each times its weight.
+// For each of kOutputs consecutive runs: the weighted sum of four runs.
 template <size_t kOutputs>
 [[gnu::always_inline]] inline void blend(const std::array<const float*, kMaxTaps>& cells,
                                          const std::array<Weights, kOutputs>& weights, size_t count, float* out) {
@@ -70,7 +70,7 @@ template <size_t kOutputs>
   }
 }
 
-// Neighbouring pixels of a row of an image's output. `stride`: numbers in a row of the image.
+// Neighbouring output pixels. `stride`: elements per image row.
 struct Row {
   const float* image;
   size_t stride, channels;
@@ -79,7 +79,7 @@ struct Row {
   float* out;
 };
 
-// Each pixel of a row, or two that the same cells make, from `cells_of` and `weights_of` a column.
+// Blends each pixel of a row, or two pixels of the same cells, with `cells_of` and `weights_of` of a column.
 template <typename Cells, typename WeightsOf>
 [[gnu::always_inline]] inline void blend_columns(const Row& row, const Cells& cells_of, const WeightsOf& weights_of) {
   float* out = row.out;
@@ -94,7 +94,7 @@ template <typename Cells, typename WeightsOf>
   }
 }
 
-// Of four cells at once: what they would make of two is not worth storing.
+// Four cells at once; intermediate sums of two are not worth storing.
 FERRY_KERNEL void bilinear(const Row& row) {
   const float *above = row.image + row.taps.cells[0] * row.stride, *below = row.image + row.taps.cells[1] * row.stride;
   const auto cells = [&](const Taps& x) {
@@ -107,7 +107,7 @@ FERRY_KERNEL void bilinear(const Row& row) {
   });
 }
 
-// `line`: for the rows that the output is made of, blended.
+// `line`: buffer for the blended rows.
 FERRY_KERNEL void bicubic(const Row& row, float* line) {
   const auto runs = [](const float* from, size_t stride, const Taps& taps) {
     const auto& [a, b, c, d] = taps.cells;
@@ -134,9 +134,8 @@ class Resize2d : public Op {
     height_ = static_cast<size_t>(x[1]);
     channels_ = static_cast<size_t>(x[3]);
     stride_ = static_cast<size_t>(x[2]) * channels_;
-    band_ =
-        std::max<size_t>(kBandSize / channels_, 8);  // rows that several output rows are made of stay in the L1 cache
-    // Of halves the rows that are blended, too, widened, and the band's results.
+    band_ = std::max<size_t>(kBandSize / channels_, 8);  // rows that several output rows read stay in the L1 cache
+    // float16: also the converted rows to blend, and the band's results.
     const uint64_t line = params_.kind() == fbs::ResizeKind::Bicubic ? stride_ : 0;
     const bool widens = float16_ && params_.kind() != fbs::ResizeKind::Nearest;
     share_ = line + (widens ? rows_at_once() * uint64_t{stride_} + std::min(band_, columns_.size()) * channels_ : 0);
@@ -160,10 +159,10 @@ class Resize2d : public Op {
   }
 
  private:
-  // That are blended.
+  // Input rows that are blended.
   size_t rows_at_once() const { return params_.kind() == fbs::ResizeKind::Bicubic ? kMaxTaps : 2; }
 
-  // Of an output row, from column `first` on.
+  // Computes a band of output row `index`, from column `first`.
   void resize_band(size_t index, size_t first, float* line) const {
     const size_t image = index / rows_.size() * height_ * stride_, to = (index * columns_.size() + first) * channels_;
     const Taps& taps = rows_[index % rows_.size()];
@@ -174,7 +173,7 @@ class Resize2d : public Op {
     blend_row({floats(input_) + image, stride_, channels_, taps, columns, floats(output_) + to}, line);
   }
 
-  // From the row that begins at `from`.
+  // Copies pixels of the input row that begins at `from`.
   void nearest(size_t from, std::span<const Taps> columns, size_t to) const {
     const size_t pixel = channels_ * number_bytes(float16_);
     const auto* row = static_cast<const std::byte*>(input_) + from * number_bytes(float16_);
@@ -190,7 +189,7 @@ class Resize2d : public Op {
     bicubic(row, line);
   }
 
-  // What the columns are made of, of each row.
+  // Converts the columns that the band reads, of each row.
   void blend_float16s(size_t image, const Taps& taps, std::span<const Taps> columns, size_t to, float* line) const {
     const size_t last = rows_at_once() - 1;
     const size_t begin = columns.front().cells.front() * channels_;
@@ -206,7 +205,7 @@ class Resize2d : public Op {
   const bool float16_;
   std::vector<Taps> rows_, columns_;
   size_t batch_ = 0, height_ = 0, channels_ = 0, stride_ = 0, band_ = 1;
-  uint64_t share_ = 0;  // a thread's, of the workspace: numbers
+  uint64_t share_ = 0;  // workspace elements per thread
   const void* input_ = nullptr;
   void* output_ = nullptr;
   float* lines_ = nullptr;
@@ -215,12 +214,12 @@ class Resize2d : public Op {
 }  // namespace
 
 Status create_resize2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*half=*/false);
+  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*float16=*/false);
   return {};
 }
 
 Status create_float16_resize2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*half=*/true);
+  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*float16=*/true);
   return {};
 }
 

@@ -5,19 +5,19 @@
 namespace ferry::cpu {
 namespace {
 
-// One head of one token.
-FERRY_KERNEL void turn_float16s(const float* x, const float* cos, const float* sin, size_t float16, float* y) {
+// Rotate one head of one token: channels i and i + half, or neighbouring channels.
+FERRY_KERNEL void rotate_halves(const float* x, const float* cos, const float* sin, size_t half, float* y) {
   FERRY_INDEPENDENT
-  for (size_t i = 0; i < float16; ++i) {
-    const float a = x[i], b = x[i + float16];
+  for (size_t i = 0; i < half; ++i) {
+    const float a = x[i], b = x[i + half];
     y[i] = a * cos[i] - b * sin[i];
-    y[i + float16] = b * cos[i + float16] + a * sin[i + float16];
+    y[i + half] = b * cos[i + half] + a * sin[i + half];
   }
 }
 
-FERRY_KERNEL void turn_pairs(const float* x, const float* cos, const float* sin, size_t float16, float* y) {
+FERRY_KERNEL void rotate_pairs(const float* x, const float* cos, const float* sin, size_t half, float* y) {
   FERRY_INDEPENDENT
-  for (size_t i = 0; i < float16; ++i) {
+  for (size_t i = 0; i < half; ++i) {
     const float a = x[2 * i], b = x[2 * i + 1];
     y[2 * i] = a * cos[2 * i] - b * sin[2 * i];
     y[2 * i + 1] = b * cos[2 * i + 1] + a * sin[2 * i + 1];
@@ -45,12 +45,12 @@ class RotaryEmbedding : public Op {
 
   Status run(Pool* pool) override {
     const size_t size = channels_ / static_cast<size_t>(params_.heads());
-    const auto turn = params_.interleaved() ? turn_pairs : turn_float16s;
+    const auto rotate = params_.interleaved() ? rotate_pairs : rotate_halves;
     parallel_rows(pool, rows_, channels_, [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row) {
         const size_t entry = row % tokens_ * size;
         for (size_t c = row * channels_; c < (row + 1) * channels_; c += size)
-          turn(inputs_[0] + c, inputs_[1] + entry, inputs_[2] + entry, size / 2, output_ + c);
+          rotate(inputs_[0] + c, inputs_[1] + entry, inputs_[2] + entry, size / 2, output_ + c);
       }
     });
     return {};

@@ -1,4 +1,4 @@
-// Walks over a tensor's rows: an index counts all rows, strides say where each begins in another tensor.
+// Walks over a tensor's rows: an index counts all rows, strides locate each row in another tensor.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace ferry::cpu {
 
-// Copies a row. A short one of whole words without a call, which would take longer than what it does.
+// Copies a row. Short rows of whole words avoid the call of memcpy, which takes longer than the copy.
 inline void copy_row(void* to, const void* from, size_t bytes) {
   if (bytes > 8 * sizeof(uint32_t) || bytes % sizeof(uint32_t) != 0) {
     std::memcpy(to, from, bytes);
@@ -25,10 +25,10 @@ inline void copy_row(void* to, const void* from, size_t bytes) {
 
 class Rows {
  public:
-  // Appends an inner dimension; stride in elements of the other tensor (0: it repeats there).
+  // Appends an inner dimension; stride in elements of the other tensor (0: broadcast).
   void append(size_t size, size_t stride) {
     count_ *= size;
-    if (rank_ > 0 && strides_[rank_ - 1] == size * stride) {  // as if both were one
+    if (rank_ > 0 && strides_[rank_ - 1] == size * stride) {  // merges both dimensions
       sizes_[rank_ - 1] *= size;
       strides_[rank_ - 1] = stride;
       return;
@@ -39,7 +39,7 @@ class Rows {
 
   size_t count() const { return count_; }
 
-  // Where row `index` begins in the other tensor.
+  // Offset of row `index` in the other tensor.
   size_t offset(size_t index) const {
     size_t offset = 0;
     for (size_t i = rank_; i-- > 1;) {

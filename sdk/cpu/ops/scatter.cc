@@ -9,7 +9,7 @@
 namespace ferry::cpu {
 namespace {
 
-// Sums and products of integers wrap around.
+// Integer sums and products wrap.
 template <typename T>
 void combine(fbs::ScatterKind kind, const T* updates, T* to, size_t count) {
   using Wrapping = std::conditional_t<std::is_integral_v<T>, uint32_t, T>;
@@ -25,7 +25,7 @@ void combine(fbs::ScatterKind kind, const T* updates, T* to, size_t count) {
   }
 }
 
-// One update after another, on one thread: several may fall on one place.
+// Applies the updates in order, on one thread, since several may target the same position.
 template <typename T>
 class Scatter : public Op {
  public:

@@ -44,7 +44,7 @@ class Select : public Op {
  private:
   struct Side {
     Rows rows;
-    size_t step = 0;  // in a row: 1, or 0 where one element repeats
+    size_t step = 0;  // within a row: 1, or 0 for a broadcast element
     const int32_t* data = nullptr;
   };
 

@@ -15,7 +15,7 @@ class Slice : public MoveOp {
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
-    // A row takes in the inner dimensions that stay whole, and the one outside them.
+    // A row covers the inner dimensions that stay whole and the next outer one.
     int inner = x.rank;
     while (inner > 0 && x[inner - 1] == output[inner - 1]) --inner;
     const int row_begin = std::max(inner - 1, 0);
@@ -39,7 +39,7 @@ class Slice : public MoveOp {
 
  private:
   const fbs::Slice& params_;
-  size_t row_ = 0, first_ = 0;  // in bytes, as are the strides of rows_
+  size_t row_ = 0, first_ = 0;  // in bytes, like the strides of rows_
   Rows rows_;
 };
 

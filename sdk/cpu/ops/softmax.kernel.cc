@@ -15,10 +15,10 @@ namespace {
 
 // Rows of at most this many elements are computed many at a time.
 constexpr size_t kShort = 16;
-// Of a longer one.
-constexpr size_t kLanes = kParts, kRun = 1024;  // numbers together, and those whose sum is in float
+// For longer rows.
+constexpr size_t kLanes = kParts, kRun = 1024;  // elements per vector step; elements whose sum is in float
 
-// Rows of `n` elements, one after the other. y may be x.
+// Consecutive rows of `n` elements. y may be x.
 FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n) {
   std::array<float, 32 * kShort> e;
   for (size_t first = 0; first < rows; first += 32) {
@@ -37,7 +37,7 @@ FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n)
   }
 }
 
-// y = e^(x - maximum) of kLanes numbers, which are added to the sums. y may be x.
+// y = e^(x - maximum) of kLanes elements, which are added to the sums. y may be x.
 [[gnu::always_inline]] inline void exponentiate(const float* x, float maximum, float* y, float* sums) {
   FERRY_INDEPENDENT
   for (size_t k = 0; k < kLanes; ++k) {
@@ -46,18 +46,18 @@ FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n)
   }
 }
 
-// The same of a longer row.
+// Softmax of a longer row.
 FERRY_KERNEL void softmax_long(const float* x, float* y, size_t n) {
-  float most[kLanes], last[kLanes];
-  std::copy_n(x, kLanes, most);
+  float maxima[kLanes], last[kLanes];
+  std::copy_n(x, kLanes, maxima);
   for (size_t i = kLanes; i < n; i += kLanes) {
-    const float* some = x + std::min(i, n - kLanes);  // the last ones: some again
-#pragma GCC unroll 1                                  // unrolled, gcc would compare numbers one by one
-    for (size_t k = 0; k < kLanes; ++k) most[k] = some[k] > most[k] ? some[k] : most[k];
+    const float* some = x + std::min(i, n - kLanes);  // the last ones overlap
+#pragma GCC unroll 1                                  // if unrolled, gcc compares elements one by one
+    for (size_t k = 0; k < kLanes; ++k) maxima[k] = some[k] > maxima[k] ? some[k] : maxima[k];
   }
-  const float maximum = reduce(most, [](Quad a, Quad b) { return a > b ? a : b; });
+  const float maximum = reduce(maxima, [](Quad a, Quad b) { return a > b ? a : b; });
   const size_t whole = n / kLanes * kLanes;
-  std::fill_n(last, kLanes, -std::numeric_limits<float>::infinity());  // weighs nothing
+  std::fill_n(last, kLanes, -std::numeric_limits<float>::infinity());  // has the weight 0
   std::copy_n(x + whole, n - whole, last);
   double sum = 0;
   for (size_t i = 0; i < whole;) {
@@ -108,7 +108,7 @@ class Softmax : public Op {
   }
 
  private:
-  // Some rows at a time, widened, the results in their place.
+  // Several float16 rows at a time, converted to float32 on the stack.
   Status run_float16s(Pool* pool) const {
     const size_t piece = together_ * length_, count = rows_ * length_;
     parallel(pool, Grid<1, 0>{{(rows_ + together_ - 1) / together_}}, [&](Pool::Share& share, size_t i) {
@@ -123,7 +123,7 @@ class Softmax : public Op {
 
   const bool float16_;
   size_t length_ = 1, rows_ = 0;
-  size_t together_ = 1;  // rows of halves
+  size_t together_ = 1;  // float16 rows per task
   const void* x_ = nullptr;
   void* y_ = nullptr;
   float* wide_ = nullptr;
@@ -132,12 +132,12 @@ class Softmax : public Op {
 }  // namespace
 
 Status create_softmax(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Softmax>(/*half=*/false);
+  *out = std::make_unique<Softmax>(/*float16=*/false);
   return {};
 }
 
 Status create_float16_softmax(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Softmax>(/*half=*/true);
+  *out = std::make_unique<Softmax>(/*float16=*/true);
   return {};
 }
 

@@ -10,7 +10,7 @@
 namespace ferry::cpu {
 namespace {
 
-// A number that orders as the element does: NaN above all, both zeros alike.
+// An integer that orders like the element: NaN above all, both zeros equal.
 int64_t order_of(float value) {
   if (value != value) return INT64_MAX;
   const int32_t bits = std::bit_cast<int32_t>(value);
@@ -36,7 +36,7 @@ class TopK : public Op {
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     row_ = static_cast<size_t>(inputs[0][inputs[0].rank - 1]);
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
-    // The best one is found on the way through the row; more of them in an order of all its places.
+    // The maximum is found in one pass; more elements need an index array of the row.
     *workspace = params_.k() == 1 ? 0 : uint64_t{sizeof(int32_t)} * rows_ * row_;
     return {};
   }
@@ -90,7 +90,7 @@ class TopK : public Op {
   bool integers_;
   size_t rows_ = 0, row_ = 0;
   const void* input_ = nullptr;
-  void* values_ = nullptr;  // null where nobody asks for them
+  void* values_ = nullptr;  // null if no operator reads it
   int32_t *output_ = nullptr, *order_ = nullptr;
 };
 

@@ -12,11 +12,10 @@
 namespace ferry::cpu {
 namespace {
 
-// Of a matrix that a task turns: some cache lines of the input's rows, as many of them as make the task worth it.
+// A task's tile: some cache lines of the input's rows, and enough rows to make the task worthwhile.
 constexpr size_t kLineBytes = 64, kTall = 256;
 
-// The input is matrices of rows of `wide_` elements, which come out turned; or it is rows that stay, where the
-// innermost dimension does.
+// Transposes matrices whose rows have `wide_` elements; or copies rows, if the innermost dimension stays.
 class Transpose : public MoveOp {
  public:
   Transpose(const fbs::Transpose& params, size_t element_bytes) : MoveOp(element_bytes), params_(params) {}
@@ -24,7 +23,7 @@ class Transpose : public MoveOp {
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
-    // The output's dimensions: those that are neighbours in both are one.
+    // The output's dimensions, merged where they are adjacent in the input, too.
     struct Dimension {
       size_t size, from, to;  // and strides
     };
@@ -72,14 +71,14 @@ class Transpose : public MoveOp {
     parallel_rows(pool, from_.count() * tiles, std::min(tall_, kTall) * std::min(wide_, width),
                   [&](size_t begin, size_t end) {
                     for (size_t i = begin; i < end; ++i)
-                      turn(i / tiles, i % tiles / across * kTall, i % across * width, width);
+                      transpose_tile(i / tiles, i % tiles / across * kTall, i % across * width, width);
                   });
     return {};
   }
 
  private:
-  // Of a matrix, a tile.
-  void turn(size_t matrix, size_t row, size_t column, size_t width) const {
+  // Transposes a tile of a matrix.
+  void transpose_tile(size_t matrix, size_t row, size_t column, size_t width) const {
     const size_t from = from_.offset(matrix) + row * from_stride_ + column;
     const size_t to = to_.offset(matrix) + column * to_stride_ + row;
     const size_t rows = std::min(kTall, tall_ - row), columns = std::min(width, wide_ - column);
@@ -92,7 +91,7 @@ class Transpose : public MoveOp {
 
   const fbs::Transpose& params_;
   size_t tall_ = 1, wide_ = 1, from_stride_ = 1, to_stride_ = 1;
-  Rows from_, to_;  // where matrices, or rows that stay, begin
+  Rows from_, to_;  // offsets of matrices, or of rows that are copied
 };
 
 }  // namespace

@@ -21,7 +21,7 @@
 namespace ferry::cpu {
 namespace {
 
-// ---- those that XNNPACK lacks, or refuses for some parameters -------------------------------------------------------
+// ---- kinds that XNNPACK lacks or rejects for some parameters --------------------------------------------------------
 
 using Kernel = decltype(Elementwise::kernel);
 
@@ -39,7 +39,7 @@ FERRY_KERNEL void leaky_relu(const float* x, float* y, size_t count, float slope
   for (size_t i = 0; i < count; ++i) y[i] = x[i] > 0 ? x[i] : x[i] * slope;
 }
 
-#if !defined(__aarch64__)  // which has its own, below
+#if !defined(__aarch64__)  // has its own, below
 FERRY_KERNEL void hard_sigmoid(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
@@ -56,7 +56,7 @@ FERRY_KERNEL void hard_swish(const float* x, float* y, size_t count, float, floa
   }
 }
 
-// Below -87 the result is 0 to within 2e-36.
+// The result is 0 to within 2e-36 below -87.
 FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) y[i] = (x[i] < -87.0f ? -87.0f : x[i]) * sigmoid(x[i]);
@@ -75,7 +75,7 @@ FERRY_KERNEL void exp(const float* x, float* y, size_t count, float, float) {
   }
 }
 
-// 1 - 2 / (e^2x + 1), and for small x the polynomial of Cephes' tanhf (S. Moshier).
+// 1 - 2 / (e^2x + 1); for small x the polynomial of Cephes' tanhf (S. Moshier).
 FERRY_KERNEL void tanh(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
@@ -90,7 +90,7 @@ FERRY_KERNEL void tanh(const float* x, float* y, size_t count, float, float) {
   }
 }
 #else
-// x / 2 * (1 + tanh(y)) is x * sigmoid(2y).
+// x / 2 * (1 + tanh(y)) = x * sigmoid(2y).
 FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
@@ -105,7 +105,7 @@ FERRY_KERNEL void sigmoid_of_each(const float* x, float* y, size_t count, float,
 }
 #endif
 
-// ---- those without vectors ------------------------------------------------------------------------------------------
+// ---- kinds without vector code --------------------------------------------------------------------------------------
 
 template <typename T, typename Result, typename Function>
 void each(const float* x, float* y, size_t count, Function function) {
@@ -156,7 +156,7 @@ void int_not(const float* x, float* y, size_t count, float, float) {
 void int_sign(const float* x, float* y, size_t count, float, float) {
   each<int32_t, int32_t>(x, y, count, [](int32_t v) { return (v > 0) - (v < 0); });
 }
-// In unsigned arithmetic the least number is its own opposite.
+// -INT_MIN wraps.
 void int_neg(const float* x, float* y, size_t count, float, float) {
   each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return 0 - v; });
 }
@@ -215,7 +215,7 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
 }
 
 #if !defined(__aarch64__)
-// ---- XNNPACK's, which arm64 does without ---------------------------------------------------------------------------
+// ---- XNNPACK's kinds, which arm64 does not use ----------------------------------------------------------------------
 
 class Unary : public XnnOp {
  public:
@@ -240,7 +240,7 @@ class Unary : public XnnOp {
   }
 };
 
-// For these XNNPACK has float32 kernels on every CPU that it runs on.
+// Kinds for which XNNPACK has float32 kernels on every CPU.
 xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
   switch (kind) {
     case fbs::UnaryKind::Sigmoid: return xnn_unary_sigmoid;
@@ -298,14 +298,14 @@ Status ElementwiseOp::run(Pool* pool) {
   return {};
 }
 
-// Those that XNNPACK computes are left in float32, but for one: squeeze and excitation has it between halves.
+// Kinds that XNNPACK computes stay in float32, except the sigmoid of squeeze-and-excitation between float16 operators.
 Status create_float16_unary(const CpuFeatures& cpu, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
   Elementwise own = elementwise(cpu, p);
 #if !defined(__aarch64__)
   if (p.kind() == fbs::UnaryKind::Sigmoid) own.kernel = sigmoid_of_each;
 #endif
-  if (own) *out = std::make_unique<ElementwiseOp>(own, /*half=*/true);
+  if (own) *out = std::make_unique<ElementwiseOp>(own, /*float16=*/true);
   return {};
 }
 

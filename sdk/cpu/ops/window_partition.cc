@@ -1,4 +1,4 @@
-// window_partition and window_reverse: the same walk, the other way.
+// window_partition and window_reverse: the same walk in opposite directions.
 #include <algorithm>
 #include <cstring>
 
@@ -34,7 +34,7 @@ class WindowCopy : public MoveOp {
         const size_t y = row % height, n = row / height;
         const size_t line = (n * height + (y + shift_h) % height) * width;
         const size_t windows = (n * height + y - y % window_h) / window_h * across;
-        for (size_t x = 0, run; x < width; x += run) {  // pixels that lie together in both
+        for (size_t x = 0, run; x < width; x += run) {  // pixels that are contiguous in both
           const size_t column = (x + shift_w) % width;
           run = std::min(window_w - x % window_w, width - column);
           const size_t pixel = (line + column) * bytes;

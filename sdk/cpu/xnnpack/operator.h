@@ -1,4 +1,4 @@
-// XNNPACK's operators as ours: ownership, errors, weights.
+// RAII wrapper around an XNNPACK operator; translates errors and weight ownership.
 #pragma once
 
 #include <xnnpack.h>
@@ -10,7 +10,7 @@
 
 namespace ferry::cpu {
 
-// "conv2d: XNNPACK reports an unsupported parameter while creating"
+// For example "conv2d: XNNPACK reports an unsupported parameter while creating".
 Status check(xnn_status status, fbs::OpParams type, const char* doing);
 
 struct DeleteXnn {
@@ -18,7 +18,7 @@ struct DeleteXnn {
 };
 using XnnOperator = std::unique_ptr<xnn_operator, DeleteXnn>;
 
-// An op that is one XNNPACK operator.
+// An operator that is one XNNPACK operator.
 class XnnOp : public Op {
  public:
   Status run(Pool* pool) override { return check(xnn_run_operator(xnn_.get(), as_xnnpack(pool)), type_, "running"); }
@@ -29,7 +29,7 @@ class XnnOp : public Op {
   Status check(xnn_status status, fbs::OpParams type, const char* doing) const {
     return cpu::check(status, type, doing);
   }
-  // Takes what an xnn_create_ function gave.
+  // Takes ownership of the result of an xnn_create_ function.
   Status own(xnn_status status, xnn_operator_t op) {
     if (status == xnn_status_success) xnn_.reset(op);
     return check(status, "creating");
@@ -39,14 +39,14 @@ class XnnOp : public Op {
   XnnOperator xnn_;
 };
 
-// call(XNNPACK's function for halves), where that is built in, or call(that for floats).
+// Calls `call` with XNNPACK's float16 function if it is built in and wanted, otherwise with the float32 one.
 template <bool kBuiltIn, typename Call, typename OfFloat16, typename OfFloats>
 xnn_status with_float16(bool float16, const Call& call, OfFloat16* of_float16, OfFloats* of_floats) {
   if constexpr (kBuiltIn)
     if (float16) return call(of_float16);
   return call(of_floats);
 }
-// Where numbers lie, as either of them takes it.
+// A data address that converts to the pointer type of either function.
 struct Numbers {
   explicit Numbers(const void* address) : data(const_cast<void*>(address)) {}
   operator void*() const { return data; }
@@ -58,7 +58,7 @@ inline size_t number_bytes(bool float16) { return float16 ? 2 : sizeof(float); }
 inline const float* floats(const void* data) { return static_cast<const float*>(data); }
 inline float* floats(void* data) { return static_cast<float*>(data); }
 
-// A shape as XNNPACK takes it.
+// A shape in XNNPACK's types.
 struct Sizes {
   explicit Sizes(const Shape& shape) : rank(static_cast<size_t>(shape.rank)) {
     for (int i = 0; i < shape.rank; ++i) dims[static_cast<size_t>(i)] = static_cast<size_t>(shape[i]);
@@ -67,7 +67,7 @@ struct Sizes {
   std::array<size_t, FERRY_MAX_RANK> dims{};
 };
 
-// Elements in dimensions [begin, end).
+// Number of elements in dimensions [begin, end).
 inline size_t elements(const Shape& shape, int begin, int end) {
   size_t n = 1;
   for (int i = begin; i < end; ++i) n *= static_cast<size_t>(shape[i]);

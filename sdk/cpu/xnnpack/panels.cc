@@ -10,15 +10,15 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kPanelBytes = 256 << 10;
-constexpr size_t kLeastReuse = 32;  // rows; below, there is little to reuse
-constexpr size_t kNarrowest = 64;   // channels of a panel
-constexpr size_t kTile = 32;        // channels that microkernels compute together, at most
+constexpr size_t kMinReuse = 32;  // rows; with fewer, weights are hardly reused
+constexpr size_t kMinWidth = 64;  // minimum channels of a panel
+constexpr size_t kTile = 32;      // maximum channels that microkernels compute together
 
 }  // namespace
 
 size_t panel_width(size_t rows, size_t channel_bytes, size_t outputs) {
-  if (rows < kLeastReuse || outputs * channel_bytes <= 2 * kPanelBytes) return outputs;
-  const size_t fitting = std::max(kPanelBytes / channel_bytes, kNarrowest);
+  if (rows < kMinReuse || outputs * channel_bytes <= 2 * kPanelBytes) return outputs;
+  const size_t fitting = std::max(kPanelBytes / channel_bytes, kMinWidth);
   const size_t panels = (outputs + fitting - 1) / fitting;
   return ((outputs + panels - 1) / panels + kTile - 1) / kTile * kTile;
 }

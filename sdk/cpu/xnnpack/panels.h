@@ -1,7 +1,7 @@
-// An op's output channels in panels, an XNNPACK operator each.
+// Splits an operator's output channels into panels (NC blocks), one XNNPACK operator each.
 //
-// XNNPACK walks all output channels for every few rows: weights that do not stay in a core's L2 cache stream again each
-// time. Cut into panels, they are read from further away once. A thread takes whole panels, so that threads meet once a
+// XNNPACK loops over all output channels for every few rows, so weights that exceed a core's L2 cache are streamed
+// again each time. With panels, they are read once. A thread computes whole panels, so threads synchronize once per
 // layer.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace ferry::cpu {
 
-// Output channels of each panel but the last; all `outputs` where panels do not pay. rows: of the matrix product;
-// channel_bytes: weights of an output channel.
+// Output channels of each panel but the last; `outputs` if panels are not faster. rows: of the matrix product;
+// channel_bytes: bytes of the weights of one output channel.
 size_t panel_width(size_t rows, size_t channel_bytes, size_t outputs);
 
 class PanelOp : public Op {
@@ -24,7 +24,7 @@ class PanelOp : public Op {
  protected:
   explicit PanelOp(fbs::OpParams type) : type_(type) {}
   Status check(xnn_status status, const char* doing) const { return cpu::check(status, type_, doing); }
-  // Makes the next panel's operator; `create` as in create_packed().
+  // Creates the next panel's operator; `create` as in create_packed().
   template <typename Create>
   Status add(XnnPacking packing, Create create) {
     packing.part = static_cast<uint32_t>(panels_.size());
@@ -33,7 +33,7 @@ class PanelOp : public Op {
     panels_.push_back(std::move(panel));
     return {};
   }
-  // The threads that work within a panel.
+  // The pool for use within a panel.
   Pool* within(Pool* pool) const { return panels_.size() == 1 ? pool : nullptr; }
 
   size_t width_ = 0;

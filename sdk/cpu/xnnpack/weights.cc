@@ -5,11 +5,11 @@
 namespace ferry::cpu {
 namespace {
 
-// XNNPACK knows packed weights by an "offset" that it turns into an address at every reshape and setup. Ours is the
-// address itself: entries may lie anywhere.
+// XNNPACK identifies packed weights by an "offset" that it converts to an address at every reshape and setup. Ours is
+// the address itself, so entries may lie anywhere.
 constexpr size_t kNotFound = SIZE_MAX;
 
-// Where constants are that nobody reads.
+// Address of constants that are not read.
 constexpr float kUnread = 0;
 
 struct Free {
@@ -17,17 +17,17 @@ struct Free {
 };
 using Memory = std::unique_ptr<void, Free>;
 
-// The creation of an operator under way.
+// The creation of an operator in progress.
 struct Visit {
   enum class Kind : uint8_t { Choose, Pack, Use } kind;
-  std::byte* packed = nullptr;  // Pack: to be filled; Use: filled
-  size_t size = 0;              // of packed weights; Choose: what XNNPACK says
-  bool looks_first = false;     // XNNPACK asks for packed weights before it packs: it reads none if it is given some
-  Memory scratch;               // Use: what XNNPACK packs all the same
+  std::byte* packed = nullptr;  // Pack: to be filled; Use: already filled
+  size_t size = 0;              // bytes of packed weights; Choose: as XNNPACK reports
+  bool looks_first = false;  // XNNPACK looks up packed weights before packing, and reads no constants if it finds them
+  Memory scratch;            // Use: for weights that XNNPACK packs regardless
 };
 
-// A provider outlives the operators that were created with it, which ask it for addresses: there is one for all, and
-// what differs between creations is the thread's.
+// Operators keep a pointer to the provider that they were created with and ask it for addresses. There is one provider
+// for all; the state of a creation is thread-local.
 thread_local Visit* visit = nullptr;
 
 size_t look_up(void*, const xnn_weights_cache_look_up_key*) {
@@ -51,7 +51,7 @@ size_t look_up_or_insert(void*, const xnn_weights_cache_look_up_key*, void*, siz
   return reinterpret_cast<size_t>(visit->packed);
 }
 
-// XNNPACK asks before it uses packed weights, as its own cache may move them when it grows.
+// XNNPACK checks this before it uses packed weights, since its own cache may move them when it grows.
 bool is_finalized(void*) { return true; }
 
 void* offset_to_addr(void*, size_t offset) { return reinterpret_cast<void*>(offset); }
@@ -79,7 +79,7 @@ class Creator {
     visit = during;
     const xnn_status status = create_(context_, weight, bias, &provider, &created);
     visit = nullptr;
-    // XNNPACK's convolutions report success where their row of zeros finds no memory.
+    // XNNPACK's convolutions report success when the allocation of their zero row fails.
     if (status == xnn_status_success && created == nullptr) return xnn_status_out_of_memory;
     if (status == xnn_status_success) out->reset(created);
     return status;
@@ -93,7 +93,7 @@ class Creator {
   void* context_;
 };
 
-// How large the operator's packed weights are, and whether XNNPACK looks for them first.
+// Gets the size of the operator's packed weights, and whether XNNPACK looks them up first.
 Status choose(const Creator& creator, bool has_bias, Visit* choosing, XnnOperator* op) {
   const xnn_status status = creator(choosing, &kUnread, has_bias ? &kUnread : nullptr, op);
   return choosing->size == 0 ? creator.checked(status) : Status();
@@ -120,12 +120,12 @@ Status create_packed(const XnnPacking& packing, fbs::OpParams type, CreateXnn cr
   FERRY_TRY(packing.source.packed(id, packing.part, choosing.size, pack, &out->weights));
   if (out->op != nullptr) return {};
 
-  Visit use{Visit::Kind::Use, const_cast<std::byte*>(out->weights.get()), choosing.size};  // for reading
+  Visit use{Visit::Kind::Use, const_cast<std::byte*>(out->weights.get()), choosing.size};  // const_cast: only read
   if (choosing.looks_first) return creator.checked(creator(&use, &kUnread, has_bias ? &kUnread : nullptr, &out->op));
   const Memory weight(std::calloc(packing.weight_bytes + kExtraBytes, 1));
   const Memory bias(has_bias ? std::calloc(packing.bias_bytes + kExtraBytes, 1) : nullptr);
   if (weight == nullptr || (has_bias && bias == nullptr))
-    return error(FERRY_OUT_OF_MEMORY, "no memory while an operator was made");
+    return error(FERRY_OUT_OF_MEMORY, "out of memory while creating an operator");
   return creator.checked(creator(&use, weight.get(), static_cast<const float*>(bias.get()), &out->op));
 }
 
@@ -137,7 +137,7 @@ Status pack_known(const float* known, fbs::OpParams type, CreateXnn create, void
   FERRY_TRY(choose(creator, /*has_bias=*/true, &choosing, &op));
   void* memory = nullptr;  // XNNPACK writes whole vectors
   if (posix_memalign(&memory, kAlignment, choosing.size + kExtraBytes) != 0)
-    return error(FERRY_OUT_OF_MEMORY, "no memory for %zu bytes of packed weights", choosing.size);
+    return error(FERRY_OUT_OF_MEMORY, "cannot allocate %zu bytes of packed weights", choosing.size);
   const Memory owner(memory);
   auto* bytes = static_cast<std::byte*>(memory);
   Visit packs{Visit::Kind::Pack, bytes, choosing.size};
