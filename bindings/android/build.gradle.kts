@@ -7,7 +7,7 @@ plugins {
 }
 
 group = "io.ferry"
-version = "0.2.0"
+version = "0.3.0"
 
 android {
     namespace = "io.ferry"

@@ -11,7 +11,7 @@ struct Report {
   Comparison comparison;
   std::string blob;        // file name
   std::string model;       // "resnet50.a1_in1k"
-  std::string provenance;  // "timm resnet50.a1_in1k, ferry 0.2.0"
+  std::string provenance;  // "timm resnet50.a1_in1k, ferry 0.3.0"
   std::string fixture;
   std::string architecture;
   std::string library;  // "timm 1.0.29.dev0"

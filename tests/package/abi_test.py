@@ -94,10 +94,10 @@ class Abi(unittest.TestCase):
 
     def test_another_version_may_change_everything_once_it_is_recorded(self):
         self.change("ferry.h", "FERRY_CORRUPT = 203", "FERRY_CORRUPT = 205")
-        self.change("ferry.h", "#define FERRY_VERSION_MINOR 2", "#define FERRY_VERSION_MINOR 3")
+        self.change("ferry.h", "#define FERRY_VERSION_MINOR 3", "#define FERRY_VERSION_MINOR 4")
         status, said = self.abi()
         self.assertEqual(status, 1)
-        self.assertIn("sdk/abi.txt is of version 0.2, and ferry.h of 0.3; record it", said)
+        self.assertIn("sdk/abi.txt is of version 0.3, and ferry.h of 0.4; record it", said)
         self.assertEqual(self.abi("--update")[0], 0)
         self.assertEqual(self.abi()[0], 0)
 

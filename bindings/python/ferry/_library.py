@@ -90,5 +90,5 @@ def text_library():
 
 
 def version():
-    """The library's version, "0.2.0"."""
+    """The library's version, "0.3.0"."""
     return library().ferry_version().decode()

@@ -7,7 +7,7 @@ import ctypes
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_int32, c_size_t, c_uint8, c_uint16, c_uint32
 from ctypes import c_uint64, c_void_p
 
-VERSION = (0, 2)  # FERRY_VERSION_MAJOR and _MINOR: within one minor version structs only grow at their ends
+VERSION = (0, 3)  # FERRY_VERSION_MAJOR and _MINOR: within one minor version structs only grow at their ends
 MAX_RANK = 6
 
 # ---- ferry.h ---------------------------------------------------------------------------------------------------------

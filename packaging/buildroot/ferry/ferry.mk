@@ -4,7 +4,7 @@
 #
 ################################################################################
 
-FERRY_VERSION = 0.2.0
+FERRY_VERSION = 0.3.0
 FERRY_LICENSE = Apache-2.0, BSD-3-Clause (XNNPACK), BSD-2-Clause (pthreadpool, cpuinfo), MIT (FXdiv, FP16, stb)
 FERRY_LICENSE_FILES = LICENSE NOTICE
 FERRY_SITE = $(call qstrip,$(BR2_PACKAGE_FERRY_CHECKOUT))

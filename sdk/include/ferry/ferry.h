@@ -74,7 +74,7 @@ Type ferry_initialized() {
 #endif
 
 #define FERRY_VERSION_MAJOR 0
-#define FERRY_VERSION_MINOR 2
+#define FERRY_VERSION_MINOR 3
 #define FERRY_VERSION_PATCH 0
 #define FERRY_MAX_RANK 6
 

@@ -7,7 +7,7 @@ import java.nio.charset.Charset;
 public final class Ferry {
   private Ferry() {}
 
-  /** The library's version, "0.2.0". */
+  /** The library's version, "0.3.0". */
   public static String version() {
     return new String(Native.version(), Charset.forName("UTF-8"));
   }

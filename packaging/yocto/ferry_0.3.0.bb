@@ -46,6 +46,6 @@ EXTRA_OECMAKE = "-DFERRY_BUILD_CONVERTER=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUI
 PACKAGECONFIG ??= ""
 PACKAGECONFIG[gpu] = "-DFERRY_GPU=ON,-DFERRY_GPU=OFF,vulkan-headers volk shaderc-native spirv-tools-native"
 
-# The file that programs are linked to is no development file's: libferry.so carries the version as libferry.so.0.2.0.
+# The file that programs are linked to is no development file's: libferry.so carries the version as libferry.so.0.3.0.
 FILES:${PN} += "${datadir}/ferry ${datadir}/bash-completion ${datadir}/zsh ${datadir}/fish"
 FILES:${PN}-dev += "${libdir}/cmake"
