@@ -25,7 +25,7 @@ class CommandLine : public ::testing::Test {
 TEST_F(CommandLine, VersionIsTheLibrarys) {
   const Result r = run({"--version"});
   EXPECT_EQ(r.exit_code, 0);
-  EXPECT_EQ(r.out, "ferry 0.2.0\n");
+  EXPECT_EQ(r.out, "ferry 0.3.0\n");
 }
 
 TEST_F(CommandLine, EveryCommandExplainsItselfWithExamples) {

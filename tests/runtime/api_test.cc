@@ -30,7 +30,7 @@ class Api : public ::testing::Test {
 };
 
 TEST_F(Api, VersionAndStatusNames) {
-  EXPECT_STREQ(ferry_version(), "0.2.0");
+  EXPECT_STREQ(ferry_version(), "0.3.0");
   std::set<std::string> names;
   for (int code : {0, 100, 101, 102, 200, 201, 202, 203, 204, 300, 301, 400, 401, 402, 403}) {
     names.insert(ferry_status_name(static_cast<ferry_status>(code)));

@@ -159,7 +159,7 @@ typedef struct ferry_tensor {
   int32_t shape[FERRY_MAX_RANK];
 } ferry_tensor;
 
-/* The library's version, "0.2.0". */
+/* The library's version, "0.3.0". */
 FERRY_API const char* ferry_version(void);
 /* The name of a status, for example "out of memory". Never NULL. */
 FERRY_API const char* ferry_status_name(ferry_status status);
