@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the wheel: the package with libferry.so, libferry_text.so and their licences.
+"""Builds the wheel: the package, and in it libferry.so, libferry_text.so and the licences of what is in them.
 
-CMake builds the libraries, unless FERRY_LIBRARY names a folder that contains them: of an installed prefix, or of a
-build, which has no licence files:
+CMake builds them as they ship; or FERRY_LIBRARY names a folder that holds them, the one of an installed prefix, or of a
+build, which has no licences to give to others:
 
     pip wheel --no-build-isolation --no-deps bindings/python
     FERRY_LIBRARY=/opt/ferry/lib pip wheel --no-build-isolation --no-deps bindings/python
@@ -20,13 +20,13 @@ LIBRARIES = ("libferry.so", "libferry_text.so")
 
 
 def version():
-    """The version in the public header."""
+    """It is written once, in the public header."""
     with open(os.path.join(ROOT, "sdk", "include", "ferry", "ferry.h"), encoding="utf-8") as file:
         return ".".join(re.findall(r"#define FERRY_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", file.read()))
 
 
 def installed_libraries():
-    """Builds the libraries as Release, without parts that the wheel does not need; returns their folder."""
+    """By CMake, of its Release type and without what a wheel does not hold; where they are then."""
     folder, prefix = os.path.join(BUILD, "cmake"), os.path.join(BUILD, "prefix")
     off = [f"-DFERRY_BUILD_{what}=OFF" for what in ("CONVERTER", "CLI", "TESTS", "EXAMPLES")]
     options = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_INSTALL_LIBDIR=lib", *off]
@@ -38,12 +38,12 @@ def installed_libraries():
 
 class BuildWithLibraries(build_py):
     def run(self):
-        shutil.rmtree(self.build_lib, ignore_errors=True)  # files of an earlier wheel
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier wheel held
         super().run()
         place, package = os.environ.get("FERRY_LIBRARY") or installed_libraries(), os.path.join(self.build_lib, "ferry")
         for name in LIBRARIES:
             target = os.path.join(package, name)
-            shutil.copy(os.path.join(place, name), target)  # follows symbolic links
+            shutil.copy(os.path.join(place, name), target)  # of what a link points to
             subprocess.run(["strip", "--strip-unneeded", target], check=True)
         licenses = os.path.join(place, "..", "share", "ferry", "licenses")
         if os.path.isdir(licenses):

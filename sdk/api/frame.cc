@@ -24,7 +24,7 @@ struct Format {
   char name[7];
   image::Frame::Samples samples;
   std::array<Layout, 3> planes;
-  std::array<SampleLocation, 3> samples;
+  std::array<SampleLocation, 3> locations;
   bool wide = false;
 };
 
@@ -190,10 +190,10 @@ Status read_frame(const ferry_frame& given, image::Frame* out) {
   for (int i = 0; i < 3; ++i)
     if (format.planes[static_cast<size_t>(i)].bytes > 0) FERRY_TRY(read_plane(f, format, i, &planes[i]));
   for (size_t i = 0; i < 3; ++i) {
-    const SampleLocation& sample = format.samples[i];
-    frame.planes[i] = planes[sample.plane];
-    if (frame.planes[i].data != nullptr) frame.planes[i].data += sample.byte;
-    frame.planes[i].offset += sample.byte;
+    const SampleLocation& location = format.locations[i];
+    frame.planes[i] = planes[location.plane];
+    if (frame.planes[i].data != nullptr) frame.planes[i].data += location.byte;
+    frame.planes[i].offset += location.byte;
   }
   if (f.format == FERRY_FRAME_YUY2) frame.planes[0].pixel /= 2;
   FERRY_TRY(read_colours(f, &frame));

@@ -71,7 +71,7 @@ void close(T* handle, const char* function) {
   if (handle == nullptr || usable(handle)) {
     delete handle;
   } else {
-    report(closed_argument(function, "what is to be closed"));
+    report(closed_argument(function, "the handle"));
   }
 }
 

@@ -9,7 +9,7 @@ using ferry::guarded;
 using ferry::report;
 using ferry::Status;
 
-[[maybe_unused]] Status left_out() { return ferry::left_out("what keeps states"); }
+[[maybe_unused]] Status left_out() { return ferry::left_out("support for states"); }
 
 // Runs `change` with exclusive use of the states.
 template <typename Change>

@@ -214,7 +214,7 @@ Status check_postprocess(const fbs::Graph& graph) {
     return error(FERRY_CORRUPT, "postprocess: %s with parameters of %s%s, expected %s", EnumNameTask(p->task()),
                  p->params_type() <= fbs::TaskParams::MAX ? EnumNameTaskParams(p->params_type()) : "a later version",
                  p->params() == nullptr ? ", which are absent" : "", EnumNameTaskParams(expected));
-  // Checks what a task reads. A library without the task refuses it when the task is opened.
+  // Checks the inputs and outputs of a task. A library without the task refuses it when the task is opened.
   switch (p->task()) {
 #define FERRY_CHECK(kind, check) \
   case fbs::Task::kind: return built_in(fbs::Task::kind) ? check : Status()

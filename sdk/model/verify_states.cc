@@ -52,7 +52,7 @@ Status verify_states(const fbs::Graph& root, StateShapes* states) {
   if (states->count > kMaxStates)
     return error(FERRY_CORRUPT, "graph: %zu states, at most %u are allowed", states->count, kMaxStates);
   if (states->count == 0) return {};
-  if constexpr (!states_built_in()) return left_out("what keeps states");
+  if constexpr (!states_built_in()) return left_out("support for states");
   states->list.reset(new (std::nothrow) StateShape[states->count]);
   if (states->list == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %zu states", states->count);
   for (uint32_t i = 0; i < states->count; ++i) FERRY_TRY(check_state(i, *root.states()->Get(i), &states->list[i]));

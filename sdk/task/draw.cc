@@ -67,7 +67,7 @@ void outline(Pen pen, const float* corners) {
 }  // namespace
 
 Status draw(const ferry_answer& answer, const image::View& image, image::Pixels* out) {
-  if (!any_built_in(fbs::Task::Detection, fbs::Task::Ocr)) return left_out("what draws boxes and lines");
+  if (!any_built_in(fbs::Task::Detection, fbs::Task::Ocr)) return left_out("drawing of boxes and lines");
   if (answer.kind != FERRY_ANSWER_BOXES && answer.kind != FERRY_ANSWER_LINES) {
     return error(FERRY_INVALID_ARGUMENT, "an answer of kind %d has neither boxes nor lines to draw", answer.kind);
   }

@@ -147,7 +147,7 @@ Status cut_out(const ferry_answer& answer, const image::View& image, const char*
 
 Status composite(const ferry_answer& answer, const image::View& image, const image::View& background,
                  image::Pixels* out) {
-  if (!any_built_in(fbs::Task::PromptedSegmentation, fbs::Task::Matting)) return left_out("what uses masks");
+  if (!any_built_in(fbs::Task::PromptedSegmentation, fbs::Task::Matting)) return left_out("support for masks");
   FERRY_TRY(check_mask(answer, image));
   const double scale = std::max(static_cast<double>(image.width) / background.width,
                                 static_cast<double>(image.height) / background.height);

@@ -152,7 +152,7 @@ TEST_F(RunText, WrongUsageGetsASentence) {
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--max-tokens", "48"}), "the model holds 48");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", std::string(48, 'x')}), "the prompt has 49 tokens");
   write("classifier.ferry", *testing::small_classifier());
-  EXPECT_REFUSED(run({"classifier.ferry", "--prompt", "a"}), "no language model");
+  EXPECT_REFUSED(run({"classifier.ferry", "--prompt", "a"}), "not a language model");
 }
 
 #if defined(FERRY_HAS_CONVERTER)

@@ -292,7 +292,7 @@ TEST_F(GeneratorTest, WhatIsWrongIsSaid) {
 
   const Opened classifier(*small_classifier());
   ferry_generator* none = nullptr;
-  EXPECT_REFUSED(ferry_generator_create(classifier.model, nullptr, &none), FERRY_UNSUPPORTED, "no language model");
+  EXPECT_REFUSED(ferry_generator_create(classifier.model, nullptr, &none), FERRY_UNSUPPORTED, "not a language model");
   EXPECT_EQ(none, nullptr);
   ferry_text* no_text = nullptr;
   EXPECT_REFUSED(ferry_text_open(classifier.model, &no_text), FERRY_NOT_FOUND, "no tokenizer");
@@ -306,7 +306,7 @@ TEST(GeneratorWithoutTokenizer, TakesTokens) {
   ferry_generator* made = nullptr;
   ASSERT_OK(ferry_generator_create(opened.model, nullptr, &made));
   const GeneratorPtr generator(made);
-  EXPECT_REFUSED(ferry_generator_append_text(made, "a", 1), FERRY_NOT_FOUND, "takes token ids only");
+  EXPECT_REFUSED(ferry_generator_append_text(made, "a", 1), FERRY_NOT_FOUND, "accepts token ids only");
   int32_t token = 1;
   ASSERT_OK(ferry_generator_append(made, &token, 1));
   ASSERT_OK(ferry_generator_next(made, &token));

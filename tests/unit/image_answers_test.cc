@@ -154,7 +154,7 @@ TEST_F(Answers, AHandleThatWasClosedIsRefused) {
   EXPECT_EQ(ferry_session_run(session_), FERRY_INVALID_ARGUMENT);
   EXPECT_STREQ(ferry_last_error(), "ferry_session_run: session was closed before, or never opened");
   ferry_session_close(session_);
-  EXPECT_STREQ(ferry_last_error(), "ferry_session_close: what is to be closed was closed before, or never opened");
+  EXPECT_STREQ(ferry_last_error(), "ferry_session_close: the handle was closed before, or never opened");
   session_ = nullptr;
   ferry_model_close(model_);
   ferry_tensor input;

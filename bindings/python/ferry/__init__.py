@@ -8,8 +8,8 @@
         session.run()
         print(session.top_classes(3))
 
-docs/python.md is the manual. Errors of the library are ferry.Error. Invalid arguments raise TypeError or ValueError;
-use of a closed object raises ValueError.
+docs/python.md is the manual. The library raises ferry.Error; wrong arguments, and the use of closed objects, raise
+TypeError or ValueError. `ferry.__version__` is the version of the library.
 """
 from ._library import Error, version
 from .model import Model, TensorInfo, Verification

@@ -72,9 +72,9 @@ def verify(model, folder=None, *, backend: str = "cpu", threads: int = 0, device
         result = ferry.verify(model, "fixtures/resnet50")
         assert result, result.first_out_of_bounds
 
-    The bounds are for float32: 1e-3 absolute for `logits`, 1e-4 of the reference's maximum for other stages. Only
-    `ferry parity` supports blobs with rounded weights, float16, prompts, images in texts, and checks which taps a
-    blob must have.
+    The bounds are float32's: 1e-4 of the reference's maximum, and for `logits` 1e-3 absolute as well. It is what
+    `ferry parity` does, but for what that alone can: blobs with rounded weights, float16, prompts, images in texts,
+    and to tell which taps a blob must have.
 
     ValueError: the folder contains no fixture, or its inputs do not match the blob's. ferry.Error: as in
     Model.session()."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language models: the tokenizer and chat template of a blob, and text generation."""
+"""Language models: the tokenizer and chat template of a blob, and token by token generation."""
 import ctypes, json
 from typing import Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -50,7 +50,7 @@ class Text(Closing):
 
 
 class Generator(Closing):
-    """Text generation, from Model.generator(). One thread at a time may use it.
+    """A text that the model continues: Model.generator(). One thread at a time uses it.
 
         with ferry.Model("stories.ferry") as model, model.generator() as story:
             story.append("Once upon a time")
@@ -66,7 +66,7 @@ class Generator(Closing):
     def sampling(self, *, temperature: float = 0, top_k: int = 0, top_p: float = 1, min_p: float = 0,
                  repetition_penalty: float = 1, seed: int = 0, bias: Optional[Mapping[int, float]] = None,
                  stop: Sequence[str] = ()):
-        """Sets how the following tokens are sampled; the default is greedy (temperature 0). ferry.Error,
+        """How the next tokens are chosen; without it the most probable one (temperature 0). ferry.Error,
         INVALID_ARGUMENT: a value is out of range."""
         choice, lib = c.Sampling(), text_library()
         lib.ferry_sampling_init(ctypes.byref(choice))
@@ -85,7 +85,7 @@ class Generator(Closing):
             lib.ferry_generator_set_sampling(generator, ctypes.byref(choice))
 
     def append(self, words: Union[str, Sequence[int]]):
-        """Appends text or token ids. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
+        """Appends text, or token ids. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
         with self._use() as generator:
             if isinstance(words, str):
                 encoded = words.encode()
@@ -95,21 +95,22 @@ class Generator(Closing):
                 text_library().ferry_generator_append(generator, ids, len(ids))
 
     def append_image(self, image):
-        """Appends an image, for models with vision: a path, a PIL image or an array uint8 [height, width, 3].
+        """Appends an image, for models that accept images: a path, a PIL image or an array uint8 [height, width, 3].
         ferry.Error, UNSUPPORTED: the model accepts text only."""
         with image_of(image) as pixels, self._use() as generator:
             text_library().ferry_generator_append_image(generator, ctypes.byref(pixels))
 
     def next(self) -> int:
-        """Generates the next token and appends it to the text. ferry.Error: STATE_FULL, the text has its maximum
-        length; CANCELLED, call it again to continue."""
+        """Generates the next token and appends it. ferry.Error: STATE_FULL (the text has its maximum length), CANCELLED;
+        another call continues."""
         token = ctypes.c_int32()
         with self._use() as generator:
             text_library().ferry_generator_next(generator, ctypes.byref(token))
             return token.value
 
     def stream(self, max_tokens: Optional[int] = None) -> Iterator[str]:
-        """Generates text and yields it token by token, until an end token, a stop string, or `max_tokens` tokens."""
+        """The characters of each new token, until the model ends its text, a stop string begins, or `max_tokens` are
+        generated."""
         count = 0
         while (max_tokens is None or count < max_tokens) and not (count and self.ended):
             self.next()
@@ -132,7 +133,7 @@ class Generator(Closing):
 
     @property
     def log_probability(self) -> float:
-        """Natural logarithm of the last token's probability in the network's softmax."""
+        """The log probability of the last token, before sampling."""
         with self._use() as generator:
             return text_library().ferry_generator_log_probability(generator)
 
@@ -146,7 +147,7 @@ class Generator(Closing):
 
     @property
     def max_length(self) -> int:
-        """Maximum number of tokens of the text."""
+        """The maximum number of tokens of the text."""
         with self._use() as generator:
             return text_library().ferry_generator_max_length(generator)
 
@@ -173,7 +174,7 @@ def _ids(tokens):
 
 
 def _written(write):
-    """Calls `write` for the size of its text, then for the text."""
+    """The text that a function writes; called without room, it returns the size."""
     size = ctypes.c_size_t(0)
     write(None, ctypes.byref(size))
     room = ctypes.create_string_buffer(size.value + 1)

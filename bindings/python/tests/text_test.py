@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text generation with a small byte-level language model (tests/support/language_model.h)."""
+"""Text over a small language model of bytes (tests/support/language_model.h)."""
 import json, unittest
 
 import ferry
