@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-// Where a place of the new axis lies on the old one: the places around it and how they weigh.
+// Source positions and weights of one resampled axis.
 struct Taps {
   std::vector<int> place;
   std::vector<double> weight;
@@ -76,7 +76,7 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
 
 namespace {
 
-// Sides of a grid, in patches, beyond which there is no table of places.
+// Maximum side of a grid, in patches, for which the graph stores a table of positions.
 constexpr int kLargestSide = 1024;
 
 Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
@@ -85,14 +85,14 @@ Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
   return a.graph->add_op("", params, {a, b});
 }
 
-// Horner's scheme, from the highest power.
+// Horner's scheme; the coefficient of the highest power comes first.
 Tensor polynomial(Tensor t, const std::vector<double>& factors) {
   Tensor sum = t * factors.front();
   for (size_t i = 1; i + 1 < factors.size(); ++i) sum = (sum + factors[i]) * t;
   return sum + factors.back();
 }
 
-// 0, 1... as many as dimension `dim` of `like`: n,1.
+// 0, 1... up to the size of dimension `dim` of `like`: n,1.
 Tensor places_along(Tensor like, int dim) {
   std::vector<double> all(kLargestSide);
   std::iota(all.begin(), all.end(), 0.0);
@@ -102,7 +102,7 @@ Tensor places_along(Tensor like, int dim) {
   return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kLargestSide, 1}, std::move(all)), like});
 }
 
-// How many places there are, as a number.
+// The number of rows of `places`, as a tensor.
 Tensor count_of(Tensor places) {
   fbs::ReduceT params;
   params.kind = fbs::ReduceKind::Max;
@@ -111,7 +111,8 @@ Tensor count_of(Tensor places) {
   return places.graph->add_op("", params, {places}) + 1.0;
 }
 
-// Of each place of an axis that is `count` + `offset` long, the weights of the `from` old ones and two on either side.
+// For each position of an axis of length `count` + `offset`: weights of the `from` source positions and of two beyond
+// either edge.
 Tensor cubic_weights(Tensor places, Tensor count, Tensor offset, int from) {
   constexpr double a = -0.75;
   Graph& graph = *places.graph;
@@ -124,12 +125,12 @@ Tensor cubic_weights(Tensor places, Tensor count, Tensor offset, int from) {
   absolute.kind = fbs::UnaryKind::Abs;
   const Tensor distance =
       graph.add_op("", absolute, {centre - graph.add_constant("", Shape{1, width}, std::move(cells))});
-  // Each part is 0 where the other one begins, and the second where it ends.
+  // The two pieces of the cubic kernel, |distance| <= 1 and <= 2: each is 0 outside of its interval.
   return polynomial(clamp(distance, 0, 1), {a + 2, -a - 3, 0, 1}) +
          polynomial(clamp(distance, 1, 2), {a, -5 * a, 8 * a, -4 * a});
 }
 
-// With the first and the last two times more along `axis`.
+// Repeats the first and the last element along `axis` two more times.
 Tensor with_edges(Tensor x, int axis) {
   const Tensor first = slice(x, axis, 0, 1), last = slice(x, axis, x.shape()[axis] - 1, 1);
   return concat({first, first, x, last, last}, axis);
@@ -159,7 +160,7 @@ Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool 
   const int stored = w.stored_shape("")[1] - prefix;
   const int side = static_cast<int>(std::lround(std::sqrt(std::max(stored, 0))));
   const Grid from{side, side};
-  // A checkpoint tells its architecture by the size of this table: only the size it was made for counts as a fit.
+  // identify matches checkpoints by the size of this table, so a trial run accepts the stored size alone.
   if (from == to || from.size() != stored || w.trying()) return w.parameter({1, prefix + to.size(), channels});
   const Tensor table = w.parameter({1, prefix + stored, channels});
   Graph& graph = *table.graph;

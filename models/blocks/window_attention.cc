@@ -10,7 +10,7 @@ Tensor qkv_by_heads(Tensor x, const Weights& w, int heads, int width) {
   const Tensor bias = transpose(reshape(w("bias", {3 * width}), {heads, 3, size}), {1, 0, 2});
   const Tensor y =
       x.graph->add_op(w.name(), fbs::LinearT{}, {x, reshape(weight, {3 * width, in}), reshape(bias, {3 * width})});
-  // Back to the checkpoint's order, for the tap: [...,3,heads,size] to [...,heads,3,size].
+  // Restores the checkpoint's order for the tap: [...,3,heads,size] to [...,heads,3,size].
   const int rank = x.shape().rank;
   std::vector<int32_t> parts, perm, whole;
   for (int i = 0; i < rank - 1; ++i) {
@@ -40,7 +40,7 @@ Tensor relative_position_bias(Graph& graph, const std::vector<double>& table, in
 }
 
 Tensor relative_position_bias(const Weights& w, int heads, int height, int width) {
-  w["relative_position_index"].discard();  // which row of the table belongs to which places
+  w["relative_position_index"].discard();  // row of the table for each two positions
   return w.once("relative_position_bias", [&] {
     const Tensor table = w("relative_position_bias_table", {(2 * height - 1) * (2 * width - 1), heads});
     return relative_position_bias(w.graph(), w.graph().values(table.id), heads, height, width);
@@ -48,7 +48,7 @@ Tensor relative_position_bias(const Weights& w, int heads, int height, int width
 }
 
 Tensor shifted_window_mask(Graph& graph, int map_h, int map_w, int window_h, int window_w, int shift_h, int shift_w) {
-  // The last window of a rolled axis holds places from both ends of the map.
+  // The last window of a shifted axis contains positions from both ends of the map.
   const auto beyond_seam = [](int at, int size, int shift) { return at >= size - shift; };
   const int places = window_h * window_w, across = map_w / window_w, windows = map_h / window_h * across;
   std::vector<float> mask;
@@ -66,7 +66,8 @@ Tensor shifted_window_mask(Graph& graph, int map_h, int map_w, int window_h, int
 }
 
 Tensor attention_weights(Tensor q, Tensor k, const AttentionOptions& options, const std::vector<Tensor>& biases) {
-  // Attention to unit vectors: each head's values are the identity. They begin as zeros of k's batch.
+  // Attention whose values are unit vectors, the identity for each head, returns the weights themselves. The zeros have
+  // k's batch size.
   Graph& graph = *q.graph;
   const int heads = options.heads, places = q.shape()[1], keys = k.shape()[1];
   std::vector<float> identity(static_cast<size_t>(keys) * static_cast<size_t>(heads * keys), 0.0f);

@@ -9,7 +9,7 @@ namespace {
 
 struct Projections {
   Tensor q, k, v;
-  Tensor gate = {};  // where there is one
+  Tensor gate = {};  // empty if there is no gate
 };
 
 Projections project(Tensor x, const Weights& w, const Decoder& c) {
@@ -30,7 +30,7 @@ Projections project(Tensor x, const Weights& w, const Decoder& c) {
 }
 
 struct Attention {
-  const Rotation* rotate;  // null: not at all
+  const Rotation* rotate;  // null: no rotary embedding
   int window;
   const Cache& cache;
 };
@@ -58,7 +58,7 @@ Tensor self_attention(Tensor x, const Weights& w, const Decoder& c, const Attent
   return tap(linear(mixed, w["o_proj"], {.out = c.width, .bias = c.output_bias}), w);
 }
 
-// SwiGLU and its kin (Shazeer, arXiv:2002.05202).
+// SwiGLU and its variants (Shazeer, arXiv:2002.05202).
 Tensor mlp(Tensor x, const Weights& w, const Decoder& c, int hidden) {
   const auto project_both = [&]() -> std::pair<Tensor, Tensor> {
     if (!c.fused)
@@ -71,7 +71,7 @@ Tensor mlp(Tensor x, const Weights& w, const Decoder& c, int hidden) {
   return tap(linear(c.activation(gate) * up, w["down_proj"], {.out = c.width, .bias = c.mlp_bias}), w);
 }
 
-// Perhaps with an MLP beside the experts, through which all tokens go.
+// Mixture of experts, and the shared expert if there is one.
 Tensor experts_mlp(Tensor x, const Weights& w, const Decoder& c) {
   Tensor y = mixture(x, w, *c.experts);
   if (const SharedExpert& shared = c.experts->shared; shared.hidden > 0) {
@@ -82,7 +82,7 @@ Tensor experts_mlp(Tensor x, const Weights& w, const Decoder& c) {
   return tap(y, w);
 }
 
-// What a layer keeps, by what mixes its tokens.
+// State of a layer; which one is used depends on its token mixer.
 struct Past {
   Cache attention = {};
   Recurrence delta = {};
@@ -107,7 +107,7 @@ Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l
   return tap(x + y, w, kBlock);
 }
 
-// What predicts several tokens at once: a module of its own, or layers after the last.
+// Multi-token prediction: a separate module, or layers after the last one. Its weights are not used.
 void leave_out_predictors(const Decoder& c, const Weights& weights) {
   constexpr const char* kWhat = "prediction of several tokens at once";
   weights["mtp"].leave_out(kWhat);
@@ -115,7 +115,8 @@ void leave_out_predictors(const Decoder& c, const Weights& weights) {
   for (int i = 0; i < c.predictors; ++i) weights[c.module]["layers"][count + i].leave_out(kWhat);
 }
 
-// What images give to the tokens of a run: [1,L,width], of the vision tower's output `plane`; elsewhere zeros.
+// Image features for the tokens of a run: [1,L,width] of plane `plane` of the vision tower's output; zeros for text
+// tokens.
 class ImageRows {
  public:
   explicit ImageRows(const Images& images) {
@@ -131,7 +132,7 @@ class ImageRows {
   Tensor rows_;
 };
 
-// The embeddings of tokens, with images in the place of those that stand for them.
+// Token embeddings, with image features at the positions of image placeholders.
 Tensor with_images(Tensor x, const Images& images, const ImageRows& rows) {
   const Tensor is_image = reshape(images.rows, {1, -1, 1});
   return x.graph->add_op("", fbs::SelectT{}, {is_image, rows.plane(0), x});
@@ -170,7 +171,7 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
   leave_out_predictors(c, weights);
   const Weights head = weights["lm_head"];
-  if (c.tied) head.discard();  // some checkpoints hold the embedding twice
+  if (c.tied) head.discard();  // some checkpoints store the embedding twice
   const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
   return c.logit_softcap > 0 ? tanh(logits * (1 / c.logit_softcap)) * c.logit_softcap : logits;
 }

@@ -32,7 +32,7 @@ Inputs project(Tensor x, const Weights& w, const DeltaNet& c) {
           part(qkvz, 2 * c.key_size + values, values), part(ba, 0, group), part(ba, group, group)};
 }
 
-// Logarithm of what is left of the past: -e^A_log * softplus(x + dt_bias).
+// Logarithm of the decay: -e^A_log * softplus(x + dt_bias).
 Tensor log_decay(Tensor x, const Weights& w, int heads) {
   std::vector<double> rates = w.values("A_log", heads);
   for (double& rate : rates) rate = -std::exp(rate);

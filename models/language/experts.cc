@@ -5,7 +5,7 @@
 namespace ferry::language {
 namespace {
 
-// Of the last dimension: the places of the k largest numbers, and these.
+// Top-k over the last dimension: indices and values.
 struct Best {
   Tensor places, values;
 };
@@ -24,7 +24,7 @@ Tensor gather_elements(Tensor x, Tensor places) {
   return x.graph->add_op("", params, {x, places});
 }
 
-// Over the last dimension, which stays as 1.
+// Over the last dimension, kept as 1.
 Tensor sum(Tensor x) {
   fbs::ReduceT params;
   params.kind = fbs::ReduceKind::Sum;
@@ -39,7 +39,7 @@ Tensor divide(Tensor a, Tensor b) {
   return a.graph->add_op("", params, {a, b});
 }
 
-// `scores` [L,E], where those of experts that may not be chosen are so low that they are not.
+// Group-limited routing: lowers `scores` [L,E] outside of the best groups, so that top-k never selects these experts.
 Tensor within_best_groups(Tensor scores, const Router& r) {
   constexpr double kNever = -1e30;
   const int experts = channels(scores), size = experts / r.groups;
@@ -59,8 +59,8 @@ struct Choice {
 Choice route(Tensor x, const Weights& w, const Experts& e) {
   const Router& r = e.router;
   const Weights gate = w[r.name];
-  // A product of two tensors, not a linear layer: --weights leaves it alone, since a wrong choice costs more than these
-  // few bytes.
+  // A product of two tensors instead of a linear layer, so that --weights does not quantize it: a wrong choice of
+  // experts costs more than these bytes.
   Tensor scores = matmul(x, gate("weight", {e.count, channels(x)}), false, /*transpose_b=*/true);
   if (r.bias) scores = scores + gate("bias", {e.count});
   tap(scores, gate);
@@ -72,12 +72,12 @@ Choice route(Tensor x, const Weights& w, const Experts& e) {
   const Best best = top_k(ranked, e.chosen);
   Tensor shares = ranked.id == scores.id ? best.values : gather_elements(scores, best.places);
   if (r.scores == Router::Scores::SoftmaxOfChosen) shares = softmax(shares);
-  if (r.normalized) shares = divide(shares, sum(shares) + 1e-20);  // transformers' guard where all are 0
+  if (r.normalized) shares = divide(shares, sum(shares) + 1e-20);  // transformers guards against a sum of 0
   if (r.scale != 1) shares = shares * r.scale;
   return {best.places, shares};
 }
 
-// Constants one after the other, as one of that shape.
+// Concatenates constants into one of shape `shape`.
 Tensor stacked(const std::string& name, const std::vector<Tensor>& parts, const Shape& shape) {
   Graph& graph = *parts.front().graph;
   const fbs::DType type = graph.at(parts.front().id).dtype;
@@ -118,11 +118,11 @@ Stacks one_by_one(const Weights& w, const Experts& e, int width) {
           {}};
 }
 
-// A row for each output, as transformers 5 saves them, or a column, as Qwen3-VL's were published.
+// One row per output (transformers 5), or one column per output (the published Qwen3-VL).
 Stacks all_in_one(const Weights& w, const Experts& e, int width) {
   const Shape up{e.count, 2 * e.hidden, width}, down{e.count, width, e.hidden};
   const Shape up_columns{up[0], up[2], up[1]}, down_columns{down[0], down[2], down[1]};
-  // Where one of the two is square, the other is not.
+  // If one of the two shapes is square, the other one decides.
   const bool columns = w.stored_shape("gate_up_proj") == up_columns && w.stored_shape("down_proj") == down_columns;
   const auto read = [&](const char* leaf, const Shape& shape, const Shape& turned) {
     return columns ? w.reordered(leaf, {turned, turned, {0, 2, 1}, shape}) : w(leaf, shape);
@@ -130,7 +130,7 @@ Stacks all_in_one(const Weights& w, const Experts& e, int width) {
   return {read("gate_up_proj", up, up_columns), read("down_proj", down, down_columns), {}};
 }
 
-// GPT-OSS's: a column for each output, and in turn one of a gate and one of its up; as MXFP4 rows in their place.
+// GPT-OSS: one column per output, gate and up interleaved; stored as MXFP4, one row per output.
 Stacks interleaved(const Weights& w, const Experts& e, int width) {
   const int count = e.count, hidden = e.hidden;
   const Shape up{count, 2 * hidden, width}, down{count, width, hidden};

@@ -5,7 +5,7 @@
 namespace ferry::language {
 namespace {
 
-// The product that the logits come from.
+// Finds the linear layer that computes the logits.
 size_t find_head(const Graph& graph) {
   TensorId wanted = graph.table.outputs.front()->tensor;
   for (size_t i = graph.table.operators.size(); i-- > 0;) {

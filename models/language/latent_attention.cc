@@ -3,9 +3,9 @@
 namespace ferry::language {
 namespace {
 
-constexpr RmsNorm kNorm = {.epsilon = 1e-6};  // transformers', whatever rms_norm_eps is
+constexpr RmsNorm kNorm = {.epsilon = 1e-6};  // transformers' default: rms_norm_eps does not apply
 
-// x [heads,L,D] from [1,L,heads,D], and back.
+// From [1,L,heads,D] to [heads,L,D], and back.
 Tensor heads_first(Tensor x) {
   const Shape shape = x.shape();
   return transpose(reshape(x, {-1, shape[2], shape[3]}), {1, 0, 2});
@@ -39,7 +39,7 @@ Tensor latent_attention(Tensor x, const Weights& w, const LatentAttention& a, in
   const Tensor to_keys = slice(expansion, 1, 0, a.plain), to_values = slice(expansion, 1, a.plain, a.value);
   const Tensor plain = tokens_first(matmul(heads_first(slice(q, -1, 0, a.plain)), to_keys));
   const Tensor met = concat({plain, reshape(turned, {0, 0, heads, a.turned})});
-  // The values are the keys: what the channels that turn give is left out.
+  // The keys serve as values; the part of the output that belongs to the rotated channels is dropped.
   Tensor y = attention(reshape(met, {0, 0, heads * kept}), all, all,
                        {.heads = heads, .kv_heads = 1, .scale = a.scale, .causal = true});
   y = heads_first(slice(reshape(y, {0, 0, heads, kept}), -1, 0, a.rank));

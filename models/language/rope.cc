@@ -11,13 +11,13 @@
 namespace ferry::language {
 namespace {
 
-// What the formulas of transformers' modeling_rope_utils.py are about.
+// Settings that the formulas of transformers' modeling_rope_utils.py use.
 struct Settings {
-  const Configuration &all, rope;  // config.json, and the object in it that is about rope
+  const Configuration &all, rope;  // config.json, and the rope settings in it
   double theta;
-  int turned;  // channels of a head
+  int turned;  // rotated channels of a head
 
-  // The length of the texts that the model was trained with before it was extended.
+  // Context length before the extension.
   int original_length() const {
     static constexpr char kName[] = "original_max_position_embeddings";
     if (all.has(kName)) return all.count(kName);
@@ -42,7 +42,7 @@ Rope linear(const Settings& s) {
   return out;
 }
 
-// Llama 3.1's: long waves are stretched by `factor`, short ones stay, and those between are mixed (transformers'
+// Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between interpolated (transformers'
 // _compute_llama3_parameters).
 Rope llama3(const Settings& s) {
   const double factor = s.rope.number("factor");
@@ -60,8 +60,8 @@ Rope llama3(const Settings& s) {
 
 double yarn_mscale(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
 
-// YaRN (Peng et al., arXiv:2309.00071): channels that turn beta_fast times and more in the original length stay, those
-// of beta_slow turns and fewer are stretched by `factor`, and a ramp over the channels lies between.
+// YaRN (Peng et al., arXiv:2309.00071): channels with at least beta_fast rotations in the original context are kept,
+// those with at most beta_slow are stretched by `factor`; between them is a linear ramp over the channels.
 Rope yarn(const Settings& s) {
   const double factor = s.factor();
   const auto channel_of = [&](double turns) {
@@ -84,8 +84,8 @@ Rope yarn(const Settings& s) {
   return out;
 }
 
-// LongRoPE (Ding et al., arXiv:2402.13753): a factor for each pair of channels, others in texts longer than the
-// original length.
+// LongRoPE (Ding et al., arXiv:2402.13753): a factor per pair of channels, with a second set for texts longer than the
+// original context.
 Rope longrope(const Settings& s) {
   const int original = s.original_length();
   const std::vector<double> plain = frequencies_of(s);
@@ -105,12 +105,15 @@ Rope longrope(const Settings& s) {
 constexpr struct {
   const char* name;
   Rope (*make)(const Settings& s);
-} kKinds[] =
-    {
-        {"default", plain},     {"linear", linear},
-        {"dynamic", plain},  // differs in texts longer than max_position_embeddings alone, which --max-length refuses
-        {"llama3", llama3},     {"yarn", yarn},
-        {"longrope", longrope}, {"su", longrope},  // what it was called at first
+} kKinds[] = {
+    {"default", plain},
+    {"linear", linear},
+    {"dynamic", plain},  // differs only beyond max_position_embeddings, which
+                         // --max-length refuses
+    {"llama3", llama3},
+    {"yarn", yarn},
+    {"longrope", longrope},
+    {"su", longrope},  // its earlier name
 };
 
 int turned_channels(const Configuration& all, const Configuration& rope, int head, const RopeSpelling& spelling) {
@@ -191,8 +194,8 @@ Tensor Rotation::operator()(Tensor x, int heads) const {
 
 namespace {
 
-// The rows of a table [count,turned] that the places name. Of places of several axes [axes,L], each channel is of the
-// row that its own axis names.
+// Gathers rows of `table` [count,turned] by position. With several axes [axes,L], each channel comes from the row of
+// its own axis.
 Tensor rows_of_axes(Tensor table, Tensor places, const Rope& rope) {
   const Tensor all = rows(table, places);
   if (rope.axes.empty()) return all;

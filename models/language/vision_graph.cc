@@ -10,10 +10,10 @@
 namespace ferry::language {
 namespace {
 
-// An image of a million pixels in Qwen3-VL's patches. It bounds what a session plans for.
+// An image of a million pixels in Qwen3-VL's patches. It bounds the memory that a session plans.
 constexpr int kMaxRows = 1024;
 
-// As the published Qwen3-VL checkpoints have it.
+// The published Qwen3-VL checkpoints have these settings.
 nlohmann::json usual_processor(const VisionTower& t) {
   return {{"image_processor_type", "Qwen2VLImageProcessor"},
           {"size", {{"shortest_edge", 65536}, {"longest_edge", 16777216}}},
@@ -26,7 +26,7 @@ nlohmann::json usual_processor(const VisionTower& t) {
 
 nlohmann::json processor_of(const Checkpoint& checkpoint, const VisionTower& tower) {
   if (const nlohmann::json own = read_config(checkpoint, "preprocessor_config.json"); own.is_object()) return own;
-  const nlohmann::json all = read_config(checkpoint, "processor_config.json");  // as transformers 5 saves it
+  const nlohmann::json all = read_config(checkpoint, "processor_config.json");  // transformers 5's file
   if (all.is_object() && all.contains("image_processor")) return all["image_processor"];
   return usual_processor(tower);
 }
@@ -62,7 +62,7 @@ void VisionGraph::build(Graph& graph, const Weights& weights) const {
                            .places = input("patch_places", 2, 0, fbs::DType::Int64),
                            .table_places = input("table_places", 4, 0, fbs::DType::Int64),
                            .table_weights = input("table_weights", 4, 0, fbs::DType::Float32)};
-  // However few rows the largest has, one of another shape may be as long as this.
+  // A thin image of fewer rows may have a side as long as this.
   graph.add_output(kFeatures, see(patches, weights["model.visual"], tower, kMaxRows * tower.merge), fbs::Layout::Same);
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>(prepare);
 }

@@ -10,9 +10,9 @@
 namespace ferry::language {
 namespace {
 
-constexpr double kEpsilon = 1e-6, kTheta = 10000;  // transformers' own: no file says them
+constexpr double kEpsilon = 1e-6, kTheta = 10000;  // transformers' constants: no file sets them
 
-// The first half of the pairs turns by rows, the other one by columns.
+// The first half of the pairs rotates by row, the other half by column.
 Rope rope_of_patches(int head) {
   Rope rope;
   for (const int axis : {0, 1}) {
@@ -54,7 +54,7 @@ Tensor block(Tensor x, const Weights& w, const VisionTower& t, const Rotation& r
   return tap(x, w, kBlock);
 }
 
-// Rows of squares of patches. Normalized is each patch, or each square as a whole.
+// Patch merger: concatenates squares of patches. Normalizes each patch, or each whole square.
 Tensor merge(Tensor x, const Weights& w, const VisionTower& t, bool whole) {
   const int width = t.width * t.merge * t.merge;
   if (whole) x = reshape(x, {-1, width});

@@ -23,7 +23,7 @@ language::LatentAttention attention(const Configuration& s) {
 }
 
 language::Experts experts(const Configuration& s) {
-  const bool local = s.has("num_local_experts");  // another name for it in transformers
+  const bool local = s.has("num_local_experts");  // alias in transformers
   language::Experts e = language::experts_of(s, local ? "num_local_experts" : "n_routed_experts", 256, 8);
   e.hidden = s.count("moe_intermediate_size", 2048);
   e.options.activation = language::experts_activation(s, s.text("hidden_act", "silu"));

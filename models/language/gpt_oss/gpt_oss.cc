@@ -9,7 +9,7 @@ namespace {
 
 using language::Configuration;
 
-// What transformers takes where a file says nothing of rope.
+// transformers' default if the file has no rope settings.
 nlohmann::json with_rope(nlohmann::json json) {
   const Configuration s(json, "config.json");
   if (!s.has("rope_parameters") && !s.has("rope_scaling"))

@@ -5,7 +5,7 @@
 namespace ferry::phi3 {
 namespace {
 
-// transformers takes no others in a Phi-3's file (configuration_phi3.py).
+// transformers supports no other types in a Phi-3 file (configuration_phi3.py).
 void check_rope(const language::Configuration& s) {
   for (const char* name : {"rope_parameters", "rope_scaling"}) {
     const language::Configuration rope = s.inner(name);

@@ -10,7 +10,7 @@ namespace {
 using language::Configuration;
 using language::Decoder;
 
-// What both generations say alike. Where layer_types does not tell, the layers from max_window_layers on slide.
+// Common to both generations. Without layer_types, layers from max_window_layers on have a sliding window.
 Decoder configured(const Configuration& s, const language::DecoderDefaults& defaults) {
   Decoder c = language::decoder_of(s, defaults);
   c.ropes = {language::rope_of(s, c.head)};
@@ -21,7 +21,7 @@ Decoder configured(const Configuration& s, const language::DecoderDefaults& defa
   return c;
 }
 
-// What Qwen3 adds.
+// Qwen3's additions to attention.
 void set_attention(const Configuration& s, Decoder* c) {
   c->qkv_bias = c->output_bias = s.flag("attention_bias", false);
   c->head_norms = Decoder::HeadNorms::TokensFirst;
@@ -33,7 +33,7 @@ struct ExpertDefaults {
 };
 
 language::Experts experts(const Configuration& s, const ExpertDefaults& defaults) {
-  const bool local = s.has("num_local_experts");  // as transformers 5 spells it
+  const bool local = s.has("num_local_experts");  // transformers 5's spelling
   language::Experts e =
       language::experts_of(s, local ? "num_local_experts" : "num_experts", defaults.count, defaults.chosen);
   e.hidden = s.count("moe_intermediate_size", defaults.hidden);
@@ -42,7 +42,7 @@ language::Experts experts(const Configuration& s, const ExpertDefaults& defaults
   return e;
 }
 
-// Beside them one for all tokens.
+// With a shared expert.
 language::Experts experts_and_shared(const Configuration& s, const ExpertDefaults& defaults) {
   language::Experts e = experts(s, defaults);
   e.shared = {
@@ -50,7 +50,7 @@ language::Experts experts_and_shared(const Configuration& s, const ExpertDefault
   return e;
 }
 
-// All layers have experts but those that decoder_sparse_step passes over, or mlp_only_layers names.
+// All layers have experts, except those that decoder_sparse_step skips or mlp_only_layers lists.
 void set_sparse_layers(const Configuration& s, Decoder* c) {
   const auto step = static_cast<size_t>(s.count("decoder_sparse_step", 1));
   for (size_t i = 0; i < c->layers.size(); ++i) c->layers[i].experts = (i + 1) % step == 0;
@@ -58,7 +58,7 @@ void set_sparse_layers(const Configuration& s, Decoder* c) {
     if (static_cast<size_t>(dense) < c->layers.size()) c->layers[static_cast<size_t>(dense)].experts = false;
 }
 
-// What hybrids say alike. Where layer_types does not tell, every full_attention_interval-th layer attends.
+// Common to the hybrids. Without layer_types, every full_attention_interval-th layer has attention.
 Decoder configured_hybrid(const Configuration& s, language::DecoderDefaults defaults) {
   defaults.head = 256;
   Decoder c = language::decoder_of(s, defaults);
@@ -82,13 +82,13 @@ Decoder configured_hybrid(const Configuration& s, language::DecoderDefaults defa
 Decoder decoder_3_5(const Configuration& s) { return configured_hybrid(s, {.kv_heads = 4}); }
 
 Decoder decoder_3_5_moe(const Configuration& s) {
-  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 512});  // of no layer: all have experts
+  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 512});  // unused: all layers have experts
   c.experts = experts_and_shared(s, {.count = 256, .chosen = 8, .hidden = 512, .normalized = true});
   for (language::DecoderLayer& layer : c.layers) layer.experts = true;
   return c;
 }
 
-// Of the text in Qwen3-VL: no window.
+// Qwen3-VL's text model: no sliding window.
 Decoder decoder_3_vl(const Configuration& s, const language::DecoderDefaults& defaults) {
   Decoder c = language::decoder_of(s, defaults);
   c.ropes = {language::rope_of(s, c.head, {.theta = 500000})};
@@ -96,17 +96,17 @@ Decoder decoder_3_vl(const Configuration& s, const language::DecoderDefaults& de
   return c;
 }
 
-// What a generation of models that see has where their files say nothing.
+// Defaults of a generation of vision-language models.
 struct Sight {
-  std::array<int, 3> sections;  // of multimodal rope
-  std::vector<int> deep;        // blocks of the vision tower
+  std::array<int, 3> sections;  // mrope_section
+  std::vector<int> deep;        // deepstack_visual_indexes
   int token, start, end;
 };
 
 const Sight kSight3 = {{24, 20, 20}, {8, 16, 24}, 151655, 151652, 151653};
 const Sight kSight35 = {{11, 11, 10}, {}, 248056, 248053, 248054};
 
-// A decoder of text_config that sees images. What is said of tied weights beside text_config holds.
+// A decoder of text_config with a vision tower. tie_word_embeddings beside text_config takes precedence.
 language::Network seeing(const nlohmann::json& json, Decoder (*decoder)(const Configuration& text),
                          const Sight& usual) {
   const Configuration s(json, "config.json"), text = s.inner("text_config");
@@ -182,7 +182,7 @@ language::Network network_3_vl_moe(const nlohmann::json& json) {
   const auto decoder = [](const Configuration& s) {
     Decoder c = decoder_3_vl(s, {.kv_heads = 16});
     c.experts = experts(s, {.count = 60, .chosen = 4, .hidden = 1408, .normalized = true});
-    c.experts->router.normalized = true;  // whatever the file says
+    c.experts->router.normalized = true;  // transformers ignores the file's setting
     set_sparse_layers(s, &c);
     return c;
   };

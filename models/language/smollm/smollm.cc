@@ -11,7 +11,7 @@ language::Network network(const nlohmann::json& json) {
   c.qkv_bias = c.output_bias = s.flag("attention_bias", false);
   c.mlp_bias = s.flag("mlp_bias", false);
 
-  std::vector<bool> turns;  // despite its name, 1 in no_rope_layers is a layer with rope
+  std::vector<bool> turns;  // despite the setting's name, 1 in no_rope_layers is a layer with rope
   if (s.has("no_rope_layers")) turns = s.flags("no_rope_layers", c.layers.size());
   const auto interval = static_cast<size_t>(s.count("no_rope_layer_interval", 4));
   for (size_t i = 0; i < c.layers.size(); ++i)
