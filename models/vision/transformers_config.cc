@@ -11,7 +11,7 @@ namespace ferry {
 
 using nlohmann::json;
 
-constexpr int kLargest = 1 << 24;  // no size of a network is beyond
+constexpr int kLargest = 1 << 24;  // maximum of a size
 
 namespace {
 
@@ -23,7 +23,7 @@ struct Activation {
   Tensor (*function)(Tensor);
 };
 
-// transformers' ACT2FN, as far as there are operators for it.
+// transformers' ACT2FN, as far as Ferry has operators.
 constexpr Activation kActivations[] = {
     {"gelu", gelu},
     {"gelu_python", gelu},
@@ -122,7 +122,7 @@ void ConfigReader::require(const char* key, bool builds) const {
 
 namespace {
 
-// What takes the image in: the network itself, or the backbone that it stands on.
+// The part of the config with the image input: the network itself, or its backbone.
 const json& entrance_of(const json& config) {
   const auto backbone = config.find("backbone_config");
   return backbone != config.end() && backbone->is_object() ? *backbone : config;

@@ -7,7 +7,7 @@
 namespace ferry::birefnet {
 namespace {
 
-// From the table of relative positions: a row for each difference of places within a window, a column for each head.
+// Reads the relative position bias table: one row per offset within a window, one column per head.
 Backbone::Stage stored_stage(const Weights& blocks) {
   Backbone::Stage stage = {};
   const auto has_block = [&](int b) {

@@ -5,7 +5,7 @@
 namespace ferry::birefnet {
 namespace {
 
-// The authors' repositories on the hub, and the side of the images that each was trained with.
+// The authors' repositories on the hub, and the image side of each training.
 struct Published {
   const char *architecture, *tag, *hub;
   int height = 1024, width = 1024;
@@ -29,12 +29,12 @@ constexpr Published kPublished[] = {
     {kLite, "2k", "BiRefNet_lite-2K", 1440, 2560},
 };
 
-// Of the lite network: Swin tiny. The others have Swin large, and their name takes what else was trained.
+// The lite network has Swin-T; the others have Swin-L, named by their training data.
 constexpr int kLiteWidth = 96;
 const std::vector<int> kLiteDepths = {2, 2, 6, 2};
 
 constexpr int kColours = 3;
-constexpr int kSmallest = 8 * Backbone::kPatch;  // pixels along a side of the last map's places
+constexpr int kSmallest = 8 * Backbone::kPatch;  // smallest image: one position of the last feature map
 
 std::string list(const std::vector<int>& numbers) {
   std::string out;
@@ -61,7 +61,7 @@ Tensor resize_as(Tensor x, Tensor other) {
   return resize_to(x, fbs::ResizeKind::Bilinear, to[1], to[2], /*align_corners=*/true);
 }
 
-// Each stage's map of the image, and beside it that of the image at half the size.
+// Per stage, the feature map of the image concatenated with that of the image at half the size.
 std::vector<Tensor> encode(Tensor image, const Weights& bb, const Backbone& backbone) {
   const Shape size = image.shape();
   const Tensor half = resize_to(image, fbs::ResizeKind::Bilinear, size[1] / 2, size[2] / 2, /*align_corners=*/true);
@@ -71,7 +71,7 @@ std::vector<Tensor> encode(Tensor image, const Weights& bb, const Backbone& back
   return maps;
 }
 
-// The last map, with the others at its size before it, through one decoder block after the other.
+// Squeeze module: the last feature map, concatenated with the others resized to it, through the decoder blocks.
 Tensor squeeze(const std::vector<Tensor>& maps, const Weights& w) {
   std::vector<Tensor> parts;
   for (const Tensor& map : maps) parts.push_back(map.id == maps.back().id ? map : resize_as(map, maps.back()));

@@ -10,16 +10,16 @@
 namespace ferry::depth_anything {
 namespace {
 
-constexpr int kLargestScale = 64;  // of a level's size or an MLP's width
+constexpr int kLargestScale = 64;  // of a level's size, or of an MLP's width
 
 struct Size {
-  const char* name;     // transformers' name of it
-  const char* encoder;  // the authors'
-  const char* title;    // in their repositories
+  const char* name;     // in transformers
+  const char* encoder;  // in the authors' code
+  const char* title;    // in their repositories' names
   int width, depth, heads;
   std::vector<int> neck;
   int fusion;
-  std::vector<int> levels;  // of V2; V1 reads the last four
+  std::vector<int> levels;  // of V2; V1 has the last four
 };
 const Size kSizes[] = {
     {"small", "vits", "Small", 384, 12, 6, {48, 96, 192, 384}, 64, {3, 6, 9, 12}},
@@ -48,7 +48,7 @@ Config network(const Size& size, Kind kind) {
                 .fusion = size.fusion};
   if (kind == Kind::V1) config.levels = {size.depth - 3, size.depth - 2, size.depth - 1, size.depth};
   config.metric = kind == Kind::Indoor || kind == Kind::Outdoor;
-  // Of Hypersim's rooms and Virtual KITTI's streets.
+  // Hypersim (indoor) and Virtual KITTI (outdoor).
   if (config.metric) config.maximum = kind == Kind::Indoor ? 20 : 80;
   return config;
 }
@@ -87,7 +87,7 @@ std::string authors_hub(Kind kind, const Size& size) {
   return {};
 }
 
-// The blocks whose tokens the head reads, of out_indices or of the names in out_features, "stem" and "stage1" on.
+// The blocks whose tokens the head takes: from out_indices, or from the names in out_features ("stem", "stage1"...).
 std::vector<int> levels_of(const nlohmann::json& json, const ConfigReader& read, int depth) {
   std::vector<int> levels;
   const std::string expected = "stages from 0 to " + std::to_string(depth) + " in rising order";
@@ -159,8 +159,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no Depth Anything is called '%s'", architecture.c_str());
 }
 
-// Images as in the preprocessor_config.json of the repositories. The authors' code upscales what is smaller on both
-// sides so that the shorter one fits; it is scaled by less here.
+// Image settings of the repositories' preprocessor_config.json. The authors' code upscales small images until their
+// shorter side fits; here the scale is smaller.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = [] {
     std::vector<ImageVariant> rows;
@@ -205,7 +205,7 @@ Config from_transformers(const nlohmann::json& json) {
   if (kind != "relative" && kind != "metric") read.refuse("depth_estimation_type", "relative or metric");
   config.metric = kind == "metric";
   config.maximum = read.number("max_depth", 1);
-  // As Python counts: -1 is the last one.
+  // Python's indexing: -1 is the last one.
   const int levels = static_cast<int>(config.neck.size());
   const int level = read.integer("head_in_index", -1, -levels);
   config.head_level = level < 0 ? level + levels : level;

@@ -7,12 +7,12 @@ namespace {
 
 constexpr int kScales[] = {2, 3, 4, 8};
 constexpr int kBlocks = 10;
-constexpr int kDenseBlocks = 3;   // of a residual block
-constexpr int kConvolutions = 4;  // of a dense block, before the one that fuses their maps
+constexpr int kDenseBlocks = 3;   // per residual block
+constexpr int kConvolutions = 4;  // per dense block, before the fusing convolution
 constexpr int kFeatures = 64;
 constexpr int kGrowth = 32;
 
-// As RRDBNet's (models/vision/rrdbnet/rrdbnet.cc); a pixel could reach as far as 154.
+// As in models/vision/rrdbnet/rrdbnet.cc; the receptive field is 154.
 constexpr int kHalo = 16;
 
 std::string architecture(int scale) { return "esrgan_thick_x" + std::to_string(scale); }

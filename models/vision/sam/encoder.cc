@@ -10,12 +10,12 @@ namespace {
 
 // ---- SAM's own vision transformer
 
-// The table of positions, 1,H,W,C, for the grid of `x`.
+// Position embeddings, 1,H,W,C, for the grid of `x`.
 Tensor positions(const Weights& w, Tensor x) {
   const Shape stored = w.stored_shape("");
   const Shape wanted = {1, x.shape()[1], x.shape()[2], channels(x)};
   const Grid from{stored[1], stored[2]}, to{wanted[1], wanted[2]};
-  // A checkpoint tells the size of images by this table: only the size it was made for counts as a fit.
+  // identify matches checkpoints by the size of this table, so a trial run accepts the stored size alone.
   if (stored.rank != 4 || from == to || w.trying()) return w.parameter(wanted);
   const Tensor table = w.parameter({1, from.height, from.width, wanted[3]});
   Graph& graph = w.graph();
@@ -23,9 +23,9 @@ Tensor positions(const Weights& w, Tensor x) {
                             resample_bicubic(graph.values(table.id), wanted[3], from, to));
 }
 
-// What each of `side` places, as a query, adds to its score for each one, as a key: [side,side,D], to be multiplied
-// with the query. The table has a row for each distance, the most negative first; where it was made for another side it
-// is resampled linearly. All is divided by `scale`, with which attention multiplies scores.
+// Relative position embeddings [side,side,D] for each query and key position, to be multiplied with the query. The
+// table has one row per offset, ascending; for another side it is resampled linearly. The result is divided by `scale`,
+// by which attention multiplies scores.
 Tensor distances(const Weights& w, const char* leaf, int side, int size, double scale) {
   const Shape stored = w.stored_shape(leaf);
   const Tensor table = w(leaf, {stored.rank == 2 ? stored[0] : 2 * side - 1, size});
@@ -47,7 +47,7 @@ Tensor distances(const Weights& w, const char* leaf, int side, int size, double 
   return w.graph().add_constant(w.name() + "." + leaf, Shape{side, side, size}, std::move(out));
 }
 
-// One where a place's row or column is the channel's: [H*W,1,offset+H+W], `offset` channels before them 0.
+// One-hot rows and columns of the positions: [H*W,1,offset+H+W], preceded by `offset` zero channels.
 Tensor own_row_and_column(Graph& graph, Grid grid, int offset) {
   const int width = offset + grid.height + grid.width;
   std::vector<float> out(static_cast<size_t>(grid.size()) * static_cast<size_t>(width), 0.0f);
@@ -58,8 +58,8 @@ Tensor own_row_and_column(Graph& graph, Grid grid, int offset) {
   return graph.add_constant("", Shape{grid.size(), 1, width}, std::move(out));
 }
 
-// q and k N,H,W,C with channels behind each head's own: of q its products with the distances of rows and of columns,
-// of k which row and column it is. So the product of the two is attention's score with what the distances add.
+// q and k N,H,W,C with extra channels per head: for q its products with the relative positions of rows and columns, for
+// k its one-hot row and column. Their product is the attention score plus the relative position bias.
 struct QueryKey {
   Tensor q, k;
 };
@@ -83,7 +83,7 @@ QueryKey with_distances(Tensor q, Tensor k, const Weights& w, int heads, double 
           reshape(padded + own_row_and_column(*k.graph, grid, size), {0, 0, -1})};
 }
 
-// x N,H,W,C: every place sees all of its map.
+// Global attention over x N,H,W,C.
 Tensor self_attention(Tensor x, const Weights& w, const Config& config) {
   const int width = channels(x), heads = config.heads;
   const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
@@ -96,7 +96,7 @@ Tensor self_attention(Tensor x, const Weights& w, const Config& config) {
   return tap(linear(to_map(y, {map[1], map[2]}), w["proj"], {.out = width}), w);
 }
 
-// In windows of that side, those at the edges filled up with zeros, which are seen like any other place.
+// Window attention; the map is padded with zeros, which take part like other positions.
 Tensor window_attention(Tensor x, const Weights& w, const Config& config) {
   const int side = config.window;
   const Shape map = x.shape();
@@ -118,7 +118,7 @@ Tensor block(Tensor x, const Weights& w, const Config& config, bool global) {
   return tap(x + y, w, kBlock);
 }
 
-// ---- both
+// ---- both image encoders
 
 Tensor neck(Tensor x, const Weights& w, int out) {
   x = conv2d(x, w[0], {.out = out, .kernel = 1, .bias = false});
@@ -149,9 +149,9 @@ Tensor encode_image(Tensor image, const Weights& weights, const Config& config) 
   return neck(x, weights["neck"], config.embedding);
 }
 
-// The windows of a published network are no smaller than its table of distances tells; its last stage keeps the sides.
+// In published networks, the last stage keeps the map's size, and the table of relative positions covers one window.
 Tensor encode_image_tiny(Tensor image, const Weights& w) {
-  w["norm_head"].discard();  // of the classifier that the encoder was before
+  w["norm_head"].discard();  // classifier of the encoder's pretraining
   w["head"].discard();
   const auto stages = w["stages"];
   constexpr int kStages = 4;

@@ -7,7 +7,7 @@ namespace ferry::sam {
 namespace {
 
 constexpr int kDefaultPoints = 2, kMostPoints = 64;
-constexpr int kKinds = 4;  // of points: not of the thing, of it, a box's top left, its bottom right
+constexpr int kKinds = 4;  // point labels: background, foreground, top left and bottom right corner of a box
 
 Tensor apply(fbs::UnaryKind kind, Tensor x) {
   fbs::UnaryT params;
@@ -15,8 +15,8 @@ Tensor apply(fbs::UnaryKind kind, Tensor x) {
   return x.graph->add_op("", params, {x});
 }
 
-// Sines and cosines of random frequencies (Tancik et al., arXiv:2006.10739) of a place; coordinates are on -1..1.
-// Frequencies times 2 pi, as rows: [C/2,2].
+// Position encoding by random Fourier features (Tancik et al., arXiv:2006.10739), with coordinates in -1..1. Rows are
+// frequencies times 2 pi: [C/2,2].
 struct Frequencies {
   std::vector<double> rows;
   int count;
@@ -30,7 +30,7 @@ Frequencies frequencies(const Weights& w, int width) {
   return out;
 }
 
-// Of all places of the embedding: 1,H*W,C.
+// Of all positions of the embedding: 1,H*W,C.
 Tensor places(const Weights& w, const Frequencies& of, Grid grid) {
   std::vector<double> out;
   out.reserve(2 * of.rows.size() / 2 * static_cast<size_t>(grid.size()));
@@ -47,7 +47,7 @@ Tensor places(const Weights& w, const Frequencies& of, Grid grid) {
   return table;
 }
 
-// The place that a point has in pixels.
+// Position encoding of points, given in pixels.
 Tensor places_of(Tensor coords, const Frequencies& of, int side) {
   Graph& graph = *coords.graph;
   const Tensor weight = graph.add_constant("", Shape{of.count, 2}, of.rows);
@@ -55,8 +55,8 @@ Tensor places_of(Tensor coords, const Frequencies& of, int side) {
   return concat({apply(fbs::UnaryKind::Sin, angles), apply(fbs::UnaryKind::Cos, angles)});
 }
 
-// What a point is, by its label: a token of its own where it is none, else its kind's added to its place's. A choice by
-// arithmetic: 1 where the label is that one, and 0.
+// Point embeddings: the position encoding plus the label's embedding, or the not-a-point embedding. The choice is
+// arithmetic: a factor of 1 for the matching label, 0 for others.
 Tensor points(Tensor coords, Tensor labels, const Weights& w, const Frequencies& of, int side) {
   Graph& graph = w.graph();
   const int width = 2 * of.count;
@@ -73,7 +73,7 @@ Tensor points(Tensor coords, Tensor labels, const Weights& w, const Frequencies&
   return tap(places_of(coords, of, side) * is_point + kinds, w["sparse"], kBlock);
 }
 
-// A former mask, of four times the embedding's sides, as an embedding.
+// Embeds the mask of an earlier prediction, of four times the embedding's sides.
 Tensor former_mask(Tensor mask, const Weights& w, const Config& config) {
   const int between = config.mask_channels;
   Tensor x = conv2d(mask, w[0], {.out = between / 4, .kernel = 2, .stride = 2});

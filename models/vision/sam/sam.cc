@@ -19,7 +19,7 @@ Config network_of(const Weights& w, const ImageOptions& options) {
   return config;
 }
 
-// The embedding's sides: TinyViT's strides are those of the other's patches.
+// Size of the embedding: TinyViT's total stride equals ViT's patch side.
 Grid grid_of(const Config& config, const ImageOptions& options) {
   if (options.height != options.width)
     fail("--input-size %dx%d: images lie in a square", options.height, options.width);
@@ -28,7 +28,7 @@ Grid grid_of(const Config& config, const ImageOptions& options) {
   return {options.height / config.patch, options.width / config.patch};
 }
 
-// What frameworks give of the masks where a point may mean several things: all but the first. For taps.
+// Taps of the frameworks' multimask output: all masks but the first.
 void tap_alternatives(const Masks& masks, const Weights& w, const Config& config) {
   const Tensor logits = slice(masks.logits, -1, 1, -1), qualities = slice(masks.qualities, -1, 1, -1);
   const Shape map = logits.shape();

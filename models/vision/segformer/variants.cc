@@ -8,7 +8,7 @@
 namespace ferry::segformer {
 namespace {
 
-constexpr int kLargestRatio = 64;  // of an MLP's width to its input's
+constexpr int kLargestRatio = 64;  // maximum ratio of an MLP's width to its input's
 
 const std::vector<int> kNarrow = {32, 64, 160, 256}, kWide = {64, 128, 320, 512};
 
@@ -59,7 +59,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no SegFormer is called '%s'", architecture.c_str());
 }
 
-// Sizes that the names of the nvidia/* repositories tell; the encoders' as in their preprocessor_config.json.
+// Sizes by the names of the nvidia/* repositories; the encoders' preprocessing is that of their
+// preprocessor_config.json.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = [] {
     std::vector<ImageVariant> rows;
@@ -109,7 +110,7 @@ Config from_transformers(const nlohmann::json& json) {
   for (size_t s = 0; s < stages; ++s)
     if (config.widths[s] % config.heads[s] != 0)
       read.refuse("num_attention_heads", "divisors of hidden_sizes, " + nlohmann::json(config.widths).dump());
-  // Without, the decoder would take the last stage's channels for places.
+  // Without it, the decoder would interpret channels of the last stage as positions.
   if (config.head == Head::Places) read.require("reshape_last_stage", true);
   return config;
 }

@@ -9,7 +9,7 @@
 namespace ferry::swin {
 namespace {
 
-// Throws unless windows of `side` cover the map exactly and, but for the last stage, pairs of places do.
+// Throws Error unless windows of `side` and, before the last stage, 2x2 merging cover the map exactly.
 void check_map(Tensor x, int side, int stage, const Config& config, const ImageOptions& options) {
   const Shape map = x.shape();
   const bool last = stage + 1 == static_cast<int>(config.depths.size());
@@ -26,7 +26,7 @@ void check_map(Tensor x, int side, int stage, const Config& config, const ImageO
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config config = options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
-  const double epsilon = options.variant.layer_norm_eps.value_or(1e-5);  // of blocks and of the last norm
+  const double epsilon = options.variant.layer_norm_eps.value_or(1e-5);  // of the blocks and the last norm
   if (options.height % config.patch != 0 || options.width % config.patch != 0)
     fail("input size %dx%d: both sides must be multiples of the patch's, %d", options.height, options.width,
          config.patch);

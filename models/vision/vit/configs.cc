@@ -30,7 +30,7 @@ constexpr Config dinov2(const char* architecture, Size size, int registers = 0) 
           .entries = registers == 0 ? Entries::All : Entries::Patches};
 }
 
-// transformers' and the authors' own.
+// transformers' and the authors'.
 constexpr Config own_dinov2(const char* architecture, Size size, int registers = 0) {
   Config config = dinov2(architecture, size, registers);
   config.entries = Entries::ClassToken;
@@ -39,7 +39,7 @@ constexpr Config own_dinov2(const char* architecture, Size size, int registers =
   return config;
 }
 
-// Patches alone are pooled, between norm and classifier.
+// Average pooling of the patches, between norm and classifier.
 constexpr Config gap(const char* architecture, Size size, bool plain = false) {
   return {.architecture = architecture,
           .patch = 16,
@@ -50,7 +50,7 @@ constexpr Config gap(const char* architecture, Size size, bool plain = false) {
           .pool = Pool::NormThenMean};
 }
 
-// Registers in place of a class token, and the norm after the pool.
+// Registers instead of a class token; the norm follows the pool.
 constexpr Config registers(const char* architecture, Size size, int count, bool layer_scale = true) {
   return {.architecture = architecture,
           .patch = 16,

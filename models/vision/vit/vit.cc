@@ -11,7 +11,7 @@
 namespace ferry::vit {
 namespace {
 
-// Tokens before the patches that have entries in the table of positions.
+// Number of prefix tokens that have entries in the position table.
 int placed_prefix(const Config& config) {
   if (config.entries == Entries::All) return config.registers + (config.class_token ? 1 : 0);
   return config.entries == Entries::ClassToken ? 1 : 0;
@@ -25,7 +25,7 @@ class Network {
  public:
   Network(const Config& config, Grid grid, double epsilon) : config_(config), grid_(grid), epsilon_(epsilon) {}
 
-  // Patches and prefix with their positions.
+  // Patch and prefix tokens with position embeddings.
   Tensor embed(Tensor x, const Weights& w) const {
     const int width = config_.size.width;
     x = to_tokens(patch_map(x, w["patch_embed"], {.out = width, .patch = config_.patch, .bias = !config_.clip}));
@@ -93,7 +93,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
 void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
   const Network network(config, {options.height / config.patch, options.width / config.patch},
                         options.variant.layer_norm_eps.value_or(config.clip ? 1e-5 : 1e-6));
-  w["mask_token"].discard();  // hides patches in training
+  w["mask_token"].discard();  // masks patches in training
   if (config.registers == 0) w["reg_token"].discard();
   Tensor x = network.embed(image_input(graph, options), w);
   for (int b = 0; b < config.size.depth; ++b) {
@@ -123,7 +123,7 @@ std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions& 
   const Shape table = w["pos_embed"].stored_shape("");
   if (table.rank != 3) return {};
   const int places = table[1] - placed_prefix(config), patch = config.patch;
-  // A grid that is not square is known only by what says its sides.
+  // A grid that is not square needs the requested size.
   if (places == (options.height / patch) * (options.width / patch))
     return Settings::Size{options.height, options.width};
   const int side = static_cast<int>(std::lround(std::sqrt(std::max(places, 0))));
