@@ -13,10 +13,10 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// More than any checkpoint holds: a bound for the memory that a small hostile file can ask for.
+// Maximum number of values, far above any checkpoint's: it bounds the memory that a small hostile file can allocate.
 constexpr size_t kMaxValues = 20'000'000;
 
-// https://github.com/python/cpython/blob/main/Lib/pickletools.py describes the opcodes.
+// The opcodes are described in https://github.com/python/cpython/blob/main/Lib/pickletools.py.
 class Reader {
  public:
   Reader(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where)
@@ -76,12 +76,12 @@ class Reader {
       push({.kind = Kind::Bytes, .text = raw});
       return;
     }
-    int64_t value = size > 0 && (raw.back() & 0x80) != 0 ? -1 : 0;  // a char may be unsigned
+    int64_t value = size > 0 && (raw.back() & 0x80) != 0 ? -1 : 0;  // char may be unsigned
     std::memcpy(&value, raw.data(), size);
     push_integer(value);
   }
 
-  // Not below the last mark: what lies there belongs to the collection that is open.
+  // Does not reach below the last mark: values there belong to the enclosing collection.
   PickleValue& top() {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("takes more than it has built");
     return *stack_.back();
@@ -116,7 +116,7 @@ class Reader {
   }
 
   void push_global(std::string_view module, std::string_view name) {
-    if (module == "__builtin__") module = "builtins";  // Python 2's name, which protocol 2 keeps
+    if (module == "__builtin__") module = "builtins";  // Python 2's name, kept by protocol 2
     std::string global = std::string(module) + "." + std::string(name);
     if (std::find(globals_.begin(), globals_.end(), global) == globals_.end())
       fail(
@@ -159,7 +159,7 @@ class Reader {
     stack_.push_back(found->second);
   }
 
-  // False: the pickle has ended.
+  // Returns false at the end of the pickle.
   bool step(uint8_t opcode);
   bool step_collection(uint8_t opcode);
   void step_object(uint8_t opcode);
@@ -168,14 +168,14 @@ class Reader {
   std::span<const std::string_view> globals_;
   const std::string& where_;
   size_t at_ = 0;
-  size_t built_ = 0;  // values and members
+  size_t built_ = 0;  // number of values and members
   Pickle pickle_;
   std::vector<PickleValue*> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint64_t, PickleValue*> memo_;
 };
 
-// Scalars, texts and what ends the pickle.
+// Scalars, texts and STOP.
 bool Reader::step(uint8_t opcode) {
   switch (opcode) {
     case '.': return false;
@@ -183,7 +183,7 @@ bool Reader::step(uint8_t opcode) {
       if (const int protocol = number<uint8_t>(); protocol < 2 || protocol > 5)
         fail("%s: is a pickle of protocol %d; 2 to 5 are read", where_.c_str(), protocol);
       break;
-    case 0x95: number<uint64_t>(); break;  // FRAME: only a hint for buffering
+    case 0x95: number<uint64_t>(); break;  // FRAME: a hint for buffering, ignored
     case 'N': push({}); break;
     case 0x88: push({.kind = Kind::Bool, .integer = 1}); break;
     case 0x89: push({.kind = Kind::Bool, .integer = 0}); break;
@@ -192,7 +192,7 @@ bool Reader::step(uint8_t opcode) {
     case 'M': push_integer(number<uint16_t>()); break;
     case 0x8a: push_long(number<uint8_t>()); break;
     case 0x8b: push_long(number<uint32_t>()); break;
-    case 'G': {  // the one big-endian number
+    case 'G': {  // BINFLOAT, the only big-endian number
       const uint64_t bits = __builtin_bswap64(number<uint64_t>());
       push({.kind = Kind::Float, .number = std::bit_cast<double>(bits)});
       break;
@@ -212,7 +212,7 @@ bool Reader::step(uint8_t opcode) {
   return true;
 }
 
-// Containers; false for another opcode.
+// Collections. Returns false for other opcodes.
 bool Reader::step_collection(uint8_t opcode) {
   switch (opcode) {
     case '(': marks_.push_back(stack_.size()); break;
@@ -264,7 +264,7 @@ bool Reader::step_collection(uint8_t opcode) {
   return true;
 }
 
-// The stack, the memo, globals and calls.
+// Stack, memo, globals and calls.
 void Reader::step_object(uint8_t opcode) {
   switch (opcode) {
     case '0': pop(); break;
@@ -287,7 +287,7 @@ void Reader::step_object(uint8_t opcode) {
       break;
     }
     case 'R': reduce(); break;
-    case 'b': {  // BUILD: attributes, as the _metadata of a state_dict
+    case 'b': {  // BUILD: sets attributes, such as the _metadata of a state_dict
       pop();
       if (const Kind kind = top().kind; kind != Kind::Dict && kind != Kind::Call)
         damaged("sets attributes of a scalar");

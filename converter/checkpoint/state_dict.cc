@@ -34,7 +34,7 @@ struct Candidate {
   }
 };
 
-// Dictionaries that hold tensors themselves, each once.
+// Collects the dictionaries that contain tensors directly, each once.
 void collect(const PickleValue& dict, std::vector<std::string_view>& path, std::set<const PickleValue*>& seen,
              std::vector<Candidate>& found) {
   if (!seen.insert(&dict).second) return;
@@ -82,7 +82,7 @@ const PickleValue& choose(const std::vector<Candidate>& candidates, const std::s
        list(candidates).c_str());
 }
 
-// Of the wrappers DataParallel, torch.compile and transformers' TimmWrapper.
+// Prefixes of DataParallel, torch.compile and transformers' TimmWrapper.
 void strip_prefixes(std::vector<std::pair<std::string, const PickleValue*>>& tensors) {
   for (bool again = true; again;) {
     again = false;

@@ -58,9 +58,9 @@ ElementType plain_type(const std::string& dtype, const std::string& where) {
   fail("%s: has the unknown dtype %s (known: float32 int32 uint8 bool)", where.c_str(), in_quotes(dtype).c_str());
 }
 
-// What a quantised tensor is made of; value = stored * scale + min.
+// Quantization of a tensor: value = stored * scale + min.
 struct Quantization {
-  bool wide = false;  // uint16 rather than uint8
+  bool wide = false;  // uint16 instead of uint8
   double scale = 1;
   double min = 0;
 };
@@ -86,7 +86,7 @@ std::vector<std::byte> dequantize(std::span<const std::byte> bytes, const Quanti
   return out;
 }
 
-// A group's shards, one after another.
+// The concatenated shards of a group.
 class Group {
  public:
   Group(std::vector<std::shared_ptr<const MappedFile>> shards) : shards_(std::move(shards)) {
@@ -94,7 +94,7 @@ class Group {
   }
   size_t size() const { return size_; }
 
-  // The bytes [offset, offset + count): in place where one shard holds them all, else copied to `owned`.
+  // The bytes [offset, offset + count): in place if one shard contains them, else copied to `owned`.
   std::span<const std::byte> bytes(size_t offset, size_t count, std::deque<std::vector<std::byte>>& owned) const {
     std::vector<std::byte> joined;
     for (const auto& shard : shards_) {
@@ -128,7 +128,7 @@ struct LayersReader {
   size_t read_tensor(const json& weight, const Group& group, size_t offset);
 };
 
-// Returns the offset behind the tensor.
+// Returns the offset of the next tensor.
 size_t LayersReader::read_tensor(const json& weight, const Group& group, size_t offset) {
   const std::string& name = text_member(weight, "name", path + ": a weight");
   const std::string where = path + ": tensor " + in_quotes(name);
@@ -193,7 +193,7 @@ std::shared_ptr<const Checkpoint> open_tensorflowjs(std::shared_ptr<const Mapped
   for (const json& group : list_member(root, "weightsManifest", reader.path)) reader.read_group(group);
   auto checkpoint =
       std::make_shared<FileCheckpoint>("tensorflow.js", std::move(reader.files), std::move(reader.tensors));
-  checkpoint->owned = std::move(reader.owned);  // a deque moves without moving its elements
+  checkpoint->owned = std::move(reader.owned);  // moving a deque does not move its elements
   return checkpoint;
 }
 

@@ -15,7 +15,7 @@ Tensor apply(Tensor x, fbs::UnaryKind kind) {
   return x.graph->add_op("", params, {x});
 }
 
-// A pair for every row, [1,rows,2]; [1,1,2] where all are the same.
+// One pair per row, [1,rows,2]; [1,1,2] if all rows are equal.
 Tensor pairs(Graph& graph, const Numbers& values) {
   bool same = true;
   for (size_t i = 2; i < values.size(); ++i) same = same && values[i] == values[i - 2];
@@ -87,7 +87,7 @@ class Decoder {
   }
 
  private:
-  // x and y of the first or second half of four numbers.
+  // The first two (`half` 0) or last two (1) of four elements.
   Tensor pair(Tensor x, int half) const {
     const int begin = 2 * half;
     if (!recipe_.boxes.y_first) return slice(x, 2, begin, 2);
@@ -96,8 +96,8 @@ class Decoder {
 
   static Tensor around(Tensor centre, Tensor half) { return concat({centre - half, centre + half}, 2); }
 
-  // What is below a row's largest number becomes 0. The largest is found as a pool's maximum, and what is below it told
-  // by its distance, many times over: GPUs have both. The factor is one that half precision holds.
+  // Sets all scores of a row but its maximum to 0. The maximum is a max pool; a score is suppressed by its distance to
+  // the maximum, times a large factor. All of these operators run on GPUs, and float16 can represent the factor.
   Tensor best_only(Tensor x) const {
     constexpr double kFactor = 60000;
     const int rows = plan_.scores.rows, classes = channels(x);
@@ -110,7 +110,8 @@ class Decoder {
     return x - x * below;
   }
 
-  // For every row one of four times `bins` numbers, whose softmax says how likely each distance is.
+  // Distribution focal loss: each of the four distances is the expectation over `bins` bins, with softmax as the
+  // distribution.
   Tensor expectation(Tensor x, int bins) const {
     Numbers distances;
     for (int i = 0; i < bins; ++i) distances.push_back(i);
@@ -120,7 +121,7 @@ class Decoder {
     return reshape(x, {1, plan_.boxes.rows, 4});
   }
 
-  // What the numbers count by, on 0..1.
+  // The unit of box coordinates, relative to the input (0..1).
   Numbers unit(double factor) const { return unit(factor, recipe_.boxes.unit); }
   Numbers unit(double factor, Unit counted) const {
     switch (counted) {
@@ -143,7 +144,7 @@ class Decoder {
   Numbers sizes(double factor) const {
     return of_rows([factor](const Anchor& a) { return std::array{a.width * factor, a.height * factor}; });
   }
-  // `shifted` by so many strides.
+  // Centres of the anchors, offset by `shifted` strides.
   Tensor centres(double shifted = 0) const {
     return pairs(graph_, of_rows([shifted](const Anchor& a) {
                    return std::array{a.x + shifted * a.step_x, a.y + shifted * a.step_y};
@@ -174,7 +175,7 @@ class Decoder {
   const Recipe& recipe_;
 };
 
-// The one input, an image.
+// Checks that there is one input, an image.
 void check_input(const Graph& graph, Plan* plan) {
   const auto& inputs = graph.table.inputs;
   const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
@@ -217,7 +218,7 @@ Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
     return choose(graph, part, counts, recipe.name, what);
   };
   plan.boxes = chosen(recipe.boxes, "boxes");
-  // Of maps the rows are a place's anchors together, however the file has them.
+  // In maps, the anchors of a position are adjacent rows, whatever the order in the file.
   if (plan.boxes.levels.front().map) plan.recipe.anchors.first = false;
   const std::string four = std::to_string(4 * recipe.boxes.bins);
   check_rows(plan, plan.boxes, four.c_str(), plan.boxes.size == 4 * recipe.boxes.bins);
@@ -245,7 +246,7 @@ Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
       check_rows(plan, *plan.landmarks, "x and y of points", plan.landmarks->size % recipe.landmarks->numbers == 0);
     }
   }
-  // Where boxes do not start from anchors, their number is still right.
+  // Counts anchors even if the boxes do not use them: the number must match.
   const bool needed = recipe.boxes.form != Form::Corners && recipe.boxes.form != Form::CenterSize;
   if (needed || !recipe.strides.empty() || !recipe.anchors.boxes.empty() ||
       (recipe.landmarks && recipe.landmarks->offsets))

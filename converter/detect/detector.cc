@@ -29,7 +29,7 @@ Recipe read_recipe(const std::filesystem::path& path) {
   return recipe;
 }
 
-// The first of the name's recipes that fits; what is wrong with the first, where none does.
+// The first of the recipes with this name that fits. If none does, reports the error of the first one.
 Plan named_plan(const Graph& graph, const std::string& name) {
   std::string problem;
   for (const Recipe& recipe : known_recipes()) {
@@ -58,7 +58,7 @@ std::optional<Plan> recognised_plan(const Graph& graph) {
 std::vector<std::string> labels_of(const Plan& plan, const std::filesystem::path& file) {
   std::vector<std::string> labels = file.empty() ? plan.recipe.labels : read_labels(file);
   const auto classes = static_cast<size_t>(plan.classes);
-  // Lists for training name the background, too.
+  // Lists of training labels include the background.
   if (plan.background >= 0 && labels.size() == classes + 1) labels.erase(labels.begin() + plan.background);
   if (labels.size() == classes || (labels.empty() && file.empty())) return labels;
   if (file.empty() && plan.recipe.recognised) return {};
@@ -66,8 +66,8 @@ std::vector<std::string> labels_of(const Plan& plan, const std::filesystem::path
        file.empty() ? plan.recipe.name.c_str() : file.string().c_str(), labels.size(), plan.classes);
 }
 
-// TensorFlow's images have channels last, which the importer takes for a height: the input becomes what the file
-// says, and a transpose follows.
+// TensorFlow's images are channels last, but the importer assumes channels first: restores the file's input shape and
+// adds a transpose.
 void take_channels_last(Graph& graph) {
   auto& inputs = graph.table.inputs;
   if (inputs.size() != 1) return;
@@ -79,7 +79,7 @@ void take_channels_last(Graph& graph) {
   const Tensor input = graph.add_input(name, {seen[0], seen[3], seen[1], seen[2]}, fbs::Layout::Same);
   inputs.erase(inputs.begin());
   const Tensor moved = transpose(input, {0, 2, 3, 1});
-  // The transpose computes what was the input.
+  // The transpose computes the former input.
   auto& operators = graph.table.operators;
   std::rotate(operators.begin(), operators.end() - 1, operators.end());
   for (size_t i = 1; i < operators.size(); ++i)

@@ -8,7 +8,7 @@
 namespace ferry::detect {
 namespace {
 
-// A port's dimensions as the file has them.
+// A port's dimensions in the file's order.
 std::vector<int> file_dims(const Graph& graph, const fbs::PortT& port) {
   const Shape shape = graph.shape(port.tensor);
   std::vector<int> dims(shape.dims.begin(), shape.dims.begin() + shape.rank);
@@ -22,7 +22,7 @@ std::string dims_text(const std::vector<int>& dims) {
   return text + "]";
 }
 
-// false: it is no list of rows.
+// Returns false if the output is not a list of rows.
 bool as_rows(const std::vector<int>& dims, Layout layout, int anchors, Source* out) {
   const size_t rank = dims.size();
   if (rank < 1 || rank > 5 || (rank > 2 && dims[0] != 1)) return false;

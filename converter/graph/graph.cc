@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-// What values of a framework's type are held as.
+// The graph's type for a framework's type.
 fbs::DType held_as(fbs::DType source) {
   switch (source) {
     case fbs::DType::Float16:
@@ -143,7 +143,7 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
 }
 
 std::unique_ptr<Graph> Graph::copy() {
-  for (Constant& constant : constants_)  // by which add_graph() knows what is computed again
+  for (Constant& constant : constants_)  // add_graph() compares owners to find constants that are computed twice
     if (constant.compute && !constant.owner) constant.owner = std::make_shared<const char>();
   auto out = std::make_unique<Graph>();
   out->table = table;
@@ -152,7 +152,7 @@ std::unique_ptr<Graph> Graph::copy() {
 }
 
 void Graph::add_graph(Graph&& other) {
-  std::vector<uint32_t> states;  // by the other's
+  std::vector<uint32_t> states;  // by the other graph's index
   for (auto& state : other.table.states) {
     const auto same = std::find_if(table.states.begin(), table.states.end(),
                                    [&](const auto& mine) { return mine->name == state->name; });

@@ -49,7 +49,7 @@ Tensor pool2d(Tensor x, fbs::PoolKind kind, const Pool2dOptions& options) {
   return x.graph->add_op("", params, {x});
 }
 
-// x * scale + shift of BatchNorm; not tapped.
+// BatchNorm as x * scale + shift; without a tap.
 Tensor normalize(Tensor x, const Weights& w, double eps) {
   const int count = channels(x);
   const std::vector<double> gamma = w.values("weight", count), beta = w.values("bias", count);
@@ -67,7 +67,7 @@ Tensor normalize(Tensor x, const Weights& w, double eps) {
          graph.add_constant(name + ".shift", Shape{count}, std::move(shift));
 }
 
-// Not tapped.
+// Without a tap.
 template <typename Params>
 Tensor norm(Tensor x, const Weights& w, const Params& params) {
   const Shape width{channels(x)};
@@ -198,7 +198,7 @@ Tensor silu(Tensor x) { return unary(x, fbs::UnaryKind::Silu); }
 Tensor gelu(Tensor x) { return unary(x, fbs::UnaryKind::Gelu); }
 Tensor gelu_tanh(Tensor x) { return unary(x, fbs::UnaryKind::GeluTanh); }
 Tensor hard_sigmoid(Tensor x) { return unary(x, fbs::UnaryKind::HardSigmoid); }
-// Of e to no positive power.
+// Exponentiates non-positive values only, to avoid overflow.
 Tensor softplus(Tensor x) {
   const Tensor small = unary(unary(unary(x, fbs::UnaryKind::Abs), fbs::UnaryKind::Neg), fbs::UnaryKind::Exp);
   return relu(x) + unary(small + 1.0, fbs::UnaryKind::Log);
@@ -346,7 +346,7 @@ Tensor experts(Tensor x, Tensor chosen, Tensor shares, Tensor gate_up, Tensor do
 }
 
 Tensor prepend_tokens(Tensor x, Tensor tokens) {
-  // A sum of padded values, not a concatenation: a constant has one sample, whatever the number of x's.
+  // A sum of padded values instead of a concatenation: the constant has one sample, x any number.
   fbs::PadT params;
   params.before = {0, tokens.shape()[1], 0};
   params.after = {0, 0, 0};

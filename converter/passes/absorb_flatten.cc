@@ -29,7 +29,7 @@ void absorb_flatten(Graph& graph, const PassOptions& options) {
     const Shape shape = graph.shape(linear->inputs[1]);
     rewriter.set_input(linear, 1, graph.add_constant(name, shape, std::move(permuted)));
     rewriter.set_input(reshape, 0, {&graph, op->inputs.front()});
-    // The reshape's own 0 and -1 meant the dimensions of N,C,H,W; only the first is still the same.
+    // 0 and -1 of the reshape referred to N,C,H,W; only the first dimension is unchanged.
     reshape->params.AsReshape()->shape = {0, -1};
   }
 }
