@@ -14,10 +14,10 @@ namespace ferry::onnx {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 40;
-constexpr int64_t kMaxComputed = int64_t{1} << 28;  // of a constant that the converter computes
-constexpr int64_t kComputedOfStored = 16;           // of all of them, for each element that the file holds
+constexpr int64_t kMaxComputed = int64_t{1} << 28;  // maximum elements of a computed constant
+constexpr int64_t kComputedOfStored = 16;           // maximum total of computed elements per element stored in the file
 
-thread_local int64_t t_left = INT64_MAX;  // of what this thread's conversion may compute
+thread_local int64_t t_left = INT64_MAX;  // remaining elements that this thread's conversion may compute
 
 template <typename T>
 T load(const std::byte* at) {
@@ -66,7 +66,8 @@ Array write_all(Type type, const Dims& dims, const std::vector<From>& values, Co
 template <typename T>
 T clip(double value) {
   if (std::isnan(value)) return 0;
-  // The limits of 64-bit types are no doubles: the comparison is with the next ones outside.
+  // The limits of 64-bit types are not exactly representable as double, so values beyond them are compared with the
+  // next double.
   if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
   if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   return static_cast<T>(value);
@@ -240,7 +241,7 @@ Array gather_elements(const Array& from, const Dims& dims, const std::vector<int
 
 namespace {
 
-// Elements of a strided walk over `dims`, the last dimension fastest.
+// Offsets of the elements of a strided array of shape `dims`, in row-major order.
 std::vector<int64_t> walk(const Dims& dims, const Dims& strides) {
   std::vector<int64_t> index(static_cast<size_t>(count_computed(dims)));
   Dims place(dims.size(), 0);

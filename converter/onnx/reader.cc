@@ -10,23 +10,22 @@ namespace {
 
 constexpr char kLine[] = "line";
 constexpr int kChannels = 3;
-// What sessions are first planned for.
+// Default image side of the plan.
 constexpr int64_t kImageSide = 640;
-// The networks halve the sides five times. As much as PaddleOCR shows of a square image (its longer side is 960 at
-// most), but as much of a long one, too; in a very small image letters are no larger than the strokes that the
-// networks were trained on.
+// The networks halve the sides five times. The maximum area is that of a square image in PaddleOCR (longer side at most
+// 960), applied to any aspect ratio. Below the minimum, letters are as thin as the strokes that the networks were
+// trained on.
 constexpr int32_t kMultiple = 32, kMostPixels = 960 * 960, kLeastPixels = 256 * 256;
-// PaddleOCR's rec_image_shape from PP-OCRv3 on: shorter lines are padded to that length.
+// PaddleOCR's rec_image_shape since PP-OCRv3: shorter lines are padded to this width.
 constexpr int64_t kLineHeight = 48, kLineWidth = 320;
-// PaddleOCR has 1.5, which of tight boxes' lines loses spaces: of 554 drawn lines PP-OCRv4 read 469 without a fault,
-// and 492 with this.
+// PaddleOCR uses 1.5, which loses spaces at the ends of tightly cropped lines.
 constexpr float kUnclip = 1.8f;
-// A line of 85 times its height; the smaller is what is longer.
+// Maximum line width, 85 times the height; longer lines are downscaled.
 constexpr int32_t kLongestLine = 4096;
 
 std::string file_name(const Model& model) { return model.path.filename().string(); }
 
-// The file at 1x3xHxW; dimensions from `first_open` on are left open where the file has no size for them.
+// Imports the file at 1x3xHxW; dimensions from `first_open` on are left open if the file has no size for them.
 Request request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
   const bool image = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
                      (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
@@ -46,7 +45,7 @@ Request request_for(const Model& model, size_t first_open, int64_t height, int64
 
 std::string shape_of(const Graph& graph) { return to_string(graph.shape(graph.table.outputs.front()->tensor)); }
 
-// Neighbouring probabilities are compared, and their mean is a line's score.
+// The postprocessing needs probabilities: it compares neighbours, and their mean is a line's score.
 void end_with_softmax(Graph& line) {
   fbs::PortT& output = *line.table.outputs.front();
   TensorId tensor = output.tensor;
@@ -71,7 +70,7 @@ std::vector<std::string> labels_of(const std::filesystem::path& path, const std:
   return labels;
 }
 
-// Colours are in the order in which OpenCV reads files.
+// Channels are in OpenCV's order, BGR.
 std::unique_ptr<fbs::PreprocessT> recipe(std::vector<float> mean, std::vector<float> std) {
   auto out = std::make_unique<fbs::PreprocessT>();
   out->color = fbs::ColorOrder::BGR;
@@ -122,7 +121,7 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
   fitted.resize_mode = fbs::ResizeMode::Fit;
   fitted.resize_h = input[1];
   fitted.resize_w = any_length ? std::max(kLongestLine, input[2]) : input[2];
-  fitted.fill = {0.5f, 0.5f, 0.5f};  // 0 when it is normalised
+  fitted.fill = {0.5f, 0.5f, 0.5f};  // normalized: 0
 
   fbs::OcrT params;
   params.graph = kLine;

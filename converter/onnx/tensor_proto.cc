@@ -17,7 +17,7 @@ uint64_t parse_count(const std::string& text, const char* key, const std::string
   return value;
 }
 
-// A model must not make us read what lies elsewhere: neither a path nor a link leads out of the folder.
+// External data must stay in the folder: neither paths nor links may lead out of it.
 fs::path external_path(const std::string& location, const fs::path& folder, const std::string& tensor) {
   const fs::path relative(location);
   const fs::path base = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder);
@@ -49,7 +49,7 @@ Array from_list(Type type, const Dims& dims, const List& list) {
   return make_array(type, dims, std::vector<Value>(list.begin(), list.end()));
 }
 
-// Half precision lies in int32_data as its bits.
+// float16 is stored in int32_data as bits.
 Array from_bits(Type type, const Dims& dims, const google::protobuf::RepeatedField<int32_t>& list) {
   Array bits = from_list<int64_t>(Type::UInt16, dims, list);
   bits.type = type;

@@ -1,4 +1,4 @@
-// Gathers and scatters. By indices that are known at conversion constants are picked, and activations in the graph.
+// Gathers and scatters with constant or computed indices; folded for constants, operators for activations.
 #include <algorithm>
 #include <numeric>
 
@@ -9,15 +9,14 @@
 namespace ferry::onnx {
 namespace {
 
-// A place along a dimension of `size`; negative ones count from its end.
+// Resolves a negative index along a dimension of `size`.
 int64_t place_of(const Op& op, int64_t index, int64_t size) {
   if (index < -size || index >= size)
     op.refuse("index %lld is outside a dimension of %lld", static_cast<long long>(index), static_cast<long long>(size));
   return index < 0 ? index + size : index;
 }
 
-// For each of `indices`, the element of `dims` (counted row by row) that lies where the index lies but for `axis`, and
-// there at the index itself.
+// ONNX's GatherElements as flat indices into `dims`: the position of each index, with the index itself along `axis`.
 std::vector<int64_t> elements_along(const Op& op, const Dims& dims, const Array& indices, int axis) {
   if (indices.dims.size() != dims.size())
     op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
@@ -36,8 +35,8 @@ std::vector<int64_t> elements_along(const Op& op, const Dims& dims, const Array&
   return elements;
 }
 
-// The rows that `indices` [...,K] names in the dimensions of `dims` from `first` on: the number of each row's first
-// element, but for the dimensions before `first`.
+// GatherND as flat indices: the offset of the row that each index tuple in `indices` [...,K] selects from dimension
+// `first` of `dims` on, relative to the leading dimensions.
 std::vector<int64_t> row_starts(const Op& op, const Dims& dims, const Array& indices, size_t first) {
   const auto depth = static_cast<size_t>(indices.dims.empty() ? 0 : indices.dims.back());
   if (indices.dims.empty() || first + depth > dims.size())
@@ -73,7 +72,7 @@ Array scattered(const Array& data, std::vector<T> values, const std::vector<T>& 
   return make_array(data.type, data.dims, values);
 }
 
-// Update i goes to element to[i] of the data; all is known.
+// Writes update i to element to[i] of the data, for constant indices.
 void scatter_known(Op& op, const std::vector<int64_t>& to) {
   const Array &data = op.array(0, "data"), &updates = op.array(2, "updates");
   if (updates.elements() != static_cast<int64_t>(to.size())) op.refuse("updates do not fit the indices");
@@ -81,7 +80,7 @@ void scatter_known(Op& op, const std::vector<int64_t>& to) {
   if (how != "none")
     return op.set(is_float(data.type) ? scattered(data, data.floats(), updates.floats(), to, how)
                                       : scattered(data, data.ints(), updates.ints(), to, how));
-  // The updates lie behind the data: where each element comes from.
+  // The source of each element in the concatenation of data and updates.
   std::vector<int64_t> source(static_cast<size_t>(count_computed(data.dims)));
   std::iota(source.begin(), source.end(), 0);
   for (size_t i = 0; i < to.size(); ++i) source[static_cast<size_t>(to[i])] = data.elements() + static_cast<int64_t>(i);

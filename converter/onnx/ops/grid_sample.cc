@@ -1,5 +1,5 @@
-// GridSample. Over a grid that is known at conversion it is linear in the input, like Resize, so it becomes a linear
-// layer; over one that is computed places are gathered.
+// GridSample. With a constant grid it is linear in the input, like Resize, and becomes a linear layer; with a computed
+// grid it becomes gathers.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ struct Sampler {
   std::string mode, padding;  // "nearest", "linear", "cubic"; "zeros", "border", "reflection"
   bool align_corners = false;
 
-  // Mirrored at both ends, as often as it takes.
+  // Reflects x at both ends, repeatedly.
   double reflect(double x, double low, double high) const {
     const double range = high - low;
     if (range <= 0) return low;
@@ -31,7 +31,7 @@ struct Sampler {
     double weight;
   };
 
-  // The places along a side of `size` that make up position `g` of the grid, on -1..1.
+  // Positions and weights along a side of `size` for the grid coordinate `g` in -1..1.
   std::vector<Share> shares(double g, int64_t size) const {
     const auto n = static_cast<double>(size);
     const double low = align_corners ? 0 : -0.5, high = align_corners ? n - 1 : n - 0.5;
@@ -65,7 +65,7 @@ struct Sampler {
     return inside;
   }
 
-  // Adds what position `grid` (the last side's coordinate first) takes of sides `dims` from `axis` on.
+  // Accumulates the weights of grid coordinate `grid` (last side first) over the sides of `dims` from `axis` on.
   void add(double* row, const double* grid, const Dims& dims, size_t axis, int64_t place, double weight) const {
     if (axis == dims.size()) {
       row[place] += weight;
@@ -76,7 +76,7 @@ struct Sampler {
   }
 };
 
-// A grid's coordinates along a side of `size`, -1 to 1, in places.
+// Converts grid coordinates in -1..1 along a side of `size` to positions.
 Tensor places(Tensor grid, const Sampler& s, int64_t size) {
   const auto n = static_cast<double>(size);
   Tensor at = s.align_corners ? (grid + 1.0) * ((n - 1) / 2) : (grid + 1.0) * (n / 2) + -0.5;

@@ -1,4 +1,4 @@
-// Products of matrices. With constant weights they are ferry's linear.
+// Matrix products. With constant weights they become linear layers.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 namespace ferry::onnx {
 namespace {
 
-// Of integers, which an unrolled matrix product holds in memory at once.
+// Maximum number of integer products that an unrolled matrix product stores at once.
 constexpr int kMaxProducts = 1 << 22;
 
 std::vector<int> swap_last(size_t rank) {
@@ -22,7 +22,7 @@ Tensor swap_last(Tensor x) {
   return transpose(x, std::vector<int32_t>(perm.begin(), perm.end()));
 }
 
-// Drops leading dimensions of 1: a weight that is the same for all matrices.
+// Removes leading dimensions of 1: the weight is the same for all matrices.
 Array without_leading_ones(Array a) {
   Dims dims = a.dims;
   while (dims.size() > 2 && dims.front() == 1) dims.erase(dims.begin());
@@ -36,7 +36,7 @@ Tensor linear(Op& op, Tensor x, const std::string& name, const Array& weight, st
   return op.graph().add_op("", fbs::LinearT{}, inputs);
 }
 
-// a [...,M,K] times b [...,N,K], transposed: every product at once, then the sum over K.
+// a [...,M,K] times b [...,N,K] transposed: all products, then the sum over K.
 Tensor multiply_integers(Op& op, Tensor a, Tensor b) {
   Dims left = dims_of(a), right = dims_of(b);
   left.insert(left.end() - 1, 1);  // [...,M,1,K]
@@ -55,7 +55,8 @@ Tensor multiply(Op& op, Tensor a, Tensor b, bool transpose_a, bool transpose_b) 
   if (left[left.size() - (transpose_a ? 2 : 1)] != right[right.size() - (transpose_b ? 1 : 2)])
     op.refuse("%s%s and %s%s do not multiply", to_string(left).c_str(), transpose_a ? " transposed" : "",
               to_string(right).c_str(), transpose_b ? " transposed" : "");
-  broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));  // or it is refused
+  // throws if the shapes are incompatible
+  broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));
   if (op.graph().at(a.id).dtype != fbs::DType::Int32) return ferry::matmul(a, b, transpose_a, transpose_b);
   return multiply_integers(op, transpose_a ? swap_last(a) : a, transpose_b ? b : swap_last(b));
 }

@@ -1,5 +1,4 @@
-// Elements keep their values and find other places: on constants of any type in the converter, on activations in the
-// graph.
+// Data movement: folded for constants of any type, operators for activations.
 #include <algorithm>
 #include <numeric>
 
@@ -26,7 +25,7 @@ std::vector<int64_t> range(int64_t begin, int64_t count, int64_t step = 1) {
 
 void identity(Op& op) { op.set(op.value(0)); }
 
-// At inference nothing is dropped, in training mode nothing where the ratio is 0.
+// Dropout is an identity in inference, and in training mode with ratio 0.
 void dropout(Op& op) {
   if (op.has(2) && op.single(2, "training_mode") != 0 && (!op.has(1) || op.single(1, "ratio") != 0))
     op.refuse("it is in training mode");
@@ -118,7 +117,7 @@ void concat(Op& op) {
       if (!op.known(i) || count_elements(op.dims(i)) > 0) parts.push_back(op.tensor(i));
     return op.set(parts.size() == 1 ? parts[0] : concat(parts, axis));
   }
-  // Rows of all parts, one after another.
+  // Slices of all parts, concatenated.
   Dims dims = op.dims(0);
   const auto at = static_cast<size_t>(axis);
   dims[at] = 0;
@@ -196,7 +195,7 @@ void split(Op& op) {
 
 void expand(Op& op) {
   const Dims dims = broadcast(op.dims(0), op.array(1, "the shape").ints());
-  count_elements(dims);  // refuses sizes that are none
+  count_elements(dims);  // throws for invalid sizes
   if (op.known(0)) return op.set(expand(op.array(0, "input"), dims));
   Dims from(dims.size() - op.dims(0).size(), 1);
   for (const int64_t d : op.dims(0)) from.push_back(d);
@@ -226,7 +225,7 @@ void tile(Op& op) {
   op.set(x);
 }
 
-// Where the places along an axis come from under a padding that repeats what is there.
+// Source positions along an axis for reflect, edge and wrap padding.
 namespace {
 
 int64_t padded_place(const std::string& mode, int64_t at, int64_t size) {
@@ -258,7 +257,7 @@ void pad(Op& op) {
     after[static_cast<size_t>(axes[i])] = (*given)[axes.size() + i];
   }
   Tensor x = op.tensor(0);
-  // Negative pads cut.
+  // Negative padding crops.
   for (size_t i = 0; i < rank; ++i) {
     const int64_t low = std::max<int64_t>(-before[i], 0), high = std::max<int64_t>(-after[i], 0);
     if (low + high >= dims[i]) op.refuse("nothing is left of dimension %zu", i);

@@ -18,10 +18,10 @@ Array pick(const Array& from, int axis, const std::vector<int64_t>& places) {
 
 namespace {
 
-// Slices that an irregular order of places may become.
+// Maximum number of slices that replace an irregular order of positions.
 constexpr size_t kMaxPieces = 16;
 
-// One in `step` of the places along `axis`: rows of `step`, of which one column stays.
+// Every `step`-th position along `axis`: reshapes to rows of `step` and keeps one column.
 Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
   const auto at = static_cast<size_t>(axis);
   Dims dims = dims_of(x);
@@ -56,7 +56,7 @@ Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
   if (regular && count == dims_of(x)[static_cast<size_t>(axis)]) return x;
   if (regular && step == 1) return slice(x, axis, static_cast<int>(places[0]), static_cast<int>(count));
   if (regular && x.shape().rank < FERRY_MAX_RANK) return strided(x, axis, places[0], count, step);
-  std::vector<std::pair<int64_t, int64_t>> runs;  // the first place and how many
+  std::vector<std::pair<int64_t, int64_t>> runs;  // first position and count
   for (const int64_t place : places) {
     if (runs.empty() || place != runs.back().first + runs.back().second)
       runs.emplace_back(place, 1);

@@ -1,5 +1,5 @@
-// Pools. Ferry's own has height and width; along the depth, and where a kernel is dilated, what its cells see is
-// compared or added one by one.
+// Pooling. Ferry's operator has height and width; depth and dilated kernels are composed from the kernel's cells, by
+// maximum or sum.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ struct Pool {
   bool ceil_mode, count_padding;
 };
 
-// How many places each window along a side averages over, as a factor for [N,C,...].
+// Reciprocal number of positions that each window along a side averages over, broadcast to [N,C,...].
 Tensor shares(Op& op, const Side& s, const Pool& pool, int axis) {
   Dims dims(op.dims(0).size(), 1);
   std::vector<double> values;
@@ -69,12 +69,12 @@ Tensor pooled(Op& op, Tensor x, std::vector<Side> sides, const Pool& pool) {
   return from_maps(op.graph().add_op("", params, {to_maps(x)}), sides.size(), op.dims(0)[0]);
 }
 
-// Where in the input what a window's largest element is lies, counted over all of it: the cell that it is in, by a
-// table of how far the cells are from the window's corner.
+// Flat input indices of the maxima of each window: the cell with the maximum, then a table of the cells' offsets from
+// the window's corner.
 Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
   const Dims in = op.dims(0), strides = strides_of(in);
   const bool by_columns = op.integer("storage_order", 0) != 0;
-  const auto step = [&](size_t side) {  // how much a place along a side counts
+  const auto step = [&](size_t side) {  // stride of a side in flat indices
     if (!by_columns) return strides[2 + side];
     return count_elements(Dims(in.begin() + 2, in.begin() + 2 + static_cast<std::ptrdiff_t>(side)));
   };
@@ -133,7 +133,7 @@ void average_pool(Op& op) {
                 {fbs::PoolKind::Average, op.integer("ceil_mode", 0) != 0, count_padding}));
 }
 
-// The p-norm of what a window sees: its mean, times the places that were counted.
+// The p-norm of a window: the mean times the number of counted positions.
 void lp_pool(Op& op) {
   const int64_t p = op.integer("p", 2);
   if (p != 1 && p != 2) op.refuse("attribute 'p' is %lld, expected 1 or 2", static_cast<long long>(p));

@@ -6,7 +6,7 @@ namespace {
 using Binary = fbs::BinaryKind;
 using Unary = fbs::UnaryKind;
 
-// The place at or after a position along a side: where it is, inside, and its share.
+// The neighbour before or after a coordinate along a side: its clamped index, and its weight.
 struct Tap {
   Tensor place, share;
 };

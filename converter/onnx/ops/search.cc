@@ -1,4 +1,4 @@
-// Where something is: the largest elements, the place of a one, the boxes that stay.
+// Operators that return indices: ArgMax, TopK, OneHot, NonMaxSuppression.
 #include <algorithm>
 #include <numeric>
 
@@ -43,7 +43,7 @@ void top_k(Op& op) {
   op.set(1, swap_with_last(found[0], axis), Type::Int64);
 }
 
-// A one where the index stands, below zero counted from the end; nothing where it lies outside.
+// One-hot vectors; negative indices count from the end, indices out of range yield zeros.
 void one_hot(Op& op) {
   const double depth_given = op.single(1, "depth");
   if (!(depth_given >= 1 && depth_given <= 1 << 24)) op.refuse("depth is %g", depth_given);
@@ -67,7 +67,7 @@ void one_hot(Op& op) {
   op.set(select(hit, ferry::slice(values, 0, 1, 1), ferry::slice(values, 0, 0, 1)), op.type(2));
 }
 
-// As many rows as there can be; those after the last box that stays hold -1.
+// The maximum number of rows; those after the last selected box are -1.
 void non_max_suppression(Op& op) {
   const auto limit = [&](size_t i, const char* what, double otherwise) {
     return op.has(i) ? op.single(i, what) : otherwise;

@@ -1,4 +1,4 @@
-// Values that are known at conversion: constants, shapes, ranges, and what computes with them.
+// Constants, shapes and ranges, which are known at conversion, and operators that compute with them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -40,7 +40,7 @@ void size(Op& op) { op.set(make_array(Type::Int64, {}, std::vector{count_element
 
 namespace {
 
-// Float16 and float64 are computed in float32, integers in 32 bits; what narrows is done.
+// Float16 and float64 are computed in float32, integers in 32 bits; narrowing casts are performed.
 void set_cast(Op& op, Type to) {
   const Tensor x = op.tensor(0);
   const Type from = op.type(0);

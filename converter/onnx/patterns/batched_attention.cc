@@ -1,5 +1,5 @@
-// torch's MultiheadAttention makes samples heads of one sample: values [L,B,H*D] become [L,B*H,D] before the attention
-// and [L,B,H*D] after it.
+// torch's MultiheadAttention treats samples as heads of one sample: values [L,B,H*D] become [L,B*H,D] before the
+// attention and [L,B,H*D] after it.
 #include <algorithm>
 #include <numeric>
 
@@ -9,7 +9,7 @@
 namespace ferry::onnx {
 namespace {
 
-// The first value upwards through reshapes and transposes that cancel; nothing where they do not.
+// The value above reshapes and transposes that cancel; nothing if they do not.
 std::optional<TensorId> before_turns(const GraphMatcher& m, TensorId tensor) {
   tensor = m.before_reshapes(tensor);
   std::vector<int32_t> order(static_cast<size_t>(m.shape(tensor).rank));
@@ -23,7 +23,7 @@ std::optional<TensorId> before_turns(const GraphMatcher& m, TensorId tensor) {
   return order == unchanged ? std::optional(tensor) : std::nullopt;
 }
 
-// The value [L,B,C] whose channels attention reads as [1,L,B*C].
+// The value [L,B,C] that attention reads as [1,L,B*C].
 std::optional<TensorId> samples_of(const GraphMatcher& m, TensorId tensor) {
   const Shape merged = m.shape(tensor);
   const std::optional<TensorId> source = before_turns(m, tensor);
@@ -34,8 +34,8 @@ std::optional<TensorId> samples_of(const GraphMatcher& m, TensorId tensor) {
   return samples;
 }
 
-// A linear layer of [L*B,C] between reshapes from and to [L,B,C] needs none of them, and lets the transposes around
-// cancel.
+// A linear layer of [L*B,C] between reshapes from and to [L,B,C] does not need them; without them, surrounding
+// transposes cancel.
 bool recognise_linear(GraphMatcher& m, size_t i) {
   const fbs::OperatorT& op = m.at(i);
   const fbs::OperatorT* linear = op.params.AsReshape() ? m.producer(op.inputs.front(), fbs::OpParams::Linear) : nullptr;

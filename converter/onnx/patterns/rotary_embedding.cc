@@ -1,5 +1,5 @@
-// x * cos + turned(x) * sin, where the channels of a head are turned by halves, (-second, first), or in pairs,
-// (-x1, x0, -x3, x2...); x is N,heads,L,D or N,L,heads,D, and cos and sin are known.
+// x * cos + rotated(x) * sin, with a head's channels rotated by halves, (-second, first), or in pairs, (-x1, x0, -x3,
+// x2...). x is N,heads,L,D or N,L,heads,D; cos and sin are constants.
 #include "converter/graph/ops.h"
 #include "converter/onnx/patterns/graph_matcher.h"
 
@@ -11,7 +11,7 @@ struct Turned {
   bool interleaved;
 };
 
-// `tensor` is the part of another from `begin` on along the last of `rank` dimensions, `size` long: that other one.
+// The tensor of which `tensor` is the slice [begin, begin + size) of the last of `rank` dimensions.
 std::optional<TensorId> part(const GraphMatcher& m, TensorId tensor, int begin, int size) {
   const fbs::OperatorT* slice = m.producer(tensor, fbs::OpParams::Slice);
   if (!slice) return {};
@@ -38,7 +38,7 @@ std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
   const int each = interleaved ? 1 : size / 2;
   const auto a = part(m, first, 0, each), b = part(m, second, each, each);
   if (!a || a != b) {
-    // Pairs are looked at through a reshape of their own each.
+    // Pairs have a reshape for each slice.
     if (!interleaved || !a || !b || m.before_reshapes(*a) != m.before_reshapes(*b)) return {};
   }
   const auto x = m.reshaped_from(*a, shape);
@@ -46,7 +46,7 @@ std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
   return Turned{*x, interleaved};
 }
 
-// The operands of a product with a constant: the value, then the constant; nothing where `tensor` is something else.
+// The operands of a product with a constant: value and constant; nothing if `tensor` is something else.
 std::optional<std::pair<TensorId, TensorId>> scaled(GraphMatcher& m, TensorId tensor) {
   const fbs::OperatorT* op = m.producer(tensor, fbs::OpParams::Binary);
   if (!op || op->params.AsBinary()->kind != fbs::BinaryKind::Mul) return {};
@@ -55,8 +55,7 @@ std::optional<std::pair<TensorId, TensorId>> scaled(GraphMatcher& m, TensorId te
   return std::pair(op->inputs[second ? 0 : 1], op->inputs[second ? 1 : 0]);
 }
 
-// `constant` as [L,D], where it has a value for each place and channel and no more, and places are dimension `axis` of
-// 4.
+// `constant` as [L,D], if it has exactly one value per position and channel; positions are dimension `axis` of 4.
 std::optional<Tensor> table(GraphMatcher& m, TensorId constant, int axis, int length, int channels) {
   Shape wanted{1, 1, 1, channels}, given = m.shape(constant);
   if (given.rank > 4) return {};
@@ -78,7 +77,7 @@ void recognise_rotary_embedding(GraphMatcher& m) {
       const auto turn = other ? turned(m, other->first) : std::nullopt;
       if (!plain || !turn || turn->x != plain->first || m.shape(turn->x).rank != 4) continue;
       const Shape d = m.shape(turn->x);
-      // Places are dimension 2 or 1: whichever the tables fit.
+      // Positions are dimension 2 or 1, whichever the tables fit.
       for (const int axis : {2, 1}) {
         const auto cos = table(m, plain->second, axis, d[axis], d[3]),
                    sin = table(m, other->second, axis, d[axis], d[3]);
