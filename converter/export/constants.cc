@@ -8,8 +8,8 @@ namespace ferry {
 namespace {
 
 constexpr size_t kHashed = 64;    // bytes at the beginning of a row
-constexpr size_t kTried = 8;      // rows that begin alike
-constexpr size_t kLeastRun = 64;  // bytes a run on average: shorter ones cost as much as they stand for
+constexpr size_t kTried = 8;      // maximum number of candidate rows with equal beginnings
+constexpr size_t kLeastRun = 64;  // minimum average size of a run in bytes: shorter ones cost as much as the data
 
 uint64_t hash_of(std::span<const std::byte> bytes) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -59,7 +59,7 @@ Constants::Constants(const fbs::GraphT& table, std::span<const std::byte> data) 
   });
 }
 
-// Of the runs that begin as `wanted` does the longest; its bytes.
+// Finds the longest run that matches the beginning of `wanted`; returns its size in bytes.
 size_t Constants::longest(std::span<const std::byte> wanted, bool half, fbs::Run* run) const {
   if (wanted.size() < kHashed) return 0;
   const uint64_t hash = hash_of(wanted.first(kHashed));

@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargest = 64;  // times the blob's size: all files together
+constexpr uint64_t kLargest = 64;  // maximum total size of the files, in sizes of the blob
 constexpr size_t kMaxFiles = 1 << 16;
 
-// A folder that is there whole or not at all: it is filled beside its place, and renamed.
+// A folder that is created atomically: filled beside its destination and renamed.
 class NewFolder {
  public:
   explicit NewFolder(const fs::path& place) : place_(place) {
@@ -36,7 +36,7 @@ class NewFolder {
       name_.clear();
       fail("'%s': cannot be made: %s", place_.c_str(), std::strerror(why));
     }
-    const mode_t mask = ::umask(0);  // mkdtemp() keeps everybody else out; give what mkdir() would have given
+    const mode_t mask = ::umask(0);  // mkdtemp() restricts the mode; sets that of mkdir()
     ::umask(mask);
     ::chmod(name_.c_str(), 0777 & ~mask);
   }
@@ -59,7 +59,7 @@ class NewFolder {
   std::string name_;
 };
 
-// A blob's checkpoint, and what it is put together from.
+// A blob's checkpoint and the sources of its parts.
 class Export {
  public:
   explicit Export(const fs::path& blob);
@@ -103,7 +103,7 @@ Export::Export(const fs::path& blob) : where_(blob.string()) {
   check_files();
 }
 
-// Says why there is no table.
+// Throws Error that says why there is no table.
 void Export::refuse_without_table() const {
   const fbs::Provenance* provenance = model_->root().provenance();
   if (provenance && provenance->options())
@@ -131,7 +131,7 @@ void Export::read_table(std::span<const std::byte> buffer) {
   table_ = fbs::GetCheckpoint(bytes);
 }
 
-// Names that lead nowhere else, and sizes that the parts have.
+// Checks that names stay in the folder and sizes equal those of the parts.
 void Export::check_files() {
   if (!table_->files() || table_->files()->size() == 0 || table_->files()->size() > kMaxFiles)
     fail("%s: its table of the checkpoint's files has none, or too many", where_.c_str());
@@ -168,7 +168,7 @@ void Export::check_files() {
 void Export::write(const fbs::File& file, const fs::path& folder) const {
   const fs::path path = folder / file.name()->str();
   std::error_code error;
-  fs::create_directories(path.parent_path(), error);  // what is wrong with it, writing says
+  fs::create_directories(path.parent_path(), error);  // writing reports the error
   NewFile out(path);
   Sha256 hash;
   const Sink sink = [&](std::span<const std::byte> bytes) {

@@ -16,14 +16,14 @@ namespace {
 
 constexpr size_t kMaxRank = 8;
 
-// Throws unless `numbers` names elements that the blob has, all of them and no more.
+// Throws Error unless `numbers` refers to existing elements of the blob, exactly as many as needed.
 struct Checked {
   Checked(const fbs::Numbers& numbers, const Stored& stored);
 
   std::vector<int32_t> seen;
   std::vector<uint8_t> perm;
-  uint64_t count = 1;   // of the elements
-  size_t run_size = 0;  // of one in the runs
+  uint64_t count = 1;   // number of elements
+  size_t run_size = 0;  // size of an element in the runs
 };
 
 [[noreturn]] void refuse(const fbs::Numbers& numbers, const Stored& stored, const char* what) {
@@ -74,7 +74,7 @@ T load(const std::byte* from) {
   return value;
 }
 
-// Collects what goes to the sink.
+// Buffers output for the sink.
 class Output {
  public:
   explicit Output(const Sink& sink) : sink_(sink), bytes_(kAtOnce + sizeof(uint64_t)) {}
@@ -106,7 +106,7 @@ uint64_t rounded(double value, fbs::Element element) {
   return 0;
 }
 
-// The bits of E2M1 for `value`, which has the block's exponent.
+// The E2M1 bits of `value` in a block with that exponent.
 unsigned mxfp4_bits(float value, int exponent) {
   static constexpr float kMagnitudes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   const float magnitude = std::ldexp(std::fabs(value), -exponent);

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxFruitless = 3;  // attempts in a row that brought nothing
+constexpr int kMaxFruitless = 3;  // maximum consecutive attempts without progress
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -32,7 +32,7 @@ uint64_t size_of(const fs::path& path) {
   return error ? 0 : size;
 }
 
-// One transfer; returns why it ended, or nothing where the answer was a whole one.
+// One transfer. Returns why it ended early, or nothing on success.
 std::string attempt(Http& http, const RemoteFile& remote, const fs::path& partial,
                     const std::function<void(uint64_t)>& progress) {
   uint64_t here = size_of(partial);
@@ -40,7 +40,7 @@ std::string attempt(Http& http, const RemoteFile& remote, const fs::path& partia
   if (!file) fail("%s: cannot be written: %s", partial.c_str(), std::strerror(errno));
   bool written = true, first = true;
   const auto receive = [&](bool is_partial, std::span<const std::byte> bytes) {
-    if (first && !is_partial && here > 0) {  // the server cannot resume: all of it comes
+    if (first && !is_partial && here > 0) {  // the server cannot resume: the transfer restarts
       written = ftruncate(fileno(file.get()), 0) == 0;
       here = 0;
     }

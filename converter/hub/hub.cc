@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCompanions[] = {"config.json", "preprocessor_config.json", "model_index.json"};
 
-// Every byte but letters, digits and -._~ as %XX; `keep` is kept, too.
+// Percent-encodes all bytes but letters, digits, -._~ and `keep`.
 std::string escaped(const std::string& text, char keep) {
   std::string out;
   for (const unsigned char c : text) {
@@ -34,7 +34,7 @@ std::string escaped(const std::string& text, char keep) {
   return out;
 }
 
-// Shards that an index names, relative to the repository.
+// Shards listed by an index, relative to the repository.
 std::vector<std::string> shards_of(const fs::path& index, const std::string& folder) {
   const std::string where = index.string();
   const auto file = MappedFile::open(index);
@@ -90,7 +90,7 @@ HubFile Repository::found(const std::string& commit, const std::string& file) co
   return {cache_.snapshot(commit) / file, "hf:" + reference_.repository + "@" + commit + "/" + file};
 }
 
-// Nothing where the cache lacks the revision, its checkpoint or one of its shards.
+// Nothing if the cache lacks the revision, its checkpoint or a shard.
 std::optional<HubFile> Repository::from_cache() const {
   const std::string commit = cache_.commit_of(reference_.revision);
   if (commit.empty()) return {};
@@ -132,7 +132,7 @@ void Repository::refuse(const HttpResponse& response, const std::string& file) c
        response.status == 429 ? " (too many requests): try again later" : "");
 }
 
-// Which commit the revision means now, and what is in it.
+// Requests the revision's current commit and its list of files.
 HttpResponse Repository::ask_for_list() {
   return http_.send({.url = settings_.endpoint + "/api/models/" + reference_.repository + "/revision/" +
                             escaped(reference_.revision, '\0')});
@@ -189,7 +189,7 @@ HubFile Repository::fetch() {
            settings_.cache.c_str());
     return *cached;
   }
-  // A commit means the same for ever; what else lies beside the checkpoint only the hub knows.
+  // A commit is immutable; only the hub knows which other files are beside the checkpoint.
   if (cached && is_commit(reference_.revision) && fs::exists(cached->path.parent_path() / "config.json"))
     return *cached;
   const HttpResponse listing = ask_for_list();

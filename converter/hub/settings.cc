@@ -31,7 +31,7 @@ fs::path home() {
   if (const std::string named = variable("HF_HOME"); !named.empty()) return named;
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "huggingface";
   if (const std::string home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache" / "huggingface";
-  const passwd* user = getpwuid(getuid());  // a service may have no HOME
+  const passwd* user = getpwuid(getuid());  // services may have no HOME
   if (user == nullptr || user->pw_dir == nullptr || *user->pw_dir != '/')
     fail("the hub's cache has no place: set HF_HOME or HOME");
   return fs::path(user->pw_dir) / ".cache" / "huggingface";
@@ -52,7 +52,7 @@ std::string find_token() {
   return trimmed(line);
 }
 
-// What the hub allows in names, so that they are safe in paths and addresses.
+// The hub's rule for names; such names are safe in paths and addresses.
 bool is_name(std::string_view text) {
   return !text.empty() && text.front() != '.' && text.front() != '-' && text.find("..") == text.npos &&
          std::all_of(text.begin(), text.end(),

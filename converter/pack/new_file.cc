@@ -16,7 +16,7 @@ namespace ferry {
 NewFile::NewFile(const std::filesystem::path& place) : place_(place), name_(place.string() + ".XXXXXX") {
   fd_ = ::mkstemp(name_.data());
   if (fd_ < 0) refuse(errno);
-  const mode_t mask = ::umask(0);  // mkstemp() keeps everybody else out; give what open() would have given
+  const mode_t mask = ::umask(0);  // mkstemp() restricts the mode; sets that of open()
   ::umask(mask);
   ::fchmod(fd_, 0666 & ~mask);
 }
@@ -49,7 +49,7 @@ void NewFile::write_again(std::span<const std::byte> bytes) {
 }
 
 void NewFile::keep() {
-  // close() is where some file systems tell that the disk is full.
+  // Some file systems report a full disk on close().
   const int fd = std::exchange(fd_, -1);
   if (::close(fd) != 0 || ::rename(name_.c_str(), place_.c_str()) != 0) refuse(errno);
   name_.clear();

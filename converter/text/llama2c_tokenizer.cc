@@ -61,7 +61,7 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
   table->kind = fbs::TokenizerKind::ScoredBpe;
   table->bos = kBegin;
   table->before = {kBegin};
-  table->eos = {kBegin, kEnd};  // its stories end where the next one would begin
+  table->eos = {kBegin, kEnd};  // its stories end with the next one's beginning
   begin_with_space(table.get());
   for (int id = 0; id < vocabulary; ++id) {
     const auto score = reader.number<float>(id);

@@ -1,4 +1,4 @@
-// Added tokens and the tokens around a text.
+// Added tokens, and the post-processor's tokens around a text.
 #include <algorithm>
 #include <memory>
 
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the table's normalizer makes of a text.
+// Applies the table's normalizer to a text.
 class Normalizer {
  public:
   explicit Normalizer(const fbs::TokenizerT& table) {
@@ -34,7 +34,7 @@ class Normalizer {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
-// The tokens before and behind the sequence of a TemplateProcessing.
+// The tokens before and after the sequence in TemplateProcessing.
 void add_template(const json& part, const std::string& where, std::vector<int>* before, std::vector<int>* after) {
   if (absent(part, "single") || !part["single"].is_array())
     fail("%s: its TemplateProcessing has no \"single\"", where.c_str());
@@ -90,7 +90,7 @@ void add_added_tokens(const json& tokens, const std::string& where, fbs::Tokeniz
     if (content.size() > kMaxPieceBytes)
       fail("%s: the added token %s has %zu bytes, at most %u are allowed", where.c_str(), in_quotes(content).c_str(),
            content.size(), kMaxPieceBytes);
-    // As the library does it, whatever "id" says: the vocabulary's, else the next one.
+    // Like the library, ignores "id": uses the vocabulary's id, else the next one.
     const auto known = ids->find(content);
     const size_t id = all.contains(content) ? static_cast<size_t>(all[content]->id)
                       : known != ids->end() ? static_cast<size_t>(known->second)

@@ -8,8 +8,8 @@
 namespace ferry {
 namespace {
 
-// A sound array has a way to each key; a hostile one may have any number, and all to one long text. nmt_nfkc_cf of
-// SentencePiece has 226,038 keys in 263,382 nodes, each of which 255 bytes may go on from.
+// Limits against hostile arrays, in which many paths may share nodes: a valid array has one path per key. nmt_nfkc_cf
+// of SentencePiece has 226,038 keys in 263,382 nodes with up to 255 children each.
 constexpr size_t kMaxVisits = size_t{1} << 27, kMaxKeys = size_t{1} << 19, kMaxKeyBytes = 256;
 constexpr size_t kMaxBytes = size_t{1} << 26;  // of all keys and texts
 
@@ -35,7 +35,7 @@ class Array {
   static uint32_t label(uint32_t unit) { return unit & (1u << 31 | 0xFF); }
   static bool has_leaf(uint32_t unit) { return unit >> 8 & 1; }
 
-  // The children of the node whose place is `node`.
+  // Visits the children of the node at index `node`.
   void visit(size_t node) {
     if (key_.size() == kMaxKeyBytes)
       fail("%s: its charsmap has a key of more than %zu bytes", where_.c_str(), kMaxKeyBytes);

@@ -1,5 +1,5 @@
-// Decoders of a tokenizer.json. The library runs each over all tokens; here what they do to one token's text is a list
-// of replacements, and what they do to the whole text comes behind.
+// Decoders of a tokenizer.json. The library runs each decoder over all tokens. Here, changes of a token's text are a
+// list of replacements; changes of the whole text follow.
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 #include "converter/text/huggingface/parts.h"
@@ -108,7 +108,7 @@ class DecoderCompiler {
     for (const auto& [from, to] : cleanup) replace(escaped(from), to);
   }
 
-  // Of each token, or of the text where there is one token left.
+  // Per token, or of the whole text if the tokens are fused.
   void strip(const json& part) {
     constexpr int64_t kMost = 1000;
     const std::string content = text_of(part, "content", where_);
@@ -131,7 +131,7 @@ class DecoderCompiler {
   const std::string& where_;
   fbs::TokenizerT& table_;
   fbs::DecoderT& out_;
-  bool fused_ = false;  // there is one token, the whole text
+  bool fused_ = false;  // tokens are fused to one text
   bool begun_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a character that nothing stands for costs more than the worst piece (the library's K_UNK_PENALTY).
+// Penalty of an unknown character below the worst piece (the library's K_UNK_PENALTY).
 constexpr double kUnknownPenalty = 10;
 
 int id_of(const Ids& ids, std::string_view piece) {
@@ -39,7 +39,7 @@ class ModelCompiler {
 
   void run() {
     std::string type = text_of(model_, "type", where_);
-    if (type.empty())  // of before they were named
+    if (type.empty())  // files before types were named
       type = file_.has_merges                             ? "BPE"
              : file_.scored                               ? "Unigram"
              : absent(model_, "max_input_chars_per_word") ? "WordLevel"
@@ -83,7 +83,7 @@ class ModelCompiler {
     if (table_.pieces.empty()) fail("%s: its vocabulary is empty", where_.c_str());
   }
 
-  // What encoding finds, in order; and as bytes where the text is.
+  // Sorts pieces for encoding; in bytes if the text is.
   void sort_pieces() {
     if (bytewise_) {
       Ids kept;
@@ -153,7 +153,7 @@ class ModelCompiler {
     });
     table_.merge_ends.assign(table_.pieces.size(), 0);
     for (size_t i = 0; i < entries.size(); ++i) {
-      // Of a pair that is there twice the last counts.
+      // Of duplicate pairs, the last one applies.
       if (i + 1 < entries.size() && entries[i].left == entries[i + 1].left && entries[i].right == entries[i + 1].right)
         continue;
       table_.merges.emplace_back(entries[i].right, entries[i].rank);

@@ -7,7 +7,7 @@
 namespace ferry::regex {
 namespace {
 
-constexpr int kMaxLooks = 4;  // assertions inside assertions, as sdk/text/pattern.cc has it
+constexpr int kMaxLooks = 4;  // maximum nesting of assertions, as in sdk/text/pattern.cc
 
 std::unique_ptr<fbs::CharacterClassT> class_of(const icu::UnicodeSet& set) {
   auto made = std::make_unique<fbs::CharacterClassT>();
@@ -85,7 +85,7 @@ class Compiler {
     const unsigned start = here();
     for (int i = 0; i < node.least; ++i) {
       emit(body);
-      if (here() == start) return;  // nothing, however often
+      if (here() == start) return;  // matches the empty text only: no loop
     }
     if (node.most < 0) {
       const unsigned split = add(fbs::PatternOp::Split);
@@ -104,7 +104,7 @@ class Compiler {
     if (node.possessive) emit_possessive(node, start);
   }
 
-  // What gives nothing back: behind a run of characters of a class there is none that the run could have taken, too.
+  // Possessive: no character of the class may follow a run, since the run would have taken it.
   void emit_possessive(const Node& node, unsigned start) {
     const Node* body = &node.parts[0];
     while (body->kind == Node::Kind::Sequence && body->parts.size() == 1) body = &body->parts[0];
@@ -117,7 +117,7 @@ class Compiler {
     }
     if (node.least != 0 || node.most != 1)
       fail("%s: a regular expression counts a possessive repetition, which is not built", where_.c_str());
-    // The character, or that there is none.
+    // Followed by the character, or by the end.
     made_->program.resize(start);
     const unsigned split = add(fbs::PatternOp::Split);
     add(fbs::PatternOp::Class, index);
@@ -127,7 +127,7 @@ class Compiler {
     set_targets(end, here(), 0);
   }
 
-  // How many characters it takes.
+  // Number of characters that it matches.
   unsigned length(const Node& node) const {
     unsigned total = 0;
     switch (node.kind) {
@@ -159,7 +159,7 @@ class Compiler {
       return;
     }
     if (node.behind && body->kind == Node::Kind::Choice) {
-      // Each of its own length: one of them, or none.
+      // Lookbehind of alternatives with different lengths: any of them, or none.
       Node each(node.negated ? Node::Kind::Sequence : Node::Kind::Choice);
       for (const Node& part : body->parts) {
         Node one(Node::Kind::Look);

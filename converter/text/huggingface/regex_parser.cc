@@ -60,7 +60,7 @@ class Parser {
     return set;
   }
 
-  // What stands in \p{...}, behind the p.
+  // Parses \p{...} after the p.
   icu::UnicodeSet property(bool negated) {
     if (next() != '{') refuse("a \\p without its {}");
     if (take("^")) negated = !negated;
@@ -72,7 +72,7 @@ class Parser {
     return named(name, negated);
   }
 
-  // A class that is written as \ and a letter.
+  // Parses a class of \ and a letter.
   bool shorthand(UChar32 c, icu::UnicodeSet* set) {
     switch (c) {
       case 'd': *set = named("digit", false); return true;
@@ -104,7 +104,7 @@ class Parser {
     if (count == 0) refuse("an escape without its digits");
     return value;
   }
-  // A character that is written as \ and `c`.
+  // Parses a character of \ and `c`.
   UChar32 escape(UChar32 c) {
     if (const UChar32 control = control_escape(c); control >= 0) return control;
     switch (c) {
@@ -122,7 +122,7 @@ class Parser {
     return c;
   }
 
-  // Behind the [.
+  // Parses a set after the [.
   icu::UnicodeSet set() {
     if (++depth_ > kMaxDepth) refuse("sets within sets, too deep");
     const bool negated = take("^");
@@ -156,7 +156,7 @@ class Parser {
         if (high == '\\') {
           high = next();
           if (shorthand(high, &known)) {
-            at_ = dash;  // the dash stands for itself
+            at_ = dash;  // a literal dash
             high = low;
           } else {
             high = escape(high);
@@ -173,7 +173,7 @@ class Parser {
     if (negated) whole.complement();
     return whole;
   }
-  // Behind the [:.
+  // Parses after the [:.
   icu::UnicodeSet posix() {
     const bool negated = take("^");
     std::string name;
@@ -231,7 +231,7 @@ class Parser {
     return true;
   }
 
-  // {n}, {n,}, {,m}, {n,m}; anything else is text.
+  // {n}, {n,}, {,m}, {n,m}; anything else is literal text.
   bool interval(int* least, int* most) {
     const size_t start = at_;
     const auto digits = [this](int otherwise) {
@@ -273,7 +273,7 @@ class Parser {
     Node node(Node::Kind::Repeat);
     node.least = least;
     node.most = most;
-    // "{n}?" is the whole {n} or nothing.
+    // "{n}?" is {n} or nothing, not lazy.
     if (!(counted && least == most) && take("?"))
       node.greedy = false;
     else if (!counted && take("+"))
@@ -312,7 +312,7 @@ class Parser {
     return options();
   }
 
-  // (?i), which holds to the group's end, and (?i:...).
+  // (?i), up to the group's end, and (?i:...).
   Node options() {
     const bool ignore_case = ignore_case_, dot_all = dot_all_, extended = extended_;
     bool on = true;

@@ -17,11 +17,11 @@
 namespace ferry {
 namespace {
 
-// What an unknown character costs more than the worst piece (unigram_model.cc: kUnkPenalty).
+// Penalty of an unknown character below the worst piece (unigram_model.cc: kUnkPenalty).
 constexpr double kUnknownPenalty = 10;
 constexpr const char* kSpace = "\xE2\x96\x81";
 
-// A message of Protocol Buffers, field by field.
+// Reads a Protocol Buffers message field by field.
 class Message {
  public:
   Message(std::string_view message, const std::string& where) : rest_(message), where_(where) {}
@@ -75,7 +75,7 @@ struct Options {
   std::string charsmap;
 };
 
-// Piece 1 of ModelProto, by the types of SentencePiece.Type.
+// ModelProto field 1, a piece; types are those of SentencePiece.Type.
 void read_piece(Message message, fbs::TokenizerT* table, const std::string& where) {
   std::string text;
   float score = 0;
@@ -94,7 +94,7 @@ void read_piece(Message message, fbs::TokenizerT* table, const std::string& wher
     fail("%s: piece %zu, %s, is none of SentencePiece's", where.c_str(), id, in_quotes(text).c_str());
   fbs::PieceKind kind = kinds[type];
   if (type == 3 || type == 4) {
-    // Control symbols are looked for in what is written, user-defined ones in what the normalizer gives.
+    // Control symbols match the original text, user-defined symbols the normalized text.
     auto& list = type == 3 ? table->added : table->added_normalized;
     if (!list) list = std::make_unique<fbs::AddedTokensT>();
     auto token = std::make_unique<fbs::AddedTokenT>();
@@ -103,7 +103,7 @@ void read_piece(Message message, fbs::TokenizerT* table, const std::string& wher
     if (!text.empty()) list->tokens.push_back(std::move(token));
   }
   add_piece(table, text, score, kind);
-  if (type == 4) table->kinds.back() = fbs::PieceKind::Absent;  // until pieces are indexed: no normal one
+  if (type == 4) table->kinds.back() = fbs::PieceKind::Absent;  // not a normal piece, until pieces are indexed
 }
 
 void add_steps(const Options& options, const std::string& where, fbs::TokenizerT* table) {
@@ -115,7 +115,7 @@ void add_steps(const Options& options, const std::string& where, fbs::TokenizerT
   }
   const std::string space = options.escape ? kSpace : " ";
   if (options.escape) steps.replace(" ", kSpace);
-  if (options.remove_spaces) steps.replace(space + "+\\z", "");  // also what was written so
+  if (options.remove_spaces) steps.replace(space + "+\\z", "");  // also those in the original text
   if (options.space) {
     if (options.space_behind)
       steps.replace("(?<=(?m:.))\\z", space);
