@@ -18,7 +18,7 @@ std::string to_text(const Setting& setting) {
 
 Setting from_text(const std::string& text) {
   const size_t space = std::min(text.find(' '), text.size());
-  if (!text.starts_with("--")) fail("the blob's provenance has the option '%s', which is none", text.c_str());
+  if (!text.starts_with("--")) fail("the blob's provenance has the unknown option '%s'", text.c_str());
   return {text.substr(2, space - 2), text.substr(std::min(space + 1, text.size()))};
 }
 

@@ -72,7 +72,8 @@ void refuse_known(std::string_view text, const char* path) {
     fail("%s: is a Python pickle, but not one that torch.save wrote", path);
   if (starts_with(text, "\x89HDF\r\n\x1a\n"))
     fail(
-        "%s: is an HDF5 file, which is not read; convert it with tensorflowjs_converter --input_format=keras, or save "
+        "%s: is an HDF5 file, which is not supported; convert it with tensorflowjs_converter --input_format=keras, or "
+        "save "
         "its weights as safetensors",
         path);
   if (starts_with(text, "version https://git-lfs"))
@@ -156,7 +157,7 @@ std::string choose_checkpoint(const std::vector<std::string>& files, const std::
   for (auto* found : {&safetensors, &pytorch, &hdf5}) {
     if (found->size() == 1) return found->front();
     if (found->size() > 1)
-      fail("%s: holds %zu checkpoints; name the one that is meant, for example %s", where.c_str(), found->size(),
+      fail("%s: holds %zu checkpoints; name one of them, for example %s", where.c_str(), found->size(),
            std::min_element(found->begin(), found->end())->c_str());
   }
   fail("%s: holds no checkpoint (model.safetensors, pytorch_model.bin, the index of either, or model.json)",

@@ -22,7 +22,7 @@ json parse_json(std::string_view text, const std::string& where) {
     if (event == json::parse_event_t::key) {
       const auto& key = value.get_ref<const std::string&>();
       if (!keys.back().insert(key).second)
-        fail("%s: the key %s stands twice in one JSON object", where.c_str(), in_quotes(key).c_str());
+        fail("%s: the key %s appears twice in one JSON object", where.c_str(), in_quotes(key).c_str());
     }
     return true;
   };

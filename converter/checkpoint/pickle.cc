@@ -25,7 +25,7 @@ class Reader {
   Pickle read() {
     while (step(static_cast<uint8_t>(take(1)[0]))) {
     }
-    if (stack_.size() != 1 || !marks_.empty()) damaged("leaves something else than one value");
+    if (stack_.size() != 1 || !marks_.empty()) damaged("does not leave exactly one value");
     pickle_.root = stack_.front();
     pickle_.size = at_;
     return std::move(pickle_);
@@ -62,7 +62,7 @@ class Reader {
   PickleValue& push(PickleValue value) {
     built_ += 1 + value.items.size();
     if (built_ > kMaxValues)
-      fail("%s: its pickle builds more than %zu values: it is no checkpoint", where_.c_str(), kMaxValues);
+      fail("%s: its pickle builds more than %zu values: it is not a checkpoint", where_.c_str(), kMaxValues);
     stack_.push_back(&pickle_.values.emplace_back(std::move(value)));
     return *stack_.back();
   }
@@ -83,7 +83,7 @@ class Reader {
 
   // Does not reach below the last mark: values there belong to the enclosing collection.
   PickleValue& top() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("takes more than it has built");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("pops more values than it has pushed");
     return *stack_.back();
   }
 
@@ -94,7 +94,7 @@ class Reader {
   }
 
   std::vector<const PickleValue*> pop_marked() {
-    if (marks_.empty()) damaged("closes what it has not opened");
+    if (marks_.empty()) damaged("closes a collection that is not open");
     const auto first = stack_.begin() + static_cast<ptrdiff_t>(marks_.back());
     const std::vector<const PickleValue*> items(first, stack_.end());
     stack_.erase(first, stack_.end());
@@ -111,7 +111,7 @@ class Reader {
   void extend(Kind kind, const std::vector<const PickleValue*>& items) {
     PickleValue& target = top();
     if (target.kind != kind || (kind == Kind::Dict && items.size() % 2 != 0))
-      damaged("adds to something that takes no such items");
+      damaged("adds items to a value of the wrong type");
     target.items.insert(target.items.end(), items.begin(), items.end());
   }
 
@@ -120,7 +120,8 @@ class Reader {
     std::string global = std::string(module) + "." + std::string(name);
     if (std::find(globals_.begin(), globals_.end(), global) == globals_.end())
       fail(
-          "%s: holds the Python object %s, which is refused: only tensors, containers and plain values are read; save "
+          "%s: holds the Python object %s, which is not allowed: only tensors, containers and plain values are "
+          "supported; save "
           "the weights alone with torch.save(model.state_dict(), \"weights.pth\")",
           where_.c_str(), in_quotes(global).c_str());
     pickle_.names.push_back(std::move(global));
@@ -130,7 +131,7 @@ class Reader {
   void reduce() {
     const PickleValue& arguments = pop();
     const PickleValue& callee = pop();
-    if (callee.kind != Kind::Global || arguments.kind != Kind::Tuple) damaged("calls what cannot be called");
+    if (callee.kind != Kind::Global || arguments.kind != Kind::Tuple) damaged("calls a value that is not callable");
     const bool ordered = callee.text == "collections.OrderedDict";
     if (!ordered && callee.text != "builtins.set" && callee.text != "builtins.frozenset") {
       push({.kind = Kind::Call, .text = callee.text, .items = arguments.items});
@@ -138,13 +139,13 @@ class Reader {
     }
     PickleValue container{.kind = ordered ? Kind::Dict : Kind::Set};
     if (!arguments.items.empty()) {
-      if (arguments.items.front()->kind != Kind::List) damaged("fills a container with something else than a list");
+      if (arguments.items.front()->kind != Kind::List) damaged("fills a container with a value that is not a list");
       for (const PickleValue* item : arguments.items.front()->items) {
         if (!ordered) {
           container.items.push_back(item);
           continue;
         }
-        if (item->items.size() != 2) damaged("fills a dictionary with something else than pairs");  // as Python 2 did
+        if (item->items.size() != 2) damaged("fills a dictionary with values that are not pairs");  // as Python 2 did
         container.items.insert(container.items.end(), item->items.begin(), item->items.end());
       }
     }
@@ -155,7 +156,7 @@ class Reader {
 
   void recall(uint64_t index) {
     const auto found = memo_.find(index);
-    if (found == memo_.end()) damaged("recalls what it has not remembered");
+    if (found == memo_.end()) damaged("reads a memo entry that is not set");
     stack_.push_back(found->second);
   }
 
@@ -282,7 +283,7 @@ void Reader::step_object(uint8_t opcode) {
     case 0x93: {  // STACK_GLOBAL
       const PickleValue& name = pop();
       const PickleValue& module = pop();
-      if (name.kind != Kind::Text || module.kind != Kind::Text) damaged("names a global by something else than text");
+      if (name.kind != Kind::Text || module.kind != Kind::Text) damaged("names a global by a value that is not text");
       push_global(module.text, name.text);
       break;
     }
@@ -295,7 +296,7 @@ void Reader::step_object(uint8_t opcode) {
     }
     case 'Q': {  // BINPERSID
       const PickleValue& id = pop();
-      if (id.kind != Kind::Tuple) damaged("has a persistent identifier that is no tuple");
+      if (id.kind != Kind::Tuple) damaged("has a persistent identifier that is not a tuple");
       push({.kind = Kind::Persistent, .items = id.items});
       break;
     }

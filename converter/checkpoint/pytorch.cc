@@ -169,8 +169,7 @@ std::span<const std::byte> TensorReader::contiguous(std::span<const std::byte> f
                                                     const std::vector<int64_t>& strides, size_t element, size_t size,
                                                     const std::string& where) {
   if (size > copies_left_)
-    fail("%s: shape %s is expanded from so little that its copy would outgrow the file", where.c_str(),
-         shape_text(shape).c_str());
+    fail("%s: shape %s is expanded: its copy would be larger than the file", where.c_str(), shape_text(shape).c_str());
   copies_left_ -= size;
   std::vector<std::byte>& to = owned_.emplace_back(size);
   std::vector<int64_t> index(shape.size());
@@ -192,7 +191,7 @@ std::map<std::string, CheckpointTensor> rebuild_all(const Pickle& pickle, const 
   std::map<std::string, CheckpointTensor> out;
   for (const auto& [name, call] : find_state_dict(*pickle.root, state_dict, path)) {
     const std::string where = path + ": tensor " + in_quotes(name);
-    if (!out.emplace(name, tensors.rebuild(*call, where)).second) fail("%s: stands twice", where.c_str());
+    if (!out.emplace(name, tensors.rebuild(*call, where)).second) fail("%s: appears twice", where.c_str());
   }
   return out;
 }
@@ -213,13 +212,13 @@ std::map<std::string, CheckpointTensor> read_zip(const MappedFile& file, const s
         path.c_str());
   const auto read = [&](const std::string& name, const ZipEntry& entry) {
     if (!entry.stored)
-      fail("%s: its entry %s is compressed, and torch.save compresses nothing: unpack it and pack it with `zip -0`",
+      fail("%s: its entry %s is compressed, which torch.save never does: unpack it and pack it with `zip -0`",
            path.c_str(), in_quotes(name).c_str());
     return std::string_view(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
   };
   if (const auto order = entries.find(root + "byteorder"); order != entries.end())
     if (read(order->first, order->second) != "little")
-      fail("%s: was written on a big-endian machine, which is not read", path.c_str());
+      fail("%s: was written on a big-endian machine, which is not supported", path.c_str());
   const Pickle pickle = read_pickle(read(root + "data.pkl", entries.at(root + "data.pkl")), kGlobals, path);
   Storages storages;
   const std::string data = root + "data/";
@@ -245,7 +244,7 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
   const Pickle machine = next();
   for (size_t i = 1; i < machine.root->items.size(); i += 2)
     if (machine.root->items[i - 1]->text == "little_endian" && machine.root->items[i]->integer != 1)
-      fail("%s: was written on a big-endian machine, which is not read", path.c_str());
+      fail("%s: was written on a big-endian machine, which is not supported", path.c_str());
   const Pickle pickle = next();
   const Pickle keys = next();
 
@@ -255,7 +254,7 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
     const StorageName name = storage_name(value, path);
     if (name.is_view)
       fail(
-          "%s: holds storages that are views of others, as PyTorch before 0.4 wrote them: save it anew with a later "
+          "%s: holds storages that are views of others, as PyTorch before 0.4 wrote them: save it again with a later "
           "one",
           path.c_str());
     element_sizes[name.key] = name.type ? element_size(*name.type) : 1;

@@ -78,7 +78,7 @@ struct Archive {
   uint64_t read_entry(uint64_t entry, ZipEntries& entries) const {
     range(entry, kDirectoryEntrySize);
     if (at<uint32_t>(entry) != kDirectoryEntry)
-      fail("%s: this zip archive is damaged: its directory holds something else than entries", path.c_str());
+      fail("%s: this zip archive is damaged: its directory contains an invalid entry", path.c_str());
     const uint64_t name_size = at<uint16_t>(entry + 28), extra_size = at<uint16_t>(entry + 30);
     const auto raw_name = range(entry + kDirectoryEntrySize, name_size);
     const std::string name(reinterpret_cast<const char*>(raw_name.data()), name_size);

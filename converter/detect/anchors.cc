@@ -76,7 +76,7 @@ class Level {
 
 }  // namespace
 
-std::vector<int> anchors_per_place(const Recipe& recipe) {
+std::vector<int> anchors_per_position(const Recipe& recipe) {
   if (recipe.anchors.sizes.empty()) return {recipe.anchors.per_cell};
   std::vector<int> counts;
   for (const Sizes& level : recipe.anchors.sizes) counts.push_back(static_cast<int>(level.size()));

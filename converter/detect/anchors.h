@@ -14,7 +14,7 @@ struct Anchor {
 };
 
 // Number of anchors per position for each level; one element if all levels are equal.
-std::vector<int> anchors_per_place(const Recipe& recipe);
+std::vector<int> anchors_per_position(const Recipe& recipe);
 
 // Creates one anchor per row. Partial cells at the border are included or excluded, whichever results in `rows`
 // anchors. Throws Error if neither does.

@@ -31,7 +31,7 @@ Tensor scaled(Tensor x, const Numbers& factors) {
 
 class Decoder {
  public:
-  Decoder(Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), recipe_(plan.recipe) {}
+  Decoder(Graph& graph, const DecodingPlan& plan) : graph_(graph), plan_(plan), recipe_(plan.recipe) {}
 
   Tensor boxes() const {
     const Boxes& form = recipe_.boxes;
@@ -68,7 +68,7 @@ class Decoder {
       if (b < plan_.classes) kept.push_back(slice(x, 2, b + 1, plan_.classes - b));
       x = kept.size() == 1 ? kept.front() : concat(kept, 2);
     }
-    if (recipe_.best_class && plan_.classes > 1) x = best_only(x);
+    if (recipe_.best_class && plan_.classes > 1) x = maximum_only(x);
     if (!plan_.objectness) return x;
     x = x * activated(plan_.objectness->append(graph_), *recipe_.objectness, *plan_.objectness, false);
     return recipe_.objectness->join == Join::Root ? apply(x, fbs::UnaryKind::Sqrt) : x;
@@ -98,7 +98,7 @@ class Decoder {
 
   // Sets all scores of a row but its maximum to 0. The maximum is a max pool; a score is suppressed by its distance to
   // the maximum, times a large factor. All of these operators run on GPUs, and float16 can represent the factor.
-  Tensor best_only(Tensor x) const {
+  Tensor maximum_only(Tensor x) const {
     constexpr double kFactor = 60000;
     const int rows = plan_.scores.rows, classes = channels(x);
     fbs::Pool2dT largest;
@@ -151,14 +151,15 @@ class Decoder {
                  }));
   }
 
-  Tensor activated(Tensor x, const Part& part, const Chosen& chosen, bool one_of_all) const {
+  Tensor activated(Tensor x, const Part& part, const OutputColumns& chosen, bool one_of_all) const {
     Activation activation = part.activation;
     if (activation == Activation::Auto) {
       const Origin& from = chosen.origin;
       const bool done = (from.sigmoid || from.softmax) && !from.raw && !from.other;
       if (!done && (!from.raw || from.sigmoid || from.softmax || from.other))
         fail(
-            "%s: %s: what computes output '%s' does not tell whether its numbers are probabilities: give an activation",
+            "%s: %s: what computes output '%s' does not show whether its values are probabilities: specify an "
+            "activation",
             recipe_.name.c_str(), chosen.what.c_str(), chosen.levels.front().name.c_str());
       activation = done ? Activation::None : one_of_all ? Activation::Softmax : Activation::Sigmoid;
     }
@@ -171,49 +172,51 @@ class Decoder {
   }
 
   Graph& graph_;
-  const Plan& plan_;
+  const DecodingPlan& plan_;
   const Recipe& recipe_;
 };
 
 // Checks that there is one input, an image.
-void check_input(const Graph& graph, Plan* plan) {
+void check_input(const Graph& graph, DecodingPlan* plan) {
   const auto& inputs = graph.table.inputs;
   const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
   if (inputs.size() != 1 || shape.rank != 4 || shape[0] != 1 ||
       graph.dtype(inputs.front()->tensor) != fbs::DType::Float32 || (shape[3] != 1 && shape[3] != 3))
-    fail("%s: the file has %zu inputs, the first of %d dimensions: a detector sees one image [1,3,height,width]",
-         plan->recipe.name.c_str(), inputs.size(), shape.rank);
+    fail(
+        "%s: the file has %zu inputs, the first of %d dimensions: a detector has one input, an image "
+        "[1,3,height,width]",
+        plan->recipe.name.c_str(), inputs.size(), shape.rank);
   plan->height = shape[1];
   plan->width = shape[2];
   plan->channels = shape[3];
 }
 
-void check_form(const Plan& plan) {
+void check_form(const DecodingPlan& plan) {
   const Origin& from = plan.boxes.origin;
   const Form form = plan.recipe.boxes.form;
   const bool places = form == Form::Corners || form == Form::CenterSize;
   const bool raw = from.raw && !from.sigmoid && !from.softmax && !from.other;
   if (places ? raw : form == Form::Offsets && from.other)
-    fail("%s: boxes: output '%s' holds %s, it seems: give a recipe as a file", plan.recipe.name.c_str(),
+    fail("%s: boxes: output '%s' holds %s, apparently: use a recipe file", plan.recipe.name.c_str(),
          plan.boxes.levels.front().name.c_str(), raw ? "offsets" : "finished boxes");
 }
 
-void check_rows(const Plan& plan, const Chosen& part, const char* expected, bool good) {
+void check_rows(const DecodingPlan& plan, const OutputColumns& part, const char* expected, bool good) {
   if (part.rows != plan.boxes.rows)
-    fail("%s: %s have %d rows and the boxes %d: expected as many", plan.recipe.name.c_str(), part.what.c_str(),
+    fail("%s: %s have %d rows and the boxes %d: expected equal numbers", plan.recipe.name.c_str(), part.what.c_str(),
          part.rows, plan.boxes.rows);
   if (!good)
-    fail("%s: %s: output '%s' gives %d numbers a row, expected %s", plan.recipe.name.c_str(), part.what.c_str(),
+    fail("%s: %s: output '%s' gives %d values per row, expected %s", plan.recipe.name.c_str(), part.what.c_str(),
          part.levels.front().name.c_str(), part.size, expected);
 }
 
 }  // namespace
 
-Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
-  Plan plan;
+DecodingPlan plan_decoding(const Graph& graph, const Recipe& recipe, bool strict) {
+  DecodingPlan plan;
   plan.recipe = recipe;
   check_input(graph, &plan);
-  const std::vector<int> counts = anchors_per_place(recipe);
+  const std::vector<int> counts = anchors_per_position(recipe);
   const auto chosen = [&](const Part& part, const char* what) {
     return choose(graph, part, counts, recipe.name, what);
   };
@@ -255,7 +258,7 @@ Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
   return plan;
 }
 
-void append_decoding(Graph& graph, const Plan& plan) {
+void append_decoding(Graph& graph, const DecodingPlan& plan) {
   const Decoder decoder(graph, plan);
   const Tensor boxes = decoder.boxes(), scores = decoder.scores();
   std::optional<Tensor> landmarks;

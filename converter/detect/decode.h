@@ -7,11 +7,11 @@
 namespace ferry::detect {
 
 // A recipe resolved for one graph. Making it does not change the graph.
-struct Plan {
+struct DecodingPlan {
   Recipe recipe;
   int height = 0, width = 0, channels = 0;  // of the input
-  Chosen scores, boxes;
-  std::optional<Chosen> objectness, landmarks;
+  OutputColumns scores, boxes;
+  std::optional<OutputColumns> objectness, landmarks;
   std::vector<Anchor> anchors;  // if boxes or landmarks are relative to them
   int classes = 0;              // without background
   int background = -1;          // index; -1: none
@@ -19,9 +19,9 @@ struct Plan {
 
 // Throws Error if the recipe does not fit the graph. `strict`: also checks how the boxes are computed, to choose among
 // several recipes.
-Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict);
+DecodingPlan plan_decoding(const Graph& graph, const Recipe& recipe, bool strict);
 
 // Replaces the graph's outputs.
-void append_decoding(Graph& graph, const Plan& plan);
+void append_decoding(Graph& graph, const DecodingPlan& plan);
 
 }  // namespace ferry::detect

@@ -30,32 +30,32 @@ Recipe read_recipe(const std::filesystem::path& path) {
 }
 
 // The first of the recipes with this name that fits. If none does, reports the error of the first one.
-Plan named_plan(const Graph& graph, const std::string& name) {
+DecodingPlan named_plan(const Graph& graph, const std::string& name) {
   std::string problem;
   for (const Recipe& recipe : known_recipes()) {
     if (recipe.name != name) continue;
     try {
-      return make_plan(graph, recipe, true);
+      return plan_decoding(graph, recipe, true);
     } catch (const Error& error) {
       if (problem.empty()) problem = error.what();
     }
   }
-  if (problem.empty()) fail("--detect %s: is none of %s, and no file.json", name.c_str(), all_names().c_str());
+  if (problem.empty()) fail("--detect %s: expected one of %s, or a file.json", name.c_str(), all_names().c_str());
   fail("--detect %s", problem.c_str());
 }
 
-std::optional<Plan> recognised_plan(const Graph& graph) {
+std::optional<DecodingPlan> recognised_plan(const Graph& graph) {
   for (const Recipe& recipe : known_recipes()) {
     if (!recipe.recognised) continue;
     try {
-      return make_plan(graph, recipe, true);
+      return plan_decoding(graph, recipe, true);
     } catch (const Error&) {
     }
   }
   return {};
 }
 
-std::vector<std::string> labels_of(const Plan& plan, const std::filesystem::path& file) {
+std::vector<std::string> labels_of(const DecodingPlan& plan, const std::filesystem::path& file) {
   std::vector<std::string> labels = file.empty() ? plan.recipe.labels : read_labels(file);
   const auto classes = static_cast<size_t>(plan.classes);
   // Lists of training labels include the background.
@@ -89,19 +89,19 @@ void take_channels_last(Graph& graph) {
 }  // namespace
 
 std::optional<Detector> make_detector(Graph& graph, const Request& request) {
-  std::optional<Plan> plan;
+  std::optional<DecodingPlan> plan;
   if (request.recipe.empty()) {
     plan = recognised_plan(graph);
     if (!plan) return {};
   } else {
     take_channels_last(graph);
-    plan = request.recipe.ends_with(".json") ? make_plan(graph, read_recipe(request.recipe), false)
+    plan = request.recipe.ends_with(".json") ? plan_decoding(graph, read_recipe(request.recipe), false)
                                              : named_plan(graph, request.recipe);
   }
   const Recipe& recipe = plan->recipe;
   const ImageSettings image = overridden(recipe.image, request.image);
   if (!image.given())
-    fail("%s: nothing says how an image becomes the input: give the recipe an image, or --resize, --mean and --std",
+    fail("%s: the preprocessing is unknown: add an image to the recipe, or use --resize, --mean and --std",
          recipe.name.c_str());
   fbs::GraphT& table = graph.table;
   table.preprocess = std::make_unique<fbs::PreprocessT>(blob_recipe(image, plan->height, plan->width, plan->channels));

@@ -119,7 +119,7 @@ Tensor rows_of(Graph& graph, const Source& source) {
     case 4: {
       const bool last_here = port.source_layout == fbs::Layout::NCHW;
       if (first != last_here) x = transpose(x, first ? std::vector{0, 2, 3, 1} : std::vector{0, 3, 1, 2});
-      if (!source.numbers_first) return reshape(x, rows);
+      if (!source.channels_first) return reshape(x, rows);
       x = reshape(x, {1, source.rows / source.anchors, source.width, source.anchors});
       return reshape(transpose(x, {0, 1, 3, 2}), rows);
     }
@@ -130,31 +130,31 @@ Tensor rows_of(Graph& graph, const Source& source) {
 
 }  // namespace
 
-Tensor Chosen::append(Graph& graph) const {
+Tensor OutputColumns::append(Graph& graph) const {
   std::vector<Tensor> parts;
   for (const Source& level : levels) parts.push_back(rows_of(graph, level));
   const Tensor all = parts.size() == 1 ? parts.front() : concat(parts, 1);
   return size == channels(all) ? all : slice(all, 2, begin, size);
 }
 
-Chosen choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
-              const char* what) {
+OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
+                     const char* what) {
   const std::string where = recipe + ": " + what;
-  Chosen chosen;
+  OutputColumns chosen;
   chosen.what = what;
   const auto add = [&](size_t index, bool must) {
     const fbs::PortT& port = *graph.table.outputs[index];
     Source source;
     source.port = index;
     source.name = port.name;
-    source.numbers_first = part.numbers_first;
+    source.channels_first = part.channels_first;
     const int count = anchors.empty() ? 1 : anchors[std::min(chosen.levels.size(), anchors.size() - 1)];
     const std::vector<int> dims = file_dims(graph, port);
     const bool floats = graph.dtype(port.tensor) == fbs::DType::Float32;
     if (floats && as_rows(dims, part.layout, count, &source) && (must || source.width == part.width)) {
       chosen.levels.push_back(source);
     } else if (must) {
-      fail("%s: output '%s' is %s%s: expected rows of numbers, or maps of %d anchors a place", where.c_str(),
+      fail("%s: output '%s' is %s%s: expected rows of values, or maps with %d anchors per position", where.c_str(),
            port.name.c_str(), dims_text(dims).c_str(), floats ? "" : " of integers", count);
     }
   };
@@ -164,12 +164,12 @@ Chosen choose(const Graph& graph, const Part& part, const std::vector<int>& anch
     std::stable_sort(chosen.levels.begin(), chosen.levels.end(),
                      [](const Source& a, const Source& b) { return a.rows > b.rows; });
     if (chosen.levels.empty())
-      fail("%s: no output has rows of %d numbers: the file has %s", where.c_str(), part.width, names_of(graph).c_str());
+      fail("%s: no output has rows of %d values: the file has %s", where.c_str(), part.width, names_of(graph).c_str());
   }
   const int width = chosen.levels.front().width;
   for (const Source& level : chosen.levels) {
     if (level.width != width)
-      fail("%s: output '%s' has rows of %d numbers, '%s' of %d: expected as many", where.c_str(),
+      fail("%s: output '%s' has rows of %d values, '%s' of %d: expected equal numbers", where.c_str(),
            chosen.levels.front().name.c_str(), width, level.name.c_str(), level.width);
     chosen.rows += level.rows;
     find_origin(graph, graph.table.outputs[level.port]->tensor, &chosen.origin);

@@ -21,13 +21,13 @@ struct Source {
   std::string name;
   Layout layout = Layout::Last;
   bool map = false;  // has height and width, with `anchors` per position
-  bool numbers_first = false;
+  bool channels_first = false;
   int anchors = 1;
   int rows = 0, width = 0;
 };
 
 // A range of columns in all levels.
-struct Chosen {
+struct OutputColumns {
   std::string what;  // "boxes", for messages
   std::vector<Source> levels;
   int rows = 0;
@@ -39,7 +39,7 @@ struct Chosen {
 
 // Throws Error that names `what` and the output if there is none or its shape differs. `anchors`: per position of a
 // map, by level; the last one applies to all further levels. `recipe`: prefix of messages.
-Chosen choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
-              const char* what);
+OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
+                     const char* what);
 
 }  // namespace ferry::detect

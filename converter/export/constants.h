@@ -16,7 +16,7 @@ namespace ferry {
 // The floating-point constants of a blob.
 class Constants {
  public:
-  struct Place {
+  struct FloatBuffer {
     uint32_t buffer;
     bool half;
     size_t row;  // stride of its rows in bytes
@@ -27,7 +27,7 @@ class Constants {
   // `data` is the data section of a blob with this table, and must outlive this.
   Constants(const fbs::GraphT& table, std::span<const std::byte> data);
 
-  const std::vector<Place>& places() const { return places_; }
+  const std::vector<FloatBuffer>& buffers() const { return buffers_; }
   // Consecutive runs with exactly these bytes, of Float16 or Float32 elements; empty if some bytes are not found, or
   // the runs would be too short. `row`: see row_bytes().
   std::vector<fbs::Run> find(std::span<const std::byte> wanted, bool half, size_t row) const;
@@ -35,12 +35,12 @@ class Constants {
  private:
   struct Begin {  // the beginning of a row
     uint64_t hash;
-    uint32_t place;
+    uint32_t segment;
     size_t offset;
   };
   size_t longest(std::span<const std::byte> wanted, bool half, fbs::Run* run) const;
 
-  std::vector<Place> places_;
+  std::vector<FloatBuffer> buffers_;
   std::vector<Begin> begins_;  // sorted
 };
 

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-constexpr double kNear = 1e-6;  // relative error of a product: factors and products are rounded to float32
+constexpr double kTolerance = 1e-6;  // relative error of a product: factors and products are rounded to float32
 
 std::span<const float> floats(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};  // aligned to 64 bytes
@@ -60,7 +60,7 @@ bool fits(const Pair& p, const std::vector<float>& rows, const std::vector<float
     double product = p.weights[i];
     if (!rows.empty()) product *= rows[i / p.row()];
     if (!columns.empty()) product *= columns[i % p.columns];
-    misses += !(std::fabs(p.products[i] - product) <= kNear * std::fabs(product));
+    misses += !(std::fabs(p.products[i] - product) <= kTolerance * std::fabs(product));
   }
   return misses <= p.weights.size() / 8;
 }
@@ -90,14 +90,14 @@ std::optional<Multiplied> fit(const Pair& p) {
 }
 
 // Whether the first row may match one of `products`: a quick test.
-bool begins_alike(std::span<const float> products, std::span<const float> weights) {
-  constexpr size_t kLooked = 8;
+bool may_match(std::span<const float> products, std::span<const float> weights) {
+  constexpr size_t kCompared = 8;
   double factor = 0;
-  for (size_t i = 0; i < std::min(kLooked, weights.size()); ++i) {
+  for (size_t i = 0; i < std::min(kCompared, weights.size()); ++i) {
     if (weights[i] == 0) continue;
     const double ratio = double{products[i]} / weights[i];
     if (factor == 0) factor = ratio;
-    if (!(std::fabs(ratio - factor) <= kNear * std::fabs(factor))) return false;
+    if (!(std::fabs(ratio - factor) <= kTolerance * std::fabs(factor))) return false;
   }
   return factor != 0;
 }
@@ -106,23 +106,23 @@ bool begins_alike(std::span<const float> products, std::span<const float> weight
 
 std::optional<Multiplied> find_multiplied(const Constants& constants, const std::string& name,
                                           std::span<const float> weights, size_t rows, size_t columns) {
-  const auto at = [&](const Constants::Place& place, size_t offset) -> std::optional<Multiplied> {
-    auto found = fit({floats(place.bytes).subspan(offset, weights.size()), weights, rows, columns});
+  const auto at = [&](const Constants::FloatBuffer& segment, size_t offset) -> std::optional<Multiplied> {
+    auto found = fit({floats(segment.bytes).subspan(offset, weights.size()), weights, rows, columns});
     if (!found) return found;
-    found->runs = {{place.buffer, offset * sizeof(float), weights.size_bytes()}};
+    found->runs = {{segment.buffer, offset * sizeof(float), weights.size_bytes()}};
     for (auto* factors : {&found->rows, &found->columns}) std::replace(factors->begin(), factors->end(), 0.0f, 1.0f);
     return found;
   };
-  for (const Constants::Place& place : constants.places())
-    if (!place.half && place.name == name && floats(place.bytes).size() == weights.size())
-      if (auto found = at(place, 0)) return found;
+  for (const Constants::FloatBuffer& segment : constants.buffers())
+    if (!segment.half && segment.name == name && floats(segment.bytes).size() == weights.size())
+      if (auto found = at(segment, 0)) return found;
   const size_t row = weights.size() / rows;
-  for (const Constants::Place& place : constants.places()) {
-    if (place.half) continue;
-    const std::span<const float> products = floats(place.bytes);
+  for (const Constants::FloatBuffer& segment : constants.buffers()) {
+    if (segment.half) continue;
+    const std::span<const float> products = floats(segment.bytes);
     for (size_t offset = 0; offset + weights.size() <= products.size(); offset += row)
-      if (begins_alike(products.subspan(offset, row), weights.first(row)))
-        if (auto found = at(place, offset)) return found;
+      if (may_match(products.subspan(offset, row), weights.first(row)))
+        if (auto found = at(segment, offset)) return found;
   }
   return {};
 }

@@ -19,13 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kSmall = 4096;               // maximum bytes of a tensor that is stored without a search
-constexpr size_t kFreely = size_t{1} << 16;   // bytes of large tensors that any blob may store
-constexpr size_t kShare = 4;                  // or 1/kShare of the blob's size
-constexpr size_t kBetween = size_t{4} << 20;  // maximum bytes of a file outside of tensors: headers, names
+constexpr size_t kMaxSmallTensor = 4096;             // maximum bytes of a tensor that is stored without a search
+constexpr size_t kMaxStoredBytes = size_t{1} << 16;  // bytes of large tensors that any blob may store
+constexpr size_t kStoredFraction = 4;                // or 1/kStoredFraction of the blob's size
+constexpr size_t kMaxGapBytes = size_t{4} << 20;     // maximum bytes of a file outside of tensors: headers, names
 
 // Files beside a checkpoint that belong to it, by the names of Hugging Face's libraries and llama2.c.
-constexpr std::array kBeside = {
+constexpr std::array kCheckpointCompanions = {
     "config.json",
     "generation_config.json",
     "preprocessor_config.json",
@@ -273,7 +273,7 @@ std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* betwee
     if (bytes.data() < end) continue;  // PyTorch's tensors may share memory
     end = bytes.data() + bytes.size();
     *between -= bytes.size();
-    if (bytes.size() <= kSmall) continue;
+    if (bytes.size() <= kMaxSmallTensor) continue;
     out.push_back(plan(*tensor));
     converted_.checkpoint->forget(bytes);
   }
@@ -354,7 +354,7 @@ void Recorder::record(bool all) {
   for (const Checkpoint::File& file : files) {
     size_t between = 0;
     tensors.push_back(plan(file, &between));
-    if (between > kBetween) lose(file.path.filename(), between);  // other training state
+    if (between > kMaxGapBytes) lose(file.path.filename(), between);  // other training state
     for (const Planned& planned : tensors.back()) {
       if (!planned.numbers)
         lose(*planned.key, planned.bytes.size());
@@ -362,7 +362,7 @@ void Recorder::record(bool all) {
         added += planned.kept.size();
     }
   }
-  if (!all && out.lost_bytes > 0 && out.lost_bytes + added > std::max(kFreely, data_.size() / kShare))
+  if (!all && out.lost_bytes > 0 && out.lost_bytes + added > std::max(kMaxStoredBytes, data_.size() / kStoredFraction))
     return finish(out);
   out.lost.clear();
   out.lost_bytes = 0;
@@ -372,7 +372,7 @@ void Recorder::record(bool all) {
     out.files.push_back(file_of(files[i], folder, std::move(tensors[i])));
     names.push_back(out.files.back()->name);
   }
-  std::vector<fs::path> beside(kBeside.begin(), kBeside.end());
+  std::vector<fs::path> beside(kCheckpointCompanions.begin(), kCheckpointCompanions.end());
   // a vocabulary size: llama2.c's tokenizer files are named by it
   for (const auto& [key, tensor] : converted_.checkpoint->tensors())
     if (tensor.shape.size() == 2) beside.push_back("tok" + std::to_string(tensor.shape[0]) + ".bin");

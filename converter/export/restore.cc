@@ -35,7 +35,7 @@ Checked::Checked(const fbs::Numbers& n, const Stored& stored) {
   if (n.perm()) perm.assign(n.perm()->begin(), n.perm()->end());
   run_size = n.half() ? sizeof(uint16_t) : sizeof(float);
   if (n.element() > fbs::Element::MAX || seen.size() > kMaxRank || perm.size() != seen.size())
-    refuse(n, stored, "of no known form");
+    refuse(n, stored, "of an unknown form");
   std::vector<bool> met(perm.size());
   for (const uint8_t p : perm) {
     if (p >= met.size() || met[p]) refuse(n, stored, "its dimensions are not permuted");
@@ -49,7 +49,7 @@ Checked::Checked(const fbs::Numbers& n, const Stored& stored) {
   uint64_t bytes = 0;
   for (size_t i = 0; n.runs() != nullptr && i < n.runs()->size(); ++i) {
     const fbs::Run& run = *n.runs()->Get(static_cast<unsigned>(i));
-    if (run.buffer() == 0 || run.buffer() >= stored.buffers) refuse(n, stored, "in a buffer that is not there");
+    if (run.buffer() == 0 || run.buffer() >= stored.buffers) refuse(n, stored, "in a buffer that does not exist");
     const uint64_t size = stored.segment(run.buffer()).size();
     if (run.offset() > size || run.bytes() > size - run.offset() || run.bytes() % run_size != 0)
       refuse(n, stored, "outside of its buffer");
@@ -156,13 +156,13 @@ Walk from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>&
 std::span<const std::byte> kept_bytes(const fbs::Kept& kept, const Stored& stored) {
   if (kept.offset() > stored.kept.size() || kept.stored() > stored.kept.size() - kept.offset() ||
       (!kept.deflated() && kept.stored() != kept.size()))
-    fail("%s: what is kept of its checkpoint lies outside of its buffer", stored.where);
+    fail("%s: stored parts of its checkpoint are outside of its buffer", stored.where);
   return stored.kept.subspan(kept.offset(), kept.stored());
 }
 
 std::vector<std::byte> read_kept(const fbs::Kept* kept, uint64_t size, const Stored& stored) {
   if (kept == nullptr || kept->size() != size)
-    fail("%s: what is kept of its checkpoint is of another size than the tensor that needs it", stored.where);
+    fail("%s: a stored part of its checkpoint has another size than its tensor", stored.where);
   const std::span<const std::byte> bytes = kept_bytes(*kept, stored);
   if (!kept->deflated()) return {bytes.begin(), bytes.end()};
   std::vector<std::byte> out;

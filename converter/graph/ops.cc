@@ -387,8 +387,8 @@ Tensor adapt_input_channels(Tensor weight, int in_chans) {
   const int in = from[3];
   const bool by_threes = in_chans == 1 && in > 3;
   if (in_chans == 1 ? by_threes && in % 3 != 0 : in != 3)
-    fail("'%s' has %d input channels: there is no rule that makes %d of them (--in-chans %d takes them as they are)",
-         name.c_str(), in, in_chans, in);
+    fail("'%s' has %d input channels: no rule adapts them to %d (--in-chans %d keeps them)", name.c_str(), in, in_chans,
+         in);
   const int out = by_threes ? in / 3 : in_chans;
   const std::vector<double> source = graph.values(weight.id);
   std::vector<double> adapted(source.size() / static_cast<size_t>(in) * static_cast<size_t>(out), 0.0);

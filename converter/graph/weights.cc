@@ -86,8 +86,7 @@ const CheckpointTensor& Ledger::use(const std::string& key, const std::string& m
   const CheckpointTensor* tensor = find(key);
   if (!tensor) fail("the checkpoint has no '%s', which module '%s' needs", key.c_str(), module.c_str());
   if (!used_.insert(key).second)
-    fail("'%s' is wanted twice, the second time by module '%s': two names lead to one key", key.c_str(),
-         module.c_str());
+    fail("'%s' is used twice, the second time by module '%s': two names map to one key", key.c_str(), module.c_str());
   return *tensor;
 }
 
@@ -110,7 +109,7 @@ void Ledger::finish() const {
   }
   if (unread == 0) return;
   if (unread > kNamed) names += " and " + std::to_string(unread - kNamed) + " more";
-  fail("the network has no use for %zu %s of the checkpoint: %s", unread, unread == 1 ? "key" : "keys", names.c_str());
+  fail("the network does not use %zu %s of the checkpoint: %s", unread, unread == 1 ? "key" : "keys", names.c_str());
 }
 
 Weights Weights::operator[](std::string_view name) const {

@@ -142,7 +142,7 @@ void Repository::read_list(const HttpResponse& response) {
   if (response.status != 200 || !response.failure.empty()) refuse(response, "");
   const std::string where = reference_.name() + ": the answer of " + settings_.endpoint;
   const nlohmann::json root = parse_json(response.body, where);
-  const auto malformed = [&] { fail("%s: is not a hub's: no \"sha\" and \"siblings\"", where.c_str()); };
+  const auto malformed = [&] { fail("%s: is not a response of a hub: no \"sha\" and \"siblings\"", where.c_str()); };
   if (!root.is_object() || !root.contains("sha") || !root["sha"].is_string() || !root.contains("siblings") ||
       !root["siblings"].is_array())
     malformed();
@@ -157,7 +157,7 @@ void Repository::read_list(const HttpResponse& response) {
 void Repository::fetch_file(const std::string& file) {
   const std::string where = reference_.name() + ": " + file;
   if (!files_.contains(file)) fail("%s: has no file %s", reference_.name().c_str(), file.c_str());
-  if (!is_safe_path(file)) fail("%s: is no path inside the repository", where.c_str());
+  if (!is_safe_path(file)) fail("%s: is not a path inside the repository", where.c_str());
   std::error_code error;
   if (fs::exists(cache_.snapshot(commit_) / file, error)) return;
   RemoteFile remote;

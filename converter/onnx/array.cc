@@ -46,7 +46,7 @@ std::vector<To> read_integers(const Array& array) {
     case Type::Int32: return read_all<To>(array, load<int32_t>);
     case Type::UInt64: return read_all<To>(array, load<uint64_t>);
     case Type::Int64: return read_all<To>(array, load<int64_t>);
-    default: fail("a constant of type %s where integers are expected", type_name(array.type).c_str());
+    default: fail("a constant of type %s, expected integers", type_name(array.type).c_str());
   }
 }
 
@@ -176,7 +176,7 @@ void begin_computing(int64_t stored) { t_left = kMaxComputed + kComputedOfStored
 int64_t count_computed(const Dims& dims) {
   const int64_t count = count_elements(dims);
   if (count > kMaxComputed)
-    fail("a constant of shape %s would be computed: at most %lld elements are", to_string(dims).c_str(),
+    fail("a constant of shape %s would be computed, at most %lld elements are allowed", to_string(dims).c_str(),
          static_cast<long long>(kMaxComputed));
   if (count > t_left)
     fail("a constant of shape %s would be computed, after many others: they are too large for this file",

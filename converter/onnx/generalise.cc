@@ -41,7 +41,7 @@ std::vector<Shape> input_shapes(const fbs::OperatorT& op, const Graph& graph) {
 }
 
 // Whether `op` outputs this shape in `graph`, which has the same tensors in other sizes.
-bool gives(const fbs::OperatorT& op, const Graph& graph) {
+bool outputs_shape(const fbs::OperatorT& op, const Graph& graph) {
   Shape shape;
   const SerializedOp serialized(op);
   return infer_shape(*serialized, input_shapes(op, graph), &shape).ok() && shape == graph.shape(op.outputs.front());
@@ -57,14 +57,14 @@ bool copies(const fbs::OperatorT& op, int i, const Graph& a, const Graph& b) {
 }
 
 // An array without repetitions: dimensions along which all values are equal have size 1.
-struct Once {
+struct Unrepeated {
   Shape shape;
   std::vector<double> values;
   bool alike = true;  // else values differ along these dimensions, and `values` has the first ones
 };
 
-Once hold_once(const std::vector<double>& values, const Shape& shape, const std::vector<int>& along) {
-  Once once{.shape = shape};
+Unrepeated hold_once(const std::vector<double>& values, const Shape& shape, const std::vector<int>& along) {
+  Unrepeated once{.shape = shape};
   for (const int i : along) once.shape[i] = 1;
   once.values.resize(static_cast<size_t>(once.shape.elements()));
   std::vector<bool> known(once.values.size());
@@ -92,7 +92,7 @@ bool same_constant(const Graph& a, const Graph& b, TensorId tensor) {
 }
 
 // Whether `part` is the leading part of `whole` in every dimension.
-bool begins(const Once& whole, const Once& part) {
+bool is_leading_part(const Unrepeated& whole, const Unrepeated& part) {
   if (whole.shape.rank != part.shape.rank) return false;
   for (int i = 0; i < part.shape.rank; ++i)
     if (part.shape[i] > whole.shape[i]) return false;
@@ -109,13 +109,13 @@ bool begins(const Once& whole, const Once& part) {
 }
 
 // Whether an input may be an activation where it is a constant now.
-bool takes_computed(const fbs::OperatorT& op, size_t input) {
+bool accepts_computed(const fbs::OperatorT& op, size_t input) {
   return op.params.AsBinary() || op.params.AsConcat() || op.params.AsSelect() || op.params.AsGather() ||
          (op.params.AsRotaryEmbedding() && input > 0) || (op.params.AsAttention() && input >= 3);
 }
 
 // Whether an input that is constant along these dimensions may have size 1 there.
-bool takes_once(const fbs::OperatorT& op, size_t input, const std::vector<int>& along, const Graph& graph) {
+bool accepts_unrepeated(const fbs::OperatorT& op, size_t input, const std::vector<int>& along, const Graph& graph) {
   if (op.params.AsBinary() || op.params.AsSelect()) {  // another input determines the size
     std::vector<Shape> shapes = input_shapes(op, graph);
     for (const int i : along) shapes[input][i] = 1;
@@ -259,15 +259,15 @@ void Generaliser::include_operator(size_t i, const Graph& other) {
   if (!alike_but_for_sizes(op, same)) return give_reason(op, "its parameters depend on an open size");
   for (size_t k = 0; k < op.inputs.size(); ++k) {
     const bool constant = graph_.is_constant(op.inputs[k]);
-    if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is computed for one size only");
+    if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is supported for one size only");
     if (constant && !same_constant(graph_, other, op.inputs[k])) include_constant(i, k, other);
   }
-  if (gives(op, other)) return;
+  if (outputs_shape(op, other)) return;
   open_sizes(i, other);
   const TensorId output = op.outputs.front();
-  if (!gives(op, other) || !gives(op, graph_))
+  if (!outputs_shape(op, other) || !outputs_shape(op, graph_))
     give_reason(op, "it gives " + to_string(graph_.shape(output)) + " for one size, " + to_string(other.shape(output)) +
-                        " for another, which its parameters cannot say at once");
+                        " for another, which its parameters cannot express for both");
 }
 
 void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
@@ -285,16 +285,17 @@ void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
         hold_once(graph_.values(tensor), a, {d}).alike && hold_once(other.values(tensor), b, {d}).alike;
     (repeats ? alike : growing).push_back(d);
   }
-  const Once mine = hold_once(graph_.values(tensor), a, alike), theirs = hold_once(other.values(tensor), b, alike);
-  const bool once = takes_once(op, input, alike, graph_) && begins(theirs, mine);
+  const Unrepeated mine = hold_once(graph_.values(tensor), a, alike),
+                   theirs = hold_once(other.values(tensor), b, alike);
+  const bool once = accepts_unrepeated(op, input, alike, graph_) && is_leading_part(theirs, mine);
   if (once && !along.empty() && growing.empty()) {
     repeat_[tensor] = along;
     return;
   }
   repeat_.erase(tensor);
   const std::optional<Source> source = find_source(i, tensor, growing, other);
-  const bool cuttable = alike.empty() ? begins(theirs, mine) : once;
-  if (cuttable && !growing.empty() && source && takes_computed(op, input))
+  const bool cuttable = alike.empty() ? is_leading_part(theirs, mine) : once;
+  if (cuttable && !growing.empty() && source && accepts_computed(op, input))
     tables_[tensor] = {alike, growing, *source, TensorId::None};
   else
     give_reason(op,
@@ -316,12 +317,12 @@ void Generaliser::lengthen_tables(const Graph& largest) {
     const auto reads = [&, wanted = tensor](const auto& op) {
       return std::find(op->inputs.begin(), op->inputs.end(), wanted) != op->inputs.end();
     };
-    const Once part = hold_once(graph_.values(tensor), graph_.shape(tensor), table.alike);
-    Once whole;
+    const Unrepeated part = hold_once(graph_.values(tensor), graph_.shape(tensor), table.alike);
+    Unrepeated whole;
     if (largest.is_constant(tensor) && largest.shape(tensor).rank == part.shape.rank)
       whole = hold_once(largest.values(tensor), largest.shape(tensor), table.alike);
     const auto& ops = graph_.table.operators;
-    if (!whole.values.empty() && whole.alike && begins(whole, part))
+    if (!whole.values.empty() && whole.alike && is_leading_part(whole, part))
       table.whole = add_alike(tensor, whole.shape, whole.values);
     else
       give_reason(**std::find_if(ops.begin(), ops.end(), reads),
@@ -360,7 +361,7 @@ void Generaliser::check(const Graph& other) {
     for (size_t k = 0; k < outputs.size(); ++k) shapes[op.outputs[k]] = outputs[k];
     const Shape& shape = outputs.front();
     if (!alike_but_for_sizes(op, *other.table.operators[i]) || shape != other.shape(op.outputs.front()))
-      give_reason(op, "what it does depends on what is left over when an open size is divided");
+      give_reason(op, "its result depends on the remainder of a division of an open size");
   }
 }
 
@@ -374,7 +375,7 @@ TensorId Generaliser::add_alike(TensorId tensor, const Shape& shape, const std::
 // The constant without repetitions.
 Tensor Generaliser::once(TensorId tensor) {
   if (!once_.contains(tensor)) {
-    const Once held = hold_once(graph_.values(tensor), graph_.shape(tensor), repeat_.at(tensor));
+    const Unrepeated held = hold_once(graph_.values(tensor), graph_.shape(tensor), repeat_.at(tensor));
     once_[tensor] = add_alike(tensor, held.shape, held.values);
   }
   return {&graph_, once_.at(tensor)};

@@ -52,7 +52,7 @@ std::string shape_wanted(const ValueInfo& input) {
 Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
   const auto said = options.shapes.find(input.name);
   if (said == options.shapes.end() && !input.has_shape)
-    fail("its shape is not said: give --shape %s=...", input.name.c_str());
+    fail("its shape is unknown: use --shape %s=...", input.name.c_str());
   if (said != options.shapes.end() && input.has_shape && said->second.size() != input.shape.size())
     fail("--shape gives it %zu dimensions, the file %zu", said->second.size(), input.shape.size());
   Dims dims;
@@ -135,8 +135,7 @@ void Importer::add_node(const Node& node) {
   for (const std::string& name : node.inputs) {
     const auto found = values_.find(name);
     if (!name.empty() && found == values_.end())  // input of a pattern's node that the original node did not have
-      return give_reason(node,
-                         "it reads '" + name + "' before that is computed: leave recognisers out (--no-recognise)");
+      return give_reason(node, "it reads '" + name + "' before it is computed: disable patterns (--no-recognise)");
     inputs.push_back(name.empty() ? Value() : found->second);
     const Array* array = std::get_if<Array>(&inputs.back());
     types.push_back(array ? array->type : types_[name]);

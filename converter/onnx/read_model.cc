@@ -70,7 +70,7 @@ Reader::Reader(const std::filesystem::path& path) : proto_(std::make_shared<::on
   model_.path = path;
   parse_message(*MappedFile::open(path), proto_.get());
   if (!proto_->has_graph() || proto_->opset_import_size() == 0)
-    fail("%s is damaged, or no ONNX file: it has no graph or names no operator set", path.filename().string().c_str());
+    fail("%s is damaged, or not an ONNX file: it has no graph or no opset", path.filename().string().c_str());
 }
 
 Attribute Reader::read_attribute(const ::onnx::AttributeProto& proto) {
@@ -227,7 +227,8 @@ Model Reader::read() {
   for (const auto& output : graph.output()) model_.outputs.push_back(read_value(output));
   if (model_.outputs.empty()) fail("the graph has no outputs");
   if (graph.sparse_initializer_size() > 0)
-    fail("initialiser '%s' is sparse: only dense ones are read", graph.sparse_initializer(0).values().name().c_str());
+    fail("initialiser '%s' is sparse: only dense ones are supported",
+         graph.sparse_initializer(0).values().name().c_str());
 
   const Scope outermost{.opsets = &opsets_};
   for (const auto& node : graph.node()) add(node, outermost);

@@ -24,7 +24,7 @@ void sort_nodes(std::vector<Node>* nodes, const std::vector<std::string>& given)
       if (input.empty() || known.contains(input)) continue;
       const auto from = producer.find(input);
       if (from == producer.end())
-        fail("node '%s' (%s) reads '%s', which nothing computes", (*nodes)[i].name.c_str(), (*nodes)[i].op.c_str(),
+        fail("node '%s' (%s) reads '%s', which no node computes", (*nodes)[i].name.c_str(), (*nodes)[i].op.c_str(),
              input.c_str());
       readers[from->second].push_back(i);
       ++missing[i];

@@ -24,7 +24,7 @@ fs::path external_path(const std::string& location, const fs::path& folder, cons
   const fs::path path = fs::weakly_canonical(base / relative);
   const fs::path inside = path.lexically_relative(base);
   if (location.empty() || relative.is_absolute() || inside.empty() || *inside.begin() == "..")
-    fail("tensor '%s': its data lies in '%s', outside the file's folder", tensor.c_str(), location.c_str());
+    fail("tensor '%s': its data is in '%s', outside the file's folder", tensor.c_str(), location.c_str());
   return path;
 }
 
@@ -97,10 +97,10 @@ void parse_message(const MappedFile& file, google::protobuf::MessageLite* messag
   const auto bytes = file.bytes();
   const std::string name = file.path().filename().string();
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()))
-    fail("%s: has %zu bytes, protobuf ends at 2147483647: larger weights lie in files of their own", name.c_str(),
+    fail("%s: has %zu bytes, protobuf ends at 2147483647: larger weights must be in external files", name.c_str(),
          bytes.size());
   if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail("%s is damaged, or no ONNX file", name.c_str());
+    fail("%s is damaged, or not an ONNX file", name.c_str());
 }
 
 Array read_tensor_file(const fs::path& path) {

@@ -10,14 +10,15 @@ namespace {
 
 using Siblings = std::vector<fbs::OperatorT*>;
 
-constexpr int kFew = 16;  // approximate number of outputs that a kernel computes at once; fewer leave lanes unused
+constexpr int kKernelOutputs =
+    16;  // approximate number of outputs that a kernel computes at once; fewer leave lanes unused
 
 bool is_conv(const Graph& graph, const fbs::OperatorT& op) { return op.params.AsConv2d() && by_constants(graph, op); }
 
 bool is_narrow_pointwise(const Graph& graph, const fbs::OperatorT& op) {
   if (!is_conv(graph, op) || op.params.AsConv2d()->groups != 1) return false;
   const Shape weight = graph.shape(op.inputs[1]);
-  return weight[0] < kFew && weight[1] == 1 && weight[2] == 1;
+  return weight[0] < kKernelOutputs && weight[1] == 1 && weight[2] == 1;
 }
 
 // The depthwise convolution with multiplier 1 that is the only reader of `op`'s output; else null.

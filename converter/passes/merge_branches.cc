@@ -140,7 +140,8 @@ std::optional<Kernel> sum(const Kernel& a, const Kernel& b, double sign) {
 
 // Finds the nearest branches with a common source, at least one of which has a product. Returns false if there are
 // none.
-bool meet(const std::vector<Branch>& left, const std::vector<Branch>& right, const Branch** a, const Branch** b) {
+bool find_common_source(const std::vector<Branch>& left, const std::vector<Branch>& right, const Branch** a,
+                        const Branch** b) {
   for (const Branch& l : left)
     for (const Branch& r : right)
       if (l.source == r.source && (l.product || r.product)) {
@@ -156,7 +157,7 @@ void merge(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op) {
   const std::vector<Branch> left = branches_of(graph, rewriter, op->inputs[0], op);
   const std::vector<Branch> right = branches_of(graph, rewriter, op->inputs[1], op);
   const Branch *a, *b;
-  if (!meet(left, right, &a, &b)) return;
+  if (!find_common_source(left, right, &a, &b)) return;
   if (a->product && b->product && a->product->params.type != b->product->params.type) return;
   const fbs::OperatorT& product = a->product ? *a->product : *b->product;
   const bool linear = product.params.type == fbs::OpParams::Linear;

@@ -21,7 +21,7 @@ std::vector<double> finite_values(const Graph& graph, const fbs::TensorT& consta
   std::vector<double> values = values_of(graph.buffer(constant.buffer), constant.dtype, constant.name);
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
-      fail("constant '%s': element %zu is %g, which no integer stands for", constant.name.c_str(), i, values[i]);
+      fail("constant '%s': element %zu is %g, which no integer represents", constant.name.c_str(), i, values[i]);
   return values;
 }
 

@@ -26,7 +26,7 @@ std::string read_file(const fs::path& path) {
 json read_object(const fs::path& path) {
   if (!fs::exists(path)) return json::object();
   json read = parse_json(read_file(path), path.string());
-  if (!read.is_object()) fail("%s is no JSON object", path.c_str());
+  if (!read.is_object()) fail("%s is not a JSON object", path.c_str());
   return read;
 }
 

@@ -77,7 +77,7 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
 namespace {
 
 // Maximum side of a grid, in patches, for which the graph stores a table of positions.
-constexpr int kLargestSide = 1024;
+constexpr int kMaxSide = 1024;
 
 Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
   fbs::BinaryT params;
@@ -94,12 +94,12 @@ Tensor polynomial(Tensor t, const std::vector<double>& factors) {
 
 // 0, 1... up to the size of dimension `dim` of `like`: n,1.
 Tensor places_along(Tensor like, int dim) {
-  std::vector<double> all(kLargestSide);
+  std::vector<double> all(kMaxSide);
   std::iota(all.begin(), all.end(), 0.0);
   fbs::SliceT params;
   params.begin = {0, 0};
   params.size = {as_large_as(dim), 1};
-  return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kLargestSide, 1}, std::move(all)), like});
+  return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kMaxSide, 1}, std::move(all)), like});
 }
 
 // The number of rows of `places`, as a tensor.

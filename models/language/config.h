@@ -19,9 +19,9 @@ class Configuration {
   // Whether the setting is null, for settings where null differs from absence.
   bool is_null(const char* name) const;
   // Throw Error if the setting has another type, or is absent without a default. Numbers must be finite and above 0;
-  // counts are integers from `least` to 2^20.
+  // counts are integers from `minimum` to 2^20.
   double number(const char* name, std::optional<double> absent = {}) const;
-  int count(const char* name, std::optional<int> absent = {}, int least = 1) const;
+  int count(const char* name, std::optional<int> absent = {}, int minimum = 1) const;
   // Returns a * b, one of which is the setting `name`. Throws Error if it exceeds 2^28.
   int product(const char* name, int a, int b) const;
   bool flag(const char* name, bool absent) const;

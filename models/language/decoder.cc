@@ -83,12 +83,12 @@ Tensor experts_mlp(Tensor x, const Weights& w, const Decoder& c) {
 }
 
 // State of a layer; which one is used depends on its token mixer.
-struct Past {
+struct LayerState {
   Cache attention = {};
   Recurrence delta = {};
 };
 
-Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const Past& past,
+Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const LayerState& past,
                   const std::vector<Rotation>& rotations) {
   if (l.delta) return delta_net(x, w["linear_attn"], *c.delta, past.delta);
   return self_attention(
@@ -96,7 +96,7 @@ Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLay
       {.rotate = l.rope ? &rotations[*l.rope] : nullptr, .window = l.window, .cache = past.attention});
 }
 
-Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const Past& past,
+Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const LayerState& past,
              const std::vector<Rotation>& rotations) {
   Tensor y = mix_tokens(rms_norm(x, w["input_layernorm"], c.norm), w, c, l, past, rotations);
   if (c.sandwich_norms) y = rms_norm(y, w["post_attention_layernorm"], c.norm);
@@ -108,18 +108,18 @@ Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l
 }
 
 // Multi-token prediction: a separate module, or layers after the last one. Its weights are not used.
-void leave_out_predictors(const Decoder& c, const Weights& weights) {
+void leave_out_mtp(const Decoder& c, const Weights& weights) {
   constexpr const char* kWhat = "prediction of several tokens at once";
   weights["mtp"].leave_out(kWhat);
   const int count = static_cast<int>(c.layers.size());
-  for (int i = 0; i < c.predictors; ++i) weights[c.module]["layers"][count + i].leave_out(kWhat);
+  for (int i = 0; i < c.mtp_layers; ++i) weights[c.module]["layers"][count + i].leave_out(kWhat);
 }
 
 // Image features for the tokens of a run: [1,L,width] of plane `plane` of the vision tower's output; zeros for text
 // tokens.
-class ImageRows {
+class ImageFeatures {
  public:
-  explicit ImageRows(const Images& images) {
+  explicit ImageFeatures(const Images& images) {
     fbs::GatherT params;
     params.axis = 1;
     rows_ = images.rows.graph->add_op("", params, {images.features, images.rows});  // [planes,1,L,width]
@@ -133,34 +133,34 @@ class ImageRows {
 };
 
 // Token embeddings, with image features at the positions of image placeholders.
-Tensor with_images(Tensor x, const Images& images, const ImageRows& rows) {
+Tensor with_images(Tensor x, const Images& images, const ImageFeatures& rows) {
   const Tensor is_image = reshape(images.rows, {1, -1, 1});
   return x.graph->add_op("", fbs::SelectT{}, {is_image, rows.plane(0), x});
 }
 
 Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Text& text) {
   const Weights w = weights[c.module];
-  const int width = c.latent ? c.latent->rank + c.latent->turned : c.kv_heads * c.head;
+  const int width = c.latent ? c.latent->kv_lora_rank + c.latent->qk_rope_head_dim : c.kv_heads * c.head;
   const auto cache = [&](size_t layer) {
     return c.latent ? text.latent(layer, width) : text.cache(layer, width, c.layers[layer].window);
   };
-  std::vector<Past> past;
+  std::vector<LayerState> past;
   for (const DecoderLayer& l : c.layers)
-    past.push_back(l.delta ? Past{.delta = recurrence_of(*c.delta, text, past.size())}
-                           : Past{.attention = cache(past.size())});
+    past.push_back(l.delta ? LayerState{.delta = recurrence_of(*c.delta, text, past.size())}
+                           : LayerState{.attention = cache(past.size())});
   std::vector<Rotation> rotations;
   const auto attends = std::find_if(c.layers.begin(), c.layers.end(), [](const auto& l) { return !l.delta; });
   if (attends != c.layers.end()) {
     const State& keys = past[static_cast<size_t>(attends - c.layers.begin())].attention.keys;
-    const Tensor places = text.images ? text.images->places : positions(ids, keys);
-    for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, places, text.max_length));
+    const Tensor positions = text.images ? text.images->positions : positions(ids, keys);
+    for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, positions, text.max_length));
   }
 
   const Tensor embedding = w["embed_tokens"].matrix({c.vocabulary, c.width});
   Tensor x = rows(embedding, ids);
   if (c.embedding_scale != 1) x = x * c.embedding_scale;
   x = tap(x, w["embed_tokens"], kBlock);
-  std::optional<ImageRows> images;
+  std::optional<ImageFeatures> images;
   if (text.images) images.emplace(*text.images);
   if (images) x = with_images(x, *text.images, *images);
   for (int i = 0; i < static_cast<int>(c.layers.size()); ++i) {
@@ -169,7 +169,7 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
     if (images && i + 1 < images->planes()) x = x + images->plane(i + 1);
   }
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
-  leave_out_predictors(c, weights);
+  leave_out_mtp(c, weights);
   const Weights head = weights["lm_head"];
   if (c.tied) head.discard();  // some checkpoints store the embedding twice
   const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
@@ -185,13 +185,12 @@ Decoder decoder_of(const Configuration& s, const DecoderDefaults& defaults) {
   c.heads = s.count("num_attention_heads");
   c.kv_heads = s.count("num_key_value_heads", defaults.kv_heads > 0 ? defaults.kv_heads : c.heads);
   if (c.heads % c.kv_heads != 0)
-    fail("%s: %d attention heads on %d of keys and values, where a multiple is expected", s.where(), c.heads,
-         c.kv_heads);
+    fail("%s: %d attention heads, expected a multiple of %d key and value heads", s.where(), c.heads, c.kv_heads);
   const int head = defaults.head > 0 ? defaults.head : c.width / c.heads;
   if (!s.has("head_dim") && defaults.head == 0 && c.width % c.heads != 0)
-    fail("%s: hidden_size %d is no multiple of %d heads", s.where(), c.width, c.heads);
+    fail("%s: hidden_size %d is not a multiple of %d heads", s.where(), c.width, c.heads);
   c.head = s.count("head_dim", head);
-  if (c.head % 2 != 0) fail("%s: heads of %d channels, where an even number can be turned", s.where(), c.head);
+  if (c.head % 2 != 0) fail("%s: heads of %d channels, expected an even number for rope", s.where(), c.head);
   s.product("num_attention_heads", c.heads, c.head);
   c.hidden = s.count("intermediate_size", defaults.hidden);
   c.norm.epsilon = s.number("rms_norm_eps", defaults.epsilon);
@@ -211,10 +210,9 @@ void set_windows(const Configuration& s, int window, const std::function<bool(si
   for (size_t i = 0; i < c->layers.size(); ++i) {
     const bool slides = types.empty() ? absent(i) : types[i] == "sliding_attention";
     if (!types.empty() && !slides && types[i] != "full_attention")
-      fail("%s: layer_types holds '%s', where full_attention and sliding_attention are known", s.where(),
-           types[i].c_str());
+      fail("%s: layer_types holds '%s', expected full_attention or sliding_attention", s.where(), types[i].c_str());
     if (slides && window == 0)
-      fail("%s: layer %zu is of sliding_attention, and there is no sliding_window", s.where(), i);
+      fail("%s: layer %zu has sliding_attention, but there is no sliding_window", s.where(), i);
     c->layers[i].window = slides ? window : 0;
   }
 }
@@ -223,7 +221,7 @@ Network network_of(const Decoder& decoder) {
   Network out;
   out.vocabulary = decoder.vocabulary;
   for (const Rope& rope : decoder.ropes)
-    if (rope.in_long_texts) out.short_length = rope.in_long_texts->short_length;
+    if (rope.long_context) out.short_length = rope.long_context->short_length;
   out.logits = [decoder](Tensor ids, const Weights& weights, const Text& text) {
     return logits_of(decoder, ids, weights, text);
   };

@@ -56,7 +56,7 @@ struct Decoder {
   bool sinks = false;        // attention has a sink per head
   std::optional<Experts> experts = {};
   std::optional<LatentAttention> latent = {};  // replaces the attention that the fields above describe
-  int predictors = 0;  // multi-token prediction layers after the last one; their weights are not used
+  int mtp_layers = 0;  // multi-token prediction layers after the last one; their weights are not used
 };
 
 // Defaults of a family's configuration class in transformers that differ from Llama's.

@@ -6,22 +6,22 @@ namespace ferry::language {
 namespace {
 
 // Top-k over the last dimension: indices and values.
-struct Best {
-  Tensor places, values;
+struct TopK {
+  Tensor indices, values;
 };
 
-Best top_k(Tensor x, int k) {
+TopK top_k(Tensor x, int k) {
   fbs::TopKT params;
   params.k = k;
   const std::vector<Tensor> both = x.graph->add_op_with_outputs("", params, {x}, 2);
   return {both[0], both[1]};
 }
 
-Tensor gather_elements(Tensor x, Tensor places) {
+Tensor gather_elements(Tensor x, Tensor indices) {
   fbs::GatherT params;
   params.kind = fbs::GatherKind::Elements;
   params.axis = x.shape().rank - 1;
-  return x.graph->add_op("", params, {x, places});
+  return x.graph->add_op("", params, {x, indices});
 }
 
 // Over the last dimension, kept as 1.
@@ -40,23 +40,23 @@ Tensor divide(Tensor a, Tensor b) {
 }
 
 // Group-limited routing: lowers `scores` [L,E] outside of the best groups, so that top-k never selects these experts.
-Tensor within_best_groups(Tensor scores, const Router& r) {
-  constexpr double kNever = -1e30;
+Tensor mask_other_groups(Tensor scores, const Router& r) {
+  constexpr double kMasked = -1e30;
   const int experts = channels(scores), size = experts / r.groups;
   const Tensor grouped = reshape(scores, {-1, r.groups, size});
   const Tensor groups = reshape(sum(top_k(grouped, 2).values), {-1, r.groups});
-  const Best best = top_k(groups, r.chosen_groups);
+  const TopK best = top_k(groups, r.top_k_groups);
   fbs::ScatterT params;
   params.axis = 1;
-  const Tensor penalty = scores.graph->add_op("", params, {groups * 0.0 + kNever, best.places, best.values * 0.0});
+  const Tensor penalty = scores.graph->add_op("", params, {groups * 0.0 + kMasked, best.indices, best.values * 0.0});
   return reshape(grouped + reshape(penalty, {-1, r.groups, 1}), {-1, experts});
 }
 
-struct Choice {
-  Tensor chosen, shares;  // [L,k] each
+struct Routing {
+  Tensor top_k, weights;  // [L,k] each
 };
 
-Choice route(Tensor x, const Weights& w, const Experts& e) {
+Routing route(Tensor x, const Weights& w, const Experts& e) {
   const Router& r = e.router;
   const Weights gate = w[r.name];
   // A product of two tensors instead of a linear layer, so that --weights does not quantize it: a wrong choice of
@@ -67,14 +67,14 @@ Choice route(Tensor x, const Weights& w, const Experts& e) {
   if (r.scores == Router::Scores::Softmax) scores = softmax(scores);
   if (r.scores == Router::Scores::Sigmoid) scores = sigmoid(scores);
   Tensor ranked = scores;
-  if (r.corrected) ranked = ranked + gate("e_score_correction_bias", {e.count});
-  if (r.groups > 1) ranked = within_best_groups(ranked, r);
-  const Best best = top_k(ranked, e.chosen);
-  Tensor shares = ranked.id == scores.id ? best.values : gather_elements(scores, best.places);
-  if (r.scores == Router::Scores::SoftmaxOfChosen) shares = softmax(shares);
-  if (r.normalized) shares = divide(shares, sum(shares) + 1e-20);  // transformers guards against a sum of 0
-  if (r.scale != 1) shares = shares * r.scale;
-  return {best.places, shares};
+  if (r.score_correction) ranked = ranked + gate("e_score_correction_bias", {e.count});
+  if (r.groups > 1) ranked = mask_other_groups(ranked, r);
+  const TopK best = top_k(ranked, e.top_k);
+  Tensor weights = ranked.id == scores.id ? best.values : gather_elements(scores, best.indices);
+  if (r.scores == Router::Scores::SoftmaxOfTopK) weights = softmax(weights);
+  if (r.normalized) weights = divide(weights, sum(weights) + 1e-20);  // transformers guards against a sum of 0
+  if (r.scale != 1) weights = weights * r.scale;
+  return {best.indices, weights};
 }
 
 // Concatenates constants into one of shape `shape`.
@@ -156,27 +156,27 @@ Tensor mixture(Tensor x, const Weights& w, const Experts& e) {
   const int width = channels(x);
   const Weights inner = w["experts"];
   const Tensor rows = reshape(x, {-1, width});
-  const Choice choice = route(rows, w, e);
+  const Routing choice = route(rows, w, e);
   const Stacks stacks = e.interleaved               ? interleaved(inner, e, width)
                         : inner.has("gate_up_proj") ? all_in_one(inner, e, width)
                                                     : one_by_one(inner, e, width);
   const Tensor y =
-      tap(experts(rows, choice.chosen, choice.shares, stacks.gate_up, stacks.down, e.options, stacks.biases), inner);
+      tap(experts(rows, choice.top_k, choice.weights, stacks.gate_up, stacks.down, e.options, stacks.biases), inner);
   return reshape(y, {1, -1, width});
 }
 
-Experts experts_of(const Configuration& s, const char* count_name, int count, int chosen) {
+Experts experts_of(const Configuration& s, const char* count_name, int count, int top_k) {
   Experts e{};
   e.count = s.count(count_name, count);
-  e.chosen = s.count("num_experts_per_tok", chosen);
-  if (e.chosen > e.count) fail("%s: num_experts_per_tok is %d, and there are %d experts", s.where(), e.chosen, e.count);
+  e.top_k = s.count("num_experts_per_tok", top_k);
+  if (e.top_k > e.count) fail("%s: num_experts_per_tok is %d, but there are %d experts", s.where(), e.top_k, e.count);
   return e;
 }
 
 fbs::ExpertsActivation experts_activation(const Configuration& s, const std::string& name) {
   if (name == "silu" || name == "swish") return fbs::ExpertsActivation::Silu;
   if (name == "gelu_pytorch_tanh") return fbs::ExpertsActivation::GeluTanh;
-  fail("%s: the experts' activation is '%s', where silu and gelu_pytorch_tanh are known", s.where(), name.c_str());
+  fail("%s: the experts' activation is '%s', expected silu or gelu_pytorch_tanh", s.where(), name.c_str());
 }
 
 }  // namespace ferry::language

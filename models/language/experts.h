@@ -1,4 +1,4 @@
-// Mixture of experts (Shazeer et al., arXiv:1701.06538): a router sends each token through `chosen` of `count` MLPs.
+// Mixture of experts (Shazeer et al., arXiv:1701.06538): a router sends each token through `top_k` of `count` MLPs.
 // Families differ in data.
 #pragma once
 
@@ -13,12 +13,12 @@ struct Router {
   bool bias = false;
   // Scores are the softmax or the sigmoid of all logits; or the logits select, and the softmax is over the selected
   // ones.
-  enum class Scores { Softmax, Sigmoid, SoftmaxOfChosen } scores = Scores::Softmax;
-  bool corrected = false;   // e_score_correction_bias is added for the selection, not to the weights
-  bool normalized = false;  // the weights are divided by their sum
-  double scale = 1;         // routed_scaling_factor of the weights
-  // Only experts of the best `chosen_groups` groups are selected; a group's score is the sum of its two best.
-  int groups = 1, chosen_groups = 1;
+  enum class Scores { Softmax, Sigmoid, SoftmaxOfTopK } scores = Scores::Softmax;
+  bool score_correction = false;  // e_score_correction_bias is added for the selection, not to the weights
+  bool normalized = false;        // the weights are divided by their sum
+  double scale = 1;               // routed_scaling_factor of the weights
+  // Only experts of the best `top_k_groups` groups are selected; a group's score is the sum of its two best.
+  int groups = 1, top_k_groups = 1;
 };
 
 // An MLP that all tokens pass, in addition to the experts.
@@ -29,7 +29,7 @@ struct SharedExpert {
 };
 
 struct Experts {
-  int count, chosen, hidden;  // `chosen`: experts per token; `hidden`: channels of an expert's hidden layer
+  int count, top_k, hidden;  // `top_k`: experts per token; `hidden`: channels of an expert's hidden layer
   Router router = {};
   ExpertsOptions options = {};
   bool bias = false;
@@ -45,7 +45,7 @@ Tensor mixture(Tensor x, const Weights& w, const Experts& experts);
 
 // Reads the number of experts and experts per token, with these setting names and defaults. Throws Error if a token
 // selects more experts than there are.
-Experts experts_of(const Configuration& config, const char* count_name, int count, int chosen);
+Experts experts_of(const Configuration& config, const char* count_name, int count, int top_k);
 // The activation `name`. Throws Error if the Experts operator does not support it.
 fbs::ExpertsActivation experts_activation(const Configuration& config, const std::string& name);
 

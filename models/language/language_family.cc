@@ -51,7 +51,7 @@ Images add_images(const VisionTower& tower, int tokens, Graph& graph) {
     graph.table.inputs.back()->bound = std::move(bound);
     return tensor;
   };
-  return {.places = input(kPlaces, {3, 1}, {3, tokens}, fbs::DType::Int64),
+  return {.positions = input(kPositions, {3, 1}, {3, tokens}, fbs::DType::Int64),
           .rows = input(kRows, {1, 1}, {1, tokens}, fbs::DType::Int64),
           .features = input(kFeatures, {tower.planes(), 1, tower.out}, {tower.planes(), 1 + tokens, tower.out},
                             fbs::DType::Float32)};
@@ -88,10 +88,10 @@ const Variant* LanguageFamily::described_by(const nlohmann::json& config) const 
 
 Configured LanguageFamily::configure(const Request& request) const {
   if (!request.config.is_object())
-    fail("%s is built from the config.json beside its checkpoint, and there is none", networks_.name);
+    fail("%s needs the config.json beside its checkpoint, which is missing", networks_.name);
   const Configuration config(request.config, "config.json");
   if (config.has("quantization_config") && config.inner("quantization_config").text("quant_method", "") != "mxfp4")
-    fail("config.json: quantization_config: quantised checkpoints are not read, only floating-point ones and MXFP4");
+    fail("config.json: quantization_config: quantized checkpoints are not supported, except MXFP4");
   if (!request.labels.empty()) fail("--labels: a language model has no classes");
   const Network network = networks_.network(request.config);
   const int trained =

@@ -28,9 +28,9 @@ struct Recurrence {
 
 // Inputs of a network with a vision tower, in addition to ids.
 struct Images {
-  Tensor places;    // Int32 [3,L], each below max_length: time, height and width of a token's position
-  Tensor rows;      // Int32 [1,L]: the row of `features` for each token; 0: a text token
-  Tensor features;  // output of the vision tower; row 0 is zeros
+  Tensor positions;  // Int32 [3,L], each below max_length: time, height and width of a token's position
+  Tensor rows;       // Int32 [1,L]: the row of `features` for each token; 0: a text token
+  Tensor features;   // output of the vision tower; row 0 is zeros
 };
 
 // The graph that a network is built in, and its states.

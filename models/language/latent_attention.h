@@ -12,9 +12,9 @@
 namespace ferry::language {
 
 struct LatentAttention {
-  int query_rank;            // q_lora_rank; 0: no low-rank projection of the queries
-  int rank;                  // kv_lora_rank
-  int plain, turned, value;  // qk_nope_head_dim, qk_rope_head_dim and v_head_dim
+  int q_lora_rank;   // 0: no low-rank projection of the queries
+  int kv_lora_rank;  // channels of the latent vector
+  int qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
   bool bias;
   double scale;  // of the attention scores
 };

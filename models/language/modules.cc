@@ -70,7 +70,7 @@ Tensor (*activation_of(const Configuration& s, const char* setting, const char* 
   const std::string activation = s.text(setting, absent);
   for (const auto& known : kKnown)
     if (activation == known.name) return known.function;
-  fail("%s: %s is '%s', where silu, gelu and gelu_pytorch_tanh are known", s.where(), setting, activation.c_str());
+  fail("%s: %s is '%s', expected silu, gelu or gelu_pytorch_tanh", s.where(), setting, activation.c_str());
 }
 
 }  // namespace ferry::language

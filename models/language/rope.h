@@ -23,15 +23,15 @@ struct Rope {
   // one axis.
   std::vector<int> axes = {};
   // LongRoPE's factors for all positions of texts longer than `short_length`.
-  struct Long {
+  struct LongContext {
     std::vector<double> frequencies;
     int short_length;
   };
-  std::optional<Long> in_long_texts = {};
+  std::optional<LongContext> long_context = {};
 };
 
 // How the rope settings of a family are named, and their defaults.
-struct RopeSpelling {
+struct RopeDefaults {
   double theta = 10000.0;                     // default
   const char* theta_name = "rope_theta";      // before transformers 5
   const char* scaling_name = "rope_scaling";  // likewise; null: these layers had no scaling
@@ -42,7 +42,7 @@ struct RopeSpelling {
 };
 
 // For heads of `head` channels. Throws Error for an unsupported rope type.
-Rope rope_of(const Configuration& config, int head, const RopeSpelling& spelling = {});
+Rope rope_of(const Configuration& config, int head, const RopeDefaults& spelling = {});
 
 // Multimodal rope (Wang et al., arXiv:2409.12191) with Qwen3-VL's interleaving: the axis (time, height, width) of each
 // of `pairs` pairs. Height and width repeat every third pair as often as mrope_section has them; the rest is time.
@@ -60,8 +60,8 @@ struct Rotation {
   // Rotates the first channels of each head of x [1,L,heads*D], as many as cos has.
   Tensor operator()(Tensor x, int heads) const;
 };
-// `places` are positions, Int32 [L] or [axes,L], each below `count`. The graph stores a table of `count` rows: the
+// `positions` are positions, Int32 [L] or [axes,L], each below `count`. The graph stores a table of `count` rows: the
 // maximum length of a text, or side of an image.
-Rotation rotation(const Rope& rope, Tensor places, int count);
+Rotation rotation(const Rope& rope, Tensor positions, int count);
 
 }  // namespace ferry::language

@@ -11,7 +11,7 @@ namespace ferry::language {
 
 inline constexpr const char* kVision = "vision";
 // Names of its output, and of the language graph's inputs in addition to ids.
-inline constexpr const char *kFeatures = "image_features", *kRows = "image_rows", *kPlaces = "position_ids";
+inline constexpr const char *kFeatures = "image_features", *kRows = "image_rows", *kPositions = "position_ids";
 
 struct VisionGraph {
   VisionTower tower;

@@ -16,32 +16,34 @@ struct VisionTower {
   int width, heads, depth;
   int hidden;  // of the MLP
   Tensor (*activation)(Tensor);
-  int patch, frames;      // a patch is [3,frames,patch,patch]; an image is repeated `frames` times
-  int merge;              // merge x merge patches become one row
-  int side;               // of the table of position embeddings
-  int out;                // channels of an output row
-  std::vector<int> deep;  // DeepStack blocks: the features of the n-th are added behind layer n of the language model
+  int patch, frames;  // a patch is [3,frames,patch,patch]; an image is repeated `frames` times
+  int merge;          // merge x merge patches become one row
+  int side;           // of the table of position embeddings
+  int out;            // channels of an output row
+  std::vector<int>
+      deepstack;  // DeepStack blocks: the features of the n-th are added behind layer n of the language model
 
   // Token ids of the language model: the placeholder of a row, and the start and the end of an image.
   int token, start, end;
 
   int patch_channels() const { return 3 * frames * patch * patch; }
-  int planes() const { return 1 + static_cast<int>(deep.size()); }
+  int planes() const { return 1 + static_cast<int>(deepstack.size()); }
 };
 
-// `deep`: default of deepstack_visual_indexes. Does not read the tokens. Throws Error if a setting is not supported.
-VisionTower vision_tower_of(const Configuration& vision, const std::vector<int>& deep);
+// `deepstack`: default of deepstack_visual_indexes. Does not read the tokens. Throws Error if a setting is not
+// supported.
+VisionTower vision_tower_of(const Configuration& vision, const std::vector<int>& deepstack);
 
 // The patches of an image in the order of merging: row-major over squares, and row-major within a square.
 struct Patches {
-  Tensor values;         // [P,patch_channels]
-  Tensor places;         // Int32 [2,P], each below `longest`: row and column of each patch
-  Tensor table_places;   // Int32 [4,P]: the four cells of the position table around each patch
-  Tensor table_weights;  // [4,P]: their bilinear weights
+  Tensor values;           // [P,patch_channels]
+  Tensor positions;        // Int32 [2,P], each below `max_side`: row and column of each patch
+  Tensor table_positions;  // Int32 [4,P]: the four cells of the position table around each patch
+  Tensor table_weights;    // [4,P]: their bilinear weights
 };
 
 // Returns [planes,1+P/merge^2,out]: plane 0 is the image features, one plane per DeepStack block follows. Row 0 is
 // zeros. `w`: "model.visual".
-Tensor see(const Patches& patches, const Weights& w, const VisionTower& tower, int longest);
+Tensor run_vision_tower(const Patches& patches, const Weights& w, const VisionTower& tower, int max_side);
 
 }  // namespace ferry::language

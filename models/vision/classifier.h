@@ -14,7 +14,7 @@ inline Tensor image_input(Graph& graph, const ImageOptions& options) {
 // Throws Error if the number of classes is not the expected one.
 inline void check_classes(int found, const Weights& w, const ImageOptions& options) {
   if (found != options.num_classes.value_or(found))
-    fail("classifier '%s' has %d classes, expected %d: say --num-classes %d if the checkpoint is right",
+    fail("classifier '%s' has %d classes, expected %d: use --num-classes %d if the checkpoint is right",
          w.name().c_str(), found, *options.num_classes, found);
 }
 

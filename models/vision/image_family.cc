@@ -93,7 +93,7 @@ void add_recipes(Graph& graph, const Plan& plan) {
   const bool places = table.postprocess && table.postprocess->task == fbs::Task::SemanticSegmentation;
   const bool classes = output.name == "logits" && (shape.rank == 2 || places);
   if (classes) table.labels = labels_for(plan, shape[shape.rank - 1]);
-  if (!classes && !plan.labels.empty()) fail("--labels: %s as converted here gives no classes", name.c_str());
+  if (!classes && !plan.labels.empty()) fail("--labels: %s outputs no classes in this conversion", name.c_str());
   if (!table.postprocess) {
     table.postprocess = std::make_unique<fbs::PostprocessT>();
     fbs::PostprocessT& post = *table.postprocess;
@@ -108,7 +108,7 @@ void add_recipes(Graph& graph, const Plan& plan) {
     }
   }
   if (plan.unit_length && !table.postprocess->unit_length)
-    fail("--unit-length: %s as converted here gives no embedding", name.c_str());
+    fail("--unit-length: %s outputs no embedding in this conversion", name.c_str());
 }
 
 // The config.json beside the checkpoint if it describes this network, else null.

@@ -31,7 +31,7 @@ inline Tensor image_to_image_input(Graph& graph, const ImageOptions& options, fb
                                    const ImageToImage& recipe) {
   const std::string name = options.variant.name();
   if (options.in_chans != 3) fail("%s takes images of 3 channels, not %d", name.c_str(), options.in_chans);
-  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  if (options.num_classes.value_or(0) > 0) fail("%s has no classes, so --num-classes does not apply", name.c_str());
   if (options.height % recipe.multiple_of != 0 || options.width % recipe.multiple_of != 0)
     fail("%s takes images whose sides are multiples of %d, not %dx%d", name.c_str(), recipe.multiple_of, options.height,
          options.width);

@@ -110,7 +110,7 @@ TEST(Rope, AnglesThatAreNotFiniteAreRefused) {
   const json config = {
       {"max_position_embeddings", 64}, {"original_max_position_embeddings", 1}, {"rope_parameters", longrope}};
   const std::string said = complaint([&] { rope(config); });
-  EXPECT_NE(said.find("'longrope' with rope_theta 10000 gives no finite angles"), std::string::npos) << said;
+  EXPECT_NE(said.find("'longrope' with rope_theta 10000 results in infinite angles"), std::string::npos) << said;
 }
 
 }  // namespace

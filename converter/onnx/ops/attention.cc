@@ -104,7 +104,7 @@ Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optiona
   if (cap != 0) scores = unary(scores * (1 / cap), fbs::UnaryKind::Tanh) * cap;
   if (mode == 1) op.set(3, scores);
   if (bias) scores = scores + *bias;
-  if (mode == 2 && seen) op.refuse("a query sees no key, and the masked scores are an output");
+  if (mode == 2 && seen) op.refuse("a query has no visible key, and the masked scores are an output");
   if (mode == 2) op.set(3, scores);
   scores = ferry::softmax(scores);
   if (seen) scores = scores * *seen;
@@ -118,7 +118,7 @@ void attention(Op& op) {
   const Tensor q = tokens(op, 0, "q_num_heads");  // all are [B,S,H,D]
   Tensor k = tokens(op, 1, "kv_num_heads"), v = tokens(op, 2, "kv_num_heads");
   int64_t past = 0;
-  if (op.has(4) != op.has(5)) op.refuse("past_key and past_value come together");
+  if (op.has(4) != op.has(5)) op.refuse("past_key and past_value are only allowed together");
   if (op.has(4)) {
     if (op.rank(4) != 4 || op.rank(5) != 4) op.refuse("past_key and past_value have four dimensions");
     past = op.dims(4)[2];
@@ -173,32 +173,32 @@ void rotary_embedding(Op& op) {
     return pick(cache, 0, rows).reshaped(to);
   };
   const Array cosines = table(1), sines = table(2);
-  const int64_t given = op.integer("rotary_embedding_dim", 0), turned = given == 0 ? dims[3] : given;
-  const Dims wanted = {dims[0], dims[1], turned / 2};
-  if (turned < 2 || turned > dims[3] || turned % 2 != 0 || cosines.dims != wanted || sines.dims != wanted)
+  const int64_t given = op.integer("rotary_embedding_dim", 0), rotated = given == 0 ? dims[3] : given;
+  const Dims wanted = {dims[0], dims[1], rotated / 2};
+  if (rotated < 2 || rotated > dims[3] || rotated % 2 != 0 || cosines.dims != wanted || sines.dims != wanted)
     op.refuse("caches of %s turn %lld of %lld channels", to_string(cosines.dims).c_str(),
-              static_cast<long long>(turned), static_cast<long long>(dims[3]));
-  const Dims each = {dims[0], dims[1], 1, turned / 2};
+              static_cast<long long>(rotated), static_cast<long long>(dims[3]));
+  const Dims each = {dims[0], dims[1], 1, rotated / 2};
   const Tensor cos = add_constant(op.graph(), op.node().inputs[1], cosines.reshaped(each));
   const Tensor sin = add_constant(op.graph(), op.node().inputs[2], sines.reshaped(each));
   const bool interleaved = op.integer("interleaved", 0) != 0;
   std::vector<int64_t> first, second;
-  for (int64_t i = 0; i < turned / 2; ++i) {
+  for (int64_t i = 0; i < rotated / 2; ++i) {
     first.push_back(interleaved ? 2 * i : i);
-    second.push_back(interleaved ? 2 * i + 1 : turned / 2 + i);
+    second.push_back(interleaved ? 2 * i + 1 : rotated / 2 + i);
   }
   const Tensor a = pick(op, x, 3, first), b = pick(op, x, 3, second);
   const Tensor left = a * cos - b * sin, right = a * sin + b * cos;
   std::vector<Tensor> parts;
   if (interleaved) {
-    const Dims column = {dims[0], dims[1], dims[2], turned / 2, 1};
+    const Dims column = {dims[0], dims[1], dims[2], rotated / 2, 1};
     parts = {reshape_to(ferry::concat({reshape_to(left, column), reshape_to(right, column)}, 4),
-                        {dims[0], dims[1], dims[2], turned})};
+                        {dims[0], dims[1], dims[2], rotated})};
   } else {
     parts = {left, right};
   }
-  if (turned < dims[3])
-    parts.push_back(ferry::slice(x, 3, static_cast<int>(turned), static_cast<int>(dims[3] - turned)));
+  if (rotated < dims[3])
+    parts.push_back(ferry::slice(x, 3, static_cast<int>(rotated), static_cast<int>(dims[3] - rotated)));
   const Tensor y = parts.size() == 1 ? parts[0] : ferry::concat(parts, 3);
   op.set(op.rank(0) == 4 ? heads_first(y) : joined_heads(y));
 }

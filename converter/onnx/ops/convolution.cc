@@ -24,8 +24,8 @@ Tensor depth_as_channels(Op& op, Tensor x, const Side& depth, int64_t groups) {
   const int64_t outputs = depth.outputs();
   std::vector<Tensor> cells;
   for (int64_t k = 0; k < depth.kernel; ++k)
-    cells.push_back(
-        reshape_to(seen_by_cell(op, x, 2, depth, outputs, k, 0), {d[0] * groups, d[1] / groups, outputs, d[3] * d[4]}));
+    cells.push_back(reshape_to(input_of_cell(op, x, 2, depth, outputs, k, 0),
+                               {d[0] * groups, d[1] / groups, outputs, d[3] * d[4]}));
   return reshape_to(ferry::concat(cells, 1), {d[0], d[1] * depth.kernel, outputs, d[3], d[4]});
 }
 

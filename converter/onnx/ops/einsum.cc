@@ -203,7 +203,7 @@ void einsum(Op& op) {
   }
   all = summed(all, e.output);
   for (const int label : e.output)
-    if (!has(all.labels, label)) op.refuse("the result of attribute 'equation' names what no input has");
+    if (!has(all.labels, label)) op.refuse("the result of attribute 'equation' has a label that no input has");
   op.set(ordered(all, e.output));
 }
 

@@ -9,7 +9,8 @@ namespace {
 // An additive term of the scores as [b,h,l,S] for `heads` heads and `keys` keys.
 Tensor as_bias(Op& op, size_t input, Dims dims, int64_t keys) {
   if (dims.size() < 4) dims.insert(dims.begin(), 4 - dims.size(), 1);
-  if (dims.size() != 4 || dims[3] != keys) op.refuse("a term of the scores is %s", to_string(op.dims(input)).c_str());
+  if (dims.size() != 4 || dims[3] != keys)
+    op.refuse("an additive term of the scores is %s", to_string(op.dims(input)).c_str());
   return reshape_to(op.tensor(input), dims);
 }
 

@@ -92,7 +92,7 @@ Tensor places(Tensor grid, const Sampler& s, int64_t size) {
 Tensor sampled_at_run_time(Op& op, const Sampler& s) {
   const Dims dims = op.dims(0), grid = op.dims(1);
   if (dims.size() != 4 || grid.size() != 4 || grid[0] != dims[0] || grid[3] != 2)
-    op.refuse("a grid %s that is computed for %s, expected maps and their coordinates", to_string(grid).c_str(),
+    op.refuse("a computed grid %s for %s, expected maps and their coordinates", to_string(grid).c_str(),
               to_string(dims).c_str());
   if (s.mode == "cubic") op.refuse("attribute 'mode' is 'cubic', and the grid is computed: expected nearest or linear");
   const auto side = [&](int last, int64_t size) {
@@ -122,7 +122,7 @@ void grid_sample(Op& op) {
   const Dims in(dims.begin() + 2, dims.end()), out(grid.dims.begin() + 1, grid.dims.end() - 1);
   const int64_t places = count_elements(in), outputs = count_elements(out);
   if (places * outputs > kMaxWeight)
-    op.refuse("%s is sampled at %s places: at most 2^24 pairs", to_string(in).c_str(), to_string(out).c_str());
+    op.refuse("%s is sampled at %s positions: at most 2^24 pairs", to_string(in).c_str(), to_string(out).c_str());
   const std::vector<double> positions = grid.floats();
   if (std::any_of(positions.begin(), positions.end(), [](double g) { return !(std::fabs(g) < 1e6); }))
     op.refuse("the grid has a position beyond 10^6");

@@ -49,7 +49,7 @@ void reshape(Op& op) {
       if (i >= from.size()) op.refuse("dimension %zu copies the input's, which has %zu", i, from.size());
       to[i] = from[i];
     }
-    if (to[i] < -1 || (to[i] == -1 && inferred)) op.refuse("the shape %s is none", to_string(to).c_str());
+    if (to[i] < -1 || (to[i] == -1 && inferred)) op.refuse("the shape %s is invalid", to_string(to).c_str());
     if (to[i] == -1) inferred = i;
   }
   for (const int64_t d : to) {
@@ -123,10 +123,11 @@ void concat(Op& op) {
   dims[at] = 0;
   for (size_t i = 0; i < op.input_count(); ++i) {
     Dims part = op.dims(i);
-    if (part.size() != dims.size()) op.refuse("inputs of different ranks are joined");
+    if (part.size() != dims.size()) op.refuse("inputs of different ranks are concatenated");
     dims[at] += part[at];
     part[at] = dims[at];
-    if (part != dims) op.refuse("%s does not join %s", to_string(op.dims(i)).c_str(), to_string(op.dims(0)).c_str());
+    if (part != dims)
+      op.refuse("%s cannot be concatenated with %s", to_string(op.dims(i)).c_str(), to_string(op.dims(0)).c_str());
   }
   const Type type = op.array(0, "input").type;
   auto bytes = std::make_shared<std::vector<std::byte>>();
@@ -134,7 +135,7 @@ void concat(Op& op) {
   for (int64_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < op.input_count(); ++i) {
       const Array& part = op.array(i, "input");
-      if (part.type != type) op.refuse("inputs of different types are joined");
+      if (part.type != type) op.refuse("inputs of different types are concatenated");
       const size_t row = part.data.bytes.size() / static_cast<size_t>(outer);
       const auto from = part.data.bytes.subspan(static_cast<size_t>(o) * row, row);
       bytes->insert(bytes->end(), from.begin(), from.end());
@@ -185,10 +186,10 @@ void split(Op& op) {
     for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
   }
   if (static_cast<int64_t>(sizes.size()) != parts || std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != size)
-    op.refuse("the parts do not add up to dimension %d of %s", axis, to_string(dims).c_str());
+    op.refuse("the parts do not sum to dimension %d of %s", axis, to_string(dims).c_str());
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); begin += sizes[i++]) {
-    if (sizes[i] < 0) op.refuse("a part has a size below 0");
+    if (sizes[i] < 0) op.refuse("a part has a negative size");
     op.set(i, pick(op, op.value(0), axis, range(begin, sizes[i])));
   }
 }

@@ -134,7 +134,7 @@ void group_normalization(Op& op) {
 
 void ferry_group_norm(Op& op) {
   if (op.array(3, "the shape").ints() != op.dims(0))
-    op.refuse("what is normalised in groups gets another shape (--no-recognise group_norm imports it as it is)");
+    op.refuse("the normalized groups get another shape (--no-recognise group_norm disables this pattern)");
   op.set(group_norm(op, to_integer(op.number("groups", 1)), op.array(1, "scale").floats(), op.array(2, "bias").floats(),
                     op.number("epsilon", 1e-5)));
 }

@@ -48,7 +48,7 @@ Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
 }  // namespace
 
 Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
-  if (places.empty()) op.refuse("an empty tensor comes out");
+  if (places.empty()) op.refuse("the result is an empty tensor");
   const auto count = static_cast<int64_t>(places.size());
   const int64_t step = count > 1 ? places[1] - places[0] : 1;
   bool regular = step > 0;

@@ -41,7 +41,7 @@ Tensor pool_side(Op& op, Tensor x, int axis, const Side& s, const Pool& pool) {
   const bool max = pool.kind == fbs::PoolKind::Max;
   if (s.kernel > 256) op.refuse("a kernel of %lld, at most 256 here", static_cast<long long>(s.kernel));
   const auto cell = [&](int64_t k) {
-    return seen_by_cell(op, x, axis, s, s.outputs(pool.ceil_mode), k, max ? -kInfinity : 0);
+    return input_of_cell(op, x, axis, s, s.outputs(pool.ceil_mode), k, max ? -kInfinity : 0);
   };
   Tensor all = cell(0);
   for (int64_t k = 1; k < s.kernel; ++k) all = binary(max ? fbs::BinaryKind::Max : fbs::BinaryKind::Add, all, cell(k));
@@ -71,7 +71,7 @@ Tensor pooled(Op& op, Tensor x, std::vector<Side> sides, const Pool& pool) {
 
 // Flat input indices of the maxima of each window: the cell with the maximum, then a table of the cells' offsets from
 // the window's corner.
-Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
+Tensor argmax_positions(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
   const Dims in = op.dims(0), strides = strides_of(in);
   const bool by_columns = op.integer("storage_order", 0) != 0;
   const auto step = [&](size_t side) {  // stride of a side in flat indices
@@ -84,7 +84,7 @@ Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
     cells *= s.kernel;
     corners.push_back(s.outputs(ceil_mode));
   }
-  if (cells > 256) op.refuse("places in a kernel of %lld cells, at most 256", static_cast<long long>(cells));
+  if (cells > 256) op.refuse("indices in a kernel of %lld cells, at most 256", static_cast<long long>(cells));
   Dims column = corners;
   column.push_back(1);
   std::vector<Tensor> seen;
@@ -94,15 +94,15 @@ Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
     int64_t distance = 0, left = cell;
     for (size_t i = sides.size(); i-- > 0; left /= sides[i].kernel) {
       const int64_t k = left % sides[i].kernel;
-      x = seen_by_cell(op, x, static_cast<int>(2 + i), sides[i], corners[2 + i], k, -kInfinity);
+      x = input_of_cell(op, x, static_cast<int>(2 + i), sides[i], corners[2 + i], k, -kInfinity);
       distance += k * sides[i].dilation * step(i);
     }
     seen.push_back(reshape_to(x, column));
     distances.push_back(distance);
   }
   const int last = static_cast<int>(corners.size());
-  if (last >= FERRY_MAX_RANK) op.refuse("places in %zu spatial dimensions", sides.size());
-  if (count_elements(corners) > 1 << 24) op.refuse("places of %s largest elements", to_string(corners).c_str());
+  if (last >= FERRY_MAX_RANK) op.refuse("indices in %zu spatial dimensions", sides.size());
+  if (count_elements(corners) > 1 << 24) op.refuse("indices of %s maxima", to_string(corners).c_str());
   std::vector<int64_t> base(static_cast<size_t>(count_elements(corners)));
   const Dims walk = strides_of(corners);
   for (size_t i = 0; i < base.size(); ++i) {
@@ -124,7 +124,7 @@ void max_pool(Op& op) {
   const std::vector<Side> sides = pool_sides(op);
   const Pool pool{fbs::PoolKind::Max, op.integer("ceil_mode", 0) != 0, false};
   op.set(0, cast_to(pooled(op, op.floating(0), sides, pool), op.tensor(0).dtype()), op.type(0));
-  if (op.wants(1)) op.set(1, largest_places(op, sides, pool.ceil_mode), Type::Int64);
+  if (op.wants(1)) op.set(1, argmax_positions(op, sides, pool.ceil_mode), Type::Int64);
 }
 
 void average_pool(Op& op) {

@@ -23,7 +23,7 @@ Range range_of(Op& op, Type type) {
     case Type::Int8: return {-128, 127};
     case Type::UInt16: return {0, 65535};
     case Type::Int16: return {-32768, 32767};
-    default: op.refuse("it quantises to %s, expected integers of 8 or 16 bits", type_name(type).c_str());
+    default: op.refuse("it quantizes to %s, expected integers of 8 or 16 bits", type_name(type).c_str());
   }
 }
 
@@ -33,7 +33,7 @@ Value spread(Op& op, size_t input, int axis) {
   const auto at = static_cast<size_t>(axis);
   Dims to(dims.size(), 1);
   Value value = op.value(input);
-  if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of one number");
+  if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of a scalar");
   if (own.size() == dims.size() && own.size() > 0 && own != to && own[at] > 0) {
     const int64_t block = op.integer("block_size", 0) > 0 ? op.integer("block_size", 0) : 1;
     std::vector<int64_t> places;

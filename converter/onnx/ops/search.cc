@@ -34,7 +34,7 @@ void top_k(Op& op) {
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));
   const int64_t k = op.opset() < 10 ? op.integer("k", 0) : to_integer(op.single(1, "k"));
   if (k < 1 || k > op.dims(0)[static_cast<size_t>(axis)])
-    op.refuse("the %lld best of %lld", static_cast<long long>(k),
+    op.refuse("the top %lld of %lld", static_cast<long long>(k),
               static_cast<long long>(op.dims(0)[static_cast<size_t>(axis)]));
   const Tensor rows = swap_with_last(op.tensor(0), axis);
   const fbs::TopKT params = best(k, op.integer("largest", 1) == 0, false);

@@ -94,7 +94,7 @@ void eye_like(Op& op) {
 }
 
 void non_zero(Op& op) {
-  if (!op.known(0)) op.refuse("how many places it finds depends on the graph's inputs, expected a known value");
+  if (!op.known(0)) op.refuse("the number of results depends on the graph's inputs, expected a constant");
   const Array& x = op.array(0, "X");
   const Dims strides = strides_of(x.dims);
   const std::vector<double> values = x.floats();

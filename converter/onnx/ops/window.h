@@ -25,7 +25,7 @@ std::vector<int64_t> read_positive(Op& op, const std::string& name, size_t sides
 
 // The input of kernel cell `cell`: `x` at positions i * stride + cell * dilation along `axis`, for i < outputs; `fill`
 // outside of the input.
-Tensor seen_by_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill);
+Tensor input_of_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill);
 
 // [N,C,W], [N,C,H,W] or [N,C,D,H,W] as maps: [N,1,W,C], [N,H,W,C] or [N*D,H,W,C].
 Tensor to_maps(Tensor x);

@@ -10,7 +10,7 @@ namespace ferry::onnx {
 namespace {
 
 // The value above reshapes and transposes that cancel; nothing if they do not.
-std::optional<TensorId> before_turns(const GraphMatcher& m, TensorId tensor) {
+std::optional<TensorId> before_cancelling_moves(const GraphMatcher& m, TensorId tensor) {
   tensor = m.before_reshapes(tensor);
   std::vector<int32_t> order(static_cast<size_t>(m.shape(tensor).rank));
   std::iota(order.begin(), order.end(), 0);
@@ -26,7 +26,7 @@ std::optional<TensorId> before_turns(const GraphMatcher& m, TensorId tensor) {
 // The value [L,B,C] that attention reads as [1,L,B*C].
 std::optional<TensorId> samples_of(const GraphMatcher& m, TensorId tensor) {
   const Shape merged = m.shape(tensor);
-  const std::optional<TensorId> source = before_turns(m, tensor);
+  const std::optional<TensorId> source = before_cancelling_moves(m, tensor);
   if (!source) return {};
   const TensorId samples = m.before_reshapes(*source);
   const Shape shape = m.shape(samples);
@@ -43,7 +43,7 @@ bool recognise_linear(GraphMatcher& m, size_t i) {
   if (!linear || output.rank != 3 || m.shape(linear->outputs.front()) != Shape{output[0] * output[1], output[2]})
     return false;
   const Shape merged = m.shape(linear->inputs.front());
-  const std::optional<TensorId> source = before_turns(m, linear->inputs.front());
+  const std::optional<TensorId> source = before_cancelling_moves(m, linear->inputs.front());
   const auto x = source ? m.reshaped_from(*source, Shape{output[0], output[1], merged[1]}) : std::nullopt;
   if (!x || !m.producer(*x, fbs::OpParams::Transpose)) return false;
   std::vector<Tensor> inputs = {m.tensor(*x)};

@@ -6,7 +6,7 @@
 namespace ferry::onnx {
 namespace {
 
-struct Turned {
+struct Rotated {
   TensorId x;
   bool interleaved;
 };
@@ -23,7 +23,7 @@ std::optional<TensorId> part(const GraphMatcher& m, TensorId tensor, int begin, 
   return slice->inputs.front();
 }
 
-std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
+std::optional<Rotated> rotated(const GraphMatcher& m, TensorId tensor) {
   const Shape shape = m.shape(tensor);
   if (shape.rank == 0) return {};
   const int size = shape[shape.rank - 1];
@@ -43,7 +43,7 @@ std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
   }
   const auto x = m.reshaped_from(*a, shape);
   if (!x || (interleaved && m.shape(*a)[shape.rank] != 2)) return {};
-  return Turned{*x, interleaved};
+  return Rotated{*x, interleaved};
 }
 
 // The operands of a product with a constant: value and constant; nothing if `tensor` is something else.
@@ -74,19 +74,19 @@ void recognise_rotary_embedding(GraphMatcher& m) {
     if (!sum || sum->kind != fbs::BinaryKind::Add) continue;
     for (const size_t side : {0, 1}) {
       const auto plain = scaled(m, m.at(i).inputs[side]), other = scaled(m, m.at(i).inputs[1 - side]);
-      const auto turn = other ? turned(m, other->first) : std::nullopt;
-      if (!plain || !turn || turn->x != plain->first || m.shape(turn->x).rank != 4) continue;
-      const Shape d = m.shape(turn->x);
+      const auto rotation = other ? rotated(m, other->first) : std::nullopt;
+      if (!plain || !rotation || rotation->x != plain->first || m.shape(rotation->x).rank != 4) continue;
+      const Shape d = m.shape(rotation->x);
       // Positions are dimension 2 or 1, whichever the tables fit.
       for (const int axis : {2, 1}) {
         const auto cos = table(m, plain->second, axis, d[axis], d[3]),
                    sin = table(m, other->second, axis, d[axis], d[3]);
         if (!cos || !sin) continue;
-        const Tensor x = m.tensor(turn->x);
+        const Tensor x = m.tensor(rotation->x);
         const int heads = d[3 - axis];
         const Tensor rows = reshape(axis == 2 ? transpose(x, {0, 2, 1, 3}) : x, {d[0], d[axis], heads * d[3]});
         const Tensor y =
-            reshape(rotary_embedding(rows, *cos, *sin, heads, turn->interleaved), {d[0], d[axis], heads, d[3]});
+            reshape(rotary_embedding(rows, *cos, *sin, heads, rotation->interleaved), {d[0], d[axis], heads, d[3]});
         fbs::TransposeT back;
         back.perm = axis == 2 ? std::vector<int32_t>{0, 2, 1, 3} : std::vector<int32_t>{0, 1, 2, 3};
         i = m.rewrite(i, back, {y});

@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kMaxVisits = size_t{1} << 27, kMaxKeys = size_t{1} << 19, kMaxKeyBytes = 256;
 constexpr size_t kMaxBytes = size_t{1} << 26;  // of all keys and texts
 
-class Array {
+class DoubleArray {
  public:
-  Array(std::string_view bytes, const std::string& where) : where_(where) {
+  DoubleArray(std::string_view bytes, const std::string& where) : where_(where) {
     uint32_t size = 0;
     if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
     if (size == 0 || size % 4 != 0 || size > bytes.size() - sizeof size)
@@ -47,7 +47,7 @@ class Array {
       key_ += static_cast<char>(byte);
       if (has_leaf(units_[at])) {
         if (child >= units_.size())
-          fail("%s: its charsmap names unit %zu of %zu", where_.c_str(), child, units_.size());
+          fail("%s: its charsmap refers to unit %zu of %zu", where_.c_str(), child, units_.size());
         add(units_[child] & ~(1u << 31));
       }
       visit(child);
@@ -58,7 +58,7 @@ class Array {
   void add(size_t text) {
     const size_t end = texts_.find('\0', text);
     if (text > texts_.size() || end == std::string_view::npos)
-      fail("%s: its charsmap names text %zu of %zu bytes", where_.c_str(), text, texts_.size());
+      fail("%s: its charsmap refers to text %zu of %zu bytes", where_.c_str(), text, texts_.size());
     bytes_ += key_.size() + (end - text);
     if (bytes_ > kMaxBytes)
       fail("%s: its charsmap has keys and texts of more than %zu bytes", where_.c_str(), kMaxBytes);
@@ -75,6 +75,6 @@ class Array {
 
 }  // namespace
 
-Mapping read_charsmap(std::string_view bytes, const std::string& where) { return Array(bytes, where).all(); }
+Mapping read_charsmap(std::string_view bytes, const std::string& where) { return DoubleArray(bytes, where).all(); }
 
 }  // namespace ferry

@@ -24,12 +24,12 @@ class DecoderCompiler {
     else
       add(decoder);
     if (bytewise_ && out_.bytes != fbs::ByteDecoding::Longest)
-      fail("%s: a ByteLevel pre-tokenizer without a ByteLevel decoder is not built", where_.c_str());
+      fail("%s: a ByteLevel pre-tokenizer without a ByteLevel decoder is not supported", where_.c_str());
   }
 
  private:
   [[noreturn]] void refuse(const std::string& type) const {
-    fail("%s: the decoder %s %s is not built", where_.c_str(), in_quotes(type).c_str(),
+    fail("%s: the decoder %s %s is not supported", where_.c_str(), in_quotes(type).c_str(),
          fused_ ? "behind Fuse" : "at its place in a Sequence");
   }
 
@@ -69,7 +69,7 @@ class DecoderCompiler {
       out_.replacements.back()->last.clear();
       out_.differs_at_end = true;
     } else {
-      fail("%s: the decoder %s is not built", where_.c_str(), in_quotes(type).c_str());
+      fail("%s: the decoder %s is not supported", where_.c_str(), in_quotes(type).c_str());
     }
   }
 
@@ -110,10 +110,10 @@ class DecoderCompiler {
 
   // Per token, or of the whole text if the tokens are fused.
   void strip(const json& part) {
-    constexpr int64_t kMost = 1000;
+    constexpr int64_t kMaxStrip = 1000;
     const std::string content = text_of(part, "content", where_);
-    const int64_t start = number_of(part, "start", where_, 0, kMost, 0),
-                  stop = number_of(part, "stop", where_, 0, kMost, 0);
+    const int64_t start = number_of(part, "start", where_, 0, kMaxStrip, 0),
+                  stop = number_of(part, "stop", where_, 0, kMaxStrip, 0);
     if (!fused_) {
       if (out_.bytes == fbs::ByteDecoding::Runs) refuse("Strip");
       const std::string run = "(?:" + escaped(content) + "){1,";

@@ -21,8 +21,8 @@ using Ids = std::unordered_map<std::string_view, int>;
 std::string text_of(const nlohmann::json& object, const char* key, const std::string& where,
                     const std::string& otherwise = {});
 bool flag_of(const nlohmann::json& object, const char* key, const std::string& where, bool otherwise = false);
-int64_t number_of(const nlohmann::json& object, const char* key, const std::string& where, int64_t least, int64_t most,
-                  int64_t otherwise);
+int64_t number_of(const nlohmann::json& object, const char* key, const std::string& where, int64_t minimum,
+                  int64_t maximum, int64_t otherwise);
 bool absent(const nlohmann::json& object, const char* key);
 // The member "type", and the list of a Sequence or the object alone.
 std::string type_of(const nlohmann::json& object, const std::string& where);

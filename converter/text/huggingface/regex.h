@@ -20,7 +20,7 @@ struct Node {
   Kind kind;
   icu::UnicodeSet set;
   std::vector<Node> parts;
-  int least = 0, most = 0;  // Repeat; most -1: unlimited
+  int minimum = 0, maximum = 0;  // Repeat; maximum -1: unlimited
   bool greedy = true;
   bool possessive = false;
   bool behind = false, negated = false;  // Look

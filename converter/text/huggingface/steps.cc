@@ -122,7 +122,7 @@ void add_normalizer(const json& part, StepBuilder& steps) {
     const std::string map = decode_base64(text_of(part, "precompiled_charsmap", steps.where()), steps.where());
     if (!map.empty()) steps.map(read_charsmap(map, steps.where()), true);
   } else {
-    fail("%s: the normalizer %s is not built", steps.where().c_str(), in_quotes(type).c_str());
+    fail("%s: the normalizer %s is not supported", steps.where().c_str(), in_quotes(type).c_str());
   }
 }
 
@@ -135,7 +135,7 @@ bool add_pre_tokenizer(const json& part, StepBuilder& steps) {
       fail("%s: its Sequence has no \"pretokenizers\"", where.c_str());
     bool bytes = false;
     for (const json& each : part["pretokenizers"]) {
-      if (bytes) fail("%s: a pre-tokenizer behind ByteLevel is not built", where.c_str());
+      if (bytes) fail("%s: a pre-tokenizer behind ByteLevel is not supported", where.c_str());
       bytes = add_pre_tokenizer(each, steps);
     }
     return bytes;
@@ -167,7 +167,7 @@ bool add_pre_tokenizer(const json& part, StepBuilder& steps) {
   } else if (type == "FixedLength") {
     steps.cut("(?m:.{1," + std::to_string(number_of(part, "length", where, 1, 1000, 5)) + "})", Behaviour::Isolated);
   } else {
-    fail("%s: the pre-tokenizer %s is not built", where.c_str(), in_quotes(type).c_str());
+    fail("%s: the pre-tokenizer %s is not supported", where.c_str(), in_quotes(type).c_str());
   }
   return false;
 }

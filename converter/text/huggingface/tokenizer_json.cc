@@ -111,15 +111,15 @@ class Handler {
 
   [[noreturn]] void bad_vocabulary() const {
     if (list_ == List::Merges)
-      fail("%s: merge %zu is no pair of pieces: [\"a\", \"b\"] or \"a b\"", where_.c_str(), out_->merges.size());
-    fail("%s: entry %zu of the vocabulary is no piece with its %s", where_.c_str(), out_->pieces.size(),
+      fail("%s: merge %zu is not a pair of pieces: [\"a\", \"b\"] or \"a b\"", where_.c_str(), out_->merges.size());
+    fail("%s: entry %zu of the vocabulary is not a piece with its %s", where_.c_str(), out_->pieces.size(),
          list_ == List::Scored ? "score" : "id");
   }
 
   bool in_model() const { return stack_.size() == 2 && keys_.size() == 2 && keys_[1] == "model"; }
 
   bool begin(List list, bool* has) {
-    if (*has) fail("%s: the model has two of the key %s", where_.c_str(), in_quotes(key_).c_str());
+    if (*has) fail("%s: the model has duplicates of the key %s", where_.c_str(), in_quotes(key_).c_str());
     *has = true;
     list_ = list;
     inner_ = 0;
@@ -162,7 +162,7 @@ class Handler {
       return &top.back();
     }
     const auto [at, added] = top.emplace(key_, std::move(v));
-    if (!added) fail("%s: an object has two of the key %s", where_.c_str(), in_quotes(key_).c_str());
+    if (!added) fail("%s: an object has duplicates of the key %s", where_.c_str(), in_quotes(key_).c_str());
     return &*at;
   }
   bool value(json v) {

@@ -13,8 +13,8 @@ using language::Decoder;
 using language::DecoderLayer;
 
 // Sliding layers have their own theta and no scaling.
-constexpr language::RopeSpelling kFull = {.theta = 1e6, .layer_type = "full_attention"};
-constexpr language::RopeSpelling kSliding = {
+constexpr language::RopeDefaults kFull = {.theta = 1e6, .layer_type = "full_attention"};
+constexpr language::RopeDefaults kSliding = {
     .theta_name = "rope_local_base_freq", .scaling_name = nullptr, .layer_type = "sliding_attention"};
 
 // Every sixth layer has full attention, the others a sliding window. Where transformers 5 writes
@@ -45,10 +45,9 @@ double embedding_scale(const Configuration& s, int width) {
 
 language::Network network(const nlohmann::json& json) {
   const Configuration s(json, "config.json");
-  if (s.has("attn_logit_softcapping"))
-    fail("config.json: attn_logit_softcapping is set: attention's scores are capped nowhere here");
+  if (s.has("attn_logit_softcapping")) fail("config.json: attn_logit_softcapping is set, which is not supported");
   if (s.flag("use_bidirectional_attention", false))
-    fail("config.json: use_bidirectional_attention is true, where text is seen up to each token");
+    fail("config.json: use_bidirectional_attention is true, which is not supported");
   Decoder c = language::decoder_of(
       s, {.head = 256, .tied = true, .activation_name = "hidden_activation", .activation = "gelu_pytorch_tanh"});
   set_layers(s, &c);

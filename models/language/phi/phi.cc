@@ -11,7 +11,7 @@ void check_rope(const language::Configuration& s) {
     const language::Configuration rope = s.inner(name);
     const std::string kind = rope.text("rope_type", rope.text("type", "default"));
     if (kind != "default" && kind != "longrope" && kind != "su")
-      fail("%s: rope of type '%s', where a Phi-3 has default or longrope", rope.where(), kind.c_str());
+      fail("%s: rope of type '%s', expected default or longrope for Phi-3", rope.where(), kind.c_str());
   }
 }
 

@@ -34,7 +34,7 @@ constexpr int kLiteWidth = 96;
 const std::vector<int> kLiteDepths = {2, 2, 6, 2};
 
 constexpr int kColours = 3;
-constexpr int kSmallest = 8 * Backbone::kPatch;  // smallest image: one position of the last feature map
+constexpr int kMinSide = 8 * Backbone::kPatch;  // smallest image: one position of the last feature map
 
 std::string list(const std::vector<int>& numbers) {
   std::string out;
@@ -49,11 +49,11 @@ void check(const Backbone& backbone, const Weights& w, const ImageOptions& optio
   if (!lite && options.variant.architecture == kLite)
     fail("the checkpoint's backbone is %d wide with %s blocks, that of %s %d with %s: --model %s takes any",
          backbone.width, list(backbone.depths()).c_str(), name.c_str(), kLiteWidth, list(kLiteDepths).c_str(), kLarge);
-  if (options.height % kSmallest != 0 || options.width % kSmallest != 0)
-    fail("input size %dx%d: both sides must be multiples of %d", options.height, options.width, kSmallest);
+  if (options.height % kMinSide != 0 || options.width % kMinSide != 0)
+    fail("input size %dx%d: both sides must be multiples of %d", options.height, options.width, kMinSide);
   if (options.in_chans != kColours)
     fail("%s takes images of %d channels, not %d", name.c_str(), kColours, options.in_chans);
-  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  if (options.num_classes.value_or(0) > 0) fail("%s has no classes, so --num-classes does not apply", name.c_str());
 }
 
 Tensor resize_as(Tensor x, Tensor other) {

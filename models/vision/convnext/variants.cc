@@ -230,7 +230,7 @@ Config from_transformers(const nlohmann::json& json) {
                 .tokens = json["model_type"] == "dinov3_convnext",
                 .act = read.activation("hidden_act", "gelu")};
   if (config.depths.size() != config.widths.size())
-    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, as many as hidden_sizes has");
+    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, one per element of hidden_sizes");
   // In the other models the setting applies to the last norm alone (ImageVariant::layer_norm_eps).
   if (config.tokens)
     config.epsilon = read.number("layer_norm_eps", 1e-6);

@@ -150,7 +150,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& c) {
   const std::string name = options.variant.name();
-  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  if (options.num_classes.value_or(0) > 0) fail("%s has no classes, so --num-classes does not apply", name.c_str());
   const Tensor image = image_input(graph, options);
   const Tensor map = patch_map(image, w["backbone.patch_embed"], {.out = c.width, .patch = c.patch});
   const std::vector<Tensor> fused = neck(backbone(map, w["backbone"], c), map, w["neck"], c);

@@ -8,20 +8,20 @@
 namespace ferry::dinov3 {
 namespace {
 
-struct Size {
+struct VitSize {
   int width, depth, heads, hidden;
   bool gated = false;
 };
-constexpr Size kTiny{192, 12, 3, 768};
-constexpr Size kSmall{384, 12, 6, 1536};
-constexpr Size kSmallPlus{384, 12, 6, 1536, true};
-constexpr Size kBase{768, 12, 12, 3072};
-constexpr Size kLarge{1024, 24, 16, 4096};
-constexpr Size kHugePlus{1280, 32, 20, 5120, true};
-constexpr Size kSevenB{4096, 40, 32, 8192, true};
+constexpr VitSize kTiny{192, 12, 3, 768};
+constexpr VitSize kSmall{384, 12, 6, 1536};
+constexpr VitSize kSmallPlus{384, 12, 6, 1536, true};
+constexpr VitSize kBase{768, 12, 12, 3072};
+constexpr VitSize kLarge{1024, 24, 16, 4096};
+constexpr VitSize kHugePlus{1280, 32, 20, 5120, true};
+constexpr VitSize kSevenB{4096, 40, 32, 8192, true};
 
 // timm's, pooled by the mean of the patches.
-Config eva(const char* architecture, const Size& size, bool qkv_bias) {
+Config eva(const char* architecture, const VitSize& size, bool qkv_bias) {
   return {.architecture = architecture,
           .width = size.width,
           .depth = size.depth,
@@ -33,7 +33,7 @@ Config eva(const char* architecture, const Size& size, bool qkv_bias) {
 }
 
 // The authors' and transformers', pooled by the class token.
-Config own(const char* architecture, const Size& size, bool qkv_bias = true) {
+Config own(const char* architecture, const VitSize& size, bool qkv_bias = true) {
   Config config = eva(architecture, size, qkv_bias);
   config.class_pool = true;
   return config;

@@ -131,7 +131,7 @@ Config from_transformers(const nlohmann::json& json) {
                 .stride_first = read.flag("downsample_in_first_stage", false)};
   if (config.bottleneck) config.stride_early = read.flag("downsample_in_bottleneck", false);
   if (config.layers.size() != config.widths.size())
-    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, as many as hidden_sizes has");
+    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, one per element of hidden_sizes");
   // Widths equal to the defaults become empty, as in the published configurations.
   std::vector<int> usual;
   for (size_t stage = 0; stage < config.widths.size() && stage < 16; ++stage)

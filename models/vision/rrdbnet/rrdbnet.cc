@@ -43,9 +43,9 @@ constexpr int kHalo = 16;
 bool has_convolution(const Weights& w) { return w.has("weight") || w.has("bias"); }
 
 // Index in ESRGAN's module list of the i-th convolution after an upsampling, i from 1.
-int place_of_doubling(int i) { return 3 * i; }
+int index_of_upsampling(int i) { return 3 * i; }
 
-Weights doubling(const Weights& w, int i) { return w["conv_up" + std::to_string(i)][place_of_doubling(i)]; }
+Weights doubling(const Weights& w, int i) { return w["conv_up" + std::to_string(i)][index_of_upsampling(i)]; }
 
 // Pixel-unshuffle factor that the input channels of the first convolution imply.
 int unshuffle_of(const Weights& conv_first, int in) {
@@ -154,7 +154,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   check_variant(sizes, w, options.variant);
   const int scale = 1 << sizes.doublings;
   if (scale < sizes.unshuffle)
-    fail("a network of %s gives a smaller image: expected one as large, or upscaled", in_words(sizes).c_str());
+    fail("a network of %s outputs a smaller image: expected the same size or upscaling", in_words(sizes).c_str());
   const Tensor input = image_to_image_input(
       graph, options, fbs::Layout::NCHW,
       {.upscale = scale / sizes.unshuffle, .halo = kHalo * sizes.unshuffle, .multiple_of = sizes.unshuffle});
@@ -165,7 +165,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   x = tap(x + shallow, w["trunk"]);
   int place = 0;
   for (int i = 1; i <= sizes.doublings; ++i) {
-    place = place_of_doubling(i);
+    place = index_of_upsampling(i);
     x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["upscaled"][place]);
     x = activate(convolve(x, doubling(w, i), sizes.features), w["act"][place]);
   }

@@ -59,7 +59,7 @@ Config from_transformers(const json& config) {
   out.global = global_blocks(vision, out.depth);
   out.qkv_bias = image.flag("qkv_bias", true);
   out.positions = image.flag("use_abs_pos", true);
-  out.distances = image.flag("use_rel_pos", true);
+  out.rel_pos = image.flag("use_rel_pos", true);
   out.epsilon = image.number("layer_norm_eps", 1e-6);
   out.act = image.activation("hidden_act", "gelu");
   out.embedding = image.integer("output_channels", 256);

@@ -20,11 +20,11 @@ struct Projection {
 
 int places(Tensor x) { return x.shape()[x.shape().rank - 2]; }
 
-// Attention between few tokens and many image positions. The projection reduces the channels that all heads share.
+// Attention between both tokens and many image positions. The projection reduces the channels that all heads share.
 // Multiplying the tokens by the image's projection instead is cheaper than projecting every image position, if there
-// are few tokens; the projected image is then computed for taps alone. An image that no prompt has changed is projected
-// once for all prompts.
-struct FewTokens {
+// are both tokens; the projected image is then computed for taps alone. An image that no prompt has changed is
+// projected once for all prompts.
+struct TokenImageAttention {
   const Projection &q, &k, &v, &out;
   int heads, size, width;
   bool unchanged;  // the image positions
@@ -36,28 +36,28 @@ struct FewTokens {
   Tensor scaled(Tensor x) const { return by_head(x) * (1 / std::sqrt(static_cast<double>(size))); }
 
   // The keys' bias adds the same value to all scores of a query, which softmax cancels.
-  Tensor tokens_see(Tensor tokens, Tensor keys, Tensor values) const {
+  Tensor tokens_to_image(Tensor tokens, Tensor keys, Tensor values) const {
     k(keys), v(values);
     const Tensor queries = rows(matmul(scaled(q(tokens)), weights(k.weight)), width);
     const Tensor scores = transpose(matmul(rows(keys, width), queries, false, /*transpose_b=*/true), {0, 2, 1});
-    Tensor seen = reshape(matmul(softmax(scores), rows(values, width)), {1, heads, -1, width});
-    seen = matmul(seen, weights(v.weight), false, /*transpose_b=*/true);
-    return out(rows(transpose(seen, {0, 2, 1, 3}), heads * size) + v.bias);
+    Tensor mixed = reshape(matmul(softmax(scores), rows(values, width)), {1, heads, -1, width});
+    mixed = matmul(mixed, weights(v.weight), false, /*transpose_b=*/true);
+    return out(rows(transpose(mixed, {0, 2, 1, 3}), heads * size) + v.bias);
   }
 
   // [1,positions,heads,tokens]
-  Tensor scores_of_places(Tensor image, Tensor key) const {
+  Tensor image_scores(Tensor image, Tensor key) const {
     const Tensor query = by_head(q(image));
     if (unchanged) return transpose(matmul(query, key, false, /*transpose_b=*/true), {0, 2, 1, 3});
     const Tensor bias = reshape(matmul(key, reshape(q.bias, {1, heads, size, 1})), {1, 1, -1});
-    const Tensor widened = rows(matmul(key, weights(q.weight)), width);
-    const Tensor scores = matmul(rows(image, width), widened, false, /*transpose_b=*/true) + bias;
+    const Tensor projected = rows(matmul(key, weights(q.weight)), width);
+    const Tensor scores = matmul(rows(image, width), projected, false, /*transpose_b=*/true) + bias;
     return reshape(scores, {1, places(image), heads, -1});
   }
 
   // The attention weights of each head sum to 1, so each head adds its share of the last bias.
-  Tensor places_see(Tensor image, Tensor keys, Tensor values) const {
-    const Tensor shares = softmax(scores_of_places(image, scaled(k(keys))));
+  Tensor image_to_tokens(Tensor image, Tensor keys, Tensor values) const {
+    const Tensor shares = softmax(image_scores(image, scaled(k(keys))));
     Graph& graph = *image.graph;
     std::vector<double> part = graph.values(out.bias.id);
     for (double& value : part) value /= heads;
@@ -73,12 +73,12 @@ Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Co
   const int width = channels(query), inner = width / downsample, heads = config.decoder_heads;
   const Projection q(w, "q_proj", inner, width), k(w, "k_proj", inner, width), v(w, "v_proj", inner, width),
       out(w, "out_proj", width, inner);
-  const FewTokens few{q, k, v, out, heads, inner / heads, width, unchanged};
+  const TokenImageAttention both{q, k, v, out, heads, inner / heads, width, unchanged};
   const auto grouped = [&](Tensor x) { return config.groups ? reshape(x, {1, 1, -1, width}) : x; };
   if (!unchanged && places(query) < places(key) && places(query) * heads < inner)
-    return tap(grouped(few.tokens_see(query, key, value)), w);
+    return tap(grouped(both.tokens_to_image(query, key, value)), w);
   if (places(key) < places(query) && places(key) * heads < inner)
-    return tap(grouped(few.places_see(query, key, value)), w);
+    return tap(grouped(both.image_to_tokens(query, key, value)), w);
   const auto rows = [&](Tensor x) { return config.groups ? reshape(x, {1, -1, inner}) : x; };
   const Tensor values = rows(v(value)), keys = rows(k(key)), queries = rows(q(query));  // fixes the order of evaluation
   const Tensor y = attention(queries, keys, values, {.heads = heads});
@@ -109,9 +109,9 @@ TwoWay two_way_block(const TwoWay& x, const TwoWay& places, const Weights& w, co
   const Tensor hidden =
       tap(config.decoder_act(linear(tokens, mlp["lin1"], {.out = config.decoder_hidden})), mlp["act"]);
   tokens = layer_norm(tokens + tap(linear(hidden, mlp["lin2"], {.out = width}), mlp), w["norm3"], epsilon);
-  const Tensor seen = attend(k, tokens + places.tokens, tokens, w["cross_attn_image_to_token"], config,
-                             config.downsample, /*unchanged=*/first);
-  const Tensor image = layer_norm(x.image + seen, w["norm4"], epsilon);
+  const Tensor mixed = attend(k, tokens + places.tokens, tokens, w["cross_attn_image_to_token"], config,
+                              config.downsample, /*unchanged=*/first);
+  const Tensor image = layer_norm(x.image + mixed, w["norm4"], epsilon);
   return {tap(tokens, w, kBlock), image};
 }
 
@@ -120,9 +120,9 @@ TwoWay transformer(const TwoWay& at_first, Tensor places, const Weights& w, cons
   TwoWay x = at_first;
   for (int layer = 0; layer < config.decoder_depth; ++layer)
     x = two_way_block(x, where, w["layers"][layer], config, layer == 0);
-  const Tensor seen = attend(x.tokens + where.tokens, x.image + where.image, x.image, w["final_attn_token_to_image"],
-                             config, config.downsample);
-  return {tap(layer_norm(x.tokens + seen, w["norm_final_attn"], kLastEpsilon), w, kBlock), x.image};
+  const Tensor mixed = attend(x.tokens + where.tokens, x.image + where.image, x.image, w["final_attn_token_to_image"],
+                              config, config.downsample);
+  return {tap(layer_norm(x.tokens + mixed, w["norm_final_attn"], kLastEpsilon), w, kBlock), x.image};
 }
 
 // MLP with ReLU. transformers names the first and the last layer differently; the checkpoint determines the number of
@@ -156,7 +156,7 @@ Masks decode_masks(Tensor embedding, const Prompt& prompt, const Weights& w, con
   const Tensor tokens = concat({reshape(own, {1, 1 + masks, width}), prompt.sparse}, 1);
   const Tensor image = to_tokens(embedding + prompt.dense);
   const TwoWay out =
-      transformer({grouped(tokens), grouped(image)}, grouped(prompt.places), rows["transformer"], config);
+      transformer({grouped(tokens), grouped(image)}, grouped(prompt.position_encoding), rows["transformer"], config);
 
   // Hypernetwork: each mask token becomes weights of the map's channels.
   const Tensor map = upscale(to_map(reshape(out.image, {1, -1, width}), grid), w["output_upscaling"], width);

@@ -26,7 +26,7 @@ Tensor positions(const Weights& w, Tensor x) {
 // Relative position embeddings [side,side,D] for each query and key position, to be multiplied with the query. The
 // table has one row per offset, ascending; for another side it is resampled linearly. The result is divided by `scale`,
 // by which attention multiplies scores.
-Tensor distances(const Weights& w, const char* leaf, int side, int size, double scale) {
+Tensor rel_pos(const Weights& w, const char* leaf, int side, int size, double scale) {
   const Shape stored = w.stored_shape(leaf);
   const Tensor table = w(leaf, {stored.rank == 2 ? stored[0] : 2 * side - 1, size});
   const std::vector<double> rows = w.graph().values(table.id);
@@ -63,15 +63,15 @@ Tensor own_row_and_column(Graph& graph, Grid grid, int offset) {
 struct QueryKey {
   Tensor q, k;
 };
-QueryKey with_distances(Tensor q, Tensor k, const Weights& w, int heads, double scale) {
+QueryKey with_rel_pos(Tensor q, Tensor k, const Weights& w, int heads, double scale) {
   const Grid grid{q.shape()[1], q.shape()[2]};
   const int size = channels(q) / heads, height = grid.height, width = grid.width;
   const auto by_heads = [&](Tensor x) { return reshape(x, {0, grid.size(), heads, size}); };
-  Tensor rows = matmul(reshape(q, {0, height, width * heads, size}), distances(w, "rel_pos_h", height, size, scale),
+  Tensor rows = matmul(reshape(q, {0, height, width * heads, size}), rel_pos(w, "rel_pos_h", height, size, scale),
                        false, /*transpose_b=*/true);
   rows = reshape(rows, {0, grid.size(), heads, height});
   Tensor columns = transpose(reshape(q, {0, height, width, heads, size}), {0, 2, 1, 3, 4});
-  columns = matmul(reshape(columns, {0, width, height * heads, size}), distances(w, "rel_pos_w", width, size, scale),
+  columns = matmul(reshape(columns, {0, width, height * heads, size}), rel_pos(w, "rel_pos_w", width, size, scale),
                    false, /*transpose_b=*/true);
   columns = transpose(reshape(columns, {0, width, height, heads, width}), {0, 2, 1, 3, 4});
   columns = reshape(columns, {0, grid.size(), heads, width});
@@ -91,7 +91,7 @@ Tensor self_attention(Tensor x, const Weights& w, const Config& config) {
   const Tensor qkv = linear(x, w["qkv"], {.out = 3 * width, .bias = config.qkv_bias});
   const Tensor q = slice(qkv, -1, 0, width), k = slice(qkv, -1, width, width);
   const Tensor v = to_tokens(slice(qkv, -1, 2 * width, width));
-  const QueryKey both = config.distances ? with_distances(q, k, w, heads, scale) : QueryKey{to_tokens(q), to_tokens(k)};
+  const QueryKey both = config.rel_pos ? with_rel_pos(q, k, w, heads, scale) : QueryKey{to_tokens(q), to_tokens(k)};
   const Tensor y = attention(both.q, both.k, v, {.heads = heads, .scale = scale});
   return tap(linear(to_map(y, {map[1], map[2]}), w["proj"], {.out = width}), w);
 }
@@ -128,7 +128,7 @@ Tensor neck(Tensor x, const Weights& w, int out) {
 
 int row_count(const Weights& w, const char* leaf, const char* what) {
   const Shape stored = w.stored_shape(leaf);
-  if (stored.rank == 0) fail("the checkpoint has no '%s.%s', which tells %s", w.name().c_str(), leaf, what);
+  if (stored.rank == 0) fail("the checkpoint has no '%s.%s', which determines %s", w.name().c_str(), leaf, what);
   return stored[0];
 }
 

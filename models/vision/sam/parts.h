@@ -29,9 +29,9 @@ Tensor encode_image(Tensor image, const Weights& w, const Config& config);
 Tensor encode_image_tiny(Tensor image, const Weights& w);
 
 struct Prompt {
-  Tensor sparse;  // tokens of points and boxes: 1,P,C
-  Tensor dense;   // mask embedding, or the learned one for no mask; broadcasts to 1,H,W,C
-  Tensor places;  // position encoding of the image embedding: 1,H*W,C
+  Tensor sparse;             // tokens of points and boxes: 1,P,C
+  Tensor dense;              // mask embedding, or the learned one for no mask; broadcasts to 1,H,W,C
+  Tensor position_encoding;  // position encoding of the image embedding: 1,H*W,C
 };
 // Adds the graph's inputs. `grid`: size of the embedding; `side`: of the image. `w`: "prompt_encoder".
 Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid grid, int side);

@@ -6,7 +6,7 @@
 namespace ferry::sam {
 namespace {
 
-constexpr int kDefaultPoints = 2, kMostPoints = 64;
+constexpr int kDefaultPoints = 2, kMaxPoints = 64;
 constexpr int kKinds = 4;  // point labels: background, foreground, top left and bottom right corner of a box
 
 Tensor apply(fbs::UnaryKind kind, Tensor x) {
@@ -31,7 +31,7 @@ Frequencies frequencies(const Weights& w, int width) {
 }
 
 // Of all positions of the embedding: 1,H*W,C.
-Tensor places(const Weights& w, const Frequencies& of, Grid grid) {
+Tensor position_encoding(const Weights& w, const Frequencies& of, Grid grid) {
   std::vector<double> out;
   out.reserve(2 * of.rows.size() / 2 * static_cast<size_t>(grid.size()));
   for (int row = 0; row < grid.height; ++row) {
@@ -48,7 +48,7 @@ Tensor places(const Weights& w, const Frequencies& of, Grid grid) {
 }
 
 // Position encoding of points, given in pixels.
-Tensor places_of(Tensor coords, const Frequencies& of, int side) {
+Tensor point_encoding(Tensor coords, const Frequencies& of, int side) {
   Graph& graph = *coords.graph;
   const Tensor weight = graph.add_constant("", Shape{of.count, 2}, of.rows);
   const Tensor angles = graph.add_op("", fbs::LinearT{}, {(coords + 0.5) * (2.0 / side) + -1.0, weight});
@@ -70,11 +70,11 @@ Tensor points(Tensor coords, Tensor labels, const Weights& w, const Frequencies&
   const Tensor which = relu(apply(fbs::UnaryKind::Abs, reshape(labels, {0, -1, 1}) - known) * -1.0 + 1.0);
   const Tensor kinds = graph.add_op("", fbs::LinearT{}, {which, transpose(concat(tokens, 0), {1, 0})});
   const Tensor is_point = slice(which, -1, 0, 1) * -1.0 + 1.0;
-  return tap(places_of(coords, of, side) * is_point + kinds, w["sparse"], kBlock);
+  return tap(point_encoding(coords, of, side) * is_point + kinds, w["sparse"], kBlock);
 }
 
 // Embeds the mask of an earlier prediction, of four times the embedding's sides.
-Tensor former_mask(Tensor mask, const Weights& w, const Config& config) {
+Tensor mask_embedding(Tensor mask, const Weights& w, const Config& config) {
   const int between = config.mask_channels;
   Tensor x = conv2d(mask, w[0], {.out = between / 4, .kernel = 2, .stride = 2});
   x = tap(config.mask_act(layer_norm(x, w[1], config.mask_epsilon)), w[2]);
@@ -88,9 +88,9 @@ Tensor former_mask(Tensor mask, const Weights& w, const Config& config) {
 Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid grid, int side) {
   const int width = config.embedding;
   const Tensor coords = graph.add_input("point_coords", {1, kDefaultPoints, 2}, fbs::Layout::Same);
-  graph.table.inputs.back()->bound = {1, kMostPoints, 2};
+  graph.table.inputs.back()->bound = {1, kMaxPoints, 2};
   const Tensor labels = graph.add_input("point_labels", {1, kDefaultPoints}, fbs::Layout::Same);
-  graph.table.inputs.back()->bound = {1, kMostPoints};
+  graph.table.inputs.back()->bound = {1, kMaxPoints};
   const Tensor mask = graph.add_input("mask_input", {1, 4 * grid.height, 4 * grid.width, 1}, fbs::Layout::NCHW);
   graph.table.inputs.back()->lasting = true;
   const Tensor has_mask = graph.add_input("has_mask_input", {1}, fbs::Layout::Same);
@@ -99,10 +99,10 @@ Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid 
   w["shared_embedding"].discard();  // transformers' second name of the frequencies
   const Frequencies of = frequencies(w["pe_layer"], width);
   const Tensor none = w["no_mask_embed"]("weight", {1, width});
-  const Tensor embedded = former_mask(mask, w["mask_downscaling"], config);
+  const Tensor embedded = mask_embedding(mask, w["mask_downscaling"], config);
   return {.sparse = points(coords, labels, w, of, side),
           .dense = embedded * has_mask + none * (has_mask * -1.0 + 1.0),
-          .places = places(w["pe_layer"], of, grid)};
+          .position_encoding = position_encoding(w["pe_layer"], of, grid)};
 }
 
 }  // namespace ferry::sam

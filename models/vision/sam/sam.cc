@@ -21,8 +21,7 @@ Config network_of(const Weights& w, const ImageOptions& options) {
 
 // Size of the embedding: TinyViT's total stride equals ViT's patch side.
 Grid grid_of(const Config& config, const ImageOptions& options) {
-  if (options.height != options.width)
-    fail("--input-size %dx%d: images lie in a square", options.height, options.width);
+  if (options.height != options.width) fail("--input-size %dx%d: images must be square", options.height, options.width);
   if (options.height % config.patch != 0)
     fail("--input-size %d: the side must be a multiple of the patch's, %d", options.height, config.patch);
   return {options.height / config.patch, options.width / config.patch};
@@ -55,7 +54,7 @@ void build_prompt(Graph& graph, const Weights& w, const ImageOptions& options) {
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   if (options.num_classes.value_or(0) > 0)
-    fail("%s has no classes to choose the number of", options.variant.name().c_str());
+    fail("%s has no classes, so --num-classes does not apply", options.variant.name().c_str());
   const Config config = network_of(w, options);
   grid_of(config, options);
   const Tensor image = image_input(graph, options);

@@ -21,7 +21,7 @@ struct Config {
   std::vector<int> global;  // indices of blocks with global attention
   bool qkv_bias = true;
   bool positions = true;  // learned absolute position embeddings
-  bool distances = true;  // relative position embeddings of rows and columns
+  bool rel_pos = true;    // relative position embeddings of rows and columns
   double epsilon = 1e-6;
   Tensor (*act)(Tensor) = gelu;
 

@@ -63,7 +63,7 @@ Tensor stage(Tensor x, const Weights& w, const Config& c, size_t s) {
 }
 
 // The all-MLP decoder: every stage's map at the size of the first, fused per position.
-void classify_places(const std::vector<Tensor>& maps, const Weights& w, const Config& c, const ImageOptions& options) {
+void decode_head(const std::vector<Tensor>& maps, const Weights& w, const Config& c, const ImageOptions& options) {
   std::vector<Tensor> all;
   for (size_t s = maps.size(); s-- > 0;) {
     Tensor x = linear(to_tokens(maps[s]), w["linear_c"][static_cast<int>(s)], {.out = c.decoder});
@@ -88,7 +88,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   Tensor x = image_input(graph, options);
   std::vector<Tensor> maps;
   for (size_t s = 0; s < c.widths.size(); ++s) maps.push_back(x = stage(x, w["stages"][static_cast<int>(s)], c, s));
-  if (c.head == Head::Places && options.num_classes != 0) return classify_places(maps, w["decode_head"], c, options);
+  if (c.head == Head::Segmentation && options.num_classes != 0) return decode_head(maps, w["decode_head"], c, options);
   w["decode_head"].discard();
   classify(flatten(global_avg_pool(x)), w["classifier"], options);
   add_last_hidden_state(x, fbs::Layout::NCHW, options);

@@ -11,14 +11,14 @@ namespace ferry::segformer {
 
 // The head.
 enum class Head {
-  Places,  // segmentation: logits per position of the first stage's map
-  Image,   // classification; none, if num_classes is 0
+  Segmentation,    // segmentation: logits per position of the first stage's map
+  Classification,  // classification; none, if num_classes is 0
 };
 
 struct Config {
   const char* architecture;
   std::vector<int> widths, depths;  // per stage
-  Head head = Head::Places;
+  Head head = Head::Segmentation;
   int decoder = 256;  // channels of the decoder
   std::vector<int> heads = {1, 2, 5, 8};
   std::vector<int> reductions = {8, 4, 2, 1};                       // sequence reduction ratios of keys and values

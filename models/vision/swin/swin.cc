@@ -14,7 +14,7 @@ void check_map(Tensor x, int side, int stage, const Config& config, const ImageO
   const Shape map = x.shape();
   const bool last = stage + 1 == static_cast<int>(config.depths.size());
   if (config.padded && std::min(map[1], map[2]) < side)
-    fail("input size %dx%d: stage %d gets a map of %dx%d, which is smaller than a window of %dx%d", options.height,
+    fail("input size %dx%d: stage %d gets a map of %dx%d, smaller than a window of %dx%d", options.height,
          options.width, stage, map[1], map[2], side, side);
   if (config.padded) return;
   if (map[1] % side == 0 && map[2] % side == 0 && (last || (map[1] % 2 == 0 && map[2] % 2 == 0))) return;

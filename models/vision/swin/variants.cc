@@ -105,7 +105,7 @@ Config from_transformers(const nlohmann::json& json) {
                 .padded = true};
   const size_t stages = config.depths.size();
   if (config.heads.size() != stages)
-    read.refuse("num_heads", std::to_string(stages) + " numbers, as many as depths has");
+    read.refuse("num_heads", std::to_string(stages) + " numbers, one per element of depths");
   for (size_t s = 0; s < stages; ++s)
     if (stages > 16 || (config.width << s) % config.heads[s] != 0)
       read.refuse("num_heads", "divisors of " + std::to_string(config.width) + " and its doubles");

@@ -12,7 +12,7 @@ namespace ferry::vit {
 namespace {
 
 // Number of prefix tokens that have entries in the position table.
-int placed_prefix(const Config& config) {
+int prefix_with_positions(const Config& config) {
   if (config.entries == Entries::All) return config.registers + (config.class_token ? 1 : 0);
   return config.entries == Entries::ClassToken ? 1 : 0;
 }
@@ -30,7 +30,7 @@ class Network {
     const int width = config_.size.width;
     x = to_tokens(patch_map(x, w["patch_embed"], {.out = width, .patch = config_.patch, .bias = !config_.clip}));
     tap(x, w["patch_embed"]);
-    const int entries = placed_prefix(config_);
+    const int entries = prefix_with_positions(config_);
     const Tensor positions = position_table(w["pos_embed"], width, entries, grid_, config_.antialias);
     x = x + (entries > 0 ? slice(positions, 1, entries, grid_.size()) : positions);
     std::vector<Tensor> tokens;
@@ -122,7 +122,7 @@ std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions& 
   const Config config = network_of(options);
   const Shape table = w["pos_embed"].stored_shape("");
   if (table.rank != 3) return {};
-  const int places = table[1] - placed_prefix(config), patch = config.patch;
+  const int places = table[1] - prefix_with_positions(config), patch = config.patch;
   // A grid that is not square needs the requested size.
   if (places == (options.height / patch) * (options.width / patch))
     return Settings::Size{options.height, options.width};

@@ -21,12 +21,12 @@ enum class Entries {
   All,
 };
 
-struct Size {
+struct VitSize {
   int width, depth, heads;
   int hidden = 0;  // of the MLP; 0: four times the width
 
-  bool operator==(const Size& other) const {
-    const auto wide = [](const Size& s) { return s.hidden > 0 ? s.hidden : 4 * s.width; };
+  bool operator==(const VitSize& other) const {
+    const auto wide = [](const VitSize& s) { return s.hidden > 0 ? s.hidden : 4 * s.width; };
     return width == other.width && depth == other.depth && heads == other.heads && wide(*this) == wide(other);
   }
 };
@@ -34,7 +34,7 @@ struct Size {
 struct Config {
   const char* architecture;
   int patch;  // patch side in pixels
-  Size size;
+  VitSize size;
   Tensor (*act)(Tensor) = gelu;  // of the MLP; SwiGLU has silu
   bool clip = false;  // CLIP's image encoder: a norm before the blocks, no bias of the patch embedding, epsilon 1e-5
   bool qkv_bias = true;
