@@ -119,7 +119,7 @@ Tensor rows_of(Graph& graph, const Source& source) {
     case 4: {
       const bool last_here = port.source_layout == fbs::Layout::NCHW;
       if (first != last_here) x = transpose(x, first ? std::vector{0, 2, 3, 1} : std::vector{0, 3, 1, 2});
-      if (!source.channels_first) return reshape(x, rows);
+      if (!source.numbers_first) return reshape(x, rows);
       x = reshape(x, {1, source.rows / source.anchors, source.width, source.anchors});
       return reshape(transpose(x, {0, 1, 3, 2}), rows);
     }
@@ -147,7 +147,7 @@ OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int
     Source source;
     source.port = index;
     source.name = port.name;
-    source.channels_first = part.channels_first;
+    source.numbers_first = part.numbers_first;
     const int count = anchors.empty() ? 1 : anchors[std::min(chosen.levels.size(), anchors.size() - 1)];
     const std::vector<int> dims = file_dims(graph, port);
     const bool floats = graph.dtype(port.tensor) == fbs::DType::Float32;

@@ -21,7 +21,7 @@ struct Source {
   std::string name;
   Layout layout = Layout::Last;
   bool map = false;  // has height and width, with `anchors` per position
-  bool channels_first = false;
+  bool numbers_first = false;
   int anchors = 1;
   int rows = 0, width = 0;
 };

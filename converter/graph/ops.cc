@@ -307,9 +307,9 @@ Tensor slice(Tensor x, int axis, int begin, int size) {
   const int rank = x.shape().rank;
   params.begin.assign(static_cast<size_t>(rank), 0);
   params.size.assign(static_cast<size_t>(rank), -1);
-  const auto place = static_cast<size_t>(axis < 0 ? axis + rank : axis);
-  params.begin[place] = begin;
-  params.size[place] = size;
+  const auto position = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  params.begin[position] = begin;
+  params.size[position] = size;
   return x.graph->add_op("", params, {x});
 }
 
@@ -392,9 +392,9 @@ Tensor adapt_input_channels(Tensor weight, int in_chans) {
   const int out = by_threes ? in / 3 : in_chans;
   const std::vector<double> source = graph.values(weight.id);
   std::vector<double> adapted(source.size() / static_cast<size_t>(in) * static_cast<size_t>(out), 0.0);
-  for (size_t place = 0; place < source.size() / static_cast<size_t>(in); ++place) {
-    const double* s = &source[place * static_cast<size_t>(in)];
-    double* d = &adapted[place * static_cast<size_t>(out)];
+  for (size_t position = 0; position < source.size() / static_cast<size_t>(in); ++position) {
+    const double* s = &source[position * static_cast<size_t>(in)];
+    double* d = &adapted[position * static_cast<size_t>(out)];
     if (in_chans == 1) {
       for (int i = 0; i < in; ++i) d[by_threes ? i / 3 : 0] += s[i];
     } else {

@@ -244,15 +244,15 @@ namespace {
 // Offsets of the elements of a strided array of shape `dims`, in row-major order.
 std::vector<int64_t> walk(const Dims& dims, const Dims& strides) {
   std::vector<int64_t> index(static_cast<size_t>(count_computed(dims)));
-  Dims place(dims.size(), 0);
+  Dims position(dims.size(), 0);
   int64_t at = 0;
   for (int64_t& i : index) {
     i = at;
     for (size_t d = dims.size(); d-- > 0;) {
       at += strides[d];
-      if (++place[d] < dims[d]) break;
+      if (++position[d] < dims[d]) break;
       at -= strides[d] * dims[d];
-      place[d] = 0;
+      position[d] = 0;
     }
   }
   return index;

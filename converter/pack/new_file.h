@@ -11,7 +11,7 @@ namespace ferry {
 class NewFile {
  public:
   // Like all of these functions, throws Error if it cannot write.
-  explicit NewFile(const std::filesystem::path& place);
+  explicit NewFile(const std::filesystem::path& destination);
   ~NewFile();  // removes the file unless kept
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -25,7 +25,7 @@ class NewFile {
  private:
   [[noreturn]] void refuse(int why) const;
 
-  std::filesystem::path place_;
+  std::filesystem::path destination_;
   std::string name_;
   int fd_ = -1;
 };

@@ -88,7 +88,7 @@ std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions&
   return types;
 }
 
-// A constant and its place in the data section.
+// A constant and its position in the data section.
 struct Segment {
   const fbs::TensorT* tensor;  // in the graph
   uint32_t buffer;             // in the graph
@@ -214,10 +214,10 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
   layout.table.content = kUnknownContent;
   if (checkpoint) {
     layout.table.checkpoint = static_cast<uint32_t>(layout.table.buffers.size());
-    auto place = std::make_unique<fbs::BufferT>();
-    place->offset = layout.data_bytes;
-    place->size = kUnknownSize;
-    layout.table.buffers.push_back(std::move(place));
+    auto placeholder = std::make_unique<fbs::BufferT>();
+    placeholder->offset = layout.data_bytes;
+    placeholder->size = kUnknownSize;
+    layout.table.buffers.push_back(std::move(placeholder));
   }
   file.write(head_of(layout.table, layout.data_bytes));
   Sha256 hash;

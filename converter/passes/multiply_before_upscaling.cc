@@ -13,13 +13,13 @@ struct Part {
   const fbs::OperatorT* resize = nullptr;  // its upscaling; null: none
 };
 
-int64_t places_of(const Shape& map) { return int64_t{map[1]} * map[2]; }
+int64_t positions_of(const Shape& map) { return int64_t{map[1]} * map[2]; }
 
 // The resize that upscales `value`, if `reader` is its only reader.
 const fbs::OperatorT* upscales(const Graph& graph, const Rewriter& rewriter, TensorId value, fbs::OperatorT* reader) {
   const fbs::OperatorT* op = rewriter.producer(value);
   if (!op || !op->params.AsResize2d() || rewriter.only_reader(value) != reader) return nullptr;
-  return places_of(graph.shape(value)) > places_of(graph.shape(op->inputs.front())) ? op : nullptr;
+  return positions_of(graph.shape(value)) > positions_of(graph.shape(op->inputs.front())) ? op : nullptr;
 }
 
 // Inputs of `op`: one upscaled map, or concatenated maps. Empty if there is nothing to gain.
@@ -56,8 +56,8 @@ bool pays(const Graph& graph, const std::vector<Part>& parts, int outputs) {
       plain = true;
       continue;
     }
-    const double share = static_cast<double>(places_of(graph.shape(part.resize->inputs.front()))) /
-                         static_cast<double>(places_of(graph.shape(part.value)));
+    const double share = static_cast<double>(positions_of(graph.shape(part.resize->inputs.front()))) /
+                         static_cast<double>(positions_of(graph.shape(part.value)));
     before += 4 * part.count;
     after += product * share + 5.0 * outputs;
   }

@@ -259,7 +259,7 @@ bool Sinker::sink_reshape(const Op& op) {
   const Shape in = graph_.shape(op->inputs.front()), out = graph_.shape(op->outputs.front());
   struct Group {
     std::vector<int> ins, outs;  // dimensions
-    int place = 0;               // position of its first moving dimension in the base
+    int position = 0;            // position of its first moving dimension in the base
   };
   std::vector<Group> groups;
   for (int i = 0, o = 0; i < in.rank || o < out.rank;) {
@@ -291,18 +291,20 @@ bool Sinker::sink_reshape(const Op& op) {
     }
   }
   for (Group& g : groups) {
-    std::vector<int> places;
+    std::vector<int> positions;
     for (const int i : g.ins)
-      if (in[i] != 1) places.push_back(v.perm[static_cast<size_t>(i)]);
-    g.place = places.empty() ? (g.ins.empty() ? -1 : v.perm[static_cast<size_t>(g.ins.front())]) : places.front();
-    if (!std::is_sorted(places.begin(), places.end())) return false;
+      if (in[i] != 1) positions.push_back(v.perm[static_cast<size_t>(i)]);
+    g.position =
+        positions.empty() ? (g.ins.empty() ? -1 : v.perm[static_cast<size_t>(g.ins.front())]) : positions.front();
+    if (!std::is_sorted(positions.begin(), positions.end())) return false;
     // Only ones may lie between them in the base.
     const Shape base = graph_.shape(v.base);
-    for (size_t k = 1; k < places.size(); ++k)
-      for (int p = places[k - 1] + 1; p < places[k]; ++p)
+    for (size_t k = 1; k < positions.size(); ++k)
+      for (int p = positions[k - 1] + 1; p < positions[k]; ++p)
         if (base[p] != 1) return false;
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.place < b.place; });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.position < b.position; });
   Shape base;
   Perm perm(static_cast<size_t>(out.rank));
   for (const Group& g : groups) {

@@ -9,7 +9,7 @@ namespace {
 
 // Source positions and weights of one resampled axis.
 struct Taps {
-  std::vector<int> place;
+  std::vector<int> position;
   std::vector<double> weight;
 };
 
@@ -23,9 +23,9 @@ Taps four_nearest(int i, int from, int to) {
   const double source = (i + 0.5) * from / to - 0.5;
   const int left = static_cast<int>(std::floor(source));
   Taps taps;
-  for (int place = left - 1; place <= left + 2; ++place) {
-    taps.place.push_back(std::clamp(place, 0, from - 1));
-    taps.weight.push_back(cubic(-0.75, source - place));
+  for (int position = left - 1; position <= left + 2; ++position) {
+    taps.position.push_back(std::clamp(position, 0, from - 1));
+    taps.weight.push_back(cubic(-0.75, source - position));
   }
   return taps;
 }
@@ -36,9 +36,9 @@ Taps antialiased(int i, int from, int to) {
   const int end = std::min(static_cast<int>(centre + 2 * stretch + 0.5), from);
   Taps taps;
   double sum = 0;
-  for (int place = first; place < end; ++place) {
-    taps.place.push_back(place);
-    taps.weight.push_back(cubic(-0.5, (place + 0.5 - centre) / stretch));
+  for (int position = first; position < end; ++position) {
+    taps.position.push_back(position);
+    taps.weight.push_back(cubic(-0.5, (position + 0.5 - centre) / stretch));
     sum += taps.weight.back();
   }
   for (double& weight : taps.weight) weight /= sum;
@@ -58,17 +58,17 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
   const std::vector<Taps> columns = axis_taps(from.width, to.width, antialias);
   const size_t width = static_cast<size_t>(channels);
   std::vector<double> out(static_cast<size_t>(to.size()) * width, 0.0);
-  double* place = out.data();
+  double* position = out.data();
   for (const Taps& row : rows) {
     for (const Taps& column : columns) {
-      for (size_t i = 0; i < row.place.size(); ++i) {
-        for (size_t k = 0; k < column.place.size(); ++k) {
-          const double* source = &table[static_cast<size_t>(row.place[i] * from.width + column.place[k]) * width];
+      for (size_t i = 0; i < row.position.size(); ++i) {
+        for (size_t k = 0; k < column.position.size(); ++k) {
+          const double* source = &table[static_cast<size_t>(row.position[i] * from.width + column.position[k]) * width];
           const double weight = row.weight[i] * column.weight[k];
-          for (size_t c = 0; c < width; ++c) place[c] += weight * source[c];
+          for (size_t c = 0; c < width; ++c) position[c] += weight * source[c];
         }
       }
-      place += width;
+      position += width;
     }
   }
   return out;
@@ -93,7 +93,7 @@ Tensor polynomial(Tensor t, const std::vector<double>& factors) {
 }
 
 // 0, 1... up to the size of dimension `dim` of `like`: n,1.
-Tensor places_along(Tensor like, int dim) {
+Tensor positions_along(Tensor like, int dim) {
   std::vector<double> all(kMaxSide);
   std::iota(all.begin(), all.end(), 0.0);
   fbs::SliceT params;
@@ -102,22 +102,22 @@ Tensor places_along(Tensor like, int dim) {
   return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kMaxSide, 1}, std::move(all)), like});
 }
 
-// The number of rows of `places`, as a tensor.
-Tensor count_of(Tensor places) {
+// The number of rows of `positions`, as a tensor.
+Tensor count_of(Tensor positions) {
   fbs::ReduceT params;
   params.kind = fbs::ReduceKind::Max;
   params.axes = {0};
   params.keep_dims = true;
-  return places.graph->add_op("", params, {places}) + 1.0;
+  return positions.graph->add_op("", params, {positions}) + 1.0;
 }
 
 // For each position of an axis of length `count` + `offset`: weights of the `from` source positions and of two beyond
 // either edge.
-Tensor cubic_weights(Tensor places, Tensor count, Tensor offset, int from) {
+Tensor cubic_weights(Tensor positions, Tensor count, Tensor offset, int from) {
   constexpr double a = -0.75;
-  Graph& graph = *places.graph;
+  Graph& graph = *positions.graph;
   const Tensor length = graph.add_constant("", Shape{1}, std::vector<double>{static_cast<double>(from)});
-  const Tensor centre = (places + 0.5) * binary(fbs::BinaryKind::Div, length, count + offset) + -0.5;
+  const Tensor centre = (positions + 0.5) * binary(fbs::BinaryKind::Div, length, count + offset) + -0.5;
   std::vector<double> cells(static_cast<size_t>(from) + 4);
   std::iota(cells.begin(), cells.end(), -2.0);
   const int width = static_cast<int>(cells.size());
@@ -142,7 +142,7 @@ Tensor positions_like(Tensor grid, Tensor like, double offset) {
   if (offset == 0) return to_tokens(resize_like(grid, like, fbs::ResizeKind::Bicubic));
   Graph& graph = *grid.graph;
   const int side = grid.shape()[1], width = channels(grid);
-  const Tensor rows = places_along(like, 1), columns = places_along(like, 2);
+  const Tensor rows = positions_along(like, 1), columns = positions_along(like, 2);
   const Tensor height = count_of(rows), breadth = count_of(columns);
   const Tensor stored = graph.add_constant("", Shape{1, 1}, std::vector<double>{static_cast<double>(side)});
   const Tensor same = binary(fbs::BinaryKind::And, binary(fbs::BinaryKind::Equal, height, stored),

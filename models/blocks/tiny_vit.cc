@@ -17,17 +17,17 @@ Tensor conv_norm(Tensor x, const Weights& w, Conv2dOptions options) {
 
 // Attention biases [1,heads,L,L]: one per head and per pair of absolute row and column offsets.
 Tensor attention_biases(const Weights& w, int heads, int side) {
-  const int places = side * side;
-  const std::vector<double> table = w.graph().values(w("attention_biases", {heads, places}).id);
+  const int positions = side * side;
+  const std::vector<double> table = w.graph().values(w("attention_biases", {heads, positions}).id);
   std::vector<double> bias;
-  bias.reserve(static_cast<size_t>(heads * places) * static_cast<size_t>(places));
+  bias.reserve(static_cast<size_t>(heads * positions) * static_cast<size_t>(positions));
   for (int head = 0; head < heads; ++head)
-    for (int query = 0; query < places; ++query)
-      for (int key = 0; key < places; ++key) {
+    for (int query = 0; query < positions; ++query)
+      for (int key = 0; key < positions; ++key) {
         const int rows = std::abs(query / side - key / side), columns = std::abs(query % side - key % side);
-        bias.push_back(table[static_cast<size_t>(head * places + rows * side + columns)]);
+        bias.push_back(table[static_cast<size_t>(head * positions + rows * side + columns)]);
       }
-  return w.graph().add_constant(w.name() + ".bias", Shape{1, heads, places, places}, std::move(bias));
+  return w.graph().add_constant(w.name() + ".bias", Shape{1, heads, positions, positions}, std::move(bias));
 }
 
 Tensor self_attention(Tensor x, const Weights& w, int heads, int side) {

@@ -216,11 +216,11 @@ Rotation rotation(const Rope& rope, Tensor positions, int count) {
   const std::vector<double>& frequencies = is_long ? rope.long_context->frequencies : rope.frequencies;
   std::vector<double> cos, sin;
   const size_t rotated = 2 * frequencies.size();
-  for (int place = 0; place < count; ++place) {
+  for (int position = 0; position < count; ++position) {
     for (size_t i = 0; i < rotated; ++i) {
       const double frequency = frequencies[rope.interleaved ? i / 2 : i % frequencies.size()];
-      cos.push_back(std::cos(place * frequency) * rope.scale);
-      sin.push_back(std::sin(place * frequency) * rope.scale);
+      cos.push_back(std::cos(position * frequency) * rope.scale);
+      sin.push_back(std::sin(position * frequency) * rope.scale);
     }
   }
   Graph& graph = *positions.graph;

@@ -90,8 +90,8 @@ void add_recipes(Graph& graph, const Plan& plan) {
   if (!table.preprocess) table.preprocess = std::make_unique<fbs::PreprocessT>(plan.recipe);
   const fbs::PortT& output = *table.outputs.front();
   const Shape shape = graph.shape(output.tensor);
-  const bool places = table.postprocess && table.postprocess->task == fbs::Task::SemanticSegmentation;
-  const bool classes = output.name == "logits" && (shape.rank == 2 || places);
+  const bool segmentation = table.postprocess && table.postprocess->task == fbs::Task::SemanticSegmentation;
+  const bool classes = output.name == "logits" && (shape.rank == 2 || segmentation);
   if (classes) table.labels = labels_for(plan, shape[shape.rank - 1]);
   if (!classes && !plan.labels.empty()) fail("--labels: %s outputs no classes in this conversion", name.c_str());
   if (!table.postprocess) {

@@ -106,10 +106,10 @@ Factor without_repeats(Op& op, Factor f) {
     Dims flat = dims_of(ferry::transpose(f.x, perm));
     flat.resize(flat.size() - 2);
     flat.push_back(n * n);
-    std::vector<int64_t> places;
-    for (int64_t p = 0; p < n; ++p) places.push_back(p * (n + 1));
+    std::vector<int64_t> positions;
+    for (int64_t p = 0; p < n; ++p) positions.push_back(p * (n + 1));
     const Tensor squares = reshape_to(ferry::transpose(f.x, perm), flat);
-    return without_repeats(op, {pick(op, squares, static_cast<int>(flat.size()) - 1, places), labels});
+    return without_repeats(op, {pick(op, squares, static_cast<int>(flat.size()) - 1, positions), labels});
   }
   return f;
 }

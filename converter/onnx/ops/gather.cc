@@ -10,7 +10,7 @@ namespace ferry::onnx {
 namespace {
 
 // Resolves a negative index along a dimension of `size`.
-int64_t place_of(const Op& op, int64_t index, int64_t size) {
+int64_t position_of(const Op& op, int64_t index, int64_t size) {
   if (index < -size || index >= size)
     op.refuse("index %lld is outside a dimension of %lld", static_cast<long long>(index), static_cast<long long>(size));
   return index < 0 ? index + size : index;
@@ -27,7 +27,7 @@ std::vector<int64_t> elements_along(const Op& op, const Dims& dims, const Array&
       op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
   std::vector<int64_t> elements = indices.ints();
   for (size_t i = 0; i < elements.size(); ++i) {
-    int64_t element = place_of(op, elements[i], dims[at]) * strides[at];
+    int64_t element = position_of(op, elements[i], dims[at]) * strides[at];
     for (size_t d = 0; d < dims.size(); ++d)
       if (d != at) element += static_cast<int64_t>(i) / own[d] % indices.dims[d] * strides[d];
     elements[i] = element;
@@ -42,11 +42,11 @@ std::vector<int64_t> row_starts(const Op& op, const Dims& dims, const Array& ind
   if (indices.dims.empty() || first + depth > dims.size())
     op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
   const Dims strides = strides_of(dims);
-  const std::vector<int64_t> places = indices.ints();
+  const std::vector<int64_t> positions = indices.ints();
   std::vector<int64_t> starts(static_cast<size_t>(count_elements(Dims(indices.dims.begin(), indices.dims.end() - 1))));
   for (size_t r = 0; r < starts.size(); ++r)
     for (size_t d = 0; d < depth; ++d)
-      starts[r] += place_of(op, places[r * depth + d], dims[first + d]) * strides[first + d];
+      starts[r] += position_of(op, positions[r * depth + d], dims[first + d]) * strides[first + d];
   return starts;
 }
 
@@ -126,12 +126,12 @@ void gather(Op& op) {
   if (!op.known(1)) return gather_at_run_time(op, fbs::GatherKind::Slices, axis);
   const Array& indices = op.array(1, "indices");
   const int64_t size = dims[static_cast<size_t>(axis)];
-  std::vector<int64_t> places = indices.ints();
-  for (int64_t& place : places) place = place_of(op, place, size);
+  std::vector<int64_t> positions = indices.ints();
+  for (int64_t& position : positions) position = position_of(op, position, size);
   Dims to(dims.begin(), dims.begin() + axis);
   to.insert(to.end(), indices.dims.begin(), indices.dims.end());
   to.insert(to.end(), dims.begin() + axis + 1, dims.end());
-  const Value picked = pick(op, op.value(0), axis, places);
+  const Value picked = pick(op, op.value(0), axis, positions);
   if (const Array* array = std::get_if<Array>(&picked))
     op.set(array->reshaped(to));
   else

@@ -16,9 +16,9 @@ void set_reshaped(Op& op, const Dims& dims) {
 }
 
 std::vector<int64_t> range(int64_t begin, int64_t count, int64_t step = 1) {
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < count; ++i) places.push_back(begin + i * step);
-  return places;
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < count; ++i) positions.push_back(begin + i * step);
+  return positions;
 }
 
 }  // namespace
@@ -159,16 +159,16 @@ void slice(Op& op) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t size = dims[static_cast<size_t>(axes[i])], step = steps[i];
     if (step == 0) op.refuse("a step is 0");
-    const auto place = [&](int64_t p, int64_t low, int64_t high) {
+    const auto position = [&](int64_t p, int64_t low, int64_t high) {
       return std::clamp(p < 0 ? std::max(p, -size - 1) + size : p, low, high);
     };
-    const int64_t begin = place((*begins)[i], 0, step > 0 ? size : size - 1);
-    const int64_t end = place((*ends)[i], step > 0 ? 0 : -1, size);
+    const int64_t begin = position((*begins)[i], 0, step > 0 ? size : size - 1);
+    const int64_t end = position((*ends)[i], step > 0 ? 0 : -1, size);
     const int64_t length = step > 0 ? end - begin : begin - end;
     const int64_t stride = step > 0 ? step : step == std::numeric_limits<int64_t>::min() ? size + 1 : -step;
     const int64_t count = length <= 0 ? 0 : (length - 1) / stride + 1;
-    const std::vector<int64_t> places = range(begin, count, count > 1 ? step : 1);
-    x = pick(op, x, axes[i], places);
+    const std::vector<int64_t> positions = range(begin, count, count > 1 ? step : 1);
+    x = pick(op, x, axes[i], positions);
   }
   op.set(x);
 }
@@ -218,10 +218,10 @@ void tile(Op& op) {
     if (repeats[i] == 1) continue;
     if (repeats[i] < 0 || dims[i] > int64_t{1} << 24 || repeats[i] > (int64_t{1} << 24) / std::max<int64_t>(dims[i], 1))
       op.refuse("%lld repeats", static_cast<long long>(repeats[i]));
-    std::vector<int64_t> places;
+    std::vector<int64_t> positions;
     for (int64_t r = 0; r < repeats[i]; ++r)
-      for (int64_t p = 0; p < dims[i]; ++p) places.push_back(p);
-    x = pick(op, x, static_cast<int>(i), places);
+      for (int64_t p = 0; p < dims[i]; ++p) positions.push_back(p);
+    x = pick(op, x, static_cast<int>(i), positions);
   }
   op.set(x);
 }
@@ -279,9 +279,9 @@ void pad(Op& op) {
     if (before[i] + after[i] == 0) continue;
     const int64_t size = dims_of(x)[i];
     if (before[i] + after[i] > 1 << 20) op.refuse("dimension %zu is padded by more than 2^20", i);
-    std::vector<int64_t> places;
-    for (int64_t p = -before[i]; p < size + after[i]; ++p) places.push_back(padded_place(mode, p, size));
-    x = pick(op, x, static_cast<int>(i), places);
+    std::vector<int64_t> positions;
+    for (int64_t p = -before[i]; p < size + after[i]; ++p) positions.push_back(padded_place(mode, p, size));
+    x = pick(op, x, static_cast<int>(i), positions);
   }
   op.set(x);
 }

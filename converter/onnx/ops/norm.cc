@@ -29,9 +29,9 @@ Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, con
       bias.size() != weight.size())
     op.refuse("%zu scales and %zu shifts in %lld groups for %lld channels", weight.size(), bias.size(),
               static_cast<long long>(groups), static_cast<long long>(channels));
-  const int64_t places = count_elements(Dims(dims.begin() + 2, dims.end()));
+  const int64_t positions = count_elements(Dims(dims.begin() + 2, dims.end()));
   // Maps stay maps, so that surrounding transposes cancel; other ranks become maps of one row.
-  const Tensor map = dims.size() == 4 ? op.tensor(0) : reshape_to(op.tensor(0), {dims[0], channels, 1, places});
+  const Tensor map = dims.size() == 4 ? op.tensor(0) : reshape_to(op.tensor(0), {dims[0], channels, 1, positions});
   fbs::GroupNormT params;
   params.groups = static_cast<int32_t>(groups);
   params.epsilon = static_cast<float>(epsilon);

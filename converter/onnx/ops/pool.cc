@@ -27,8 +27,8 @@ Tensor shares(Op& op, const Side& s, const Pool& pool, int axis) {
   for (int64_t i = 0; i < s.outputs(pool.ceil_mode); ++i) {
     int64_t count = 0;
     for (int64_t k = 0; k < s.kernel; ++k) {
-      const int64_t place = i * s.stride + k * s.dilation - s.before;
-      count += pool.count_padding ? place < s.size + s.after : place >= 0 && place < s.size;
+      const int64_t position = i * s.stride + k * s.dilation - s.before;
+      count += pool.count_padding ? position < s.size + s.after : position >= 0 && position < s.size;
     }
     values.push_back(1.0 / static_cast<double>(std::max<int64_t>(count, 1)));
   }

@@ -36,11 +36,11 @@ Value spread(Op& op, size_t input, int axis) {
   if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of a scalar");
   if (own.size() == dims.size() && own.size() > 0 && own != to && own[at] > 0) {
     const int64_t block = op.integer("block_size", 0) > 0 ? op.integer("block_size", 0) : 1;
-    std::vector<int64_t> places;
-    for (int64_t p = 0; p < dims[at]; ++p) places.push_back(std::min(p / block, own[at] - 1));
+    std::vector<int64_t> positions;
+    for (int64_t p = 0; p < dims[at]; ++p) positions.push_back(std::min(p / block, own[at] - 1));
     to = own;
     to[at] = dims[at];
-    value = block == 1 ? value : pick(op, value, axis, places);
+    value = block == 1 ? value : pick(op, value, axis, positions);
   } else if (count_elements(own) != 1) {
     to[at] = dims[at];
   }

@@ -151,9 +151,9 @@ void cum_sum(Op& op) {
     const std::vector<double> values = x.floats();
     std::vector<double> sums(values.size(), 0.0);
     for (size_t i = 0; i < values.size(); ++i) {
-      const int64_t place = static_cast<int64_t>(i) / inner % size;
+      const int64_t position = static_cast<int64_t>(i) / inner % size;
       for (int64_t p = 0; p < size; ++p)
-        if (adds(place, p)) sums[i] += values[static_cast<size_t>(static_cast<int64_t>(i) + (p - place) * inner)];
+        if (adds(position, p)) sums[i] += values[static_cast<size_t>(static_cast<int64_t>(i) + (p - position) * inner)];
     }
     return op.set(make_array(x.type, x.dims, sums));
   }

@@ -25,8 +25,8 @@ struct Axis {
   bool exact() const { return std::fabs(static_cast<double>(out) - scale * static_cast<double>(in)) < 1e-6; }
 };
 
-double source_place(const Resize& r, const Axis& a, int64_t place) {
-  const auto x = static_cast<double>(place), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
+double source_place(const Resize& r, const Axis& a, int64_t position) {
+  const auto x = static_cast<double>(position), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
   if (r.coordinates == "asymmetric") return x / a.scale;
   // Uses the exact scale for the last position; a rounded side need not reach it.
   if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (a.exact() ? out - 1 : a.scale * in - 1);
@@ -62,9 +62,9 @@ double kernel(const Resize& r, double d) {
 // Weights [out,in]. Rows outside of the input (tf_crop_and_resize) are zero.
 std::vector<double> shares(const Resize& r, const Axis& a) {
   std::vector<double> weight(static_cast<size_t>(a.out * a.in), 0.0);
-  for (int64_t place = 0; place < a.out; ++place) {
-    double* row = &weight[static_cast<size_t>(place * a.in)];
-    const double x = source_place(r, a, place);
+  for (int64_t position = 0; position < a.out; ++position) {
+    double* row = &weight[static_cast<size_t>(position * a.in)];
+    const double x = source_place(r, a, position);
     if (r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) continue;
     if (r.mode == "nearest") {
       row[std::clamp<int64_t>(nearest_place(r, x), 0, a.in - 1)] = 1;
@@ -100,8 +100,8 @@ std::optional<fbs::ResizeKind> own_kind(const Resize& r, const std::vector<Axis>
   if (r.mode == "nearest") {
     // Integer factors: every rule but align_corners repeats each position.
     for (const Axis& a : axes)
-      for (int64_t place = 0; place < a.out; ++place)
-        if (std::clamp<int64_t>(nearest_place(r, source_place(r, a, place)), 0, a.in - 1) != place * a.in / a.out)
+      for (int64_t position = 0; position < a.out; ++position)
+        if (std::clamp<int64_t>(nearest_place(r, source_place(r, a, position)), 0, a.in - 1) != position * a.in / a.out)
           return {};
     return fbs::ResizeKind::Nearest;
   }
@@ -135,8 +135,8 @@ Tensor outside(Op& op, const Resize& r, const std::vector<Axis>& axes) {
   Array inside = make_array(Type::Float64, {}, std::vector<double>{1});
   for (const Axis& a : axes) {
     std::vector<double> side;
-    for (int64_t place = 0; place < a.out; ++place) {
-      const double x = source_place(r, a, place);
+    for (int64_t position = 0; position < a.out; ++position) {
+      const double x = source_place(r, a, position);
       side.push_back(x >= 0 && x <= static_cast<double>(a.in - 1) ? 1 : 0);
     }
     if (std::count(side.begin(), side.end(), 1) == a.out) side = {1};

@@ -19,10 +19,10 @@ void best_place(Op& op, bool smallest) {
   const int axis = op.axis(op.integer("axis", 0), op.rank(0));
   const Tensor rows = swap_with_last(op.tensor(0), axis);
   const fbs::TopKT params = best(1, smallest, op.integer("select_last_index", 0) != 0);
-  const Tensor place = swap_with_last(op.graph().add_op("", params, {rows}), axis);
-  Dims dims = dims_of(place);
+  const Tensor position = swap_with_last(op.graph().add_op("", params, {rows}), axis);
+  Dims dims = dims_of(position);
   if (op.integer("keepdims", 1) == 0) dims.erase(dims.begin() + axis);
-  op.set(reshape_to(place, dims), Type::Int64);
+  op.set(reshape_to(position, dims), Type::Int64);
 }
 
 }  // namespace
@@ -54,13 +54,13 @@ void one_hot(Op& op) {
   dims.insert(dims.begin() + axis, 1);
   Dims column(dims.size() - static_cast<size_t>(axis), 1);
   column[0] = depth;
-  std::vector<int64_t> places(static_cast<size_t>(depth));
-  std::iota(places.begin(), places.end(), 0);
+  std::vector<int64_t> positions(static_cast<size_t>(depth));
+  std::iota(positions.begin(), positions.end(), 0);
   Tensor index = op.tensor(0);
   if (!is_float(op.type(0)) || op.known()) index = cast_to(index, fbs::DType::Int32);
   index = reshape_to(index, dims);
   const Type type = index.dtype() == fbs::DType::Int32 ? Type::Int64 : Type::Float32;
-  const Tensor row = add_constant(op.graph(), op.node().name + ".places", make_array(type, column, places));
+  const Tensor row = add_constant(op.graph(), op.node().name + ".places", make_array(type, column, positions));
   const Tensor below = binary(fbs::BinaryKind::Less, index, scalar(index, 0));
   const Tensor counted = select(below, index + scalar(index, static_cast<double>(depth)), index);
   const Tensor hit = binary(fbs::BinaryKind::Equal, counted, row), values = op.tensor(2);

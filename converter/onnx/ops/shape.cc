@@ -31,8 +31,8 @@ void constant_of_shape(Op& op) {
 void shape(Op& op) {
   const Dims dims = op.dims(0);
   const auto rank = static_cast<int64_t>(dims.size());
-  const auto place = [&](int64_t p) { return std::clamp<int64_t>(p < 0 ? p + rank : p, 0, rank); };
-  const int64_t begin = place(op.integer("start", 0)), end = place(op.integer("end", rank));
+  const auto position = [&](int64_t p) { return std::clamp<int64_t>(p < 0 ? p + rank : p, 0, rank); };
+  const int64_t begin = position(op.integer("start", 0)), end = position(op.integer("end", rank));
   op.set(make_vector(begin < end ? Dims(dims.begin() + begin, dims.begin() + end) : Dims{}));
 }
 
@@ -115,8 +115,8 @@ void trilu(Op& op) {
   const bool upper = op.integer("upper", 1) != 0;
   std::vector<int64_t> stays(static_cast<size_t>(count_computed({rows, columns})));
   for (size_t i = 0; i < stays.size(); ++i) {
-    const int64_t place = static_cast<int64_t>(i) % columns - static_cast<int64_t>(i) / columns;
-    stays[i] = upper ? place >= k : place <= k;
+    const int64_t position = static_cast<int64_t>(i) % columns - static_cast<int64_t>(i) / columns;
+    stays[i] = upper ? position >= k : position <= k;
   }
   if (!op.known(0)) {
     const Tensor x = op.tensor(0);

@@ -19,9 +19,9 @@ Config network_of(const ImageOptions& options) {
 // The side of the square patch grid of the position table, without the class token; 0 if the table has another shape.
 int side_of(const Weights& table) {
   const Shape stored = table.stored_shape("");
-  const int places = stored.rank == 3 ? stored[1] - 1 : 0;
-  const int side = static_cast<int>(std::lround(std::sqrt(std::max(places, 0))));
-  return side * side == places ? side : 0;
+  const int position_count = stored.rank == 3 ? stored[1] - 1 : 0;
+  const int side = static_cast<int>(std::lround(std::sqrt(std::max(position_count, 0))));
+  return side * side == position_count ? side : 0;
 }
 
 // Position embeddings for the grid of `map` at run time, after the class token with its own.
@@ -37,12 +37,12 @@ Tensor positions(const Weights& w, Tensor map, Tensor class_token, const Config&
 
 Tensor embed(Tensor map, const Weights& w, const Config& c) {
   w["mask_token"].discard();  // masks patches in training
-  const Tensor places = positions(w["pos_embed"], map, w["cls_token"].parameter({1, 1, c.width}), c);
+  const Tensor embedding = positions(w["pos_embed"], map, w["cls_token"].parameter({1, 1, c.width}), c);
   fbs::PadT one_before;
   one_before.before = {0, 1, 0};
   one_before.after = {0, 0, 0};
   const Tensor tokens = tap(to_tokens(map), w["patch_embed"]);
-  return tap(w.graph().add_op("", one_before, {tokens}) + places, w["pos_drop"], kBlock);
+  return tap(w.graph().add_op("", one_before, {tokens}) + embedding, w["pos_drop"], kBlock);
 }
 
 Tensor block(Tensor x, const Weights& w, const Config& c) {
@@ -115,16 +115,16 @@ std::vector<Tensor> neck(const std::vector<Tensor>& tokens, Tensor map, const We
   std::vector<Tensor> levels, fused;
   const int count = static_cast<int>(tokens.size());
   for (int i = 0; i < count; ++i) {
-    const size_t place = static_cast<size_t>(i);
-    Tensor x = to_map(slice(tokens[place], 1, 1, -1), map);
-    x = reassemble(x, w["reassemble_stage.layers"][i], c.neck[place], c.factors[place]);
+    const size_t index = static_cast<size_t>(i);
+    Tensor x = to_map(slice(tokens[index], 1, 1, -1), map);
+    x = reassemble(x, w["reassemble_stage.layers"][i], c.neck[index], c.factors[index]);
     if (i == 0) tap(x, w["reassemble_stage"]);
     levels.push_back(conv2d(x, w["convs"][i], {.out = c.fusion, .kernel = 3, .padding = 1, .bias = false}));
   }
   std::reverse(levels.begin(), levels.end());
   for (int i = 0; i < count; ++i) {
-    const size_t place = static_cast<size_t>(i);
-    fused.push_back(fuse(i > 0 ? &fused.back() : nullptr, levels[place], i + 1 < count ? &levels[place + 1] : nullptr,
+    const size_t index = static_cast<size_t>(i);
+    fused.push_back(fuse(i > 0 ? &fused.back() : nullptr, levels[index], i + 1 < count ? &levels[index + 1] : nullptr,
                          w["fusion_stage.layers"][i]));
   }
   tap(tap(fused.front(), w["fusion_stage"]), w);

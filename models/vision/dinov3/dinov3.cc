@@ -32,12 +32,12 @@ std::vector<double> periods(const Weights& w, int count, double theta) {
 RotaryTable rotary(const Weights& w, Grid grid, const Config& config) {
   const int head = config.width / config.heads, prefix = prefix_of(config);
   const std::vector<double> wavelengths = periods(w, head / 4, config.theta);
-  const auto place = [](int i, int count) { return 2 * (i + 0.5) / count - 1; };
+  const auto coordinate_of = [](int i, int count) { return 2 * (i + 0.5) / count - 1; };
   std::vector<double> cos(static_cast<size_t>(prefix * head), 1.0), sin(cos.size(), 0.0);
   for (int y = 0; y < grid.height; ++y) {
     for (int x = 0; x < grid.width; ++x) {
       for (int half = 0; half < 2; ++half) {
-        for (const double coordinate : {place(y, grid.height), place(x, grid.width)}) {
+        for (const double coordinate : {coordinate_of(y, grid.height), coordinate_of(x, grid.width)}) {
           for (const double wavelength : wavelengths) {
             const double angle = 2 * std::numbers::pi * coordinate / wavelength;
             cos.push_back(std::cos(angle));

@@ -163,15 +163,15 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   for (int i = 0; i < sizes.blocks; ++i) x = residual_block(x, w["body"][i], sizes);
   x = convolve(tap(x, w["body"]), w["conv_body"][sizes.blocks], sizes.features);
   x = tap(x + shallow, w["trunk"]);
-  int place = 0;
+  int index = 0;
   for (int i = 1; i <= sizes.doublings; ++i) {
-    place = index_of_upsampling(i);
-    x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["upscaled"][place]);
-    x = activate(convolve(x, doubling(w, i), sizes.features), w["act"][place]);
+    index = index_of_upsampling(i);
+    x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["upscaled"][index]);
+    x = activate(convolve(x, doubling(w, i), sizes.features), w["act"][index]);
   }
-  place += 2;
-  x = activate(convolve(x, w["conv_hr"][place], sizes.features), w["act"][place]);
-  graph.add_output("output", convolve(x, w["conv_last"][place + 2], 3), fbs::Layout::NCHW);
+  index += 2;
+  x = activate(convolve(x, w["conv_hr"][index], sizes.features), w["act"][index]);
+  graph.add_output("output", convolve(x, w["conv_last"][index + 2], 3), fbs::Layout::NCHW);
 }
 
 }  // namespace ferry::rrdbnet

@@ -25,14 +25,14 @@ int scale_of(const std::string& name) {
 
 Tensor convolve(Tensor x, const Weights& w, int out) { return conv2d(x, w, {.out = out, .kernel = 3, .padding = 1}); }
 
-Tensor dense_block(Tensor x, const Weights& w, const std::string& place) {
+Tensor dense_block(Tensor x, const Weights& w, const std::string& block) {
   Tensor maps = x;
   for (int c = 1; c <= kConvolutions; ++c) {
-    const std::string i = place + "_" + std::to_string(c), name = "F_" + i;
+    const std::string i = block + "_" + std::to_string(c), name = "F_" + i;
     const Tensor y = tap(relu(convolve(maps, w[name], kGrowth)), w[name + "_Relu"]);
     maps = tap(concat({maps, y}), w["RDB_Concat_" + i]);
   }
-  return tap(convolve(maps, w["LFF_" + place], kFeatures) * 0.2 + x, w["LRL_" + place]);
+  return tap(convolve(maps, w["LFF_" + block], kFeatures) * 0.2 + x, w["LRL_" + block]);
 }
 
 }  // namespace

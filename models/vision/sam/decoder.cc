@@ -18,7 +18,7 @@ struct Projection {
   Tensor weight, bias;
 };
 
-int places(Tensor x) { return x.shape()[x.shape().rank - 2]; }
+int length(Tensor x) { return x.shape()[x.shape().rank - 2]; }
 
 // Attention between both tokens and many image positions. The projection reduces the channels that all heads share.
 // Multiplying the tokens by the image's projection instead is cheaper than projecting every image position, if there
@@ -52,7 +52,7 @@ struct TokenImageAttention {
     const Tensor bias = reshape(matmul(key, reshape(q.bias, {1, heads, size, 1})), {1, 1, -1});
     const Tensor projected = rows(matmul(key, weights(q.weight)), width);
     const Tensor scores = matmul(rows(image, width), projected, false, /*transpose_b=*/true) + bias;
-    return reshape(scores, {1, places(image), heads, -1});
+    return reshape(scores, {1, length(image), heads, -1});
   }
 
   // The attention weights of each head sum to 1, so each head adds its share of the last bias.
@@ -63,7 +63,7 @@ struct TokenImageAttention {
     for (double& value : part) value /= heads;
     Tensor value = matmul(by_head(v(values)), weights(transpose(out.weight, {1, 0})));
     value = rows(value + graph.add_constant("", Shape{width}, std::move(part)), width);
-    return tap(matmul(reshape(shares, {1, places(image), -1}), value), out.module);
+    return tap(matmul(reshape(shares, {1, length(image), -1}), value), out.module);
   }
 };
 
@@ -75,9 +75,9 @@ Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Co
       out(w, "out_proj", width, inner);
   const TokenImageAttention both{q, k, v, out, heads, inner / heads, width, unchanged};
   const auto grouped = [&](Tensor x) { return config.groups ? reshape(x, {1, 1, -1, width}) : x; };
-  if (!unchanged && places(query) < places(key) && places(query) * heads < inner)
+  if (!unchanged && length(query) < length(key) && length(query) * heads < inner)
     return tap(grouped(both.tokens_to_image(query, key, value)), w);
-  if (places(key) < places(query) && places(key) * heads < inner)
+  if (length(key) < length(query) && length(key) * heads < inner)
     return tap(grouped(both.image_to_tokens(query, key, value)), w);
   const auto rows = [&](Tensor x) { return config.groups ? reshape(x, {1, -1, inner}) : x; };
   const Tensor values = rows(v(value)), keys = rows(k(key)), queries = rows(q(query));  // fixes the order of evaluation
@@ -90,33 +90,34 @@ Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Co
 struct TwoWay {
   Tensor tokens, image;
 };
-TwoWay two_way_block(const TwoWay& x, const TwoWay& places, const Weights& w, const Config& config, bool first) {
+TwoWay two_way_block(const TwoWay& x, const TwoWay& position_encoding, const Weights& w, const Config& config,
+                     bool first) {
   const int width = channels(x.tokens);
   const double epsilon = config.decoder_epsilon;
   Tensor tokens = x.tokens;
   if (first) {  // the tokens equal their position encoding
     tokens = attend(tokens, tokens, tokens, w["self_attn"], config, 1);
   } else {
-    const Tensor q = tokens + places.tokens;
+    const Tensor q = tokens + position_encoding.tokens;
     tokens = tokens + attend(q, q, tokens, w["self_attn"], config, 1);
   }
   tokens = layer_norm(tokens, w["norm1"], epsilon);
-  const Tensor k = x.image + places.image;
-  tokens = tokens + attend(tokens + places.tokens, k, x.image, w["cross_attn_token_to_image"], config,
+  const Tensor k = x.image + position_encoding.image;
+  tokens = tokens + attend(tokens + position_encoding.tokens, k, x.image, w["cross_attn_token_to_image"], config,
                            config.downsample, /*unchanged=*/first);
   tokens = layer_norm(tokens, w["norm2"], epsilon);
   const Weights mlp = w["mlp"];
   const Tensor hidden =
       tap(config.decoder_act(linear(tokens, mlp["lin1"], {.out = config.decoder_hidden})), mlp["act"]);
   tokens = layer_norm(tokens + tap(linear(hidden, mlp["lin2"], {.out = width}), mlp), w["norm3"], epsilon);
-  const Tensor mixed = attend(k, tokens + places.tokens, tokens, w["cross_attn_image_to_token"], config,
+  const Tensor mixed = attend(k, tokens + position_encoding.tokens, tokens, w["cross_attn_image_to_token"], config,
                               config.downsample, /*unchanged=*/first);
   const Tensor image = layer_norm(x.image + mixed, w["norm4"], epsilon);
   return {tap(tokens, w, kBlock), image};
 }
 
-TwoWay transformer(const TwoWay& at_first, Tensor places, const Weights& w, const Config& config) {
-  const TwoWay where = {at_first.tokens, places};
+TwoWay transformer(const TwoWay& at_first, Tensor position_encoding, const Weights& w, const Config& config) {
+  const TwoWay where = {at_first.tokens, position_encoding};
   TwoWay x = at_first;
   for (int layer = 0; layer < config.decoder_depth; ++layer)
     x = two_way_block(x, where, w["layers"][layer], config, layer == 0);

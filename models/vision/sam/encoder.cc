@@ -35,9 +35,9 @@ Tensor rel_pos(const Weights& w, const char* leaf, int side, int size, double sc
   out.reserve(static_cast<size_t>(side * side) * static_cast<size_t>(size));
   for (int query = 0; query < side; ++query) {
     for (int key = 0; key < side; ++key) {
-      const double place = std::clamp((query - key + side - 1 + 0.5) * from / to - 0.5, 0.0, from - 1.0);
-      const int first = std::min(static_cast<int>(place), from - 1), second = std::min(first + 1, from - 1);
-      const double share = place - first;
+      const double position = std::clamp((query - key + side - 1 + 0.5) * from / to - 0.5, 0.0, from - 1.0);
+      const int first = std::min(static_cast<int>(position), from - 1), second = std::min(first + 1, from - 1);
+      const double share = position - first;
       for (int c = 0; c < size; ++c) {
         const auto at = [&](int row) { return rows[static_cast<size_t>(row * size + c)]; };
         out.push_back(((1 - share) * at(first) + share * at(second)) / scale);
@@ -51,9 +51,9 @@ Tensor rel_pos(const Weights& w, const char* leaf, int side, int size, double sc
 Tensor own_row_and_column(Graph& graph, Grid grid, int offset) {
   const int width = offset + grid.height + grid.width;
   std::vector<float> out(static_cast<size_t>(grid.size()) * static_cast<size_t>(width), 0.0f);
-  for (int place = 0; place < grid.size(); ++place) {
-    float* row = &out[static_cast<size_t>(place) * static_cast<size_t>(width)];
-    row[offset + place / grid.width] = row[offset + grid.height + place % grid.width] = 1;
+  for (int position = 0; position < grid.size(); ++position) {
+    float* row = &out[static_cast<size_t>(position) * static_cast<size_t>(width)];
+    row[offset + position / grid.width] = row[offset + grid.height + position % grid.width] = 1;
   }
   return graph.add_constant("", Shape{grid.size(), 1, width}, std::move(out));
 }
@@ -167,8 +167,8 @@ Tensor encode_image_tiny(Tensor image, const Weights& w) {
     for (int b = 0; stages[s]["blocks"][b]["attn.norm"].has("weight"); ++b) {
       const Weights block = stages[s]["blocks"][b];
       const int heads = row_count(block["attn"], "attention_biases", "its heads");
-      const int places = block["attn"].stored_shape("attention_biases")[1];
-      const int side = static_cast<int>(std::lround(std::sqrt(places)));
+      const int count = block["attn"].stored_shape("attention_biases")[1];
+      const int side = static_cast<int>(std::lround(std::sqrt(count)));
       x = tap(tiny_vit_block(to_map(x, grid), block, heads, side), block, kBlock);
     }
     x = to_map(s + 1 < kStages ? x : tap(x, stages[s], kBlock), grid);

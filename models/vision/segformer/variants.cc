@@ -14,7 +14,7 @@ const std::vector<int> kNarrow = {32, 64, 160, 256}, kWide = {64, 128, 320, 512}
 
 const std::vector<Config>& configs() {
   static const std::vector<Config> all = [] {
-    std::vector<Config> places = {
+    std::vector<Config> segmenters = {
         {.architecture = "segformer_b0", .widths = kNarrow, .depths = {2, 2, 2, 2}},
         {.architecture = "segformer_b1", .widths = kWide, .depths = {2, 2, 2, 2}},
         {.architecture = "segformer_b2", .widths = kWide, .depths = {3, 4, 6, 3}, .decoder = 768},
@@ -24,12 +24,12 @@ const std::vector<Config>& configs() {
     };
     const char* encoders[] = {"mit_b0", "mit_b1", "mit_b2", "mit_b3", "mit_b4", "mit_b5"};
     for (size_t i = 0; i < std::size(encoders); ++i) {
-      Config encoder = places[i];
+      Config encoder = segmenters[i];
       encoder.architecture = encoders[i];
       encoder.head = Head::Classification;
-      places.push_back(encoder);
+      segmenters.push_back(encoder);
     }
-    return places;
+    return segmenters;
   }();
   return all;
 }
