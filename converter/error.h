@@ -1,4 +1,4 @@
-// Errors left of the blob: an exception that carries one sentence - what was wrong, where, what would be right.
+// The converter's errors: an exception with one sentence that says what was wrong, where, and what is expected.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +11,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// fail("...", ...) throws Error; formatted as by printf.
+// fail("...", ...) throws Error; formatted like printf.
 [[noreturn, gnu::format(printf, 1, 2)]] void fail(const char* format, ...);
 
 }  // namespace ferry

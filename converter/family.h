@@ -1,5 +1,5 @@
-// What a family of networks gives the converter. Families lie in models/, which knows the converter and not the other
-// way round: convert() is handed those that it may choose from. docs/port-a-model-family.md says how to write one.
+// The interface of model families. Families are in models/, which depends on the converter; convert() is passed a table
+// of them. docs/port-a-model-family.md shows how to write one.
 #pragma once
 
 #include <filesystem>
@@ -19,51 +19,51 @@
 
 namespace ferry {
 
-// Who a network is: one published training. What makes the network is the family's own affair.
+// One published training of a network. The family defines the network itself.
 struct Variant {
-  std::string architecture;  // "resnet50"; the family knows it by this name
-  std::string tag;           // "a1_in1k": which training; may be empty
-  std::string framework;     // whose checkpoint: a naming of the family bears the same name
-  std::string hub;           // where it is published: "timm/resnet50.a1_in1k"; may be empty
-  std::string digest;        // the first digits of its file's SHA-256, where files are called by them; may be empty
+  std::string architecture;  // "resnet50", known to the family
+  std::string tag;           // "a1_in1k", the training; may be empty
+  std::string framework;     // origin of the checkpoint; names one of the family's namings
+  std::string hub;           // repository: "timm/resnet50.a1_in1k"; may be empty
+  std::string digest;        // first digits of the file's SHA-256, if file names contain them; may be empty
 
   // "resnet50.a1_in1k"
   std::string name() const { return tag.empty() ? architecture : architecture + "." + tag; }
-  // Is `called` one of its names? `whole`: of this variant alone ("resnet50.a1_in1k", "timm/resnet50.a1_in1k", the
-  // hub's), not of its architecture ("resnet50", "timm/resnet50").
+  // Whether `called` is one of its names. `whole`: of this variant ("resnet50.a1_in1k", "timm/resnet50.a1_in1k", the
+  // hub's), else of its architecture ("resnet50", "timm/resnet50").
   bool is_called(const std::string& called, bool whole) const {
     const std::string own = whole ? name() : architecture;
     return called == own || called == framework + "/" + own || (whole && called == hub);
   }
 };
 
-// What a family configures a network from.
+// Inputs of Family::configure().
 struct Request {
   std::shared_ptr<const Checkpoint> checkpoint;
-  const Naming& naming;    // that of the checkpoint's keys
-  const Variant& variant;  // one of the family's
-  // The config.json beside the checkpoint, of the framework that trained it; null where there is none.
+  const Naming& naming;    // of the checkpoint's keys
+  const Variant& variant;  // one of the family's variants
+  // The framework's config.json beside the checkpoint; null if there is none.
   const nlohmann::json& config;
-  const Settings& settings;      // those that Family::settings() names
-  std::filesystem::path labels;  // class names, one a line; empty: the network's own
-  // Whether the checkpoint may be this variant's is being tried: names and shapes count, values have no meaning.
-  // AnySize: the variant may have been trained for inputs of another size than was published.
+  const Settings& settings;      // those in Family::settings()
+  std::filesystem::path labels;  // class names, one per line; empty: the network's own
+  // A trial run tests whether the checkpoint may be of this variant: names and shapes matter, values do not. AnySize:
+  // the variant may have been trained for another input size than the published one.
   enum class Trial { No, AsPublished, AnySize } trial = Trial::No;
 };
 
-// A network whose sizes are all known.
+// A network with all sizes resolved.
 struct Configured {
-  Variant variant;  // who it is in the end: a configuration may name another training
-  // Puts inputs, network, outputs, taps, and what goes before and after them, into the graph. Throws Error.
+  Variant variant;  // the final variant: a configuration may name another training
+  // Adds inputs, network, outputs, taps, preprocessing and postprocessing to the graph. Throws Error.
   using Build = std::function<void(Graph& graph, const Weights& weights)>;
   Build build;
-  // Further graphs of the same checkpoint: what of it one of them reads, none of the others does.
+  // Additional graphs of the same checkpoint; each key is used by exactly one of the graphs.
   struct Named {
     std::string name;
     Build build;
   };
   std::vector<Named> graphs = {};
-  // Further graphs that follow from the first one, once that is finished: copies of it, edited.
+  // Additional graphs derived from the first: edited copies of it, made after the passes.
   struct Derived {
     std::string name;
     void (*edit)(Graph* graph);
@@ -71,7 +71,7 @@ struct Configured {
   std::vector<Derived> derived = {};
 };
 
-// The graph that build() makes, then those of `graphs`, named; each key of the checkpoint is read once. Throws Error.
+// Builds the first graph, then those of `graphs`. Each key of the checkpoint is read once. Throws Error.
 std::vector<std::unique_ptr<Graph>> build_graphs(const Configured& network, Ledger& ledger);
 
 class Family {
@@ -82,31 +82,31 @@ class Family {
   // The first one of an architecture is its default.
   virtual std::vector<const Variant*> variants() const = 0;
   virtual std::span<const Naming> namings() const = 0;
-  // Names of the settings that its networks understand.
+  // Names of the supported settings.
   virtual std::span<const std::string_view> settings() const = 0;
-  // What `ferry models` says of a variant of its: two columns, and what a program wants to know of both.
+  // What `ferry models` prints of a variant: two columns, and properties for programs.
   struct Description {
     std::string input, output;  // "224x224", "1000 classes"
     std::vector<std::pair<std::string, nlohmann::json>> properties;
   };
   virtual Description describe(const Variant& variant) const = 0;
 
-  // How the variant's images become its input, at its own size, and what its classes are called; of a family that
-  // sees none, or whose recipe is no simple one: absent.
+  // Preprocessing of the variant's images at its own size, and its labels. Absent: the family has no image input, or
+  // its preprocessing cannot be expressed.
   struct Images {
     fbs::PreprocessT recipe;
     int classes = 0;
-    std::vector<std::string> labels;  // none where nobody named them
+    std::vector<std::string> labels;  // empty if unknown
   };
   virtual std::optional<Images> images(const Variant&) const { return {}; }
 
-  // The variant that this config.json is about: where nobody published such a network, the one most like it. Null: it
-  // is about none of this family. Throws Error where it is, and the family cannot build what it says.
+  // The variant that this config.json describes; for an unpublished network, the most similar one. Null: the config is
+  // not of this family. Throws Error if it is, but is not supported.
   virtual const Variant* described_by(const nlohmann::json& config) const = 0;
-  // Which variants a checkpoint of this naming may be tried on when nothing says what it holds, in this order.
+  // Variants to try on a checkpoint of this naming if nothing else identifies it, in order.
   virtual std::vector<const Variant*> candidates(const Naming& naming) const = 0;
 
-  // Throws Error where a setting, or what lies beside the checkpoint, does not fit.
+  // Throws Error if a setting or a file beside the checkpoint is invalid.
   virtual Configured configure(const Request& request) const = 0;
 };
 

@@ -11,14 +11,14 @@ constexpr std::string_view kExportable = "exportable", kKeepTaps = "keep-taps", 
                            kStorage = "weights", kStateDict = "state-dict", kDetect = "detect", kRead = "read",
                            kCharacters = "characters";
 
-// "--name value", or "--name" alone.
+// "--name value", or "--name" without a value.
 std::string to_text(const Setting& setting) {
   return "--" + setting.name + (setting.value.empty() ? "" : " " + setting.value);
 }
 
 Setting from_text(const std::string& text) {
   const size_t space = std::min(text.find(' '), text.size());
-  if (!text.starts_with("--")) fail("the blob's provenance has the option '%s', which is none", text.c_str());
+  if (!text.starts_with("--")) fail("the blob's provenance has the unknown option '%s'", text.c_str());
   return {text.substr(2, space - 2), text.substr(std::min(space + 1, text.size()))};
 }
 
@@ -36,7 +36,7 @@ void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) 
   }
   provenance->options.clear();
   for (const auto& [name, value] : given.all()) {
-    // Of a recipe's file, as of the checkpoint, the name.
+    // Only the name of a file, as for the checkpoint.
     const bool recipe = name == kDetect;
     provenance->options.push_back(to_text({name, recipe ? std::filesystem::path(value).filename().string() : value}));
   }
@@ -55,7 +55,7 @@ ConvertOptions read_options(const fbs::ProvenanceT& provenance) {
     if (setting.name == kKeepTaps) {
       out.keep_taps = true;
     } else if (setting.name == kStateDict) {
-      out.state_dict = setting.value;  // as blobs of 0.1 have it
+      out.state_dict = setting.value;  // as in blobs of 0.1
     } else if (setting.name != kExportable && setting.name != kLabels && setting.name != kStorage &&
                setting.name != kRead && setting.name != kCharacters) {
       out.settings.add(setting.name, setting.value);

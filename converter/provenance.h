@@ -1,15 +1,15 @@
-// What a blob remembers of its conversion: what was given to it by name and value, so that it can be done again.
+// The conversion options that a blob records, by name and value, so that the conversion can be repeated.
 #pragma once
 
 #include "converter/convert.h"
 
 namespace ferry {
 
-// Into provenance: this library, where the checkpoint is from, and all of the options that change the blob.
+// Writes to the provenance: version, origin of the checkpoint, and all options that change the blob.
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance);
 
-// The way back: the same model, dictionary and settings. What lies around the network is left out (class names, storage
-// of weights, the network that reads), and so are paths.
+// The inverse: the same model, dictionary and settings. Excludes class names, storage of weights and the OCR
+// recognizer, and paths.
 ConvertOptions read_options(const fbs::ProvenanceT& provenance);
 
 }  // namespace ferry

@@ -1,5 +1,4 @@
-// The families that ferry converts: one explicit table, and convert() with it. docs/port-a-model-family.md says how to
-// add one.
+// The table of model families, and convert() with it. docs/port-a-model-family.md shows how to add one.
 #pragma once
 
 #include "converter/convert.h"

@@ -9,17 +9,17 @@
 namespace ferry {
 namespace {
 
-// A file of a publisher's.
+// One file of a publisher.
 struct Served {
-  const char* name;         // below the publisher's
-  const char* file;         // below the publisher's address
-  const char* sha256 = "";  // empty: the digits that the file's name ends in, NAME-DIGITS.pth
-  const char* model = "";   // the variant; empty: PUBLISHER/NAME is one
-  const char* input = "";   // of an ONNX file, which is no variant
+  const char* name;         // without the publisher's prefix
+  const char* file;         // relative to the publisher's address
+  const char* sha256 = "";  // empty: the hexadecimal digits at the end of the file's name, NAME-DIGITS.pth
+  const char* model = "";   // variant; empty: it is named PUBLISHER/NAME
+  const char* input = "";   // of an ONNX file, which has no variant
 };
 
-// By what `url` in torchvision's source says, where torch.hub checks the digits. Whole SHA-256s were written down by
-// those who had the files; of EfficientNet, names once had other digits (pytorch/vision#7744).
+// From `url` in torchvision's source; torch.hub checks the digits in the names. Whole SHA-256s were recorded by users
+// of the files. Some EfficientNets once had other digits in their names (pytorch/vision#7744).
 constexpr Served kTorchvision[] = {
     {"resnet18.v1", "resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"},
     {"resnet34.v1", "resnet34-b627a593.pth", "b627a593bcbe140c234610266fe4f8ae95ea42fc881d091c9b6052e6b1d0590f"},
@@ -62,7 +62,7 @@ constexpr Served kTorchvisionSegmentation[] = {
      "d234d4eae9d55d5f76de18b77cf0dc62c66fe5c5482758209d00f950c92bb280"},
 };
 
-// timm's own trainings, by the `url` of their configurations; its clean_checkpoint.py puts the first digits of the
+// timm's own trainings, from `url` of their configurations; timm's clean_checkpoint.py puts the first digits of the
 // SHA-256 into the names.
 constexpr Served kTimm[] = {
     {"resnet18.a1_in1k", "v0.1-rsb-weights/resnet18_a1_0-d63eafa0.pth"},
@@ -119,8 +119,8 @@ constexpr Served kDepthAnything[] = {{"depth_anything_v2_vits", "depth_anything_
                                       "715fade13be8f229f8a70cc02066f656f2423a59effd0579197bbf57860e1378",
                                       "DepthAnything/depth_anything_v2_vits"}};
 
-// ONNX files, each of which was converted and found the faces of a photograph. Hashed as they lie in the repository at
-// that commit; YuNet as Git LFS names it there, and its authors' own repository has the same bytes.
+// ONNX files, each tested on a photograph with faces. The hashes are of the repository's files at that commit; for
+// YuNet, of the Git LFS object, which its authors' repository has as well.
 constexpr Served kUltraFace[] = {
     {"version-RFB-320", "version-RFB-320.onnx", "34cd7e60aeff28744c657de7a3dc64e872d506741de66987f3426f2b79f88017", "",
      "240x320"},
@@ -138,7 +138,7 @@ constexpr Served kYuNet[] = {
 struct Publisher {
   const char* name;
   const char* address;
-  const char* revision;  // of all files; empty: none, or the folder that each lies in
+  const char* revision;  // of all files; empty: none, or the folder of each file
   const char* licence;
   const char* task;
   std::span<const Served> files;

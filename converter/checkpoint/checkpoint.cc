@@ -66,13 +66,14 @@ std::vector<To> convert(const CheckpointTensor& t) {
 
 bool starts_with(std::string_view text, std::string_view magic) { return text.substr(0, magic.size()) == magic; }
 
-// Formats that are not read, told from one another so that the message can say what would help.
+// Throws Error for known formats that are not supported, with the remedy for each.
 void refuse_known(std::string_view text, const char* path) {
   if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5 && text[2] != 0)
     fail("%s: is a Python pickle, but not one that torch.save wrote", path);
   if (starts_with(text, "\x89HDF\r\n\x1a\n"))
     fail(
-        "%s: is an HDF5 file, which is not read; convert it with tensorflowjs_converter --input_format=keras, or save "
+        "%s: is an HDF5 file, which is not supported; convert it with tensorflowjs_converter --input_format=keras, or "
+        "save "
         "its weights as safetensors",
         path);
   if (starts_with(text, "version https://git-lfs"))
@@ -80,7 +81,8 @@ void refuse_known(std::string_view text, const char* path) {
   if (starts_with(text, "FERRY")) fail("%s: is a converted blob already; a checkpoint is needed", path);
 }
 
-// The reference layout: header length, then '{'. Judged first, since a length may look like any magic number.
+// The layout of safetensors: header length, then '{'. Checked first, since a length may equal another format's magic
+// number.
 bool looks_like_safetensors(std::string_view text) {
   if (text.size() < 9 || text[8] != '{') return false;
   uint64_t length = 0;
@@ -150,12 +152,12 @@ std::string choose_checkpoint(const std::vector<std::string>& files, const std::
     const std::string extension = fs::path(file).extension().string();
     if (extension == ".safetensors") safetensors.push_back(file);
     if (extension == ".pth" || extension == ".pt") pytorch.push_back(file);
-    if (extension == ".h5") hdf5.push_back(file);  // opened only to be refused by a message that fits
+    if (extension == ".h5") hdf5.push_back(file);  // opening it reports the right error
   }
   for (auto* found : {&safetensors, &pytorch, &hdf5}) {
     if (found->size() == 1) return found->front();
     if (found->size() > 1)
-      fail("%s: holds %zu checkpoints; name the one that is meant, for example %s", where.c_str(), found->size(),
+      fail("%s: holds %zu checkpoints; name one of them, for example %s", where.c_str(), found->size(),
            std::min_element(found->begin(), found->end())->c_str());
   }
   fail("%s: holds no checkpoint (model.safetensors, pytorch_model.bin, the index of either, or model.json)",

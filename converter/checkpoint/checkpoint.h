@@ -26,9 +26,9 @@ struct CheckpointTensor {
   std::span<const std::byte> bytes;
 
   int64_t elements() const;
-  // All elements as float32 (F64 rounds; the rest is exact but for large integers).
+  // All elements as float32. F64 is rounded; the others are exact except for large integers.
   std::vector<float> to_floats() const;
-  // Likewise as double: always exact but for I64 above 2^53.
+  // The same as double: exact except for I64 above 2^53.
   std::vector<double> to_doubles() const;
 };
 
@@ -36,33 +36,34 @@ class Checkpoint {
  public:
   virtual ~Checkpoint() = default;
 
-  // By name, sorted.
+  // Sorted by name.
   virtual const std::map<std::string, CheckpointTensor>& tensors() const = 0;
   // "safetensors", "pytorch", "tensorflow.js"
   virtual const char* format() const = 0;
-  // Of all the files' bytes, in the order of their names; lower-case hexadecimal.
+  // Of the bytes of all files, in the order of their names; lower-case hexadecimal.
   virtual std::string sha256() const = 0;
   // The file that was opened.
   virtual const std::filesystem::path& path() const = 0;
-  // All files that it is made of, whole, in no order; the bytes of their tensors lie in them. Empty where it is made of
-  // none.
+  // All files of the checkpoint, mapped whole, in no particular order; they contain the tensors' bytes. Empty for
+  // checkpoints without files.
   struct File {
     std::filesystem::path path;
     std::span<const std::byte> bytes;
   };
   virtual std::vector<File> files() const { return {}; }
-  // These bytes of a tensor will not be read again soon: what is mapped may leave memory. They stay as they are.
+  // Hints that `bytes` of a tensor will not be read again soon, so that mapped pages may be released. The content is
+  // unchanged.
   virtual void forget(std::span<const std::byte>) const {}
 };
 
-// The checkpoint among a folder's files: model.safetensors, its index, pytorch_model.bin, its index or model.json,
-// whichever comes first here; else the only .safetensors file, else the only .pth or .pt. Files in folders below do not
-// count. Throws Error, beginning with `where`.
+// Chooses the checkpoint among a folder's files: the first of model.safetensors, its index, pytorch_model.bin, its
+// index and model.json; else the only .safetensors file, else the only .pth or .pt. Subfolders are ignored. Throws
+// Error that begins with `where`.
 std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where);
 
-// Opens a safetensors file or one that torch.save wrote, either of them sharded by its `*.index.json`, a TensorFlow.js
-// layers model by its `model.json`, or a folder's (choose_checkpoint). The format is found by content. `state_dict`:
-// which of a PyTorch file's dictionaries ("model_ema"); empty: as state_dict.h chooses. Throws Error with a sentence
+// Opens a safetensors file, a file of torch.save, either of them sharded with a `*.index.json`, a TensorFlow.js layers
+// model by its `model.json`, or a folder with one of these (choose_checkpoint). The format is detected by content.
+// `state_dict`: the dictionary to read from a PyTorch file ("model_ema"); empty: chosen by state_dict.h. Throws Error
 // that names the file and the tensor.
 std::shared_ptr<const Checkpoint> open_checkpoint(const std::filesystem::path& path,
                                                   const std::string& state_dict = "");

@@ -40,7 +40,7 @@ void FileCheckpoint::forget(std::span<const std::byte> bytes) const {
 }
 
 std::optional<size_t> tensor_bytes(ElementType type, const std::vector<int64_t>& shape) {
-  // As if a dimension of 0 were 1: what overflows without it is no shape either.
+  // The overflow check treats dimensions of 0 as 1: a shape whose other dimensions overflow is invalid, too.
   uint64_t bytes = element_size(type);
   bool empty = false;
   for (int64_t d : shape) {

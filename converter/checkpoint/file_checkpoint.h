@@ -1,4 +1,4 @@
-// What the readers share: a checkpoint made of mapped files.
+// Base class of the readers: a checkpoint of mapped files.
 #pragma once
 
 #include <deque>
@@ -27,8 +27,7 @@ class FileCheckpoint : public Checkpoint {
   std::vector<File> files() const override;
   void forget(std::span<const std::byte> bytes) const override;
 
-  // Buffers for tensors that cannot point into a map (dequantised, with strides of their own, or spread over two
-  // files).
+  // Buffers of tensors that cannot point into a mapping: dequantized, strided, or spread over two files.
   std::deque<std::vector<std::byte>> owned;
 
  private:
@@ -37,14 +36,14 @@ class FileCheckpoint : public Checkpoint {
   std::map<std::string, CheckpointTensor> tensors_;
 };
 
-// Bytes of a tensor; nothing where a dimension is negative or the product overflows.
+// Size of a tensor in bytes; none if a dimension is negative or the product overflows.
 std::optional<size_t> tensor_bytes(ElementType type, const std::vector<int64_t>& shape);
 
 // "[3,64,1,1]"
 std::string shape_text(const std::vector<int64_t>& shape);
 
-// Maps a file that another one names. `what` says which ("the index"). Throws Error where the name leads out of the
-// naming file's folder or no such file is there.
+// Maps a file that another one references. `what` describes it in messages ("the index"). Throws Error if the name
+// leads out of the folder or the file does not exist.
 std::shared_ptr<const MappedFile> open_sibling(const MappedFile& from, const std::string& name, const char* what);
 
 std::string_view text_of(const MappedFile& file);

@@ -13,8 +13,8 @@ namespace ferry {
 using nlohmann::json;
 
 json parse_json(std::string_view text, const std::string& where) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  constexpr int kMaxDepth = 500;  // no file that means something comes near it; whoever walks the values may recurse
+  std::vector<std::set<std::string>> keys;  // of the open objects
+  constexpr int kMaxDepth = 500;            // maximum nesting: callers may recurse over values
   const auto watch = [&](int depth, json::parse_event_t event, json& value) {
     if (depth > kMaxDepth) fail("%s: its JSON is nested deeper than %d", where.c_str(), kMaxDepth);
     if (event == json::parse_event_t::object_start) keys.emplace_back();
@@ -22,7 +22,7 @@ json parse_json(std::string_view text, const std::string& where) {
     if (event == json::parse_event_t::key) {
       const auto& key = value.get_ref<const std::string&>();
       if (!keys.back().insert(key).second)
-        fail("%s: the key %s stands twice in one JSON object", where.c_str(), in_quotes(key).c_str());
+        fail("%s: the key %s appears twice in one JSON object", where.c_str(), in_quotes(key).c_str());
     }
     return true;
   };
@@ -30,7 +30,7 @@ json parse_json(std::string_view text, const std::string& where) {
     return json::parse(text.begin(), text.end(), watch);
   } catch (const json::parse_error& error) {
     fail("%s: is not valid JSON (at byte %zu of %zu)", where.c_str(), error.byte, text.size());
-  } catch (const json::exception& error) {  // a number out of range
+  } catch (const json::exception& error) {  // a number is out of range
     fail("%s: is not valid JSON (%s)", where.c_str(), error.what());
   }
 }

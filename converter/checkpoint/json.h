@@ -1,4 +1,4 @@
-// JSON from files that nobody vouches for.
+// Parses JSON of untrusted files.
 #pragma once
 
 #include <filesystem>
@@ -8,18 +8,16 @@
 
 namespace ferry {
 
-// Throws Error, beginning with `where`, for text that is not JSON, in which an object has one key twice, or which is
-// nested deeper than 500.
+// Throws Error that begins with `where` if the text is not JSON, an object has a duplicate key, or nesting exceeds 500.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 class Checkpoint;
 
-// The config.json, or another such file, beside the checkpoint; null where there is none. Throws Error where it is not
-// JSON.
+// Reads config.json, or another file, beside the checkpoint; null if it does not exist. Throws Error if it is not JSON.
 nlohmann::json read_config(const Checkpoint& checkpoint, const char* name = "config.json");
 nlohmann::json read_config(const std::filesystem::path& checkpoint, const char* name = "config.json");
 
-// For messages: in double quotes, without control characters, cut where it is very long.
+// For messages: adds double quotes, removes control characters, truncates very long names.
 std::string in_quotes(std::string_view name);
 
 }  // namespace ferry

@@ -34,13 +34,13 @@ void MappedFile::forget(std::span<const std::byte> bytes) const {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data()), end = begin + bytes.size();
   const auto first = reinterpret_cast<uintptr_t>(bytes_.data()), last = first + bytes_.size();
-  if (begin < first || end > last) return;  // another's
+  if (begin < first || end > last) return;  // not in this file
   const uintptr_t from = (begin + page - 1) / page * page, to = end / page * page;
   if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a pipe by mistake must not wait for a writer.
+  // O_NONBLOCK: opening a pipe must not wait for a writer.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) fail("%s: cannot be opened: %s", path.c_str(), std::strerror(errno));
   struct stat info;

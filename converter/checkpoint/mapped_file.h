@@ -10,15 +10,14 @@ namespace ferry {
 
 class MappedFile {
  public:
-  // Throws Error where the file cannot be opened or mapped, or is not a regular file. An empty file maps to an empty
-  // span.
+  // Throws Error if the file cannot be opened or mapped, or is not a regular file. An empty file maps to an empty span.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Of these bytes, the pages that lie in the file whole may leave memory until they are read again.
+  // Releases the pages that lie entirely within `bytes` until they are read again.
   void forget(std::span<const std::byte> bytes) const;
   const std::filesystem::path& path() const { return path_; }
 

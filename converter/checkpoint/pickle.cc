@@ -13,10 +13,10 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// More than any checkpoint holds: a bound for the memory that a small hostile file can ask for.
+// Maximum number of values, far above any checkpoint's: it bounds the memory that a small hostile file can allocate.
 constexpr size_t kMaxValues = 20'000'000;
 
-// https://github.com/python/cpython/blob/main/Lib/pickletools.py describes the opcodes.
+// The opcodes are described in https://github.com/python/cpython/blob/main/Lib/pickletools.py.
 class Reader {
  public:
   Reader(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where)
@@ -25,7 +25,7 @@ class Reader {
   Pickle read() {
     while (step(static_cast<uint8_t>(take(1)[0]))) {
     }
-    if (stack_.size() != 1 || !marks_.empty()) damaged("leaves something else than one value");
+    if (stack_.size() != 1 || !marks_.empty()) damaged("does not leave exactly one value");
     pickle_.root = stack_.front();
     pickle_.size = at_;
     return std::move(pickle_);
@@ -62,7 +62,7 @@ class Reader {
   PickleValue& push(PickleValue value) {
     built_ += 1 + value.items.size();
     if (built_ > kMaxValues)
-      fail("%s: its pickle builds more than %zu values: it is no checkpoint", where_.c_str(), kMaxValues);
+      fail("%s: its pickle builds more than %zu values: it is not a checkpoint", where_.c_str(), kMaxValues);
     stack_.push_back(&pickle_.values.emplace_back(std::move(value)));
     return *stack_.back();
   }
@@ -76,14 +76,14 @@ class Reader {
       push({.kind = Kind::Bytes, .text = raw});
       return;
     }
-    int64_t value = size > 0 && (raw.back() & 0x80) != 0 ? -1 : 0;  // a char may be unsigned
+    int64_t value = size > 0 && (raw.back() & 0x80) != 0 ? -1 : 0;  // char may be unsigned
     std::memcpy(&value, raw.data(), size);
     push_integer(value);
   }
 
-  // Not below the last mark: what lies there belongs to the collection that is open.
+  // Does not reach below the last mark: values there belong to the enclosing collection.
   PickleValue& top() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("takes more than it has built");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("pops more values than it has pushed");
     return *stack_.back();
   }
 
@@ -94,7 +94,7 @@ class Reader {
   }
 
   std::vector<const PickleValue*> pop_marked() {
-    if (marks_.empty()) damaged("closes what it has not opened");
+    if (marks_.empty()) damaged("closes a collection that is not open");
     const auto first = stack_.begin() + static_cast<ptrdiff_t>(marks_.back());
     const std::vector<const PickleValue*> items(first, stack_.end());
     stack_.erase(first, stack_.end());
@@ -111,16 +111,17 @@ class Reader {
   void extend(Kind kind, const std::vector<const PickleValue*>& items) {
     PickleValue& target = top();
     if (target.kind != kind || (kind == Kind::Dict && items.size() % 2 != 0))
-      damaged("adds to something that takes no such items");
+      damaged("adds items to a value of the wrong type");
     target.items.insert(target.items.end(), items.begin(), items.end());
   }
 
   void push_global(std::string_view module, std::string_view name) {
-    if (module == "__builtin__") module = "builtins";  // Python 2's name, which protocol 2 keeps
+    if (module == "__builtin__") module = "builtins";  // Python 2's name, kept by protocol 2
     std::string global = std::string(module) + "." + std::string(name);
     if (std::find(globals_.begin(), globals_.end(), global) == globals_.end())
       fail(
-          "%s: holds the Python object %s, which is refused: only tensors, containers and plain values are read; save "
+          "%s: holds the Python object %s, which is not allowed: only tensors, containers and plain values are "
+          "supported; save "
           "the weights alone with torch.save(model.state_dict(), \"weights.pth\")",
           where_.c_str(), in_quotes(global).c_str());
     pickle_.names.push_back(std::move(global));
@@ -130,7 +131,7 @@ class Reader {
   void reduce() {
     const PickleValue& arguments = pop();
     const PickleValue& callee = pop();
-    if (callee.kind != Kind::Global || arguments.kind != Kind::Tuple) damaged("calls what cannot be called");
+    if (callee.kind != Kind::Global || arguments.kind != Kind::Tuple) damaged("calls a value that is not callable");
     const bool ordered = callee.text == "collections.OrderedDict";
     if (!ordered && callee.text != "builtins.set" && callee.text != "builtins.frozenset") {
       push({.kind = Kind::Call, .text = callee.text, .items = arguments.items});
@@ -138,13 +139,13 @@ class Reader {
     }
     PickleValue container{.kind = ordered ? Kind::Dict : Kind::Set};
     if (!arguments.items.empty()) {
-      if (arguments.items.front()->kind != Kind::List) damaged("fills a container with something else than a list");
+      if (arguments.items.front()->kind != Kind::List) damaged("fills a container with a value that is not a list");
       for (const PickleValue* item : arguments.items.front()->items) {
         if (!ordered) {
           container.items.push_back(item);
           continue;
         }
-        if (item->items.size() != 2) damaged("fills a dictionary with something else than pairs");  // as Python 2 did
+        if (item->items.size() != 2) damaged("fills a dictionary with values that are not pairs");  // as Python 2 did
         container.items.insert(container.items.end(), item->items.begin(), item->items.end());
       }
     }
@@ -155,11 +156,11 @@ class Reader {
 
   void recall(uint64_t index) {
     const auto found = memo_.find(index);
-    if (found == memo_.end()) damaged("recalls what it has not remembered");
+    if (found == memo_.end()) damaged("reads a memo entry that is not set");
     stack_.push_back(found->second);
   }
 
-  // False: the pickle has ended.
+  // Returns false at the end of the pickle.
   bool step(uint8_t opcode);
   bool step_collection(uint8_t opcode);
   void step_object(uint8_t opcode);
@@ -168,14 +169,14 @@ class Reader {
   std::span<const std::string_view> globals_;
   const std::string& where_;
   size_t at_ = 0;
-  size_t built_ = 0;  // values and members
+  size_t built_ = 0;  // number of values and members
   Pickle pickle_;
   std::vector<PickleValue*> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint64_t, PickleValue*> memo_;
 };
 
-// Scalars, texts and what ends the pickle.
+// Scalars, texts and STOP.
 bool Reader::step(uint8_t opcode) {
   switch (opcode) {
     case '.': return false;
@@ -183,7 +184,7 @@ bool Reader::step(uint8_t opcode) {
       if (const int protocol = number<uint8_t>(); protocol < 2 || protocol > 5)
         fail("%s: is a pickle of protocol %d; 2 to 5 are read", where_.c_str(), protocol);
       break;
-    case 0x95: number<uint64_t>(); break;  // FRAME: only a hint for buffering
+    case 0x95: number<uint64_t>(); break;  // FRAME: a hint for buffering, ignored
     case 'N': push({}); break;
     case 0x88: push({.kind = Kind::Bool, .integer = 1}); break;
     case 0x89: push({.kind = Kind::Bool, .integer = 0}); break;
@@ -192,7 +193,7 @@ bool Reader::step(uint8_t opcode) {
     case 'M': push_integer(number<uint16_t>()); break;
     case 0x8a: push_long(number<uint8_t>()); break;
     case 0x8b: push_long(number<uint32_t>()); break;
-    case 'G': {  // the one big-endian number
+    case 'G': {  // BINFLOAT, the only big-endian number
       const uint64_t bits = __builtin_bswap64(number<uint64_t>());
       push({.kind = Kind::Float, .number = std::bit_cast<double>(bits)});
       break;
@@ -212,7 +213,7 @@ bool Reader::step(uint8_t opcode) {
   return true;
 }
 
-// Containers; false for another opcode.
+// Collections. Returns false for other opcodes.
 bool Reader::step_collection(uint8_t opcode) {
   switch (opcode) {
     case '(': marks_.push_back(stack_.size()); break;
@@ -264,7 +265,7 @@ bool Reader::step_collection(uint8_t opcode) {
   return true;
 }
 
-// The stack, the memo, globals and calls.
+// Stack, memo, globals and calls.
 void Reader::step_object(uint8_t opcode) {
   switch (opcode) {
     case '0': pop(); break;
@@ -282,12 +283,12 @@ void Reader::step_object(uint8_t opcode) {
     case 0x93: {  // STACK_GLOBAL
       const PickleValue& name = pop();
       const PickleValue& module = pop();
-      if (name.kind != Kind::Text || module.kind != Kind::Text) damaged("names a global by something else than text");
+      if (name.kind != Kind::Text || module.kind != Kind::Text) damaged("names a global by a value that is not text");
       push_global(module.text, name.text);
       break;
     }
     case 'R': reduce(); break;
-    case 'b': {  // BUILD: attributes, as the _metadata of a state_dict
+    case 'b': {  // BUILD: sets attributes, such as the _metadata of a state_dict
       pop();
       if (const Kind kind = top().kind; kind != Kind::Dict && kind != Kind::Call)
         damaged("sets attributes of a scalar");
@@ -295,7 +296,7 @@ void Reader::step_object(uint8_t opcode) {
     }
     case 'Q': {  // BINPERSID
       const PickleValue& id = pop();
-      if (id.kind != Kind::Tuple) damaged("has a persistent identifier that is no tuple");
+      if (id.kind != Kind::Tuple) damaged("has a persistent identifier that is not a tuple");
       push({.kind = Kind::Persistent, .items = id.items});
       break;
     }

@@ -21,7 +21,7 @@ constexpr std::string_view kGlobals[] = {
     "torch._utils._rebuild_parameter", "torch._utils._rebuild_parameter_with_state", "torch.FloatStorage",
     "torch.DoubleStorage", "torch.HalfStorage", "torch.BFloat16Storage", "torch.LongStorage", "torch.IntStorage",
     "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage", "torch.BoolStorage", "torch.storage.UntypedStorage",
-    // Plain values that PyTorch, Python 2 and NumPy have names for.
+    // Plain values of PyTorch, Python 2 and NumPy.
     "torch.Size", "torch.device", "torch.float64", "torch.float32", "torch.float16", "torch.bfloat16", "torch.int64",
     "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool", "_codecs.encode", "numpy.dtype",
     "numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"};
@@ -42,18 +42,18 @@ constexpr struct {
     {"torch.BoolStorage", "torch.bool", ElementType::Bool},
 };
 
-// torch.serialization.MAGIC_NUMBER as a pickle writes it: the first of the pickles in a file of before 1.6.
+// torch.serialization.MAGIC_NUMBER as a pickle: the first pickle of a file before PyTorch 1.6.
 constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
 constexpr size_t kMaxRank = 32;
-// Copies of strided tensors may need so many times the file's size; an expanded tensor may be as large as it likes.
+// Maximum total size of copied strided tensors, in file sizes: an expanded tensor can claim any size.
 constexpr size_t kMaxCopies = 4;
 
 bool is_legacy(std::string_view text) { return text.substr(0, 2 + kMagic.size()).ends_with(kMagic); }
 
-// What a tensor is a view of: ("storage", type, key, location, count).
+// The storage behind a tensor: ("storage", type, key, location, count).
 struct StorageName {
-  std::optional<ElementType> type;  // absent: bytes, to which the tensor gives a type
+  std::optional<ElementType> type;  // absent: untyped; the tensor has the type
   std::string_view key;
   uint64_t count;  // of elements
   bool is_view = false;
@@ -84,7 +84,7 @@ class TensorReader {
   fail("%s: is damaged: its %s is not what torch.save writes", where.c_str(), what);
 }
 
-// Sizes, strides: a tuple, or a torch.Size of one.
+// Sizes or strides: a tuple, or a torch.Size of a tuple.
 std::vector<int64_t> numbers(const PickleValue& value, const std::string& where, const char* what) {
   const PickleValue* list = &value;
   if (list->kind == Kind::Call && list->text == "torch.Size" && list->items.size() == 1) list = list->items[0];
@@ -119,7 +119,7 @@ CheckpointTensor TensorReader::rebuild(const PickleValue& call, const std::strin
       malformed(where, "parameter");
     return rebuild(*a[0], where);
   }
-  // (storage, offset, size, stride, ...); version 3 has the dtype behind requires_grad and hooks.
+  // (storage, offset, size, stride, ...); in version 3, the dtype follows requires_grad and hooks.
   const bool typed = function == "tensor_v3";
   if (a.size() < (typed ? 7 : 4) || a[1]->kind != Kind::Integer || a[1]->integer < 0) malformed(where, "tensor");
   const StorageName storage = storage_name(*a[0], where);
@@ -144,7 +144,7 @@ CheckpointTensor TensorReader::rebuild(const PickleValue& call, const std::strin
   if (!size) fail("%s: shape %s is too large", where.c_str(), shape_text(tensor.shape).c_str());
   if (*size == 0) return tensor;
 
-  // The last element must lie inside the storage.
+  // The last element must be within the storage.
   uint64_t last = static_cast<uint64_t>(a[1]->integer);
   bool beyond = false, plain = true;
   for (size_t d = tensor.shape.size(), dense = 1; d-- > 0;) {
@@ -169,8 +169,7 @@ std::span<const std::byte> TensorReader::contiguous(std::span<const std::byte> f
                                                     const std::vector<int64_t>& strides, size_t element, size_t size,
                                                     const std::string& where) {
   if (size > copies_left_)
-    fail("%s: shape %s is expanded from so little that its copy would outgrow the file", where.c_str(),
-         shape_text(shape).c_str());
+    fail("%s: shape %s is expanded: its copy would be larger than the file", where.c_str(), shape_text(shape).c_str());
   copies_left_ -= size;
   std::vector<std::byte>& to = owned_.emplace_back(size);
   std::vector<int64_t> index(shape.size());
@@ -192,7 +191,7 @@ std::map<std::string, CheckpointTensor> rebuild_all(const Pickle& pickle, const 
   std::map<std::string, CheckpointTensor> out;
   for (const auto& [name, call] : find_state_dict(*pickle.root, state_dict, path)) {
     const std::string where = path + ": tensor " + in_quotes(name);
-    if (!out.emplace(name, tensors.rebuild(*call, where)).second) fail("%s: stands twice", where.c_str());
+    if (!out.emplace(name, tensors.rebuild(*call, where)).second) fail("%s: appears twice", where.c_str());
   }
   return out;
 }
@@ -213,13 +212,13 @@ std::map<std::string, CheckpointTensor> read_zip(const MappedFile& file, const s
         path.c_str());
   const auto read = [&](const std::string& name, const ZipEntry& entry) {
     if (!entry.stored)
-      fail("%s: its entry %s is compressed, and torch.save compresses nothing: unpack it and pack it with `zip -0`",
+      fail("%s: its entry %s is compressed, which torch.save never does: unpack it and pack it with `zip -0`",
            path.c_str(), in_quotes(name).c_str());
     return std::string_view(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
   };
   if (const auto order = entries.find(root + "byteorder"); order != entries.end())
     if (read(order->first, order->second) != "little")
-      fail("%s: was written on a big-endian machine, which is not read", path.c_str());
+      fail("%s: was written on a big-endian machine, which is not supported", path.c_str());
   const Pickle pickle = read_pickle(read(root + "data.pkl", entries.at(root + "data.pkl")), kGlobals, path);
   Storages storages;
   const std::string data = root + "data/";
@@ -229,8 +228,8 @@ std::map<std::string, CheckpointTensor> read_zip(const MappedFile& file, const s
   return rebuild_all(pickle, state_dict, path, tensors);
 }
 
-// Pickles of the magic number, the format's version, the machine, the object, the storages' keys; then for each key 8
-// bytes of element count and the elements.
+// Pickles of magic number, protocol version, system info, object and storage keys; then, per key, 8 bytes of element
+// count and the elements.
 std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, const std::string& state_dict,
                                                     std::deque<std::vector<std::byte>>& owned) {
   const std::string path = file.path().string();
@@ -245,7 +244,7 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
   const Pickle machine = next();
   for (size_t i = 1; i < machine.root->items.size(); i += 2)
     if (machine.root->items[i - 1]->text == "little_endian" && machine.root->items[i]->integer != 1)
-      fail("%s: was written on a big-endian machine, which is not read", path.c_str());
+      fail("%s: was written on a big-endian machine, which is not supported", path.c_str());
   const Pickle pickle = next();
   const Pickle keys = next();
 
@@ -255,7 +254,7 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
     const StorageName name = storage_name(value, path);
     if (name.is_view)
       fail(
-          "%s: holds storages that are views of others, as PyTorch before 0.4 wrote them: save it anew with a later "
+          "%s: holds storages that are views of others, as PyTorch before 0.4 wrote them: save it again with a later "
           "one",
           path.c_str());
     element_sizes[name.key] = name.type ? element_size(*name.type) : 1;

@@ -1,5 +1,5 @@
-// What torch.save writes: a zip archive with a pickle and a file for every storage, or (before PyTorch 1.6) pickles and
-// storages one after another. The pickle is read by pickle.h: nothing of it runs.
+// Files of torch.save: a zip archive with a pickle and one file per storage; before PyTorch 1.6, consecutive pickles
+// and storages. pickle.h reads the pickle without executing it.
 #pragma once
 
 #include <deque>
@@ -13,11 +13,11 @@
 
 namespace ferry {
 
-// By content.
+// Detected by content.
 bool looks_like_pytorch(std::string_view text);
 
-// The tensors of the dictionary that counts as the checkpoint, as state_dict.h says. Tensors lie in place; those with
-// strides of their own are copied to `owned`, contiguous. Throws Error.
+// Returns the tensors of the dictionary that state_dict.h chooses. Tensors point into the file; strided ones are copied
+// to `owned` as contiguous. Throws Error.
 std::map<std::string, CheckpointTensor> read_pytorch(const MappedFile& file, const std::string& state_dict,
                                                      std::deque<std::vector<std::byte>>& owned);
 

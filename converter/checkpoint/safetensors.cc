@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMaxHeader = 100'000'000;  // the reference implementation's own limit
+constexpr uint64_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
 constexpr ElementType kTypes[] = {ElementType::F64, ElementType::F32, ElementType::F16, ElementType::BF16,
                                   ElementType::I64, ElementType::I32, ElementType::I16, ElementType::I8,
                                   ElementType::U8,  ElementType::Bool};
@@ -74,7 +74,7 @@ CheckpointTensor parse_tensor(const json& value, std::span<const std::byte> data
   return tensor;
 }
 
-// The format allows neither two tensors in one place nor bytes that belong to none.
+// The format allows neither overlapping tensors nor gaps.
 void check_cover(std::vector<Entry> entries, uint64_t size, const std::string& path) {
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
@@ -129,7 +129,7 @@ std::map<std::string, CheckpointTensor> read_safetensors(const MappedFile& file)
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
   static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
-  // Keys in the order that the safetensors packages write them, so that equal tensors make equal files.
+  // Keys are written in the order of the safetensors packages, so that equal tensors produce equal files.
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
@@ -144,11 +144,11 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
     offset += tensor.bytes.size();
   }
   std::string text = header.dump(-1, ' ', true);
-  text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
+  text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data
 
   std::filesystem::path partial = path;
   partial += ".partial";
-  struct Partial {  // gone, whatever happens, unless it was renamed
+  struct Partial {  // removes the partial file unless it was renamed
     const std::filesystem::path& path;
     std::FILE* file;
     ~Partial() {

@@ -11,10 +11,10 @@
 
 namespace ferry {
 
-// In place. Throws Error.
+// Tensors point into `file`. Throws Error.
 std::map<std::string, CheckpointTensor> read_safetensors(const MappedFile& file);
 
-// Writes beside `path`, then renames: no partial file is left behind. The same tensors give the same bytes. Throws
+// Writes beside `path`, then renames: a failure leaves no partial file. Equal tensors produce equal bytes. Throws
 // Error.
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {});

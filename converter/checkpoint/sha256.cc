@@ -13,13 +13,13 @@ namespace {
 
 #if defined(__x86_64__)
 bool has_instructions() {
-  constexpr unsigned kSha = 1u << 29;  // of leaf 7's ebx; who has it has SSE4.1
+  constexpr unsigned kSha = 1u << 29;  // leaf 7, ebx; implies SSE4.1
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kSha) != 0;
 }
 
-// Hashes four times as much in a second, which converting a large checkpoint mostly waits for. The instructions
-// hold the state as a, b, e, f and c, d, g, h, the first in the highest lane, and do two rounds each.
+// Hashing dominates the conversion of large checkpoints; the SHA instructions make it several times faster. They keep
+// the state as a, b, e, f and c, d, g, h, the first in the highest lane, and compute two rounds each.
 [[gnu::target("sha,sse4.1")]] void blocks_by_instructions(Sha256State& state, const std::byte* data, size_t count) {
   const auto load = [](const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); };
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -82,7 +82,7 @@ void Sha256::update(std::span<const std::byte> bytes) {
 std::string Sha256::hex() {
   const uint64_t bits = length_ * 8;
   std::array<std::byte, 72> tail{std::byte{0x80}};
-  // One 1 bit, then zeros until 8 bytes are missing to a whole block, then the length.
+  // Padding: a 1 bit, zeros up to 8 bytes before the end of a block, then the length.
   const size_t padding = (length_ % 64 < 56 ? 56 : 120) - length_ % 64;
   for (size_t i = 0; i < 8; ++i) tail[padding + i] = static_cast<std::byte>(bits >> (56 - 8 * i));
   update(std::span(tail).first(padding + 8));

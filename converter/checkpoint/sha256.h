@@ -1,4 +1,4 @@
-// SHA-256 of what comes in pieces, by the CPU's instructions where it has them.
+// Incremental SHA-256.
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@ namespace ferry {
 
 class Sha256 {
  public:
-  // With the CPU's instructions for it, where it has them. `plainly`: without.
+  // Uses the CPU's SHA instructions if available, unless `plainly`.
   explicit Sha256(bool plainly = false);
 
   void update(std::span<const std::byte> bytes);
-  // Ends the message; lower-case hexadecimal. Call once.
+  // Finishes the message and returns lower-case hexadecimal. Call once.
   std::string hex();
 
  private:
-  void (*blocks_)(Sha256State& state, const std::byte* data, size_t count);  // takes in blocks of 64 bytes
+  void (*blocks_)(Sha256State& state, const std::byte* data, size_t count);  // hashes blocks of 64 bytes
   Sha256State state_ = kSha256Begin;
   std::array<std::byte, 64> pending_{};
   uint64_t length_ = 0;  // bytes so far

@@ -11,7 +11,8 @@ namespace {
 
 using Tensors = std::map<std::string, CheckpointTensor>;
 
-// A safetensors file may begin with any bytes, its header's length; none that opens begins with a zip's or a pickle's.
+// A safetensors file may begin with any bytes, its header's length, but valid ones never begin with the magic of zip or
+// pickle.
 Tensors read_tensors(const MappedFile& file, const std::string& state_dict, const char** format,
                      std::deque<std::vector<std::byte>>& owned) {
   const std::string_view text = text_of(file);
@@ -28,7 +29,7 @@ std::shared_ptr<const Checkpoint> open_single(std::shared_ptr<const MappedFile> 
   Tensors tensors = read_tensors(*file, state_dict, &format, owned);
   std::vector files{std::move(file)};
   auto checkpoint = std::make_shared<FileCheckpoint>(format, std::move(files), std::move(tensors));
-  checkpoint->owned = std::move(owned);  // a deque moves without moving its elements
+  checkpoint->owned = std::move(owned);  // moving a deque does not move its elements
   return checkpoint;
 }
 

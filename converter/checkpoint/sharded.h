@@ -1,4 +1,4 @@
-// Checkpoints of one file, or of several that an index names.
+// Checkpoints of one file, or of several listed by an index.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace ferry {
 // safetensors or PyTorch, by content. `state_dict`: as for open_checkpoint. Throws Error.
 std::shared_ptr<const Checkpoint> open_single(std::shared_ptr<const MappedFile> file, const std::string& state_dict);
 
-// By its index (`{"weight_map": {tensor: file}}`, parsed as `root`), whose shards lie in the same folder or below.
-// Every tensor of a shard must be listed. Throws Error.
+// Opens a checkpoint by its index (`{"weight_map": {tensor: file}}`, parsed as `root`). Shards lie in the index's
+// folder or below; all their tensors must be listed. Throws Error.
 std::shared_ptr<const Checkpoint> open_sharded(std::shared_ptr<const MappedFile> index, const nlohmann::json& root,
                                                const std::string& state_dict);
 

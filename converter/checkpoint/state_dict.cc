@@ -34,7 +34,7 @@ struct Candidate {
   }
 };
 
-// Dictionaries that hold tensors themselves, each once.
+// Collects the dictionaries that contain tensors directly, each once.
 void collect(const PickleValue& dict, std::vector<std::string_view>& path, std::set<const PickleValue*>& seen,
              std::vector<Candidate>& found) {
   if (!seen.insert(&dict).second) return;
@@ -74,15 +74,15 @@ const PickleValue& choose(const std::vector<Candidate>& candidates, const std::s
       if (candidate.has_one_of(names)) named.push_back(candidate);
     if (named.size() == 1) return *named.front().dict;
     if (named.size() > 1)
-      fail("%s: holds several dictionaries of tensors: say which with --state-dict: %s", where.c_str(),
+      fail("%s: contains several dictionaries of tensors: choose one with --state-dict: %s", where.c_str(),
            list(named).c_str());
   }
   if (candidates.front().path.empty()) return *candidates.front().dict;
-  fail("%s: holds several dictionaries of tensors: say which with --state-dict: %s", where.c_str(),
+  fail("%s: contains several dictionaries of tensors: choose one with --state-dict: %s", where.c_str(),
        list(candidates).c_str());
 }
 
-// Of the wrappers DataParallel, torch.compile and transformers' TimmWrapper.
+// Prefixes of DataParallel, torch.compile and transformers' TimmWrapper.
 void strip_prefixes(std::vector<std::pair<std::string, const PickleValue*>>& tensors) {
   for (bool again = true; again;) {
     again = false;
@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, const PickleValue*>> find_state_dict(const Pi
   std::set<const PickleValue*> seen;
   if (root.kind == Kind::Dict) collect(root, at, seen, candidates);
   if (candidates.empty())
-    fail("%s: holds no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one",
+    fail("%s: contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one",
          where.c_str());
   const PickleValue& dict = choose(candidates, path, where);
   std::vector<std::pair<std::string, const PickleValue*>> tensors;

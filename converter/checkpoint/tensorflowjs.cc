@@ -58,9 +58,9 @@ ElementType plain_type(const std::string& dtype, const std::string& where) {
   fail("%s: has the unknown dtype %s (known: float32 int32 uint8 bool)", where.c_str(), in_quotes(dtype).c_str());
 }
 
-// What a quantised tensor is made of; value = stored * scale + min.
+// Quantization of a tensor: value = stored * scale + min.
 struct Quantization {
-  bool wide = false;  // uint16 rather than uint8
+  bool wide = false;  // uint16 instead of uint8
   double scale = 1;
   double min = 0;
 };
@@ -79,14 +79,14 @@ std::vector<std::byte> dequantize(std::span<const std::byte> bytes, const Quanti
       continue;
     }
     if (!(std::abs(value) < std::numeric_limits<int32_t>::max()))
-      fail("%s: its quantisation gives values beyond int32", where.c_str());
+      fail("%s: its quantization results in values beyond int32", where.c_str());
     const int32_t v = static_cast<int32_t>(std::lround(value));
     std::memcpy(out.data() + i * 4, &v, 4);
   }
   return out;
 }
 
-// A group's shards, one after another.
+// The concatenated shards of a group.
 class Group {
  public:
   Group(std::vector<std::shared_ptr<const MappedFile>> shards) : shards_(std::move(shards)) {
@@ -94,7 +94,7 @@ class Group {
   }
   size_t size() const { return size_; }
 
-  // The bytes [offset, offset + count): in place where one shard holds them all, else copied to `owned`.
+  // The bytes [offset, offset + count): in place if one shard contains them, else copied to `owned`.
   std::span<const std::byte> bytes(size_t offset, size_t count, std::deque<std::vector<std::byte>>& owned) const {
     std::vector<std::byte> joined;
     for (const auto& shard : shards_) {
@@ -128,7 +128,7 @@ struct LayersReader {
   size_t read_tensor(const json& weight, const Group& group, size_t offset);
 };
 
-// Returns the offset behind the tensor.
+// Returns the offset of the next tensor.
 size_t LayersReader::read_tensor(const json& weight, const Group& group, size_t offset) {
   const std::string& name = text_member(weight, "name", path + ": a weight");
   const std::string where = path + ": tensor " + in_quotes(name);
@@ -140,14 +140,14 @@ size_t LayersReader::read_tensor(const json& weight, const Group& group, size_t 
   if (const auto it = weight.find("quantization"); it != weight.end()) {
     const std::string& dtype = text_member(*it, "dtype", where);
     if (tensor.type != ElementType::F32 && tensor.type != ElementType::I32)
-      fail("%s: only float32 and int32 tensors can be quantised", where.c_str());
+      fail("%s: only float32 and int32 tensors can be quantized", where.c_str());
     if (dtype == "float16" && tensor.type == ElementType::F32) {
       stored = tensor.type = ElementType::F16;
     } else if (dtype == "uint8" || dtype == "uint16") {
       quantization = {dtype == "uint16", number_member(*it, "scale", where), number_member(*it, "min", where)};
       stored = quantization->wide ? ElementType::I16 : ElementType::U8;
     } else {
-      fail("%s: has the unknown quantisation %s (known: uint8 uint16, and float16 of float32)", where.c_str(),
+      fail("%s: has the unknown quantization %s (known: uint8 uint16, and float16 of float32)", where.c_str(),
            in_quotes(dtype).c_str());
     }
   }
@@ -189,11 +189,12 @@ std::shared_ptr<const Checkpoint> open_tensorflowjs(std::shared_ptr<const Mapped
   reader.files.push_back(model_json);
   const json root = parse_json(text_of(*model_json), reader.path);
   if (const auto format = root.find("format"); format != root.end() && *format != "layers-model")
-    fail("%s: is a TensorFlow.js %s, but only layers models are read", reader.path.c_str(), format->dump().c_str());
+    fail("%s: is a TensorFlow.js %s, but only layers models are supported", reader.path.c_str(),
+         format->dump().c_str());
   for (const json& group : list_member(root, "weightsManifest", reader.path)) reader.read_group(group);
   auto checkpoint =
       std::make_shared<FileCheckpoint>("tensorflow.js", std::move(reader.files), std::move(reader.tensors));
-  checkpoint->owned = std::move(reader.owned);  // a deque moves without moving its elements
+  checkpoint->owned = std::move(reader.owned);  // moving a deque does not move its elements
   return checkpoint;
 }
 

@@ -22,7 +22,7 @@ struct Archive {
   std::span<const std::byte> bytes;
   std::string path;
 
-  // Little-endian, as everything in a zip. Throws Error where it would lie outside the file.
+  // Reads a little-endian value. Throws Error beyond the end of the file.
   template <typename T>
   T at(uint64_t offset) const {
     T value;
@@ -36,7 +36,7 @@ struct Archive {
     return bytes.subspan(offset, size);
   }
 
-  // Where the record at the very end begins: it may be followed by a comment of at most 65535 bytes.
+  // Offset of the end-of-central-directory record; a comment of at most 65535 bytes may follow it.
   uint64_t end_record() const {
     for (uint64_t back = kEndSize; back <= bytes.size() && back <= kEndSize + 0xffff; ++back) {
       const uint64_t at_end = bytes.size() - back;
@@ -57,7 +57,7 @@ struct Archive {
     return {at<uint16_t>(end + 10), at<uint32_t>(end + 12), at<uint32_t>(end + 16)};
   }
 
-  // Sizes and offsets that do not fit 32 bits stand in an extra field, those that do are left out of it.
+  // Zip64: only sizes and offsets that exceed 32 bits are in the extra field.
   void widen(uint64_t extra, uint64_t extra_end, std::initializer_list<uint64_t*> fields) const {
     for (uint64_t at_field = extra; at_field + 4 <= extra_end;) {
       const uint64_t size = at<uint16_t>(at_field + 2);
@@ -74,11 +74,11 @@ struct Archive {
     }
   }
 
-  // Returns the offset behind the directory's entry.
+  // Returns the offset of the next directory entry.
   uint64_t read_entry(uint64_t entry, ZipEntries& entries) const {
     range(entry, kDirectoryEntrySize);
     if (at<uint32_t>(entry) != kDirectoryEntry)
-      fail("%s: this zip archive is damaged: its directory holds something else than entries", path.c_str());
+      fail("%s: this zip archive is damaged: its directory contains an invalid entry", path.c_str());
     const uint64_t name_size = at<uint16_t>(entry + 28), extra_size = at<uint16_t>(entry + 30);
     const auto raw_name = range(entry + kDirectoryEntrySize, name_size);
     const std::string name(reinterpret_cast<const char*>(raw_name.data()), name_size);

@@ -1,4 +1,4 @@
-// Zip archives, Zip64 included. Only entries that are stored, not compressed, can be read: those of torch.save are.
+// Zip archives, including Zip64. Only stored (uncompressed) entries can be read, as torch.save writes them.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 namespace ferry {
 
 struct ZipEntry {
-  std::span<const std::byte> bytes;  // as they lie in the file
+  std::span<const std::byte> bytes;  // verbatim from the file
   bool stored = true;                // neither compressed nor encrypted
 };
 
 using ZipEntries = std::map<std::string, ZipEntry, std::less<>>;
 
-// The entries by name, in place. Throws Error where the archive is damaged. Checksums are not compared: torch.save can
-// be told to write none, and torch.load does not look at them.
+// Returns the entries by name; they point into `file`. Throws Error if the archive is damaged. Checksums are not
+// verified: torch.save may omit them, and torch.load ignores them.
 ZipEntries zip_entries(const MappedFile& file);
 
 }  // namespace ferry

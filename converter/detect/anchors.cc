@@ -26,7 +26,7 @@ int64_t count_rows(const Recipe& recipe, int height, int width, bool rounded_up)
   return rows;
 }
 
-// Where a cell's centre is, if nothing is said: of boxes whose form has no middle in it, at its top left.
+// Default offset of a cell's anchor: the centre, or for box encodings with a sigmoid, the top left corner.
 double cell_of(const Recipe& recipe) {
   const bool sigmoid = recipe.boxes.form == Form::SigmoidExp || recipe.boxes.form == Form::SigmoidSquare;
   return recipe.anchors.cell.value_or(sigmoid ? 0 : 0.5);
@@ -76,7 +76,7 @@ class Level {
 
 }  // namespace
 
-std::vector<int> anchors_per_place(const Recipe& recipe) {
+std::vector<int> anchors_per_position(const Recipe& recipe) {
   if (recipe.anchors.sizes.empty()) return {recipe.anchors.per_cell};
   std::vector<int> counts;
   for (const Sizes& level : recipe.anchors.sizes) counts.push_back(static_cast<int>(level.size()));

@@ -1,4 +1,4 @@
-// The boxes, or points, that a detector's rows start from.
+// Anchor boxes and points of a detector.
 #pragma once
 
 #include <vector>
@@ -7,17 +7,17 @@
 
 namespace ferry::detect {
 
-// A row's: centre and size on 0..1 of the input, and what one of its stride is there.
+// Anchor of a row: centre, size and stride, relative to the input (0..1).
 struct Anchor {
   double x = 0, y = 0, width = 0, height = 0;
   double step_x = 0, step_y = 0;
 };
 
-// Anchors at each place of a level; one number where all levels have as many.
-std::vector<int> anchors_per_place(const Recipe& recipe);
+// Number of anchors per position for each level; one element if all levels are equal.
+std::vector<int> anchors_per_position(const Recipe& recipe);
 
-// One for each of `rows`, in their order. Cells that the input does not fill count, or do not: as many as there are
-// rows. Throws Error where neither gives so many.
+// Creates one anchor per row. Partial cells at the border are included or excluded, whichever results in `rows`
+// anchors. Throws Error if neither does.
 std::vector<Anchor> make_anchors(const Recipe& recipe, int height, int width, int rows);
 
 }  // namespace ferry::detect

@@ -15,7 +15,7 @@ Tensor apply(Tensor x, fbs::UnaryKind kind) {
   return x.graph->add_op("", params, {x});
 }
 
-// A pair for every row, [1,rows,2]; [1,1,2] where all are the same.
+// One pair per row, [1,rows,2]; [1,1,2] if all rows are equal.
 Tensor pairs(Graph& graph, const Numbers& values) {
   bool same = true;
   for (size_t i = 2; i < values.size(); ++i) same = same && values[i] == values[i - 2];
@@ -31,7 +31,7 @@ Tensor scaled(Tensor x, const Numbers& factors) {
 
 class Decoder {
  public:
-  Decoder(Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), recipe_(plan.recipe) {}
+  Decoder(Graph& graph, const DecodingPlan& plan) : graph_(graph), plan_(plan), recipe_(plan.recipe) {}
 
   Tensor boxes() const {
     const Boxes& form = recipe_.boxes;
@@ -68,7 +68,7 @@ class Decoder {
       if (b < plan_.classes) kept.push_back(slice(x, 2, b + 1, plan_.classes - b));
       x = kept.size() == 1 ? kept.front() : concat(kept, 2);
     }
-    if (recipe_.best_class && plan_.classes > 1) x = best_only(x);
+    if (recipe_.best_class && plan_.classes > 1) x = maximum_only(x);
     if (!plan_.objectness) return x;
     x = x * activated(plan_.objectness->append(graph_), *recipe_.objectness, *plan_.objectness, false);
     return recipe_.objectness->join == Join::Root ? apply(x, fbs::UnaryKind::Sqrt) : x;
@@ -87,7 +87,7 @@ class Decoder {
   }
 
  private:
-  // x and y of the first or second half of four numbers.
+  // The first two (`half` 0) or last two (1) of four elements.
   Tensor pair(Tensor x, int half) const {
     const int begin = 2 * half;
     if (!recipe_.boxes.y_first) return slice(x, 2, begin, 2);
@@ -96,9 +96,9 @@ class Decoder {
 
   static Tensor around(Tensor centre, Tensor half) { return concat({centre - half, centre + half}, 2); }
 
-  // What is below a row's largest number becomes 0. The largest is found as a pool's maximum, and what is below it told
-  // by its distance, many times over: GPUs have both. The factor is one that half precision holds.
-  Tensor best_only(Tensor x) const {
+  // Sets all scores of a row but its maximum to 0. The maximum is a max pool; a score is suppressed by its distance to
+  // the maximum, times a large factor. All of these operators run on GPUs, and float16 can represent the factor.
+  Tensor maximum_only(Tensor x) const {
     constexpr double kFactor = 60000;
     const int rows = plan_.scores.rows, classes = channels(x);
     fbs::Pool2dT largest;
@@ -110,7 +110,8 @@ class Decoder {
     return x - x * below;
   }
 
-  // For every row one of four times `bins` numbers, whose softmax says how likely each distance is.
+  // Distribution focal loss: each of the four distances is the expectation over `bins` bins, with softmax as the
+  // distribution.
   Tensor expectation(Tensor x, int bins) const {
     Numbers distances;
     for (int i = 0; i < bins; ++i) distances.push_back(i);
@@ -120,7 +121,7 @@ class Decoder {
     return reshape(x, {1, plan_.boxes.rows, 4});
   }
 
-  // What the numbers count by, on 0..1.
+  // The unit of box coordinates, relative to the input (0..1).
   Numbers unit(double factor) const { return unit(factor, recipe_.boxes.unit); }
   Numbers unit(double factor, Unit counted) const {
     switch (counted) {
@@ -143,21 +144,22 @@ class Decoder {
   Numbers sizes(double factor) const {
     return of_rows([factor](const Anchor& a) { return std::array{a.width * factor, a.height * factor}; });
   }
-  // `shifted` by so many strides.
+  // Centres of the anchors, offset by `shifted` strides.
   Tensor centres(double shifted = 0) const {
     return pairs(graph_, of_rows([shifted](const Anchor& a) {
                    return std::array{a.x + shifted * a.step_x, a.y + shifted * a.step_y};
                  }));
   }
 
-  Tensor activated(Tensor x, const Part& part, const Chosen& chosen, bool one_of_all) const {
+  Tensor activated(Tensor x, const Part& part, const OutputColumns& chosen, bool one_of_all) const {
     Activation activation = part.activation;
     if (activation == Activation::Auto) {
       const Origin& from = chosen.origin;
       const bool done = (from.sigmoid || from.softmax) && !from.raw && !from.other;
       if (!done && (!from.raw || from.sigmoid || from.softmax || from.other))
         fail(
-            "%s: %s: what computes output '%s' does not tell whether its numbers are probabilities: give an activation",
+            "%s: %s: what computes output '%s' does not show whether its values are probabilities: specify an "
+            "activation",
             recipe_.name.c_str(), chosen.what.c_str(), chosen.levels.front().name.c_str());
       activation = done ? Activation::None : one_of_all ? Activation::Softmax : Activation::Sigmoid;
     }
@@ -170,54 +172,56 @@ class Decoder {
   }
 
   Graph& graph_;
-  const Plan& plan_;
+  const DecodingPlan& plan_;
   const Recipe& recipe_;
 };
 
-// The one input, an image.
-void check_input(const Graph& graph, Plan* plan) {
+// Checks that there is one input, an image.
+void check_input(const Graph& graph, DecodingPlan* plan) {
   const auto& inputs = graph.table.inputs;
   const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
   if (inputs.size() != 1 || shape.rank != 4 || shape[0] != 1 ||
       graph.dtype(inputs.front()->tensor) != fbs::DType::Float32 || (shape[3] != 1 && shape[3] != 3))
-    fail("%s: the file has %zu inputs, the first of %d dimensions: a detector sees one image [1,3,height,width]",
-         plan->recipe.name.c_str(), inputs.size(), shape.rank);
+    fail(
+        "%s: the file has %zu inputs, the first of %d dimensions: a detector has one input, an image "
+        "[1,3,height,width]",
+        plan->recipe.name.c_str(), inputs.size(), shape.rank);
   plan->height = shape[1];
   plan->width = shape[2];
   plan->channels = shape[3];
 }
 
-void check_form(const Plan& plan) {
+void check_form(const DecodingPlan& plan) {
   const Origin& from = plan.boxes.origin;
   const Form form = plan.recipe.boxes.form;
   const bool places = form == Form::Corners || form == Form::CenterSize;
   const bool raw = from.raw && !from.sigmoid && !from.softmax && !from.other;
   if (places ? raw : form == Form::Offsets && from.other)
-    fail("%s: boxes: output '%s' holds %s, it seems: give a recipe as a file", plan.recipe.name.c_str(),
+    fail("%s: boxes: output '%s' holds %s, apparently: use a recipe file", plan.recipe.name.c_str(),
          plan.boxes.levels.front().name.c_str(), raw ? "offsets" : "finished boxes");
 }
 
-void check_rows(const Plan& plan, const Chosen& part, const char* expected, bool good) {
+void check_rows(const DecodingPlan& plan, const OutputColumns& part, const char* expected, bool good) {
   if (part.rows != plan.boxes.rows)
-    fail("%s: %s have %d rows and the boxes %d: expected as many", plan.recipe.name.c_str(), part.what.c_str(),
+    fail("%s: %s have %d rows and the boxes %d: expected equal numbers", plan.recipe.name.c_str(), part.what.c_str(),
          part.rows, plan.boxes.rows);
   if (!good)
-    fail("%s: %s: output '%s' gives %d numbers a row, expected %s", plan.recipe.name.c_str(), part.what.c_str(),
+    fail("%s: %s: output '%s' gives %d values per row, expected %s", plan.recipe.name.c_str(), part.what.c_str(),
          part.levels.front().name.c_str(), part.size, expected);
 }
 
 }  // namespace
 
-Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
-  Plan plan;
+DecodingPlan plan_decoding(const Graph& graph, const Recipe& recipe, bool strict) {
+  DecodingPlan plan;
   plan.recipe = recipe;
   check_input(graph, &plan);
-  const std::vector<int> counts = anchors_per_place(recipe);
+  const std::vector<int> counts = anchors_per_position(recipe);
   const auto chosen = [&](const Part& part, const char* what) {
     return choose(graph, part, counts, recipe.name, what);
   };
   plan.boxes = chosen(recipe.boxes, "boxes");
-  // Of maps the rows are a place's anchors together, however the file has them.
+  // In maps, the anchors of a position are adjacent rows, whatever the order in the file.
   if (plan.boxes.levels.front().map) plan.recipe.anchors.first = false;
   const std::string four = std::to_string(4 * recipe.boxes.bins);
   check_rows(plan, plan.boxes, four.c_str(), plan.boxes.size == 4 * recipe.boxes.bins);
@@ -245,7 +249,7 @@ Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
       check_rows(plan, *plan.landmarks, "x and y of points", plan.landmarks->size % recipe.landmarks->numbers == 0);
     }
   }
-  // Where boxes do not start from anchors, their number is still right.
+  // Counts anchors even if the boxes do not use them: the number must match.
   const bool needed = recipe.boxes.form != Form::Corners && recipe.boxes.form != Form::CenterSize;
   if (needed || !recipe.strides.empty() || !recipe.anchors.boxes.empty() ||
       (recipe.landmarks && recipe.landmarks->offsets))
@@ -254,7 +258,7 @@ Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
   return plan;
 }
 
-void append_decoding(Graph& graph, const Plan& plan) {
+void append_decoding(Graph& graph, const DecodingPlan& plan) {
   const Decoder decoder(graph, plan);
   const Tensor boxes = decoder.boxes(), scores = decoder.scores();
   std::optional<Tensor> landmarks;

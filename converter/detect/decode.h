@@ -1,4 +1,4 @@
-// Appends to a graph what makes boxes, scores and landmarks of a detector's rows: the schema's Task.Detection.
+// Appends the decoding of a detector's outputs to a graph: boxes, scores and landmarks of the schema's Task.Detection.
 #pragma once
 
 #include "converter/detect/anchors.h"
@@ -6,22 +6,22 @@
 
 namespace ferry::detect {
 
-// All that a recipe's fields mean for one graph; nothing is added to it yet.
-struct Plan {
+// A recipe resolved for one graph. Making it does not change the graph.
+struct DecodingPlan {
   Recipe recipe;
   int height = 0, width = 0, channels = 0;  // of the input
-  Chosen scores, boxes;
-  std::optional<Chosen> objectness, landmarks;
-  std::vector<Anchor> anchors;  // where boxes or landmarks start from them
-  int classes = 0;              // without the background
-  int background = -1;          // -1: there is none
+  OutputColumns scores, boxes;
+  std::optional<OutputColumns> objectness, landmarks;
+  std::vector<Anchor> anchors;  // if boxes or landmarks are relative to them
+  int classes = 0;              // without background
+  int background = -1;          // index; -1: none
 };
 
-// Throws Error where the recipe does not fit the graph. `strict`: of several recipes this may be the wrong one; then it
-// must fit what computes the boxes, too.
-Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict);
+// Throws Error if the recipe does not fit the graph. `strict`: also checks how the boxes are computed, to choose among
+// several recipes.
+DecodingPlan plan_decoding(const Graph& graph, const Recipe& recipe, bool strict);
 
-// In the outputs' place.
-void append_decoding(Graph& graph, const Plan& plan);
+// Replaces the graph's outputs.
+void append_decoding(Graph& graph, const DecodingPlan& plan);
 
 }  // namespace ferry::detect

@@ -29,36 +29,36 @@ Recipe read_recipe(const std::filesystem::path& path) {
   return recipe;
 }
 
-// The first of the name's recipes that fits; what is wrong with the first, where none does.
-Plan named_plan(const Graph& graph, const std::string& name) {
+// The first of the recipes with this name that fits. If none does, reports the error of the first one.
+DecodingPlan named_plan(const Graph& graph, const std::string& name) {
   std::string problem;
   for (const Recipe& recipe : known_recipes()) {
     if (recipe.name != name) continue;
     try {
-      return make_plan(graph, recipe, true);
+      return plan_decoding(graph, recipe, true);
     } catch (const Error& error) {
       if (problem.empty()) problem = error.what();
     }
   }
-  if (problem.empty()) fail("--detect %s: is none of %s, and no file.json", name.c_str(), all_names().c_str());
+  if (problem.empty()) fail("--detect %s: expected one of %s, or a file.json", name.c_str(), all_names().c_str());
   fail("--detect %s", problem.c_str());
 }
 
-std::optional<Plan> recognised_plan(const Graph& graph) {
+std::optional<DecodingPlan> recognised_plan(const Graph& graph) {
   for (const Recipe& recipe : known_recipes()) {
     if (!recipe.recognised) continue;
     try {
-      return make_plan(graph, recipe, true);
+      return plan_decoding(graph, recipe, true);
     } catch (const Error&) {
     }
   }
   return {};
 }
 
-std::vector<std::string> labels_of(const Plan& plan, const std::filesystem::path& file) {
+std::vector<std::string> labels_of(const DecodingPlan& plan, const std::filesystem::path& file) {
   std::vector<std::string> labels = file.empty() ? plan.recipe.labels : read_labels(file);
   const auto classes = static_cast<size_t>(plan.classes);
-  // Lists for training name the background, too.
+  // Lists of training labels include the background.
   if (plan.background >= 0 && labels.size() == classes + 1) labels.erase(labels.begin() + plan.background);
   if (labels.size() == classes || (labels.empty() && file.empty())) return labels;
   if (file.empty() && plan.recipe.recognised) return {};
@@ -66,8 +66,8 @@ std::vector<std::string> labels_of(const Plan& plan, const std::filesystem::path
        file.empty() ? plan.recipe.name.c_str() : file.string().c_str(), labels.size(), plan.classes);
 }
 
-// TensorFlow's images have channels last, which the importer takes for a height: the input becomes what the file
-// says, and a transpose follows.
+// TensorFlow's images are channels last, but the importer assumes channels first: restores the file's input shape and
+// adds a transpose.
 void take_channels_last(Graph& graph) {
   auto& inputs = graph.table.inputs;
   if (inputs.size() != 1) return;
@@ -79,7 +79,7 @@ void take_channels_last(Graph& graph) {
   const Tensor input = graph.add_input(name, {seen[0], seen[3], seen[1], seen[2]}, fbs::Layout::Same);
   inputs.erase(inputs.begin());
   const Tensor moved = transpose(input, {0, 2, 3, 1});
-  // The transpose computes what was the input.
+  // The transpose computes the former input.
   auto& operators = graph.table.operators;
   std::rotate(operators.begin(), operators.end() - 1, operators.end());
   for (size_t i = 1; i < operators.size(); ++i)
@@ -89,19 +89,19 @@ void take_channels_last(Graph& graph) {
 }  // namespace
 
 std::optional<Detector> make_detector(Graph& graph, const Request& request) {
-  std::optional<Plan> plan;
+  std::optional<DecodingPlan> plan;
   if (request.recipe.empty()) {
     plan = recognised_plan(graph);
     if (!plan) return {};
   } else {
     take_channels_last(graph);
-    plan = request.recipe.ends_with(".json") ? make_plan(graph, read_recipe(request.recipe), false)
+    plan = request.recipe.ends_with(".json") ? plan_decoding(graph, read_recipe(request.recipe), false)
                                              : named_plan(graph, request.recipe);
   }
   const Recipe& recipe = plan->recipe;
   const ImageSettings image = overridden(recipe.image, request.image);
   if (!image.given())
-    fail("%s: nothing says how an image becomes the input: give the recipe an image, or --resize, --mean and --std",
+    fail("%s: the preprocessing is unknown: add an image to the recipe, or use --resize, --mean and --std",
          recipe.name.c_str());
   fbs::GraphT& table = graph.table;
   table.preprocess = std::make_unique<fbs::PreprocessT>(blob_recipe(image, plan->height, plan->width, plan->channels));

@@ -1,5 +1,5 @@
-// An imported network becomes a detector: sdk/schema/ferry.fbs, Task.Detection. Whatever its head is, operators are
-// appended that make boxes on 0..1 of it, so that decoding runs, like the network, on either backend.
+// Makes a detector of an imported network (sdk/schema/ferry.fbs, Task.Detection). Appends operators that decode the
+// head's outputs to boxes relative to the input (0..1), so that decoding runs on either backend.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,20 @@
 namespace ferry::detect {
 
 struct Request {
-  std::string recipe;   // a name of known_names(), or a file's (*.json); empty: one that is recognised by the outputs
-  ImageSettings image;  // over the recipe's
-  std::filesystem::path labels;  // class names, one a line; empty: the recipe's
+  std::string recipe;            // one of known_names(), or a file (*.json); empty: recognised by the outputs
+  ImageSettings image;           // overrides the recipe's
+  std::filesystem::path labels;  // class names, one per line; empty: the recipe's
 };
 
-// What was done, for people.
+// The result, for messages.
 struct Detector {
   std::string recipe;
   bool recognised = false;
   int boxes = 0, classes = 0;
 };
 
-// Absent: no recipe was named, and none recognised; the graph is as it was. Throws Error where the recipe does not fit.
+// Returns nothing, and leaves the graph unchanged, if no recipe was named and none was recognised. Throws Error if the
+// recipe does not fit.
 std::optional<Detector> make_detector(Graph& graph, const Request& request);
 
 }  // namespace ferry::detect

@@ -1,4 +1,4 @@
-// Detectors whose exports are common, in the words of docs/tasks.md, "Boxes". Numbers are those of their authors'
+// Detectors with common exports, described as in docs/tasks.md, "Boxes". Values are those of the authors'
 // configurations.
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,8 +14,8 @@ struct Known {
 };
 
 constexpr Known kKnown[] = {
-    // github.com/Linzaer/Ultra-Light-Fast-Generic-Face-Detector-1MB. Its exports give corners; the simplified ones what
-    // the network computes before that.
+    // github.com/Linzaer/Ultra-Light-Fast-Generic-Face-Detector-1MB. Its exports output corners; the simplified ones,
+    // the undecoded regression.
     {"ultraface", R"({
       "recognised": true,
       "scores": {"outputs": "scores", "background": 0},
@@ -39,7 +39,7 @@ constexpr Known kKnown[] = {
       "strides": [8, 16, 32], "anchors": {"cell": 0},
       "image": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
-    // face_detection_yunet_2022mar: anchors, and an estimate of each box's overlap.
+    // face_detection_yunet_2022mar: anchors, and a predicted IoU per box.
     {"yunet_2022", R"({
       "recognised": true,
       "scores": {"outputs": "conf", "background": 0},
@@ -50,8 +50,8 @@ constexpr Known kKnown[] = {
       "anchors": {"sizes": [[10, 16, 24], [32, 48], [64, 96], [128, 192, 256]]},
       "image": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
-    // insightface's own of MobileNet 0.25: maps of two anchors, whose centres are where those of the smallest cells
-    // are.
+    // insightface's RetinaFace with MobileNet 0.25: two anchors per position, all centred as the cells of the smallest
+    // stride.
     {"retinaface", R"({
       "recognised": true,
       "scores": {"outputs": ["face_rpn_cls_prob_reshape_stride32", "face_rpn_cls_prob_reshape_stride16",
@@ -64,7 +64,7 @@ constexpr Known kKnown[] = {
       "strides": [32, 16, 8], "anchors": {"sizes": [[512, 256], [128, 64], [32, 16]], "offset": 7.5},
       "image": {"range": 255, "resize": "letterbox-corner"},
       "threshold": 0.8, "overlap": 0.4, "labels": ["face"]})"},
-    // github.com/biubug6/Pytorch_Retinaface, either backbone.
+    // github.com/biubug6/Pytorch_Retinaface, both backbones.
     {"retinaface", R"({
       "recognised": true,
       "scores": {"width": 2, "background": 0},
@@ -73,7 +73,7 @@ constexpr Known kKnown[] = {
       "strides": [8, 16, 32], "anchors": {"sizes": [[16, 32], [64, 128], [256, 512]]},
       "image": {"mean": [104, 117, 123], "std": 1, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.4, "labels": ["face"]})"},
-    // insightface's SCRFD, with five points a face or without.
+    // insightface's SCRFD, with or without five landmarks per face.
     {"scrfd", R"({
       "recognised": true,
       "scores": {"width": 1},
@@ -82,7 +82,7 @@ constexpr Known kKnown[] = {
       "strides": [8, 16, 32], "anchors": {"per_cell": 2, "cell": 0},
       "image": {"mean": 127.5, "std": 128, "resize": "letterbox-corner"},
       "threshold": 0.5, "overlap": 0.4, "labels": ["face"]})"},
-    // github.com/qfgaohao/pytorch-ssd, MobileNet v1 and v2 at 300x300: corners, or what comes before.
+    // github.com/qfgaohao/pytorch-ssd, MobileNet v1 and v2 at 300x300: corners, or the undecoded regression.
     {"ssd", R"({
       "scores": {"outputs": "scores", "background": 0},
       "boxes": {"outputs": "boxes", "form": "offsets", "variances": [0.1, 0.2]},
@@ -96,7 +96,7 @@ constexpr Known kKnown[] = {
       "scores": {"outputs": "scores", "background": 0},
       "boxes": {"outputs": "boxes", "form": "corners", "unit": "share"},
       "image": {"mean": 127, "std": 128}, "threshold": 0.4, "overlap": 0.45})"},
-    // Ultralytics' exports of YOLOv5 to v7 with their last layer: one output, decoded.
+    // Ultralytics' exports of YOLOv5 to v7 with the Detect layer: one decoded output.
     {"yolov5", R"({
       "scores": {"outputs": 0, "channels": [5, null], "activation": "none"},
       "objectness": {"outputs": 0, "channels": [4, 5], "activation": "none"},
@@ -110,7 +110,8 @@ constexpr Known kKnown[] = {
       "strides": [8, 16, 32], "anchors": {"cell": 0},
       "image": {"range": 255, "colour": "bgr", "resize": "letterbox-corner", "fill": 114},
       "threshold": 0.3, "overlap": 0.45, "best_class": true})"},
-    // YOLOv8 and what has its head since (YOLO11): one output, decoded; or a map a level with bins of distances.
+    // YOLOv8 and later models with its head (YOLO11): one decoded output; or one map per level with bins of distances
+    // (DFL).
     {"yolov8", R"({
       "scores": {"outputs": 0, "channels": [4, null], "layout": "first", "activation": "none"},
       "boxes": {"outputs": 0, "channels": [0, 4], "layout": "first", "form": "center_size"},
@@ -120,21 +121,21 @@ constexpr Known kKnown[] = {
       "boxes": {"outputs": [0, 1, 2], "channels": [0, 64], "form": "distances", "bins": 16},
       "strides": [8, 16, 32],
       "image": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.45, "best_class": true})"},
-    // NanoDet-Plus: probabilities, then the distances' bins.
+    // NanoDet-Plus: class probabilities, then the bins of the distances.
     {"nanodet", R"({
       "scores": {"outputs": 0, "channels": [0, -32], "activation": "none"},
       "boxes": {"outputs": 0, "channels": [-32, null], "form": "distances", "bins": 8},
       "strides": [8, 16, 32, 64], "anchors": {"cell": 0},
       "image": {"mean": [103.53, 116.28, 123.675], "std": [57.375, 57.12, 58.395], "colour": "bgr"},
       "threshold": 0.35, "overlap": 0.6})"},
-    // Tian et al. 2019, heads as torchvision names them; other implementations have a cell's point in its middle.
+    // Tian et al. 2019, with torchvision's head names; other implementations put a cell's point at its centre.
     {"fcos", R"({
       "scores": {"outputs": "cls_logits"},
       "objectness": {"outputs": "bbox_ctrness", "join": "root"},
       "boxes": {"outputs": "bbox_regression", "form": "distances"},
       "strides": [8, 16, 32, 64, 128], "anchors": {"cell": 0},
       "image": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}, "threshold": 0.5, "overlap": 0.6})"},
-    // facebookresearch/detr's own export, then transformers'.
+    // facebookresearch/detr's export, then transformers'.
     {"detr", R"({
       "recognised": true,
       "scores": {"outputs": "pred_logits", "background": -1},

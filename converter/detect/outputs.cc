@@ -8,7 +8,7 @@
 namespace ferry::detect {
 namespace {
 
-// A port's dimensions as the file has them.
+// A port's dimensions in the file's order.
 std::vector<int> file_dims(const Graph& graph, const fbs::PortT& port) {
   const Shape shape = graph.shape(port.tensor);
   std::vector<int> dims(shape.dims.begin(), shape.dims.begin() + shape.rank);
@@ -22,7 +22,7 @@ std::string dims_text(const std::vector<int>& dims) {
   return text + "]";
 }
 
-// false: it is no list of rows.
+// Returns false if the output is not a list of rows.
 bool as_rows(const std::vector<int>& dims, Layout layout, int anchors, Source* out) {
   const size_t rank = dims.size();
   if (rank < 1 || rank > 5 || (rank > 2 && dims[0] != 1)) return false;
@@ -130,17 +130,17 @@ Tensor rows_of(Graph& graph, const Source& source) {
 
 }  // namespace
 
-Tensor Chosen::append(Graph& graph) const {
+Tensor OutputColumns::append(Graph& graph) const {
   std::vector<Tensor> parts;
   for (const Source& level : levels) parts.push_back(rows_of(graph, level));
   const Tensor all = parts.size() == 1 ? parts.front() : concat(parts, 1);
   return size == channels(all) ? all : slice(all, 2, begin, size);
 }
 
-Chosen choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
-              const char* what) {
+OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
+                     const char* what) {
   const std::string where = recipe + ": " + what;
-  Chosen chosen;
+  OutputColumns chosen;
   chosen.what = what;
   const auto add = [&](size_t index, bool must) {
     const fbs::PortT& port = *graph.table.outputs[index];
@@ -154,7 +154,7 @@ Chosen choose(const Graph& graph, const Part& part, const std::vector<int>& anch
     if (floats && as_rows(dims, part.layout, count, &source) && (must || source.width == part.width)) {
       chosen.levels.push_back(source);
     } else if (must) {
-      fail("%s: output '%s' is %s%s: expected rows of numbers, or maps of %d anchors a place", where.c_str(),
+      fail("%s: output '%s' is %s%s: expected rows of values, or maps with %d anchors per position", where.c_str(),
            port.name.c_str(), dims_text(dims).c_str(), floats ? "" : " of integers", count);
     }
   };
@@ -164,12 +164,12 @@ Chosen choose(const Graph& graph, const Part& part, const std::vector<int>& anch
     std::stable_sort(chosen.levels.begin(), chosen.levels.end(),
                      [](const Source& a, const Source& b) { return a.rows > b.rows; });
     if (chosen.levels.empty())
-      fail("%s: no output has rows of %d numbers: the file has %s", where.c_str(), part.width, names_of(graph).c_str());
+      fail("%s: no output has rows of %d values: the file has %s", where.c_str(), part.width, names_of(graph).c_str());
   }
   const int width = chosen.levels.front().width;
   for (const Source& level : chosen.levels) {
     if (level.width != width)
-      fail("%s: output '%s' has rows of %d numbers, '%s' of %d: expected as many", where.c_str(),
+      fail("%s: output '%s' has rows of %d values, '%s' of %d: expected equal numbers", where.c_str(),
            chosen.levels.front().name.c_str(), width, level.name.c_str(), level.width);
     chosen.rows += level.rows;
     find_origin(graph, graph.table.outputs[level.port]->tensor, &chosen.origin);

@@ -1,4 +1,4 @@
-// What a graph's outputs are to a detector: lists of rows.
+// Interprets a graph's outputs as lists of a detector's rows.
 #pragma once
 
 #include <string>
@@ -9,37 +9,37 @@
 
 namespace ferry::detect {
 
-// What computes numbers, but for what only moves or scales them by constants.
+// The operator that computes an output, beyond moves and scaling by constants.
 struct Origin {
-  bool raw = false;  // a convolution, a product, an input
+  bool raw = false;  // convolution, matrix product or input
   bool sigmoid = false, softmax = false, other = false;
 };
 
-// An output as rows, planned: nothing is added to the graph before append().
+// An output as rows. append() changes the graph, planning does not.
 struct Source {
-  size_t port = 0;  // among the graph's outputs
+  size_t port = 0;  // index among the graph's outputs
   std::string name;
   Layout layout = Layout::Last;
-  bool map = false;  // it has height and width, and `anchors` at each place
+  bool map = false;  // has height and width, with `anchors` per position
   bool numbers_first = false;
   int anchors = 1;
   int rows = 0, width = 0;
 };
 
-// A part of all levels.
-struct Chosen {
+// A range of columns in all levels.
+struct OutputColumns {
   std::string what;  // "boxes", for messages
   std::vector<Source> levels;
   int rows = 0;
-  int begin = 0, size = 0;  // of the width, which all levels have
+  int begin = 0, size = 0;  // columns within the width, which all levels share
   Origin origin;
 
   Tensor append(Graph& graph) const;  // [1, rows, size]
 };
 
-// Throws Error, naming what and output, where there is none or it is of another shape. `anchors`: a place of a map has,
-// level by level; the last of them goes for all further ones. `recipe`: begins messages.
-Chosen choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
-              const char* what);
+// Throws Error that names `what` and the output if there is none or its shape differs. `anchors`: per position of a
+// map, by level; the last one applies to all further levels. `recipe`: prefix of messages.
+OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
+                     const char* what);
 
 }  // namespace ferry::detect

@@ -7,13 +7,13 @@
 namespace ferry {
 namespace {
 
-constexpr size_t kHashed = 64;    // bytes at the beginning of a row
-constexpr size_t kTried = 8;      // rows that begin alike
-constexpr size_t kLeastRun = 64;  // bytes a run on average: shorter ones cost as much as they stand for
+constexpr size_t kHashedBytes = 64;   // bytes at the beginning of a row
+constexpr size_t kMaxCandidates = 8;  // maximum number of candidate rows with equal beginnings
+constexpr size_t kMinRunBytes = 64;   // minimum average size of a run in bytes: shorter ones cost as much as the data
 
 uint64_t hash_of(std::span<const std::byte> bytes) {
   uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < kHashed; i += sizeof hash) {
+  for (size_t i = 0; i < kHashedBytes; i += sizeof hash) {
     uint64_t word;
     std::memcpy(&word, &bytes[i], sizeof word);
     hash = (hash ^ word) * 0x9e3779b97f4a7c15;
@@ -32,7 +32,7 @@ size_t common(std::span<const std::byte> a, std::span<const std::byte> b) {
 
 size_t row_bytes(std::span<const int32_t> dims, size_t element) {
   size_t bytes = element;
-  for (size_t i = dims.size(); i-- > 0 && bytes < kHashed;) bytes *= static_cast<size_t>(dims[i]);
+  for (size_t i = dims.size(); i-- > 0 && bytes < kHashedBytes;) bytes *= static_cast<size_t>(dims[i]);
   return bytes;
 }
 
@@ -44,35 +44,35 @@ Constants::Constants(const fbs::GraphT& table, std::span<const std::byte> data) 
       if (tensor->buffer == 0 || known[tensor->buffer] || (!half && tensor->dtype != fbs::DType::Float32)) continue;
       known[tensor->buffer] = true;
       const fbs::BufferT& buffer = *table.buffers[tensor->buffer];
-      places_.push_back({.buffer = tensor->buffer,
-                         .half = half,
-                         .row = row_bytes(tensor->shape, half ? sizeof(uint16_t) : sizeof(float)),
-                         .bytes = data.subspan(buffer.offset, buffer.size),
-                         .name = tensor->name});
+      buffers_.push_back({.buffer = tensor->buffer,
+                          .half = half,
+                          .row = row_bytes(tensor->shape, half ? sizeof(uint16_t) : sizeof(float)),
+                          .bytes = data.subspan(buffer.offset, buffer.size),
+                          .name = tensor->name});
     }
   }
-  for (uint32_t i = 0; i < places_.size(); ++i)
-    for (size_t at = 0; at + kHashed <= places_[i].bytes.size(); at += places_[i].row)
-      begins_.push_back({hash_of(places_[i].bytes.subspan(at, kHashed)), i, at});
+  for (uint32_t i = 0; i < buffers_.size(); ++i)
+    for (size_t at = 0; at + kHashedBytes <= buffers_[i].bytes.size(); at += buffers_[i].row)
+      begins_.push_back({hash_of(buffers_[i].bytes.subspan(at, kHashedBytes)), i, at});
   std::sort(begins_.begin(), begins_.end(), [](const Begin& a, const Begin& b) {
-    return std::tie(a.hash, a.place, a.offset) < std::tie(b.hash, b.place, b.offset);
+    return std::tie(a.hash, a.segment, a.offset) < std::tie(b.hash, b.segment, b.offset);
   });
 }
 
-// Of the runs that begin as `wanted` does the longest; its bytes.
+// Finds the longest run that matches the beginning of `wanted`; returns its size in bytes.
 size_t Constants::longest(std::span<const std::byte> wanted, bool half, fbs::Run* run) const {
-  if (wanted.size() < kHashed) return 0;
-  const uint64_t hash = hash_of(wanted.first(kHashed));
+  if (wanted.size() < kHashedBytes) return 0;
+  const uint64_t hash = hash_of(wanted.first(kHashedBytes));
   auto begin = std::lower_bound(begins_.begin(), begins_.end(), hash,
                                 [](const Begin& b, uint64_t value) { return b.hash < value; });
   size_t best = 0;
-  for (size_t tried = 0; tried < kTried && begin != begins_.end() && begin->hash == hash; ++tried, ++begin) {
-    const Place& place = places_[begin->place];
-    if (place.half != half) continue;
-    const size_t bytes = common(wanted, place.bytes.subspan(begin->offset));
+  for (size_t tried = 0; tried < kMaxCandidates && begin != begins_.end() && begin->hash == hash; ++tried, ++begin) {
+    const FloatBuffer& segment = buffers_[begin->segment];
+    if (segment.half != half) continue;
+    const size_t bytes = common(wanted, segment.bytes.subspan(begin->offset));
     if (bytes <= best) continue;
     best = bytes;
-    *run = {place.buffer, begin->offset, bytes};
+    *run = {segment.buffer, begin->offset, bytes};
   }
   return best;
 }
@@ -83,7 +83,7 @@ std::vector<fbs::Run> Constants::find(std::span<const std::byte> wanted, bool ha
     fbs::Run run;
     size_t bytes = longest(wanted.subspan(at), half, &run);
     if (at + bytes < wanted.size()) bytes = std::max((at + bytes) / row * row, at) - at;  // whole rows
-    if (bytes == 0 || (runs.size() + 1) * kLeastRun > wanted.size()) return {};
+    if (bytes == 0 || (runs.size() + 1) * kMinRunBytes > wanted.size()) return {};
     runs.push_back({run.buffer(), run.offset(), bytes});
     at += bytes;
   }

@@ -1,5 +1,4 @@
-// Where a checkpoint's numbers lie among a blob's constants: found by what they are, so that no pass need say what it
-// did to them.
+// Finds a checkpoint's elements among a blob's constants, by content, so that passes need not record what they did.
 #pragma once
 
 #include <cstddef>
@@ -14,38 +13,38 @@
 
 namespace ferry {
 
-// A blob's constants of floating-point numbers.
+// The floating-point constants of a blob.
 class Constants {
  public:
-  struct Place {
+  struct FloatBuffer {
     uint32_t buffer;
     bool half;
-    size_t row;  // bytes from one of its rows to the next
+    size_t row;  // stride of its rows in bytes
     std::span<const std::byte> bytes;
-    std::string name;  // of the first tensor in it
+    std::string name;  // of the first tensor in the buffer
   };
 
-  // `data` is the data section of a blob with this table, and outlives it.
+  // `data` is the data section of a blob with this table, and must outlive this.
   Constants(const fbs::GraphT& table, std::span<const std::byte> data);
 
-  const std::vector<Place>& places() const { return places_; }
-  // Runs that hold these bytes, of elements of Float16 or Float32, one behind the other; none, where not all of them
-  // lie anywhere, or in too many pieces. `row` is as row_bytes() says.
+  const std::vector<FloatBuffer>& buffers() const { return buffers_; }
+  // Consecutive runs with exactly these bytes, of Float16 or Float32 elements; empty if some bytes are not found, or
+  // the runs would be too short. `row`: see row_bytes().
   std::vector<fbs::Run> find(std::span<const std::byte> wanted, bool half, size_t row) const;
 
  private:
-  struct Begin {  // of a row
+  struct Begin {  // the beginning of a row
     uint64_t hash;
-    uint32_t place;
+    uint32_t segment;
     size_t offset;
   };
   size_t longest(std::span<const std::byte> wanted, bool half, fbs::Run* run) const;
 
-  std::vector<Place> places_;
-  std::vector<Begin> begins_;  // in order
+  std::vector<FloatBuffer> buffers_;
+  std::vector<Begin> begins_;  // sorted
 };
 
-// Of an array of these dimensions: its last ones, as many as one hash is of, or all.
+// Size of the trailing dimensions of an array that cover the bytes of a hash, or of all.
 size_t row_bytes(std::span<const int32_t> dims, size_t element);
 
 }  // namespace ferry

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kAtOnce = 1 << 16;
 
-// zlib counts in 32 bits: the next bytes of `input`, at most 1 GiB of them.
+// zlib's sizes have 32 bits: feeds at most 1 GiB of `input`.
 void feed(std::span<const std::byte>* input, z_stream* stream) {
   const size_t next = std::min<size_t>(input->size(), size_t{1} << 30);
   stream->next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input->data()));
@@ -33,7 +33,7 @@ struct Inflation {
 
 std::vector<std::byte> deflated(std::span<const std::byte> bytes, Content content) {
   z_stream stream{};
-  // All of them are fixed, so that the same bytes give the same stream.
+  // All parameters are fixed, so that equal bytes produce equal streams.
   constexpr int kLevel = 6, kWindowBits = 15, kMemory = 8;
   const int strategy = content == Content::Noise ? Z_RLE : Z_DEFAULT_STRATEGY;
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, kWindowBits, kMemory, strategy) != Z_OK) throw std::bad_alloc();

@@ -1,4 +1,4 @@
-// zlib streams (RFC 1950): what little of a checkpoint follows from no constant is kept as one.
+// zlib streams (RFC 1950), for the bytes of a checkpoint that follow from no constant.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 
 namespace ferry {
 
-// `Noise`: small numbers that nothing foretells, and runs of one of them; these come out shorter, and sooner.
+// `Noise`: small unpredictable values and runs of one value; run-length encoding compresses them better and faster.
 enum class Content { Text, Noise };
 std::vector<std::byte> deflated(std::span<const std::byte> bytes, Content content);
 
-// Gives the `size` bytes of a stream, part by part. Throws Error, beginning with `where`, where it is none of so many.
+// Inflates a stream to `size` bytes, passed to `sink` in pieces. Throws Error that begins with `where` if the stream is
+// invalid or of another size.
 void inflate_to(std::span<const std::byte> stream, uint64_t size, const char* where, const Sink& sink);
 
 }  // namespace ferry

@@ -19,24 +19,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargest = 64;  // times the blob's size: all files together
+constexpr uint64_t kMaxGrowth = 64;  // maximum total size of the files, in sizes of the blob
 constexpr size_t kMaxFiles = 1 << 16;
 
-// A folder that is there whole or not at all: it is filled beside its place, and renamed.
+// A folder that is created atomically: filled beside its destination and renamed.
 class NewFolder {
  public:
   explicit NewFolder(const fs::path& place) : place_(place) {
     if (!place_.has_filename()) place_ = place_.parent_path();  // "folder/"
     std::error_code error;
     if (fs::exists(place_, error) && !(fs::is_directory(place_, error) && fs::is_empty(place_, error)))
-      fail("'%s': is there already, and no empty folder", place_.c_str());
+      fail("'%s': exists and is not an empty folder", place_.c_str());
     name_ = place_.string() + ".XXXXXX";
     if (::mkdtemp(name_.data()) == nullptr) {
       const int why = errno;
       name_.clear();
       fail("'%s': cannot be made: %s", place_.c_str(), std::strerror(why));
     }
-    const mode_t mask = ::umask(0);  // mkdtemp() keeps everybody else out; give what mkdir() would have given
+    const mode_t mask = ::umask(0);  // mkdtemp() restricts the mode; sets that of mkdir()
     ::umask(mask);
     ::chmod(name_.c_str(), 0777 & ~mask);
   }
@@ -59,7 +59,7 @@ class NewFolder {
   std::string name_;
 };
 
-// A blob's checkpoint, and what it is put together from.
+// A blob's checkpoint and the sources of its parts.
 class Export {
  public:
   explicit Export(const fs::path& blob);
@@ -86,7 +86,7 @@ Export::Export(const fs::path& blob) : where_(blob.string()) {
   const auto& buffers = *model_->root().buffers();
   const uint32_t index = model_->root().checkpoint();
   if (index == 0) refuse_without_table();
-  if (index >= buffers.size()) fail("%s: names a buffer for its checkpoint that it does not have", where_.c_str());
+  if (index >= buffers.size()) fail("%s: refers to a checkpoint buffer that does not exist", where_.c_str());
   const std::span<const std::byte> own = model_->segment(index);
   stored_ = {.kept = own,
              .segment = [model = model_.get()](uint32_t buffer) { return model->segment(buffer); },
@@ -103,17 +103,17 @@ Export::Export(const fs::path& blob) : where_(blob.string()) {
   check_files();
 }
 
-// Says why there is no table.
+// Throws Error that says why there is no table.
 void Export::refuse_without_table() const {
   const fbs::Provenance* provenance = model_->root().provenance();
   if (provenance && provenance->options())
     for (const flatbuffers::String* option : *provenance->options())
       if (option->str() == "--weights i8" || option->str() == "--weights i4")
-        fail("%s: its weights are integers (%s): only a blob of unquantised weights gives its checkpoint back",
+        fail("%s: its weights are integers (%s): only a blob of unquantized weights can restore its checkpoint",
              where_.c_str(), option->c_str());
   if (provenance && text(provenance->family()) == std::string_view("onnx"))
-    fail("%s: was made from an ONNX file: only what was made from a checkpoint gives it back", where_.c_str());
-  fail("%s: holds nothing of its checkpoint's files: convert them again", where_.c_str());
+    fail("%s: was made from an ONNX file: only blobs made from a checkpoint can restore it", where_.c_str());
+  fail("%s: does not contain its checkpoint's files: convert them again", where_.c_str());
 }
 
 void Export::read_table(std::span<const std::byte> buffer) {
@@ -131,11 +131,11 @@ void Export::read_table(std::span<const std::byte> buffer) {
   table_ = fbs::GetCheckpoint(bytes);
 }
 
-// Names that lead nowhere else, and sizes that the parts have.
+// Checks that names stay in the folder and sizes equal those of the parts.
 void Export::check_files() {
   if (!table_->files() || table_->files()->size() == 0 || table_->files()->size() > kMaxFiles)
     fail("%s: its table of the checkpoint's files has none, or too many", where_.c_str());
-  const uint64_t most = kLargest * stored_.bytes;
+  const uint64_t most = kMaxGrowth * stored_.bytes;
   std::set<std::string> names;
   for (const fbs::File* file : files()) {
     const std::string name = file->name() ? file->name()->str() : "";
@@ -148,12 +148,12 @@ void Export::check_files() {
     for (size_t i = 0; file->parts() && i < file->parts()->size(); ++i) {
       const fbs::Part& part = *file->parts()->Get(static_cast<unsigned>(i));
       if ((part.kept() != nullptr) == (part.numbers() != nullptr))
-        fail("%s: a part of its checkpoint's file '%s' is neither kept nor numbers", where_.c_str(), name.c_str());
+        fail("%s: a part of its checkpoint's file '%s' is neither stored nor derived", where_.c_str(), name.c_str());
       if (part.kept()) kept_bytes(*part.kept(), stored_);
       const uint64_t more = part.kept() ? part.kept()->size() : restored_size(*part.numbers(), stored_);
       if (more > most || size + more > most)
         fail("%s: its checkpoint's file '%s' would be more than %llu times as large as the blob", where_.c_str(),
-             name.c_str(), static_cast<unsigned long long>(kLargest));
+             name.c_str(), static_cast<unsigned long long>(kMaxGrowth));
       size += more;
     }
     if (size != file->size() || !file->sha256())
@@ -161,14 +161,14 @@ void Export::check_files() {
     bytes_ += size;
     if (bytes_ > most)
       fail("%s: its checkpoint's files would be more than %llu times as large as the blob", where_.c_str(),
-           static_cast<unsigned long long>(kLargest));
+           static_cast<unsigned long long>(kMaxGrowth));
   }
 }
 
 void Export::write(const fbs::File& file, const fs::path& folder) const {
   const fs::path path = folder / file.name()->str();
   std::error_code error;
-  fs::create_directories(path.parent_path(), error);  // what is wrong with it, writing says
+  fs::create_directories(path.parent_path(), error);  // writing reports the error
   NewFile out(path);
   Sha256 hash;
   const Sink sink = [&](std::span<const std::byte> bytes) {
@@ -188,8 +188,8 @@ void Export::write(const fbs::File& file, const fs::path& folder) const {
       sink(bytes);
   }
   if (hash.hex() != file.sha256()->str())
-    fail("%s: what it holds does not give the checkpoint's '%s' back: SHA-256 differs (a damaged blob?)",
-         where_.c_str(), file.name()->c_str());
+    fail("%s: cannot restore the checkpoint's '%s': SHA-256 differs (a damaged blob?)", where_.c_str(),
+         file.name()->c_str());
   out.keep();
 }
 

@@ -1,4 +1,4 @@
-// The way back: from a blob to the checkpoint that it was made of, byte for byte. `ferry export`.
+// Restores the checkpoint from which a blob was made, byte for byte: `ferry export`.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,9 @@ struct Exported {
   uint64_t bytes = 0;
 };
 
-// Writes the files of the checkpoint that `blob` was made from, and those that lay beside it, into `folder`, which is
-// new or empty: it is there with all of them, each of the SHA-256 that the converter noted, or not at all. Takes memory
-// in proportion to the largest tensor, whatever the blob says, and writes at most 64 times its size. Throws Error with
-// one sentence where the blob does not hold them.
+// Writes the files of the checkpoint of `blob`, and those beside it, into `folder`, which must be new or empty. Either
+// all files are written, each with the recorded SHA-256, or none. Memory is proportional to the largest tensor,
+// whatever the blob says; at most 64 times the blob's size is written. Throws Error if the blob does not contain them.
 Exported export_checkpoint(const std::filesystem::path& blob, const std::filesystem::path& folder,
                            const std::function<void(std::string_view file, double fraction)>& progress = {});
 

@@ -7,26 +7,26 @@
 namespace ferry {
 namespace {
 
-constexpr double kNear = 1e-6;  // of a product: factors and products are rounded to float32
+constexpr double kTolerance = 1e-6;  // relative error of a product: factors and products are rounded to float32
 
 std::span<const float> floats(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};  // at a multiple of 64
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};  // aligned to 64 bytes
 }
 
-// A product here and the weight there, as matrices of rows by columns and what is between.
+// Products in the blob and weights in the checkpoint, as rows x columns x inner matrices.
 struct Pair {
   std::span<const float> products, weights;
   size_t rows, columns;
 
   size_t row() const { return weights.size() / rows; }
-  // 0: nothing is known of it (its weights or products are 0), and nothing follows from it.
+  // 0: unknown, since weights or products are 0; elements with an unknown factor are not derived.
   static float factor(double above, double below) {
     const float factor = below > 0 ? static_cast<float>(above / below) : 0;
     return std::isnormal(factor) ? factor : 0;
   }
 };
 
-// The factors of rows, given those of columns, that fit best.
+// Fits the factors of rows, given those of columns.
 std::vector<float> fit_rows(const Pair& p, const std::vector<float>& columns) {
   std::vector<float> out(p.rows);
   for (size_t r = 0; r < p.rows; ++r) {
@@ -53,14 +53,14 @@ std::vector<float> fit_columns(const Pair& p, const std::vector<float>& rows) {
   return out;
 }
 
-// Most of the products follow: those that do not (where a factor is 0, the weight is gone) are only longer to tell.
+// Whether most products follow. Others (weights lost by a factor of 0) only need larger differences.
 bool fits(const Pair& p, const std::vector<float>& rows, const std::vector<float>& columns) {
   size_t misses = 0;
   for (size_t i = 0; i < p.weights.size(); ++i) {
     double product = p.weights[i];
     if (!rows.empty()) product *= rows[i / p.row()];
     if (!columns.empty()) product *= columns[i % p.columns];
-    misses += !(std::fabs(p.products[i] - product) <= kNear * std::fabs(product));
+    misses += !(std::fabs(p.products[i] - product) <= kTolerance * std::fabs(product));
   }
   return misses <= p.weights.size() / 8;
 }
@@ -72,7 +72,7 @@ std::optional<Multiplied> fit(const Pair& p) {
   out.rows.clear();
   out.columns = fit_columns(p, {});
   if (fits(p, {}, out.columns)) return out;
-  // By both: the factors of columns are those of the row with the largest products, which has the factor 1.
+  // Both: the factors of columns are those of the row with the largest products, whose own factor is 1.
   size_t largest = 0;
   double most = -1;
   for (size_t r = 0; r < p.rows; ++r) {
@@ -89,15 +89,15 @@ std::optional<Multiplied> fit(const Pair& p) {
   return {};
 }
 
-// Whether the first row may be one of `products`: a quick look.
-bool begins_alike(std::span<const float> products, std::span<const float> weights) {
-  constexpr size_t kLooked = 8;
+// Whether the first row may match one of `products`: a quick test.
+bool may_match(std::span<const float> products, std::span<const float> weights) {
+  constexpr size_t kCompared = 8;
   double factor = 0;
-  for (size_t i = 0; i < std::min(kLooked, weights.size()); ++i) {
+  for (size_t i = 0; i < std::min(kCompared, weights.size()); ++i) {
     if (weights[i] == 0) continue;
     const double ratio = double{products[i]} / weights[i];
     if (factor == 0) factor = ratio;
-    if (!(std::fabs(ratio - factor) <= kNear * std::fabs(factor))) return false;
+    if (!(std::fabs(ratio - factor) <= kTolerance * std::fabs(factor))) return false;
   }
   return factor != 0;
 }
@@ -106,23 +106,23 @@ bool begins_alike(std::span<const float> products, std::span<const float> weight
 
 std::optional<Multiplied> find_multiplied(const Constants& constants, const std::string& name,
                                           std::span<const float> weights, size_t rows, size_t columns) {
-  const auto at = [&](const Constants::Place& place, size_t offset) -> std::optional<Multiplied> {
-    auto found = fit({floats(place.bytes).subspan(offset, weights.size()), weights, rows, columns});
+  const auto at = [&](const Constants::FloatBuffer& segment, size_t offset) -> std::optional<Multiplied> {
+    auto found = fit({floats(segment.bytes).subspan(offset, weights.size()), weights, rows, columns});
     if (!found) return found;
-    found->runs = {{place.buffer, offset * sizeof(float), weights.size_bytes()}};
+    found->runs = {{segment.buffer, offset * sizeof(float), weights.size_bytes()}};
     for (auto* factors : {&found->rows, &found->columns}) std::replace(factors->begin(), factors->end(), 0.0f, 1.0f);
     return found;
   };
-  for (const Constants::Place& place : constants.places())
-    if (!place.half && place.name == name && floats(place.bytes).size() == weights.size())
-      if (auto found = at(place, 0)) return found;
+  for (const Constants::FloatBuffer& segment : constants.buffers())
+    if (!segment.half && segment.name == name && floats(segment.bytes).size() == weights.size())
+      if (auto found = at(segment, 0)) return found;
   const size_t row = weights.size() / rows;
-  for (const Constants::Place& place : constants.places()) {
-    if (place.half) continue;
-    const std::span<const float> products = floats(place.bytes);
+  for (const Constants::FloatBuffer& segment : constants.buffers()) {
+    if (segment.half) continue;
+    const std::span<const float> products = floats(segment.bytes);
     for (size_t offset = 0; offset + weights.size() <= products.size(); offset += row)
-      if (begins_alike(products.subspan(offset, row), weights.first(row)))
-        if (auto found = at(place, offset)) return found;
+      if (may_match(products.subspan(offset, row), weights.first(row)))
+        if (auto found = at(segment, offset)) return found;
   }
   return {};
 }

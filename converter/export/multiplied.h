@@ -1,5 +1,5 @@
-// Weights that folding has multiplied, by channel of the output or of the input: numbers that give them back, but for
-// how the products were rounded.
+// Weights that folding multiplied per output or input channel: finds the factors, which restore them up to the rounding
+// of the products.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 namespace ferry {
 
 struct Multiplied {
-  std::vector<fbs::Run> runs;        // one
-  std::vector<float> rows, columns;  // as fbs::Numbers has them; either may be empty
+  std::vector<fbs::Run> runs;        // exactly one
+  std::vector<float> rows, columns;  // as in fbs::Numbers; either may be empty
 };
 
-// Where `weights` lie among the constants of Float32, multiplied: as `rows` by `columns` and what is between. The
-// constant of that name comes first. Absent: nowhere.
+// Finds `weights` among the Float32 constants, multiplied per row and column; `weights` is rows x columns x inner.
+// Tries the constant named `name` first. Nothing if not found.
 std::optional<Multiplied> find_multiplied(const Constants& constants, const std::string& name,
                                           std::span<const float> weights, size_t rows, size_t columns);
 

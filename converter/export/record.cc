@@ -19,13 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kSmall = 4096;               // bytes of a tensor that is kept without a search
-constexpr size_t kFreely = size_t{1} << 16;   // bytes of large tensors that are kept beside any blob
-constexpr size_t kShare = 4;                  // of a blob: the part that they may add
-constexpr size_t kBetween = size_t{4} << 20;  // bytes of a file that are of no tensor: headers, names
+constexpr size_t kMaxSmallTensor = 4096;             // maximum bytes of a tensor that is stored without a search
+constexpr size_t kMaxStoredBytes = size_t{1} << 16;  // bytes of large tensors that any blob may store
+constexpr size_t kStoredFraction = 4;                // or 1/kStoredFraction of the blob's size
+constexpr size_t kMaxGapBytes = size_t{4} << 20;     // maximum bytes of a file outside of tensors: headers, names
 
-// Files beside a checkpoint that belong to it, as Hugging Face's libraries and llama2.c name them.
-constexpr std::array kBeside = {
+// Files beside a checkpoint that belong to it, by the names of Hugging Face's libraries and llama2.c.
+constexpr std::array kCheckpointCompanions = {
     "config.json",
     "generation_config.json",
     "preprocessor_config.json",
@@ -57,7 +57,7 @@ std::optional<fbs::Element> element_of(ElementType type) {
   }
 }
 
-// Elements of an array in the order of its permuted dimensions.
+// The elements of an array in the order of its permuted dimensions.
 template <typename T>
 std::vector<T> permuted(std::vector<T> stored, const fbs::NumbersT& numbers) {
   if (std::is_sorted(numbers.perm.begin(), numbers.perm.end())) return stored;
@@ -67,12 +67,12 @@ std::vector<T> permuted(std::vector<T> stored, const fbs::NumbersT& numbers) {
   return out;
 }
 
-// A tensor of a file.
+// A tensor of a file, with its restoration.
 struct Planned {
   const std::string* key;
   std::span<const std::byte> bytes;
-  std::unique_ptr<fbs::NumbersT> numbers;  // null: it is kept
-  std::vector<std::byte> kept;             // of `numbers`: its Kept say where in here
+  std::unique_ptr<fbs::NumbersT> numbers;  // null: stored
+  std::vector<std::byte> kept;             // bytes that the Kept of `numbers` refer to
 };
 
 class Recorder {
@@ -107,7 +107,7 @@ class Recorder {
   uint64_t written_ = 0;
 };
 
-// A tensor in the order and the type of constants.
+// A tensor in the order and type of the constants.
 Constant Recorder::as_read(const CheckpointTensor& tensor, const std::string& scales, bool half,
                            const fbs::NumbersT& numbers) const {
   if (!scales.empty()) return hold(permuted(read_mxfp4(tensor, converted_.checkpoint->tensors().at(scales)), numbers));
@@ -119,7 +119,7 @@ Constant Recorder::as_read(const CheckpointTensor& tensor, const std::string& sc
   return hold(permuted(std::move(halves), numbers));
 }
 
-// What a table of the blob's buffers, and of these kept bytes, is read from.
+// The sources of restoration: the blob's buffers and these stored bytes.
 Stored Recorder::stored(std::span<const std::byte> kept) const {
   return {.kept = kept,
           .segment =
@@ -131,7 +131,7 @@ Stored Recorder::stored(std::span<const std::byte> kept) const {
           .where = "the blob"};
 }
 
-// Whether `planned` gives its tensor's bytes.
+// Whether `planned` restores its tensor's bytes.
 bool Recorder::gives_back(const Planned& planned) const {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(fbs::CreateNumbers(builder, planned.numbers.get()));
@@ -162,7 +162,7 @@ std::unique_ptr<fbs::KeptT> append(std::span<const std::byte> bytes, uint64_t si
   return kept;
 }
 
-// What is between the nearest numbers to the tensor's and it, if the constants hold it multiplied.
+// Stores the differences between the nearest derived elements and the tensor, if the constants hold it multiplied.
 void Recorder::multiply(const CheckpointTensor& tensor, std::span<const std::byte> wanted, Planned* planned) const {
   fbs::NumbersT& numbers = *planned->numbers;
   std::vector<float> weights(wanted.size() / sizeof(float));
@@ -179,7 +179,7 @@ void Recorder::multiply(const CheckpointTensor& tensor, std::span<const std::byt
       const auto bytes = std::as_bytes(std::span(*factors));
       *kept = append(bytes, bytes.size(), /*deflated=*/false, &planned->kept);
     }
-  // Without differences first: what they are added to.
+  // First restores without differences.
   flatbuffers::FlatBufferBuilder builder;
   fbs::NumbersT nearest = numbers;
   for (size_t i = 0; i < nearest.seen.size(); ++i) {  // in the order of the constants
@@ -198,7 +198,7 @@ void Recorder::multiply(const CheckpointTensor& tensor, std::span<const std::byt
     std::memcpy(&a, &tensor.bytes[from * size], size);
     std::memcpy(&b, &near[i * size], size);
     const int unused = static_cast<int>(64 - 8 * size);
-    const auto difference = static_cast<int64_t>((a - b) << unused) >> unused;  // with its sign
+    const auto difference = static_cast<int64_t>((a - b) << unused) >> unused;  // sign-extended
     const uint64_t folded = static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63);
     for (size_t plane = 0; plane < size; ++plane)
       planes[plane * count + i] = static_cast<std::byte>(folded >> (8 * plane) & 0xff);
@@ -253,7 +253,7 @@ Planned Recorder::plan(const Tensor& tensor) const {
   return out;
 }
 
-// The large tensors of a file, in its order, and how many bytes of it are of no tensor at all.
+// The large tensors of a file in order, and the number of bytes outside of any tensor.
 std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* between) const {
   std::vector<const Tensor*> inside;
   for (const Tensor& tensor : converted_.checkpoint->tensors()) {
@@ -270,10 +270,10 @@ std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* betwee
   *between = file.bytes.size();
   for (const Tensor* tensor : inside) {
     const std::span<const std::byte> bytes = tensor->second.bytes;
-    if (bytes.data() < end) continue;  // PyTorch's may share memory
+    if (bytes.data() < end) continue;  // PyTorch's tensors may share memory
     end = bytes.data() + bytes.size();
     *between -= bytes.size();
-    if (bytes.size() <= kSmall) continue;
+    if (bytes.size() <= kMaxSmallTensor) continue;
     out.push_back(plan(*tensor));
     converted_.checkpoint->forget(bytes);
   }
@@ -354,7 +354,7 @@ void Recorder::record(bool all) {
   for (const Checkpoint::File& file : files) {
     size_t between = 0;
     tensors.push_back(plan(file, &between));
-    if (between > kBetween) lose(file.path.filename(), between);  // what else training saves
+    if (between > kMaxGapBytes) lose(file.path.filename(), between);  // other training state
     for (const Planned& planned : tensors.back()) {
       if (!planned.numbers)
         lose(*planned.key, planned.bytes.size());
@@ -362,7 +362,7 @@ void Recorder::record(bool all) {
         added += planned.kept.size();
     }
   }
-  if (!all && out.lost_bytes > 0 && out.lost_bytes + added > std::max(kFreely, data_.size() / kShare))
+  if (!all && out.lost_bytes > 0 && out.lost_bytes + added > std::max(kMaxStoredBytes, data_.size() / kStoredFraction))
     return finish(out);
   out.lost.clear();
   out.lost_bytes = 0;
@@ -372,8 +372,9 @@ void Recorder::record(bool all) {
     out.files.push_back(file_of(files[i], folder, std::move(tensors[i])));
     names.push_back(out.files.back()->name);
   }
-  std::vector<fs::path> beside(kBeside.begin(), kBeside.end());
-  for (const auto& [key, tensor] : converted_.checkpoint->tensors())  // a vocabulary: llama2.c's tokenizers name it
+  std::vector<fs::path> beside(kCheckpointCompanions.begin(), kCheckpointCompanions.end());
+  // a vocabulary size: llama2.c's tokenizer files are named by it
+  for (const auto& [key, tensor] : converted_.checkpoint->tensors())
     if (tensor.shape.size() == 2) beside.push_back("tok" + std::to_string(tensor.shape[0]) + ".bin");
   for (const fs::path& name : beside) {
     std::error_code none;

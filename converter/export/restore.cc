@@ -16,14 +16,14 @@ namespace {
 
 constexpr size_t kMaxRank = 8;
 
-// Throws unless `numbers` names elements that the blob has, all of them and no more.
+// Throws Error unless `numbers` refers to existing elements of the blob, exactly as many as needed.
 struct Checked {
   Checked(const fbs::Numbers& numbers, const Stored& stored);
 
   std::vector<int32_t> seen;
   std::vector<uint8_t> perm;
-  uint64_t count = 1;   // of the elements
-  size_t run_size = 0;  // of one in the runs
+  uint64_t count = 1;   // number of elements
+  size_t run_size = 0;  // size of an element in the runs
 };
 
 [[noreturn]] void refuse(const fbs::Numbers& numbers, const Stored& stored, const char* what) {
@@ -35,7 +35,7 @@ Checked::Checked(const fbs::Numbers& n, const Stored& stored) {
   if (n.perm()) perm.assign(n.perm()->begin(), n.perm()->end());
   run_size = n.half() ? sizeof(uint16_t) : sizeof(float);
   if (n.element() > fbs::Element::MAX || seen.size() > kMaxRank || perm.size() != seen.size())
-    refuse(n, stored, "of no known form");
+    refuse(n, stored, "of an unknown form");
   std::vector<bool> met(perm.size());
   for (const uint8_t p : perm) {
     if (p >= met.size() || met[p]) refuse(n, stored, "its dimensions are not permuted");
@@ -49,7 +49,7 @@ Checked::Checked(const fbs::Numbers& n, const Stored& stored) {
   uint64_t bytes = 0;
   for (size_t i = 0; n.runs() != nullptr && i < n.runs()->size(); ++i) {
     const fbs::Run& run = *n.runs()->Get(static_cast<unsigned>(i));
-    if (run.buffer() == 0 || run.buffer() >= stored.buffers) refuse(n, stored, "in a buffer that is not there");
+    if (run.buffer() == 0 || run.buffer() >= stored.buffers) refuse(n, stored, "in a buffer that does not exist");
     const uint64_t size = stored.segment(run.buffer()).size();
     if (run.offset() > size || run.bytes() > size - run.offset() || run.bytes() % run_size != 0)
       refuse(n, stored, "outside of its buffer");
@@ -74,7 +74,7 @@ T load(const std::byte* from) {
   return value;
 }
 
-// Collects what goes to the sink.
+// Buffers output for the sink.
 class Output {
  public:
   explicit Output(const Sink& sink) : sink_(sink), bytes_(kAtOnce + sizeof(uint64_t)) {}
@@ -106,7 +106,7 @@ uint64_t rounded(double value, fbs::Element element) {
   return 0;
 }
 
-// The bits of E2M1 for `value`, which has the block's exponent.
+// The E2M1 bits of `value` in a block with that exponent.
 unsigned mxfp4_bits(float value, int exponent) {
   static constexpr float kMagnitudes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   const float magnitude = std::ldexp(std::fabs(value), -exponent);
@@ -156,13 +156,13 @@ Walk from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>&
 std::span<const std::byte> kept_bytes(const fbs::Kept& kept, const Stored& stored) {
   if (kept.offset() > stored.kept.size() || kept.stored() > stored.kept.size() - kept.offset() ||
       (!kept.deflated() && kept.stored() != kept.size()))
-    fail("%s: what is kept of its checkpoint lies outside of its buffer", stored.where);
+    fail("%s: stored parts of its checkpoint are outside of its buffer", stored.where);
   return stored.kept.subspan(kept.offset(), kept.stored());
 }
 
 std::vector<std::byte> read_kept(const fbs::Kept* kept, uint64_t size, const Stored& stored) {
   if (kept == nullptr || kept->size() != size)
-    fail("%s: what is kept of its checkpoint is of another size than the tensor that needs it", stored.where);
+    fail("%s: a stored part of its checkpoint has another size than its tensor", stored.where);
   const std::span<const std::byte> bytes = kept_bytes(*kept, stored);
   if (!kept->deflated()) return {bytes.begin(), bytes.end()};
   std::vector<std::byte> out;

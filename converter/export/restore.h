@@ -1,4 +1,4 @@
-// A tensor of a checkpoint, from the blob's constants: what converter/export/checkpoint.fbs calls Numbers.
+// Restores a checkpoint's tensor from the blob's constants, by fbs::Numbers of converter/export/checkpoint.fbs.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +12,36 @@
 
 namespace ferry {
 
-// Where the parts of a checkpoint lie.
+// Sources of the parts of a checkpoint.
 struct Stored {
   std::span<const std::byte> kept;  // the checkpoint's own buffer
   std::function<std::span<const std::byte>(uint32_t buffer)> segment;
-  uint32_t buffers = 0;    // of the blob
-  uint64_t bytes = 0;      // of the blob's data section: no tensor is said to be of more
+  uint32_t buffers = 0;    // number of buffers of the blob
+  uint64_t bytes = 0;      // size of the blob's data section: the maximum size of a tensor
   const char* where = "";  // for messages
 };
 
-// Bytes of `kept`, as they are stored. Throws Error where it has none such.
+// The bytes of `kept` as stored. Throws Error if they are out of range.
 std::span<const std::byte> kept_bytes(const fbs::Kept& kept, const Stored& stored);
-// What they stand for: `size` bytes, to be held in memory.
+// The bytes after inflating: `size` bytes in memory.
 std::vector<std::byte> read_kept(const fbs::Kept* kept, uint64_t size, const Stored& stored);
 
-// Bytes of the tensor in its file. Throws Error where `numbers` is none that this blob can have.
+// Size of the tensor in its file. Throws Error if `numbers` is invalid for this blob.
 uint64_t restored_size(const fbs::Numbers& numbers, const Stored& stored);
-// These bytes. Takes memory in proportion to the tensor. Throws Error likewise.
+// Restores the bytes. Memory is proportional to the tensor. Throws Error likewise.
 void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink);
 
 size_t size_of(fbs::Element element);
 
-// What moves between an array of `dims` and the same with its dimensions permuted: in the order of one of them, how far
-// apart its neighbours along each dimension are in the other one.
+// Traverses an array of `dims` and the same with permuted dimensions: in the order of the one, `steps` are the strides
+// in the other.
 struct Walk {
   std::vector<int64_t> dims, steps;
 };
 Walk to_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
 Walk from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
 
-// Calls `visit` with the place in the other array of each element, in order.
+// Calls `visit` with the index in the other array of each element, in order.
 template <typename Visit>
 void walk(const Walk& way, const Visit& visit) {
   if (way.dims.empty()) return visit(0);

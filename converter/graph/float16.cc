@@ -11,7 +11,7 @@ uint16_t to_float16(double value) {
   const double size = std::fabs(value);
   if (std::isnan(value)) return 0x7e00;
   if (size >= 65536) return sign | 0x7c00;
-  const int exponent = std::max(std::ilogb(size), -14);                                  // below: subnormal, or zero
+  const int exponent = std::max(std::ilogb(size), -14);                                  // below: subnormal or zero
   const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));  // 1024 to 2048 if normal
   return static_cast<uint16_t>(sign | (((exponent + 14) << 10) + steps));
 }

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-// What values of a framework's type are held as.
+// The graph's type for a framework's type.
 fbs::DType held_as(fbs::DType source) {
   switch (source) {
     case fbs::DType::Float16:
@@ -143,7 +143,7 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
 }
 
 std::unique_ptr<Graph> Graph::copy() {
-  for (Constant& constant : constants_)  // by which add_graph() knows what is computed again
+  for (Constant& constant : constants_)  // add_graph() compares owners to find constants that are computed twice
     if (constant.compute && !constant.owner) constant.owner = std::make_shared<const char>();
   auto out = std::make_unique<Graph>();
   out->table = table;
@@ -152,7 +152,7 @@ std::unique_ptr<Graph> Graph::copy() {
 }
 
 void Graph::add_graph(Graph&& other) {
-  std::vector<uint32_t> states;  // by the other's
+  std::vector<uint32_t> states;  // by the other graph's index
   for (auto& state : other.table.states) {
     const auto same = std::find_if(table.states.begin(), table.states.end(),
                                    [&](const auto& mine) { return mine->name == state->name; });
@@ -173,22 +173,22 @@ void Graph::add_graph(Graph&& other) {
 #undef FERRY_RENUMBER
   }
 
-  using Place = std::tuple<const void*, size_t, fbs::DType>;
-  std::map<Place, uint32_t> known;
-  const auto place = [](const Constant& constant, const fbs::TensorT& tensor) {
+  using MemoryKey = std::tuple<const void*, size_t, fbs::DType>;
+  std::map<MemoryKey, uint32_t> known;
+  const auto memory_key = [](const Constant& constant, const fbs::TensorT& tensor) {
     const void* computed = constant.owner ? constant.owner.get() : &constant;
-    return Place(constant.compute ? computed : constant.bytes.data(), constant.byte_count(), tensor.dtype);
+    return MemoryKey(constant.compute ? computed : constant.bytes.data(), constant.byte_count(), tensor.dtype);
   };
   const auto note = [&](const fbs::GraphT& graph) {
     for (const auto& tensor : graph.tensors)
-      if (tensor->buffer != 0) known.emplace(place(constants_[tensor->buffer], *tensor), tensor->buffer);
+      if (tensor->buffer != 0) known.emplace(memory_key(constants_[tensor->buffer], *tensor), tensor->buffer);
   };
   note(table);
   for (const auto& graph : table.graphs) note(*graph);
   for (auto& tensor : other.table.tensors) {
     if (tensor->buffer == 0) continue;
     const Constant& constant = other.constants_[tensor->buffer];
-    const auto [found, added] = known.emplace(place(constant, *tensor), static_cast<uint32_t>(constants_.size()));
+    const auto [found, added] = known.emplace(memory_key(constant, *tensor), static_cast<uint32_t>(constants_.size()));
     if (added) constants_.push_back(constant);
     tensor->buffer = found->second;
   }

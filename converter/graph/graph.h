@@ -1,5 +1,5 @@
-// The converter's graph: the blob schema's own object types (fbs::GraphT), plus the constants' data, which in a blob
-// lies outside the flatbuffer.
+// The converter's graph: the object API of the blob schema (fbs::GraphT), plus the constants' data, which a blob stores
+// outside of the flatbuffer.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace ferry {
 
 class Graph;
 
-// A value of a graph: cheap to copy, valid while the graph lives.
+// A value of a graph: cheap to copy; the graph must outlive it.
 struct Tensor {
   Graph* graph = nullptr;
   TensorId id = TensorId::None;
@@ -30,20 +30,22 @@ struct Tensor {
   fbs::DType dtype() const;
 };
 
-// Memory of a graph that outlives a run: sdk/schema/ferry.fbs, `State`. Cheap to copy, valid while the graph lives.
+// Memory of a graph that persists between runs: sdk/schema/ferry.fbs, `State`. Cheap to copy; the graph must outlive
+// it.
 struct State {
   Graph* graph = nullptr;
   uint32_t index = 0;  // in the graph's states
 };
 
-// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector), or how to compute them when they
-// are asked for: a graph need not hold what follows from its checkpoint. During conversion constants may be Float64, so
-// that folding is exact; packing narrows them to what --weights asks for.
+// A constant: its bytes and their owner (a mapped checkpoint or a vector), or a function that computes them on demand,
+// so that a graph need not hold data derived from its checkpoint. During conversion, constants may be Float64 to keep
+// folding exact; packing narrows them according to --weights.
 struct Constant {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
-  std::function<void()> done = {};  // not empty: the bytes will not be read again soon, their memory may go
-  // Not empty: gives `size` bytes, the same ones each time. What has the same `owner`, if any, gives the same.
+  // if not empty: called when the bytes will not be read again soon, to release memory
+  std::function<void()> done = {};
+  // If not empty: computes `size` bytes, always the same. Constants with the same `owner` have the same bytes.
   std::function<Constant()> compute = {};
   size_t size = 0;
 
@@ -51,7 +53,7 @@ struct Constant {
   Constant read() const { return compute ? compute() : *this; }
 };
 
-// The bytes of these values.
+// A constant with these values.
 template <typename T>
 Constant hold(std::vector<T> values) {
   auto owner = std::make_shared<const std::vector<T>>(std::move(values));
@@ -66,21 +68,21 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  fbs::GraphT table;  // tensors, operators, inputs, outputs, taps, recipes
+  fbs::GraphT table;  // tensors, operators, inputs, outputs, taps, preprocessing and postprocessing
 
-  // A graph input, channels last. `source`: its type in the framework; integers and truth values are Int32 here.
+  // Adds a graph input, channels last. `source`: its type in the framework; integers and booleans are Int32 here.
   Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout,
                    fbs::DType source = fbs::DType::Float32);
   void add_output(const std::string& name, Tensor value, fbs::Layout source_layout,
                   fbs::DType source = fbs::DType::Float32);
 
-  // Names a value that parity can look at. A value may have several names; one name for two values is an Error.
-  // `block`: the output of a block, which fusion keeps in every blob.
+  // Names a value for parity checks. A value may have several names; two values with one name are an Error. `block`:
+  // the output of a block, which fusion keeps in every blob.
   void add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block);
 
-  // Memory of this shape at its largest, which append() fills along dimension `axis`; the dimensions before it are 1.
-  // Of fixed size with kFixed: operators that say so give all of it anew. With a window attention() alone reads it, by
-  // no larger one, and what lies before need not be kept. Graphs of one blob share the states that have one name
+  // Adds a state of maximum shape `shape`. append() extends it along dimension `axis`; the dimensions before it must be
+  // 1. kFixed: the size is fixed, and operators overwrite the whole state. `window`: only attention() with at most this
+  // window reads the state, so that older elements may be dropped. Graphs of one blob share states of the same name
   // (pack.h).
   static constexpr int kFixed = -1;
   State add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype = fbs::DType::Float32,
@@ -91,13 +93,13 @@ class Graph {
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<float> values);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values);
 
-  // Appends an operator whose output's shape and type follow from its rules (sdk/operators/shape_rules.h,
-  // type_rules.h); throws Error, naming the operator, where the inputs do not fit.
+  // Appends an operator. Shape and type of its output follow from the rules (sdk/operators/shape_rules.h,
+  // type_rules.h). Throws Error with the operator's name if the inputs do not fit.
   template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
   Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {
     return add_op_with_outputs(name, std::move(params), inputs, 1).front();
   }
-  // The same for an operator of which `count` outputs are wanted (fbs::TopKT).
+  // The same for an operator with `count` outputs (fbs::TopKT).
   template <typename Params>
   std::vector<Tensor> add_op_with_outputs(const std::string& name, Params params, const std::vector<Tensor>& inputs,
                                           size_t count) {
@@ -108,37 +110,38 @@ class Graph {
     return append(std::move(op), count);
   }
 
-  // The same graph again, over the same constants.
+  // A copy that shares the constants.
   std::unique_ptr<Graph> copy();
-  // Another graph for the same blob, finished like this one (passes and all): it becomes one of table.graphs. Constants
-  // that are the same memory are one, and states of one name; throws Error where those differ. What belongs to the
-  // whole blob, the provenance and the tokenizer, is this graph's.
+  // Adds another finished graph (after the passes) of the same blob to table.graphs. Constants with the same memory are
+  // merged, and so are states of the same name; throws Error if such states differ. Provenance and tokenizer, which
+  // belong to the blob, are this graph's.
   void add_graph(Graph&& other);
 
-  // For passes: an activation whose producer is gone becomes a constant.
+  // For passes: turns an activation without a producer into a constant.
   void make_constant(TensorId tensor, std::vector<double> values);
-  // What stands in a buffer becomes integers with scales, for every constant in it, whichever graph's. `type`: of the
-  // integers; the scales' tensors are added here.
+  // Replaces a buffer by integers with scales, for all constants that use it in any graph. `type`: of the integers.
+  // Adds the tensors of the scales.
   void store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales);
-  // For passes: forgets a constant's data once nothing uses it. The tensor stays, unusable, until compact().
+  // For passes: releases the data of an unused constant. The tensor remains, unusable, until compact().
   void forget_constant(TensorId tensor);
-  // For passes: removes the tensors whose entry in `keep` is false and renumbers the rest. Nothing may refer to them.
+  // For passes: removes the tensors whose entry in `keep` is false and renumbers the others. Removed tensors must not
+  // be referenced.
   void compact(const PerTensor<bool>& keep);
 
-  // As the shape rules see them, all of them empty.
+  // The states for the shape rules, all empty.
   std::vector<StateShape> state_shapes() const;
 
   Shape shape(TensorId tensor) const;
-  // Int32, or Float32, which constants of any precision count as.
+  // Int32, or Float32 for all floating-point types.
   fbs::DType dtype(TensorId tensor) const;
-  // The same, as type rules want it: with the scales of a quantised constant.
+  // The type for the type rules, with the scales of a quantized constant.
   Type type(TensorId tensor) const;
   bool is_constant(TensorId tensor) const { return at(tensor).buffer != 0; }
-  // Computed, where it is one that is computed when asked for.
+  // Computes it, if it is computed on demand.
   Constant constant(TensorId tensor) const;
-  // By TensorT::buffer, of this graph's tensors and those of the graphs in it. Not computed.
+  // By TensorT::buffer, of this graph or its graphs. Does not compute it.
   const Constant& buffer(uint32_t index) const { return constants_[index]; }
-  // A tensor's. Not computed: what constants that follow from it keep.
+  // Of a tensor. Does not compute it: derived constants keep this form.
   const Constant& source(TensorId tensor) const { return buffer(at(tensor).buffer); }
   // A constant's elements, widened to double.
   std::vector<double> values(TensorId tensor) const;
@@ -153,7 +156,7 @@ class Graph {
   std::vector<Constant> constants_;  // by TensorT::buffer; [0] is empty
 };
 
-// The table of a blob's first graph, and those of the graphs in it.
+// The tables of a blob's first graph and of its other graphs.
 template <typename Table>  // fbs::GraphT, const or not
 std::vector<Table*> tables_of(Table& root) {
   std::vector<Table*> tables = {&root};
@@ -161,7 +164,8 @@ std::vector<Table*> tables_of(Table& root) {
   return tables;
 }
 
-// The operator as the blob would hold it: sdk/ rules and the oracle read this form. Valid while the object lives.
+// An operator serialized as in a blob, the form that sdk/'s rules and the reference interpreter read. Valid while this
+// object lives.
 class SerializedOp {
  public:
   explicit SerializedOp(const fbs::OperatorT& op);

@@ -13,7 +13,7 @@ using Numbers = std::map<std::string, int, std::less<>>;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// Does `name` fit the template? Placeholders take all digits they find.
+// Whether `name` matches the template. Placeholders match as many digits as possible.
 bool match(std::string_view pattern, std::string_view name, Numbers* numbers) {
   size_t at = 0;
   for (size_t i = 0; i < pattern.size(); ++i) {
@@ -52,7 +52,7 @@ std::string render(std::string_view pattern, const Numbers& numbers) {
   return out;
 }
 
-// The one rule that matches, or null.
+// The rule that matches, or null. Throws Error if several do.
 const Rename* find(const std::vector<Rename>& rules, const std::string& framework, std::string_view canonical,
                    Numbers* numbers) {
   const Rename* found = nullptr;

@@ -1,12 +1,11 @@
-// How a framework names a network's modules and stores their weights.
+// A framework's module names and weight layouts.
 //
-// A family asks for weights and names taps in the canonical names: those of its home framework. Another framework's
-// names are a table of templates from canonical to source, so that both the keys read and the taps written are the
-// source's:
+// A family requests weights and names taps by canonical names, those of its home framework. For other frameworks, a
+// table of templates maps canonical to source names, for keys and taps:
 //
 //     {"layer{s}.{b}.conv{i}", {"resnet.encoder.stages.{s-1}.layers.{b}.layer.{i-1}.convolution"}}
 //
-// A placeholder stands for an integer; the source may add or subtract a constant.
+// A placeholder matches an integer; the source may add or subtract a constant.
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@
 
 namespace ferry {
 
-// How a framework orders a weight's dimensions and calls its leaves.
+// Order of a weight's dimensions and names of its leaves.
 //   PyTorch: "conv1.weight" O,I,KH,KW; "fc.weight" O,I.
 //   Keras:   "conv1/kernel" KH,KW,I,O; "fc/kernel" I,O.
 enum class WeightLayout { PyTorch, Keras };
@@ -27,18 +26,18 @@ struct Rename {
 
 struct Naming {
   std::string framework = {};  // "timm", "torchvision", "transformers", "keras"
-  // Keys that every checkpoint so named has; how a naming is recognised.
+  // Keys in every checkpoint with this naming; they identify it.
   std::vector<std::string> probes = {};
   WeightLayout layout = WeightLayout::PyTorch;
-  std::vector<Rename> keys = {};  // modules; one that no rule matches keeps its canonical name
-  std::vector<Rename> taps = {};  // asked before `keys` when a tap is named
+  std::vector<Rename> keys = {};  // modules; a module without a rule keeps its canonical name
+  std::vector<Rename> taps = {};  // taken before `keys` when naming a tap
   std::string input = "input";
 };
 
-// The source's name of a module. Throws Error where two rules match.
+// The source's name of a module. Throws Error if two rules match.
 std::string source_module(const Naming& naming, std::string_view canonical);
 
-// All names under which the output of a module is tapped; the first one is the most telling.
+// All tap names of a module's output; the most specific one first.
 std::vector<std::string> tap_names(const Naming& naming, std::string_view canonical);
 
 }  // namespace ferry

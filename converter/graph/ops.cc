@@ -49,7 +49,7 @@ Tensor pool2d(Tensor x, fbs::PoolKind kind, const Pool2dOptions& options) {
   return x.graph->add_op("", params, {x});
 }
 
-// x * scale + shift of BatchNorm; not tapped.
+// BatchNorm as x * scale + shift; without a tap.
 Tensor normalize(Tensor x, const Weights& w, double eps) {
   const int count = channels(x);
   const std::vector<double> gamma = w.values("weight", count), beta = w.values("bias", count);
@@ -67,7 +67,7 @@ Tensor normalize(Tensor x, const Weights& w, double eps) {
          graph.add_constant(name + ".shift", Shape{count}, std::move(shift));
 }
 
-// Not tapped.
+// Without a tap.
 template <typename Params>
 Tensor norm(Tensor x, const Weights& w, const Params& params) {
   const Shape width{channels(x)};
@@ -198,7 +198,7 @@ Tensor silu(Tensor x) { return unary(x, fbs::UnaryKind::Silu); }
 Tensor gelu(Tensor x) { return unary(x, fbs::UnaryKind::Gelu); }
 Tensor gelu_tanh(Tensor x) { return unary(x, fbs::UnaryKind::GeluTanh); }
 Tensor hard_sigmoid(Tensor x) { return unary(x, fbs::UnaryKind::HardSigmoid); }
-// Of e to no positive power.
+// Exponentiates non-positive values only, to avoid overflow.
 Tensor softplus(Tensor x) {
   const Tensor small = unary(unary(unary(x, fbs::UnaryKind::Abs), fbs::UnaryKind::Neg), fbs::UnaryKind::Exp);
   return relu(x) + unary(small + 1.0, fbs::UnaryKind::Log);
@@ -307,9 +307,9 @@ Tensor slice(Tensor x, int axis, int begin, int size) {
   const int rank = x.shape().rank;
   params.begin.assign(static_cast<size_t>(rank), 0);
   params.size.assign(static_cast<size_t>(rank), -1);
-  const auto place = static_cast<size_t>(axis < 0 ? axis + rank : axis);
-  params.begin[place] = begin;
-  params.size[place] = size;
+  const auto position = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  params.begin[position] = begin;
+  params.size[position] = size;
   return x.graph->add_op("", params, {x});
 }
 
@@ -346,7 +346,7 @@ Tensor experts(Tensor x, Tensor chosen, Tensor shares, Tensor gate_up, Tensor do
 }
 
 Tensor prepend_tokens(Tensor x, Tensor tokens) {
-  // A sum of padded values, not a concatenation: a constant has one sample, whatever the number of x's.
+  // A sum of padded values instead of a concatenation: the constant has one sample, x any number.
   fbs::PadT params;
   params.before = {0, tokens.shape()[1], 0};
   params.after = {0, 0, 0};
@@ -387,14 +387,14 @@ Tensor adapt_input_channels(Tensor weight, int in_chans) {
   const int in = from[3];
   const bool by_threes = in_chans == 1 && in > 3;
   if (in_chans == 1 ? by_threes && in % 3 != 0 : in != 3)
-    fail("'%s' has %d input channels: there is no rule that makes %d of them (--in-chans %d takes them as they are)",
-         name.c_str(), in, in_chans, in);
+    fail("'%s' has %d input channels: no rule adapts them to %d (--in-chans %d keeps them)", name.c_str(), in, in_chans,
+         in);
   const int out = by_threes ? in / 3 : in_chans;
   const std::vector<double> source = graph.values(weight.id);
   std::vector<double> adapted(source.size() / static_cast<size_t>(in) * static_cast<size_t>(out), 0.0);
-  for (size_t place = 0; place < source.size() / static_cast<size_t>(in); ++place) {
-    const double* s = &source[place * static_cast<size_t>(in)];
-    double* d = &adapted[place * static_cast<size_t>(out)];
+  for (size_t position = 0; position < source.size() / static_cast<size_t>(in); ++position) {
+    const double* s = &source[position * static_cast<size_t>(in)];
+    double* d = &adapted[position * static_cast<size_t>(out)];
     if (in_chans == 1) {
       for (int i = 0; i < in; ++i) d[by_threes ? i / 3 : 0] += s[i];
     } else {

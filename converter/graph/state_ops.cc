@@ -1,4 +1,4 @@
-// The operators that read or change a state.
+// Operators that read or change a state.
 #include "converter/graph/ops.h"
 
 namespace ferry {

@@ -27,7 +27,7 @@ Shape to_shape(const CheckpointTensor& tensor, const std::string& key) {
   return shape;
 }
 
-// Throws unless `shape` is `expected`, in which 0 stands for anything.
+// Throws Error unless `shape` is `expected`, in which 0 matches any size.
 void check_shape(const Shape& shape, const Shape& expected, const std::string& key, const std::string& module) {
   bool fits = shape.rank == expected.rank;
   for (int i = 0; fits && i < shape.rank; ++i) fits = expected[i] == 0 || expected[i] == shape[i];
@@ -39,13 +39,13 @@ void check_shape(const Shape& shape, const Shape& expected, const std::string& k
        want.c_str());
 }
 
-// Memory that reads as zeros and, as long as nobody writes, takes no room: stands for weights while trying.
+// Zeros for a trial run's weights: calloc maps no memory before it is written.
 Constant zeros(size_t bytes) {
   std::shared_ptr<void> owner(std::calloc(std::max<size_t>(bytes, 1), 1), std::free);
   return {owner, {static_cast<const std::byte*>(owner.get()), bytes}};
 }
 
-// Output dimension i is input dimension perm[i].
+// Dimension i of the output is dimension perm[i] of the input.
 template <typename T>
 std::vector<T> permute(const std::vector<T>& in, const Shape& shape, const std::vector<int>& perm) {
   const size_t rank = perm.size();
@@ -86,8 +86,7 @@ const CheckpointTensor& Ledger::use(const std::string& key, const std::string& m
   const CheckpointTensor* tensor = find(key);
   if (!tensor) fail("the checkpoint has no '%s', which module '%s' needs", key.c_str(), module.c_str());
   if (!used_.insert(key).second)
-    fail("'%s' is wanted twice, the second time by module '%s': two names lead to one key", key.c_str(),
-         module.c_str());
+    fail("'%s' is used twice, the second time by module '%s': two names map to one key", key.c_str(), module.c_str());
   return *tensor;
 }
 
@@ -110,7 +109,7 @@ void Ledger::finish() const {
   }
   if (unread == 0) return;
   if (unread > kNamed) names += " and " + std::to_string(unread - kNamed) + " more";
-  fail("the network has no use for %zu %s of the checkpoint: %s", unread, unread == 1 ? "key" : "keys", names.c_str());
+  fail("the network does not use %zu %s of the checkpoint: %s", unread, unread == 1 ? "key" : "keys", names.c_str());
 }
 
 Weights Weights::operator[](std::string_view name) const {
@@ -191,7 +190,7 @@ Tensor Weights::read(const std::string& key, const Shape& stored, const std::vec
   ledger_->readings.insert_or_assign(key, Reading{stored, perm});
   Shape shape;
   for (int p : perm) shape[shape.rank++] = stored[p];
-  // Dimensions of 1 may stand anywhere: only the order of the others decides whether elements move.
+  // Moving a dimension of 1 moves no element: only the order of the others matters.
   std::vector<int> moving;
   for (int p : perm)
     if (stored[p] > 1) moving.push_back(p);
@@ -200,7 +199,7 @@ Tensor Weights::read(const std::string& key, const Shape& stored, const std::vec
     const size_t bytes = static_cast<size_t>(shape.elements()) * sizeof(float);
     return graph_->add_constant(key, fbs::DType::Float32, shape, zeros(bytes));
   }
-  // The graph holds no weight: mapped ones stay in the file, others are converted or permuted when they are asked for.
+  // The graph holds no copy of a weight: mapped ones stay in the file, others are converted or permuted on demand.
   const auto checkpoint = ledger_->checkpoint();
   const auto done = [checkpoint, bytes = tensor.bytes] { checkpoint->forget(bytes); };
   if (stays && tensor.type == ElementType::F32)
@@ -235,7 +234,7 @@ Tensor Weights::kernel(const Shape& shape) const {
   const CheckpointTensor* tensor = ledger_->find(k);
   if (!tensor) ledger_->use(k, path_);  // throws
   const Shape stored = to_shape(*tensor, k);
-  // O,KH,KW,I as the framework writes it
+  // O,KH,KW,I in the framework's order
   const Shape expected =
       keras ? Shape{shape[1], shape[2], shape[3], shape[0]} : Shape{shape[0], shape[3], shape[1], shape[2]};
   check_shape(stored, expected, k, path_);

@@ -66,10 +66,10 @@ std::vector<std::string> HubCache::files(const std::string& commit) const {
 void HubCache::link(const std::string& commit, const std::string& file, const std::string& etag) const {
   const fs::path path = snapshot(commit) / file;
   make_folder_of(path);
-  // Made beside and renamed: another process may be reading, or making, the same link.
+  // Created beside and renamed: another process may be reading or creating the same link.
   const fs::path made = folder_ / ("link." + std::to_string(getpid()));
   std::error_code error;
-  fs::remove(made, error);  // of a process that was killed and had our number
+  fs::remove(made, error);  // left by a killed process with our id
   fs::create_symlink(blob(etag).lexically_relative(path.parent_path()), made, error);
   if (!error) fs::rename(made, path, error);
   if (error) fail("%s: cannot be made a link: %s", path.c_str(), error.message().c_str());

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxFruitless = 3;  // attempts in a row that brought nothing
+constexpr int kMaxFailures = 3;  // maximum consecutive attempts without progress
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -32,7 +32,7 @@ uint64_t size_of(const fs::path& path) {
   return error ? 0 : size;
 }
 
-// One transfer; returns why it ended, or nothing where the answer was a whole one.
+// One transfer. Returns why it ended early, or nothing on success.
 std::string attempt(Http& http, const RemoteFile& remote, const fs::path& partial,
                     const std::function<void(uint64_t)>& progress) {
   uint64_t here = size_of(partial);
@@ -40,7 +40,7 @@ std::string attempt(Http& http, const RemoteFile& remote, const fs::path& partia
   if (!file) fail("%s: cannot be written: %s", partial.c_str(), std::strerror(errno));
   bool written = true, first = true;
   const auto receive = [&](bool is_partial, std::span<const std::byte> bytes) {
-    if (first && !is_partial && here > 0) {  // the server cannot resume: all of it comes
+    if (first && !is_partial && here > 0) {  // the server cannot resume: the transfer restarts
       written = ftruncate(fileno(file.get()), 0) == 0;
       here = 0;
     }
@@ -62,7 +62,7 @@ void check(const RemoteFile& remote, const fs::path& partial) {
   const auto refuse = [&](const std::string& why) {
     std::error_code ignored;
     fs::remove(partial, ignored);
-    fail("%s: %s: it was thrown away; try again", remote.name.c_str(), why.c_str());
+    fail("%s: %s: it was removed; try again", remote.name.c_str(), why.c_str());
   };
   if (const uint64_t size = size_of(partial); size != remote.size)
     refuse("has " + std::to_string(size) + " bytes, expected " + std::to_string(remote.size));
@@ -88,16 +88,16 @@ std::string etag_of(const HttpResponse& response, const std::string& where) {
 void download(Http& http, const RemoteFile& remote, const fs::path& partial, const fs::path& path,
               const std::function<void(uint64_t)>& progress) {
   if (size_of(partial) > remote.size) fs::remove(partial);
-  for (int fruitless = 0; size_of(partial) < remote.size || !fs::exists(partial);) {
+  for (int failures = 0; size_of(partial) < remote.size || !fs::exists(partial);) {
     const uint64_t before = size_of(partial);
     const std::string why = attempt(http, remote, partial, progress);
     if (size_of(partial) >= remote.size) break;
-    fruitless = size_of(partial) > before ? 0 : fruitless + 1;
-    if (fruitless == kMaxFruitless)
-      fail("%s: stopped after %llu of %llu bytes (%s); the next time goes on from there", remote.name.c_str(),
+    failures = size_of(partial) > before ? 0 : failures + 1;
+    if (failures == kMaxFailures)
+      fail("%s: stopped after %llu of %llu bytes (%s); the next attempt resumes there", remote.name.c_str(),
            static_cast<unsigned long long>(size_of(partial)), static_cast<unsigned long long>(remote.size),
-           why.empty() ? "the answer was too short" : why.c_str());
-    std::this_thread::sleep_for(std::chrono::milliseconds(200 * fruitless));
+           why.empty() ? "the response was too short" : why.c_str());
+    std::this_thread::sleep_for(std::chrono::milliseconds(200 * failures));
   }
   check(remote, partial);
   std::error_code error;

@@ -22,7 +22,7 @@ struct FreeUrl {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
 };
 
-// "https://host:443"; empty for what is no address.
+// "https://host:443"; empty if it is not an address.
 std::string origin_of(const std::string& address) {
   const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
   if (!url || curl_url_set(url.get(), CURLUPART_URL, address.c_str(), 0) != CURLUE_OK) return "";
@@ -45,7 +45,7 @@ struct Transfer {
 size_t on_header(char* data, size_t one, size_t size, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   std::string line(data, one * size);
-  if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // after a 100 Continue, a proxy's answer
+  if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // after a 100 Continue or a proxy's response
   const size_t colon = line.find(':');
   if (colon == line.npos) return size;
   std::string name = line.substr(0, colon);

@@ -1,4 +1,4 @@
-// HTTP as far as the hub needs it, by libcurl.
+// HTTP by libcurl, as far as the hub needs it.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,24 @@ namespace ferry {
 struct HttpRequest {
   std::string url;
   bool head = false;              // headers only
-  bool follow = false;            // of a HEAD: redirects to whole addresses, too
-  uint64_t from = 0;              // ask for the bytes from here on
-  uint64_t max_body = 64u << 20;  // of a body that is kept; a larger one is a failure
-  // Takes the body of a 200 or 206 in pieces, instead of keeping it; false ends the transfer.
+  bool follow = false;            // HEAD: follow redirects to other hosts, too
+  uint64_t from = 0;              // first byte of a range request
+  uint64_t max_body = 64u << 20;  // maximum size of a body in memory; a larger one is a failure
+  // Receives the body of a 200 or 206 in pieces instead of storing it; returning false ends the transfer.
   std::function<bool(bool partial, std::span<const std::byte>)> receive;
 };
 
 struct HttpResponse {
-  int status = 0;                              // 0: there was no answer
+  int status = 0;                              // 0: no response
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
-  std::string failure;  // why there is none, or not all of it; empty: all is well
+  std::string failure;  // why the response is missing or incomplete; empty: success
 
-  // Empty where it is missing.
+  // Empty if missing.
   std::string header(const std::string& name) const;
 };
 
-// Requests to one site with one token, which goes there and nowhere else, wherever a redirect leads.
+// Requests to one site. The token is sent to this site only, independent of redirects.
 class Http {
  public:
   // `site`: "https://huggingface.co"
@@ -39,9 +39,9 @@ class Http {
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
 
-  // A GET follows redirects. A HEAD follows those by a path alone, as the hub sends them for what was renamed; one by a
-  // whole address leads to a file's storage, and it is the hub's own headers that tell about the file. Of a file at a
-  // plain address the storage tells (`follow`).
+  // GET follows redirects. HEAD follows redirects to a path, which the hub sends for renamed repositories. It does not
+  // follow those to another host, a file's storage, because the hub's own headers describe the file; with `follow` it
+  // does, for files outside of the hub.
   HttpResponse send(const HttpRequest& request);
 
  private:

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCompanions[] = {"config.json", "preprocessor_config.json", "model_index.json"};
 
-// Every byte but letters, digits and -._~ as %XX; `keep` is kept, too.
+// Percent-encodes all bytes but letters, digits, -._~ and `keep`.
 std::string escaped(const std::string& text, char keep) {
   std::string out;
   for (const unsigned char c : text) {
@@ -34,7 +34,7 @@ std::string escaped(const std::string& text, char keep) {
   return out;
 }
 
-// Shards that an index names, relative to the repository.
+// Shards listed by an index, relative to the repository.
 std::vector<std::string> shards_of(const fs::path& index, const std::string& folder) {
   const std::string where = index.string();
   const auto file = MappedFile::open(index);
@@ -90,7 +90,7 @@ HubFile Repository::found(const std::string& commit, const std::string& file) co
   return {cache_.snapshot(commit) / file, "hf:" + reference_.repository + "@" + commit + "/" + file};
 }
 
-// Nothing where the cache lacks the revision, its checkpoint or one of its shards.
+// Nothing if the cache lacks the revision, its checkpoint or a shard.
 std::optional<HubFile> Repository::from_cache() const {
   const std::string commit = cache_.commit_of(reference_.revision);
   if (commit.empty()) return {};
@@ -132,7 +132,7 @@ void Repository::refuse(const HttpResponse& response, const std::string& file) c
        response.status == 429 ? " (too many requests): try again later" : "");
 }
 
-// Which commit the revision means now, and what is in it.
+// Requests the revision's current commit and its list of files.
 HttpResponse Repository::ask_for_list() {
   return http_.send({.url = settings_.endpoint + "/api/models/" + reference_.repository + "/revision/" +
                             escaped(reference_.revision, '\0')});
@@ -142,7 +142,7 @@ void Repository::read_list(const HttpResponse& response) {
   if (response.status != 200 || !response.failure.empty()) refuse(response, "");
   const std::string where = reference_.name() + ": the answer of " + settings_.endpoint;
   const nlohmann::json root = parse_json(response.body, where);
-  const auto malformed = [&] { fail("%s: is not a hub's: no \"sha\" and \"siblings\"", where.c_str()); };
+  const auto malformed = [&] { fail("%s: is not a response of a hub: no \"sha\" and \"siblings\"", where.c_str()); };
   if (!root.is_object() || !root.contains("sha") || !root["sha"].is_string() || !root.contains("siblings") ||
       !root["siblings"].is_array())
     malformed();
@@ -157,7 +157,7 @@ void Repository::read_list(const HttpResponse& response) {
 void Repository::fetch_file(const std::string& file) {
   const std::string where = reference_.name() + ": " + file;
   if (!files_.contains(file)) fail("%s: has no file %s", reference_.name().c_str(), file.c_str());
-  if (!is_safe_path(file)) fail("%s: is no path inside the repository", where.c_str());
+  if (!is_safe_path(file)) fail("%s: is not a path inside the repository", where.c_str());
   std::error_code error;
   if (fs::exists(cache_.snapshot(commit_) / file, error)) return;
   RemoteFile remote;
@@ -189,7 +189,7 @@ HubFile Repository::fetch() {
            settings_.cache.c_str());
     return *cached;
   }
-  // A commit means the same for ever; what else lies beside the checkpoint only the hub knows.
+  // A commit is immutable; only the hub knows which other files are beside the checkpoint.
   if (cached && is_commit(reference_.revision) && fs::exists(cached->path.parent_path() / "config.json"))
     return *cached;
   const HttpResponse listing = ask_for_list();

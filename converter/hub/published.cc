@@ -49,7 +49,7 @@ fs::path fetch_published(const PublishedFile& file, const fs::path& folder,
     check_published(file, whole);
   } catch (const Error& e) {
     fs::remove(whole, error);
-    fail("%s; it was thrown away", e.what());
+    fail("%s; it was removed", e.what());
   }
   fs::rename(whole, path);
   return path;

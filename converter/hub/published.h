@@ -1,4 +1,4 @@
-// One file that a publisher serves at an address, and says the SHA-256 of.
+// A file at an address, with a known SHA-256.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace ferry {
 
 struct PublishedFile {
   std::string url;     // "https://download.pytorch.org/models/resnet50-11ad3fa6.pth"
-  std::string sha256;  // of the file, or its first digits; lower-case hexadecimal
+  std::string sha256;  // whole, or its first digits; lower-case hexadecimal
 };
 
-// The file's name: what the address ends in.
+// The file's name: the last part of the address.
 std::string name_of(const PublishedFile& file);
 
-// Throws Error where `path` has another SHA-256.
+// Throws Error if `path` has another SHA-256.
 void check_published(const PublishedFile& file, const std::filesystem::path& path);
 
-// In `folder`, which is made: downloaded, resuming what was begun, and checked, unless it lies there already. Throws
-// Error; what has another SHA-256 does not stay.
+// Returns the file in `folder`, which is created. Downloads and checks it, with resume, unless it exists. Throws Error;
+// a file with another SHA-256 is removed.
 std::filesystem::path fetch_published(const PublishedFile& file, const std::filesystem::path& folder,
                                       const std::function<void(uint64_t done, uint64_t total)>& progress = {});
 

@@ -31,9 +31,9 @@ fs::path home() {
   if (const std::string named = variable("HF_HOME"); !named.empty()) return named;
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "huggingface";
   if (const std::string home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache" / "huggingface";
-  const passwd* user = getpwuid(getuid());  // a service may have no HOME
+  const passwd* user = getpwuid(getuid());  // services may have no HOME
   if (user == nullptr || user->pw_dir == nullptr || *user->pw_dir != '/')
-    fail("the hub's cache has no place: set HF_HOME or HOME");
+    fail("the hub's cache has no location: set HF_HOME or HOME");
   return fs::path(user->pw_dir) / ".cache" / "huggingface";
 }
 
@@ -52,7 +52,7 @@ std::string find_token() {
   return trimmed(line);
 }
 
-// What the hub allows in names, so that they are safe in paths and addresses.
+// The hub's rule for names; such names are safe in paths and addresses.
 bool is_name(std::string_view text) {
   return !text.empty() && text.front() != '.' && text.front() != '-' && text.find("..") == text.npos &&
          std::all_of(text.begin(), text.end(),
@@ -75,7 +75,7 @@ bool is_hub_reference(std::string_view text) { return text.starts_with(kScheme);
 
 HubReference parse_hub_reference(const std::string& text, const std::string& revision) {
   const auto malformed = [&] {
-    fail("%s: expected hf:ORG/NAME, hf:ORG/NAME@REVISION or either with /FILE behind it", text.c_str());
+    fail("%s: expected hf:ORG/NAME, hf:ORG/NAME@REVISION or either followed by /FILE", text.c_str());
   };
   const std::string rest = text.substr(kScheme.size());
   const size_t slash = rest.find('/');
@@ -87,11 +87,11 @@ HubReference parse_hub_reference(const std::string& text, const std::string& rev
   const size_t file = std::min(rest.find('/', end), rest.size());
   if (end < file) {
     reference.revision = rest.substr(end + 1, file - end - 1);
-    if (!revision.empty()) fail("%s: names a revision, and so does --revision: one is enough", text.c_str());
+    if (!revision.empty()) fail("%s: names a revision, and so does --revision: use one of them", text.c_str());
   }
   if (!revision.empty()) reference.revision = revision;
   if (reference.revision.empty() || !is_safe_path(reference.revision))
-    fail("'%s' is no revision: expected a branch, a tag or a commit", reference.revision.c_str());
+    fail("'%s' is not a revision: expected a branch, a tag or a commit", reference.revision.c_str());
   if (file < rest.size()) {
     reference.file = rest.substr(file + 1);
     if (reference.file.empty() || !is_safe_path(reference.file)) malformed();
@@ -108,7 +108,7 @@ HubSettings HubSettings::from_environment() {
     fail("HF_ENDPOINT is '%s': expected an http or https address", settings.endpoint.c_str());
   settings.token = find_token();
   if (std::any_of(settings.token.begin(), settings.token.end(), [](unsigned char c) { return c <= 32 || c >= 127; }))
-    fail("HF_TOKEN, or the file it is read from, holds characters that no token has");
+    fail("HF_TOKEN, or the file it is read from, contains characters that no token has");
   settings.cache = variable("HF_HUB_CACHE");
   if (settings.cache.empty()) settings.cache = home() / "hub";
   settings.offline = is_set("HF_HUB_OFFLINE");

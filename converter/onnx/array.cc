@@ -14,10 +14,10 @@ namespace ferry::onnx {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 40;
-constexpr int64_t kMaxComputed = int64_t{1} << 28;  // of a constant that the converter computes
-constexpr int64_t kComputedOfStored = 16;           // of all of them, for each element that the file holds
+constexpr int64_t kMaxComputed = int64_t{1} << 28;  // maximum elements of a computed constant
+constexpr int64_t kComputedOfStored = 16;           // maximum total of computed elements per element stored in the file
 
-thread_local int64_t t_left = INT64_MAX;  // of what this thread's conversion may compute
+thread_local int64_t t_left = INT64_MAX;  // remaining elements that this thread's conversion may compute
 
 template <typename T>
 T load(const std::byte* at) {
@@ -46,7 +46,7 @@ std::vector<To> read_integers(const Array& array) {
     case Type::Int32: return read_all<To>(array, load<int32_t>);
     case Type::UInt64: return read_all<To>(array, load<uint64_t>);
     case Type::Int64: return read_all<To>(array, load<int64_t>);
-    default: fail("a constant of type %s where integers are expected", type_name(array.type).c_str());
+    default: fail("a constant of type %s, expected integers", type_name(array.type).c_str());
   }
 }
 
@@ -66,7 +66,8 @@ Array write_all(Type type, const Dims& dims, const std::vector<From>& values, Co
 template <typename T>
 T clip(double value) {
   if (std::isnan(value)) return 0;
-  // The limits of 64-bit types are no doubles: the comparison is with the next ones outside.
+  // The limits of 64-bit types are not exactly representable as double, so values beyond them are compared with the
+  // next double.
   if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
   if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   return static_cast<T>(value);
@@ -175,7 +176,7 @@ void begin_computing(int64_t stored) { t_left = kMaxComputed + kComputedOfStored
 int64_t count_computed(const Dims& dims) {
   const int64_t count = count_elements(dims);
   if (count > kMaxComputed)
-    fail("a constant of shape %s would be computed: at most %lld elements are", to_string(dims).c_str(),
+    fail("a constant of shape %s would be computed, at most %lld elements are allowed", to_string(dims).c_str(),
          static_cast<long long>(kMaxComputed));
   if (count > t_left)
     fail("a constant of shape %s would be computed, after many others: they are too large for this file",
@@ -240,18 +241,18 @@ Array gather_elements(const Array& from, const Dims& dims, const std::vector<int
 
 namespace {
 
-// Elements of a strided walk over `dims`, the last dimension fastest.
+// Offsets of the elements of a strided array of shape `dims`, in row-major order.
 std::vector<int64_t> walk(const Dims& dims, const Dims& strides) {
   std::vector<int64_t> index(static_cast<size_t>(count_computed(dims)));
-  Dims place(dims.size(), 0);
+  Dims position(dims.size(), 0);
   int64_t at = 0;
   for (int64_t& i : index) {
     i = at;
     for (size_t d = dims.size(); d-- > 0;) {
       at += strides[d];
-      if (++place[d] < dims[d]) break;
+      if (++position[d] < dims[d]) break;
       at -= strides[d] * dims[d];
-      place[d] = 0;
+      position[d] = 0;
     }
   }
   return index;

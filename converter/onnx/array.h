@@ -1,4 +1,4 @@
-// A constant of an ONNX file, of any of its types: weights, and the integers that shapes and indices are computed with.
+// A constant of an ONNX file, of any type: weights, and integers for shapes and indices.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ferry::onnx {
 
-// TensorProto.DataType of the format.
+// ONNX's TensorProto.DataType.
 enum class Type : int {
   Undefined = 0,
   Float32 = 1,
@@ -29,11 +29,11 @@ enum class Type : int {
 };
 
 std::string type_name(Type type);
-// Bytes of an element; 0 where an Array cannot hold the type (strings, complex numbers, 8-bit floats...).
+// Bytes per element; 0 for types that an Array does not support (strings, complex numbers, 8-bit floats...).
 size_t type_size(Type type);
 bool is_float(Type type);
 
-// As C++ casts it, clipped to the type's range; 0 for what is no number.
+// Truncates towards zero and saturates to the type's range; NaN becomes 0.
 int64_t to_integer(double value);
 inline int64_t to_integer(int64_t value) { return value; }
 inline int64_t to_integer(bool value) { return value; }
@@ -42,42 +42,42 @@ using Dims = std::vector<int64_t>;
 
 // "[2,3]"
 std::string to_string(const Dims& dims);
-// Throws Error where a dimension is negative or the product exceeds 2^40.
+// Throws Error if a dimension is negative or the product exceeds 2^40.
 int64_t count_elements(const Dims& dims);
-// The same for a constant that the converter is about to compute: throws Error above 2^28, and where all that this
-// thread's conversion has computed are more than that and 16 times `stored`, what its file holds. A file of few bytes
-// may ask for any number.
+// The same for a constant that the converter will compute. Throws Error above 2^28, and if the total computed by this
+// thread's conversion exceeds 2^28 plus 16 times `stored`, the number of elements in the file: a small file must not be
+// able to request unlimited memory.
 int64_t count_computed(const Dims& dims);
 void begin_computing(int64_t stored);
-// Row-major: how many elements lie between neighbours along each dimension.
+// Row-major strides, in elements.
 Dims strides_of(const Dims& dims);
-// The shape that two broadcast to, as NumPy does; throws Error where they do not.
+// The broadcast shape, as in NumPy. Throws Error if the shapes are incompatible.
 Dims broadcast(const Dims& a, const Dims& b);
 
 struct Array {
   Type type = Type::Undefined;
   Dims dims;
-  Constant data;  // row-major, little-endian, type_size(type) bytes an element; a bool is one byte
+  Constant data;  // row-major, little-endian, type_size(type) bytes per element; a bool is one byte
 
   int64_t elements() const { return count_elements(dims); }
   std::vector<double> floats() const;    // of any type
-  std::vector<int64_t> ints() const;     // of integers and bools; throws Error for others
-  Array reshaped(const Dims& to) const;  // the same bytes
+  std::vector<int64_t> ints() const;     // of integers and bools; throws Error for other types
+  Array reshaped(const Dims& to) const;  // shares the bytes
 };
 
-// Rounded to `type`; floating point becomes an integer as C++ casts it, clipped to the type's range.
+// Rounds to `type`; integers are truncated and saturated to the type's range.
 Array make_array(Type type, const Dims& dims, const std::vector<double>& values);
-// Integers wrap around.
+// Integers wrap.
 Array make_array(Type type, const Dims& dims, const std::vector<int64_t>& values);
 // A vector of int64.
 Array make_vector(const std::vector<int64_t>& values);
 
-// The array whose element i is element index[i] of `from`, in the same type.
+// Element i of the result is element index[i] of `from`, of the same type.
 Array gather_elements(const Array& from, const Dims& dims, const std::vector<int64_t>& index);
-// Output dimension i is input dimension perm[i].
+// Dimension i of the output is dimension perm[i] of the input.
 Array transpose(const Array& from, const std::vector<int>& perm);
 Array expand(const Array& from, const Dims& dims);
-// As ONNX's Cast does.
+// ONNX's Cast.
 Array cast(const Array& from, Type type);
 
 }  // namespace ferry::onnx

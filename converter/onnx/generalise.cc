@@ -12,7 +12,7 @@ namespace {
 
 std::unique_ptr<fbs::OperatorT> copy_of(const fbs::OperatorT& op) { return std::make_unique<fbs::OperatorT>(op); }
 
-// Parameters that only say how large the output is, and an input that is there for that.
+// Removes parameters that fix the output's size, and the input that provides it.
 void forget_sizes(fbs::OperatorT& op) {
   if (may_be_sized_by_input(op.params.type)) op.inputs.resize(1);
   if (auto* reshape = op.params.AsReshape()) reshape->shape.clear();
@@ -40,14 +40,14 @@ std::vector<Shape> input_shapes(const fbs::OperatorT& op, const Graph& graph) {
   return shapes;
 }
 
-// Whether `op` gives this shape in `graph`, which has the same tensors in other sizes.
-bool gives(const fbs::OperatorT& op, const Graph& graph) {
+// Whether `op` outputs this shape in `graph`, which has the same tensors in other sizes.
+bool outputs_shape(const fbs::OperatorT& op, const Graph& graph) {
   Shape shape;
   const SerializedOp serialized(op);
   return infer_shape(*serialized, input_shapes(op, graph), &shape).ok() && shape == graph.shape(op.outputs.front());
 }
 
-// Whether dimension `i` is the same in `op`'s input and output, in both graphs.
+// Whether dimension `i` of the input and the output of `op` are equal in both graphs.
 bool copies(const fbs::OperatorT& op, int i, const Graph& a, const Graph& b) {
   for (const Graph* graph : {&a, &b}) {
     const Shape in = graph->shape(op.inputs.front()), out = graph->shape(op.outputs.front());
@@ -56,31 +56,31 @@ bool copies(const fbs::OperatorT& op, int i, const Graph& a, const Graph& b) {
   return true;
 }
 
-// An array whose places along some dimensions are alike, with those dimensions of size 1.
-struct Once {
+// An array without repetitions: dimensions along which all values are equal have size 1.
+struct Unrepeated {
   Shape shape;
   std::vector<double> values;
-  bool alike = true;  // else places differ, and `values` are the first
+  bool alike = true;  // else values differ along these dimensions, and `values` has the first ones
 };
 
-Once hold_once(const std::vector<double>& values, const Shape& shape, const std::vector<int>& along) {
-  Once once{.shape = shape};
+Unrepeated hold_once(const std::vector<double>& values, const Shape& shape, const std::vector<int>& along) {
+  Unrepeated once{.shape = shape};
   for (const int i : along) once.shape[i] = 1;
   once.values.resize(static_cast<size_t>(once.shape.elements()));
   std::vector<bool> known(once.values.size());
   for (size_t element = 0; element < values.size(); ++element) {
-    size_t rest = element, place = 0, stride = 1;
+    size_t rest = element, position = 0, stride = 1;
     for (int i = shape.rank - 1; i >= 0; --i) {
       const size_t size = static_cast<size_t>(shape[i]);
       if (once.shape[i] == shape[i]) {
-        place += rest % size * stride;
+        position += rest % size * stride;
         stride *= size;
       }
       rest /= size;
     }
-    if (!known[place]) once.values[place] = values[element];
-    known[place] = true;
-    once.alike = once.alike && once.values[place] == values[element];
+    if (!known[position]) once.values[position] = values[element];
+    known[position] = true;
+    once.alike = once.alike && once.values[position] == values[element];
   }
   return once;
 }
@@ -91,32 +91,32 @@ bool same_constant(const Graph& a, const Graph& b, TensorId tensor) {
          std::equal(x.bytes.begin(), x.bytes.end(), y.bytes.begin(), y.bytes.end());
 }
 
-// Whether the values of `part` are the first of `whole` along every dimension.
-bool begins(const Once& whole, const Once& part) {
+// Whether `part` is the leading part of `whole` in every dimension.
+bool is_leading_part(const Unrepeated& whole, const Unrepeated& part) {
   if (whole.shape.rank != part.shape.rank) return false;
   for (int i = 0; i < part.shape.rank; ++i)
     if (part.shape[i] > whole.shape[i]) return false;
   for (size_t element = 0; element < part.values.size(); ++element) {
-    size_t rest = element, place = 0, stride = 1;
+    size_t rest = element, position = 0, stride = 1;
     for (int i = part.shape.rank - 1; i >= 0; --i) {
-      place += rest % static_cast<size_t>(part.shape[i]) * stride;
+      position += rest % static_cast<size_t>(part.shape[i]) * stride;
       rest /= static_cast<size_t>(part.shape[i]);
       stride *= static_cast<size_t>(whole.shape[i]);
     }
-    if (whole.values[place] != part.values[element]) return false;
+    if (whole.values[position] != part.values[element]) return false;
   }
   return true;
 }
 
-// Whether an input may be computed where it is a constant now.
-bool takes_computed(const fbs::OperatorT& op, size_t input) {
+// Whether an input may be an activation where it is a constant now.
+bool accepts_computed(const fbs::OperatorT& op, size_t input) {
   return op.params.AsBinary() || op.params.AsConcat() || op.params.AsSelect() || op.params.AsGather() ||
          (op.params.AsRotaryEmbedding() && input > 0) || (op.params.AsAttention() && input >= 3);
 }
 
-// Whether an input that repeats itself along these dimensions may have size 1 there.
-bool takes_once(const fbs::OperatorT& op, size_t input, const std::vector<int>& along, const Graph& graph) {
-  if (op.params.AsBinary() || op.params.AsSelect()) {  // where another input says the size
+// Whether an input that is constant along these dimensions may have size 1 there.
+bool accepts_unrepeated(const fbs::OperatorT& op, size_t input, const std::vector<int>& along, const Graph& graph) {
+  if (op.params.AsBinary() || op.params.AsSelect()) {  // another input determines the size
     std::vector<Shape> shapes = input_shapes(op, graph);
     for (const int i : along) shapes[input][i] = 1;
     Shape shape;
@@ -134,7 +134,7 @@ void Generaliser::give_reason(const fbs::OperatorT& op, const std::string& what)
   if (named_.insert(op.name).second) reasons_.push_back({op_name(op.params.type), op.name, opset_, what});
 }
 
-// Whether both have the same number of operators and of tensors, which passes number alike then.
+// Whether both graphs have equal numbers of operators and tensors; the passes then number them alike.
 bool Generaliser::same_operators(const Graph& other) {
   const size_t mine = graph_.table.operators.size(), theirs = other.table.operators.size();
   if (mine == theirs && graph_.table.tensors.size() == other.table.tensors.size()) return true;
@@ -153,7 +153,7 @@ void Generaliser::include(const Graph& other, const Graph* third) {
   third_ = nullptr;
 }
 
-// How often the input's dimension fits into the output's, in every graph; 0 where that differs.
+// Ratio of the output's to the input's dimension, if equal in every graph; else 0.
 int32_t Generaliser::scale_of(const fbs::OperatorT& op, int dim, const Graph& other) const {
   int32_t scale = 0;
   for (const Graph* graph : {const_cast<const Graph*>(&graph_), &other, third_}) {
@@ -165,8 +165,8 @@ int32_t Generaliser::scale_of(const fbs::OperatorT& op, int dim, const Graph& ot
   return scale;
 }
 
-// A value that is there before operator `i` and has dimensions as large as these of `tensor`, in every graph. Inputs
-// come first, which are held anyway, then what is nearest.
+// Finds a value computed before operator `i` whose dimensions equal `dims` of `tensor` in every graph. Prefers inputs,
+// which stay in memory anyway, then the nearest value.
 std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId tensor, const std::vector<int>& dims,
                                                             const Graph& other) const {
   const auto has = [&](TensorId value, int d, int wanted) {
@@ -192,15 +192,14 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId t
   return {};
 }
 
-// Sizes of operator `i`, which has them for the graph, are written so that they hold for `other`, too, where that can
-// be.
+// Rewrites sizes of operator `i`, which hold for this graph, so that they hold for `other`, too, if possible.
 void Generaliser::open_sizes(size_t i, const Graph& other) {
   fbs::OperatorT& op = *graph_.table.operators[i];
   const TensorId output = op.outputs.front();
   const Shape in_a = graph_.shape(op.inputs.front()), out_a = graph_.shape(output);
   const Shape in_b = other.shape(op.inputs.front()), out_b = other.shape(output);
-  std::vector<int> dims;        // of the output, whose sizes another tensor has
-  std::vector<int32_t*> sizes;  // of them
+  std::vector<int> dims;        // output dimensions whose sizes follow another tensor
+  std::vector<int32_t*> sizes;  // their sizes
   if (auto* reshape = op.params.AsReshape()) {
     for (int d = 0; d < out_a.rank; ++d) {
       int32_t& size = reshape->shape[static_cast<size_t>(d)];
@@ -210,7 +209,7 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
       dims.push_back(d);
       sizes.push_back(&size);
     }
-    // One of them is inferred: one without which another tensor has the rest.
+    // One dimension can be inferred: try each one for which a tensor has the others.
     for (size_t inferred = dims.size(); inferred-- > 0;) {
       std::vector<int> rest = dims;
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(inferred));
@@ -260,15 +259,15 @@ void Generaliser::include_operator(size_t i, const Graph& other) {
   if (!alike_but_for_sizes(op, same)) return give_reason(op, "its parameters depend on an open size");
   for (size_t k = 0; k < op.inputs.size(); ++k) {
     const bool constant = graph_.is_constant(op.inputs[k]);
-    if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is computed for one size only");
+    if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is supported for one size only");
     if (constant && !same_constant(graph_, other, op.inputs[k])) include_constant(i, k, other);
   }
-  if (gives(op, other)) return;
+  if (outputs_shape(op, other)) return;
   open_sizes(i, other);
   const TensorId output = op.outputs.front();
-  if (!gives(op, other) || !gives(op, graph_))
+  if (!outputs_shape(op, other) || !outputs_shape(op, graph_))
     give_reason(op, "it gives " + to_string(graph_.shape(output)) + " for one size, " + to_string(other.shape(output)) +
-                        " for another, which its parameters cannot say at once");
+                        " for another, which its parameters cannot express for both");
 }
 
 void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
@@ -279,23 +278,24 @@ void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
   for (int d = 0; d < a.rank && a.rank == b.rank; ++d)
     if (a[d] != b[d] && std::find(along.begin(), along.end(), d) == along.end()) along.push_back(d);
   std::sort(along.begin(), along.end());
-  // Along some dimensions all places may be alike; along the others it grows.
+  // Dimensions along which all values are equal are stored once; the others grow.
   std::vector<int> alike, growing;
   for (const int d : along) {
     const bool repeats =
         hold_once(graph_.values(tensor), a, {d}).alike && hold_once(other.values(tensor), b, {d}).alike;
     (repeats ? alike : growing).push_back(d);
   }
-  const Once mine = hold_once(graph_.values(tensor), a, alike), theirs = hold_once(other.values(tensor), b, alike);
-  const bool once = takes_once(op, input, alike, graph_) && begins(theirs, mine);
+  const Unrepeated mine = hold_once(graph_.values(tensor), a, alike),
+                   theirs = hold_once(other.values(tensor), b, alike);
+  const bool once = accepts_unrepeated(op, input, alike, graph_) && is_leading_part(theirs, mine);
   if (once && !along.empty() && growing.empty()) {
     repeat_[tensor] = along;
     return;
   }
   repeat_.erase(tensor);
   const std::optional<Source> source = find_source(i, tensor, growing, other);
-  const bool cuttable = alike.empty() ? begins(theirs, mine) : once;
-  if (cuttable && !growing.empty() && source && takes_computed(op, input))
+  const bool cuttable = alike.empty() ? is_leading_part(theirs, mine) : once;
+  if (cuttable && !growing.empty() && source && accepts_computed(op, input))
     tables_[tensor] = {alike, growing, *source, TensorId::None};
   else
     give_reason(op,
@@ -317,12 +317,12 @@ void Generaliser::lengthen_tables(const Graph& largest) {
     const auto reads = [&, wanted = tensor](const auto& op) {
       return std::find(op->inputs.begin(), op->inputs.end(), wanted) != op->inputs.end();
     };
-    const Once part = hold_once(graph_.values(tensor), graph_.shape(tensor), table.alike);
-    Once whole;
+    const Unrepeated part = hold_once(graph_.values(tensor), graph_.shape(tensor), table.alike);
+    Unrepeated whole;
     if (largest.is_constant(tensor) && largest.shape(tensor).rank == part.shape.rank)
       whole = hold_once(largest.values(tensor), largest.shape(tensor), table.alike);
     const auto& ops = graph_.table.operators;
-    if (!whole.values.empty() && whole.alike && begins(whole, part))
+    if (!whole.values.empty() && whole.alike && is_leading_part(whole, part))
       table.whole = add_alike(tensor, whole.shape, whole.values);
     else
       give_reason(**std::find_if(ops.begin(), ops.end(), reads),
@@ -330,7 +330,7 @@ void Generaliser::lengthen_tables(const Graph& largest) {
   }
 }
 
-// The part of a table that is as long as its source.
+// Slices the table to the size of its source.
 Tensor Generaliser::cut(const std::string& name, TensorId tensor) {
   const Table& table = tables_.at(tensor);
   const Tensor whole{&graph_, table.whole};
@@ -361,27 +361,27 @@ void Generaliser::check(const Graph& other) {
     for (size_t k = 0; k < outputs.size(); ++k) shapes[op.outputs[k]] = outputs[k];
     const Shape& shape = outputs.front();
     if (!alike_but_for_sizes(op, *other.table.operators[i]) || shape != other.shape(op.outputs.front()))
-      give_reason(op, "what it does depends on what is left over when an open size is divided");
+      give_reason(op, "its result depends on the remainder of a division of an open size");
   }
 }
 
-// A constant of the name and type of another one.
+// Adds a constant with the name and type of another one.
 TensorId Generaliser::add_alike(TensorId tensor, const Shape& shape, const std::vector<double>& values) {
   const std::string name = graph_.at(tensor).name;
   if (graph_.at(tensor).dtype != fbs::DType::Int32) return graph_.add_constant(name, shape, values).id;
   return graph_.add_constant(name, shape, std::vector<int32_t>(values.begin(), values.end())).id;
 }
 
-// The constant without its repetitions.
+// The constant without repetitions.
 Tensor Generaliser::once(TensorId tensor) {
   if (!once_.contains(tensor)) {
-    const Once held = hold_once(graph_.values(tensor), graph_.shape(tensor), repeat_.at(tensor));
+    const Unrepeated held = hold_once(graph_.values(tensor), graph_.shape(tensor), repeat_.at(tensor));
     once_[tensor] = add_alike(tensor, held.shape, held.values);
   }
   return {&graph_, once_.at(tensor)};
 }
 
-// As many copies of a constant as the inputs of a concat need, whose sizes are those of `like` but along `axis`.
+// Repeats a constant to the sizes of `like`, except along `axis`, as inputs of Concat need.
 Tensor Generaliser::repeated(const std::string& name, TensorId tensor, Tensor like, int axis) {
   const size_t rank = static_cast<size_t>(like.shape().rank);
   fbs::SliceT slice;

@@ -1,4 +1,4 @@
-// Two graphs of one network, made for different sizes of its inputs, become one for both.
+// Merges graphs of one network, imported at different input sizes, into one for all sizes.
 #pragma once
 
 #include <map>
@@ -14,36 +14,37 @@ namespace ferry::onnx {
 
 class Generaliser {
  public:
-  // `graph` was made for some size and is what becomes general. `opset`: of the file, for reasons.
+  // `graph`, imported at one size, is generalised in place. `opset`: of the file, for reasons.
   Generaliser(Graph& graph, int opset) : graph_(graph), opset_(opset) {}
 
-  // Makes the graph compute what `other`, made for another size, computes at that size. A third size, where there is
-  // one, tells sizes that are multiples of others from such that only happen to be.
+  // Generalises the graph so that it also computes what `other` computes at its own size. `third`, a graph of a third
+  // size or null, distinguishes multiples of other sizes from coincidences.
   void include(const Graph& other, const Graph* third);
-  // Adds reasons unless the graph, at the size that `other` was made for, does what `other` does or refuses the size.
+  // Adds reasons unless the graph, at the size of `other`, equals `other` or rejects that size.
   void check(const Graph& other);
-  // What stands in the way; each operator is named once.
+  // Obstacles; each operator is named once.
   const std::vector<Reason>& reasons() const { return reasons_; }
-  // Are there constants that grow with an open size, each the beginning of the next? Positions have such tables.
+  // Whether there are tables: constants that grow with an open size, each a leading part of the next (position
+  // embeddings).
   bool has_tables() const { return !tables_.empty(); }
-  // Their sizes in this graph, which was made for some size, one after the other.
+  // Shapes of the tables in `other`, in order.
   std::vector<Shape> table_shapes(const Graph& other) const;
-  // Tables are as `largest`, made for the largest size, has them from here on.
+  // Replaces the tables by those of `largest`, imported at the maximum size.
   void lengthen_tables(const Graph& largest);
-  // Repeated constants are held once from here on, and every shape is that which follows from these of the inputs.
+  // Stores repeated constants once, and derives every shape from the shapes `inputs`.
   void finish(const std::vector<Shape>& inputs);
 
  private:
-  // Sizes of an operator or of a table that are those of dimensions of another tensor.
+  // The tensor whose dimensions determine sizes of an operator or of a table.
   struct Source {
     TensorId tensor = TensorId::None;
     std::vector<int> dims;
   };
   struct Table {
-    std::vector<int> alike;           // its dimensions along which all places are, held once
-    std::vector<int> growing;         // and those that are cut
+    std::vector<int> alike;           // dimensions along which all values are equal, stored once
+    std::vector<int> growing;         // dimensions that are sliced
     Source source;                    // of their sizes
-    TensorId whole = TensorId::None;  // the longest
+    TensorId whole = TensorId::None;  // the longest version
   };
 
   bool same_operators(const Graph& other);
@@ -61,11 +62,10 @@ class Generaliser {
   Graph& graph_;
   int opset_;
   std::vector<Reason> reasons_;
-  std::set<std::string> named_;  // operators that have a reason
-  std::map<TensorId, std::vector<int>>
-      repeat_;                         // constants' dimensions along which all places are alike and the size is open
-  std::map<TensorId, TensorId> once_;  // such constants to those that hold each place once
-  std::map<TensorId, Table> tables_;   // by the constant
+  std::set<std::string> named_;                  // operators with a reason
+  std::map<TensorId, std::vector<int>> repeat_;  // open dimensions of constants along which all values are equal
+  std::map<TensorId, TensorId> once_;            // such constants, to those without repetitions
+  std::map<TensorId, Table> tables_;             // by the constant
   const Graph* third_ = nullptr;
 };
 

@@ -30,12 +30,12 @@ class Importer {
   const ImportOptions& options_;
   std::unique_ptr<Graph> graph_;
   std::map<std::string, Value> values_;
-  std::map<std::string, Type> types_;  // of values that the graph computes, in the file
+  std::map<std::string, Type> types_;  // types of computed values in the file
   std::map<std::string, Array> known_outputs_;
   std::vector<Reason> reasons_;
 };
 
-// What --shape would say of an input, with letters for what the file leaves open.
+// The --shape option for an input, with letters for open dimensions.
 std::string shape_wanted(const ValueInfo& input) {
   std::string text = input.name + "=";
   for (size_t i = 0; i < input.shape.size(); ++i) {
@@ -48,11 +48,11 @@ std::string shape_wanted(const ValueInfo& input) {
   return text;
 }
 
-// The shape that the graph is made for, from what the file says and what the user does.
+// The input shape of the graph, from the file and the options.
 Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
   const auto said = options.shapes.find(input.name);
   if (said == options.shapes.end() && !input.has_shape)
-    fail("its shape is not said: give --shape %s=...", input.name.c_str());
+    fail("its shape is unknown: use --shape %s=...", input.name.c_str());
   if (said != options.shapes.end() && input.has_shape && said->second.size() != input.shape.size())
     fail("--shape gives it %zu dimensions, the file %zu", said->second.size(), input.shape.size());
   Dims dims;
@@ -67,7 +67,7 @@ Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
     } else if (in_file.size >= 0) {
       dims.push_back(in_file.size);
     } else if (i == 0) {
-      dims.push_back(1);  // a batch of one
+      dims.push_back(1);  // batch size 1
     } else {
       const std::string name = in_file.symbol.empty() ? input.name + ":" + std::to_string(i) : in_file.symbol;
       fail("dimension %zu%s%s is open: bind it with --shape %s, or leave it open with --dynamic %s", i,
@@ -90,7 +90,7 @@ void Importer::add_input(const ValueInfo& input) {
     const fbs::DType type = to_dtype(input.type);
     types_[input.name] = input.type;
     const std::vector<int32_t> dims = to_int32(bound_shape(input, options_));
-    if (std::count(dims.begin(), dims.end(), 0) > 0) {  // nothing that anybody could give
+    if (std::count(dims.begin(), dims.end(), 0) > 0) {  // a size of 0
       value = make_array(input.type, Dims(dims.begin(), dims.end()), std::vector<double>{});
       return;
     }
@@ -107,7 +107,7 @@ void Importer::add_input(const ValueInfo& input) {
   }
 }
 
-// The branch that is taken, where that is known, is imported in the place of the If.
+// Imports the taken branch in place of the If, if the condition is known.
 void Importer::add_branch(const Node& node) {
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
   const Value& value = values_[node.inputs.front()];
@@ -134,9 +134,8 @@ void Importer::add_node(const Node& node) {
   bool unknown = false;
   for (const std::string& name : node.inputs) {
     const auto found = values_.find(name);
-    if (!name.empty() && found == values_.end())  // a recogniser's node in the place of some that another one reads
-      return give_reason(node,
-                         "it reads '" + name + "' before that is computed: leave recognisers out (--no-recognise)");
+    if (!name.empty() && found == values_.end())  // input of a pattern's node that the original node did not have
+      return give_reason(node, "it reads '" + name + "' before it is computed: disable patterns (--no-recognise)");
     inputs.push_back(name.empty() ? Value() : found->second);
     const Array* array = std::get_if<Array>(&inputs.back());
     types.push_back(array ? array->type : types_[name]);
@@ -146,7 +145,7 @@ void Importer::add_node(const Node& node) {
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
   if (!node.problem.empty()) return give_reason(node, node.problem);
   if (!function) return give_reason(node, "the operator is not supported");
-  if (unknown) return;  // the reason was given where the value should have come from
+  if (unknown) return;  // its producer has already given the reason
   const size_t before = graph_->table.operators.size();
   Op op(node, *graph_, std::move(inputs), std::move(types));
   try {
@@ -168,7 +167,7 @@ void Importer::add_node(const Node& node) {
   }
 }
 
-// Where all inputs of a node are known, so is what its operators compute.
+// Folds the node's operators if all its inputs are constants.
 void Importer::fold(Op* op) {
   fold_constants(*graph_, {});
   for (size_t i = 0; i < op->outputs().size(); ++i) {
@@ -191,7 +190,7 @@ void Importer::add_outputs() {
     const bool map = tensor->shape().rank == 4;
     Tensor value = *tensor;
     if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
-    // A blob's output is computed; what comes straight from a constant or an input is copied.
+    // An output must be computed: constants and inputs are copied.
     const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
     if (map) value = to_channels_last(value);
     if (graph_->is_constant(value.id) ||

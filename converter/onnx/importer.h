@@ -1,7 +1,7 @@
-// From an ONNX file to the converter's graph.
+// Imports an ONNX file into the converter's graph.
 //
-// Values keep ONNX's own order of dimensions (N,C,H,W); operators that ferry has channels last only get a Transpose
-// before and after, and the passes remove those that cancel (converter/passes/sink_transposes.cc).
+// Values keep ONNX's order of dimensions (N,C,H,W). Channels-last operators are surrounded by Transposes; the passes
+// remove those that cancel (converter/passes/sink_transposes.cc).
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@
 namespace ferry::onnx {
 
 struct ImportOptions {
-  std::map<std::string, Dims> shapes;       // of inputs: what --shape says, or what leaves a dimension open
-  std::map<std::string, Array> constants;   // inputs that are known at conversion: shapes, axes, weights
-  std::set<std::string> disabled_patterns;  // names of recognisers (converter/onnx/patterns) to leave out; "all"
+  std::map<std::string, Dims> shapes;       // of inputs: from --shape, or for dimensions to be opened
+  std::map<std::string, Array> constants;   // inputs known at conversion: shapes, axes, weights
+  std::set<std::string> disabled_patterns;  // patterns (converter/onnx/patterns) to disable; "all"
 };
 
-// One thing that stands in the way.
+// One obstacle to the conversion.
 struct Reason {
-  std::string op;    // "GridSample"; empty where it is about the graph's inputs or outputs
+  std::string op;    // "GridSample"; empty if it concerns the graph's inputs or outputs
   std::string node;  // the node's name, or the input's
   int opset = 0;
   std::string what;  // "attribute 'mode' is 'cubic': expected nearest or linear"
@@ -33,7 +33,7 @@ struct Reason {
 // "node 'up' (Resize, opset 18): ..."
 std::string to_string(const Reason& reason);
 
-// Every reason why a file cannot be converted; its sentence names the first and counts the rest.
+// All reasons why a file cannot be converted. The message contains the first one and the number of others.
 class Refused : public Error {
  public:
   Refused(std::string file, std::vector<Reason> reasons);
@@ -47,13 +47,13 @@ class Refused : public Error {
 
 struct Imported {
   std::unique_ptr<Graph> graph;        // without provenance
-  std::map<std::string, Array> known;  // outputs that do not depend on any input's values; they are not in the graph
+  std::map<std::string, Array> known;  // outputs that depend on no input; they are not in the graph
 };
 
-// Throws Refused with all reasons, or Error where the file cannot be read.
+// Throws Refused with all reasons, or Error if the file cannot be read.
 Imported import_model(const Model& model, const ImportOptions& options);
 
-// What a value of the file is at conversion: not to be had, a constant, or something that the graph computes.
+// A value of the file during import: unavailable, a constant, or computed by the graph.
 struct Unknown {};
 using Value = std::variant<Unknown, Array, Tensor>;
 

@@ -1,4 +1,4 @@
-// An ONNX file in memory, free of protobuf: what the importer walks over.
+// An ONNX file in memory, independent of protobuf; input of the importer.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace ferry::onnx {
 
 struct Attribute {
-  // As AttributeProto.AttributeType numbers them.
+  // Values of AttributeProto.AttributeType.
   enum class Kind : int {
     Undefined = 0,
     Float = 1,
@@ -22,18 +22,18 @@ struct Attribute {
     Floats = 6,
     Ints = 7,
     Strings = 8,
-    Other  // lists of graphs or tensors, sparse tensors, types: nothing in scope has them
+    Other  // lists of graphs or tensors, sparse tensors, types: unused by supported operators
   };
   Kind kind = Kind::Undefined;
-  std::vector<double> floats;        // Float: one
-  std::vector<int64_t> ints;         // Int: one
-  std::vector<std::string> strings;  // String: one
+  std::vector<double> floats;        // Float: one element
+  std::vector<int64_t> ints;         // Int: one element
+  std::vector<std::string> strings;  // String: one element
   Array tensor;
 };
 
 struct Node;
 
-// What an If computes in one of its cases.
+// One branch of an If.
 struct Branch {
   std::vector<Node> nodes;
   std::map<std::string, Array> constants;
@@ -42,23 +42,23 @@ struct Branch {
 
 struct Node {
   std::string op, domain, name;
-  int opset = 0;                     // version of the domain's operators
-  std::vector<std::string> inputs;   // "" where an optional one is left out; an If's branches' follow its condition
-  std::vector<std::string> outputs;  // the same
+  int opset = 0;                    // opset version of the domain
+  std::vector<std::string> inputs;  // "" for an omitted optional input; inputs of an If's branches follow its condition
+  std::vector<std::string> outputs;  // "" for an omitted optional output
   std::map<std::string, Attribute> attributes;
-  std::vector<Branch> branches;  // of an If: where its condition holds, where it does not
-  std::string problem;           // not empty: why the node cannot be imported, whatever its operator
+  std::vector<Branch> branches;  // of an If: then, else
+  std::string problem;           // not empty: why the node cannot be imported, independent of its operator
 };
 
 struct Dimension {
-  int64_t size = -1;   // -1: not said
+  int64_t size = -1;   // -1: unknown
   std::string symbol;  // "batch"; may be empty
 };
 
 // An input or output of the graph.
 struct ValueInfo {
   std::string name;
-  Type type = Type::Undefined;  // Undefined: no tensor
+  Type type = Type::Undefined;  // Undefined: not a tensor
   bool has_shape = false;
   std::vector<Dimension> shape;
 };
@@ -67,19 +67,18 @@ struct Model {
   std::filesystem::path path;
   std::string producer;     // "pytorch"
   int opset = 0;            // of the default domain
-  std::vector<Node> nodes;  // every value is computed before it is used
+  std::vector<Node> nodes;  // in topological order
   std::map<std::string, Array> constants;
-  std::vector<ValueInfo> inputs;  // those that no constant gives
+  std::vector<ValueInfo> inputs;  // those that are not constants
   std::vector<ValueInfo> outputs;
 };
 
-// Reads a .onnx file: functions inlined, nodes in an order that computes. Data outside the file is read from its folder
-// and nowhere else. Throws Error with one sentence where the file is damaged, cyclic, or of another format.
+// Reads a .onnx file, inlines functions and sorts the nodes topologically. External data is read from the file's folder
+// only. Throws Error if the file is damaged, cyclic, or of another format.
 Model read_model(const std::filesystem::path& path);
 
-// Puts nodes in an order that computes every value before it is used, keeping the file's where that is one. `given`:
-// the graph's inputs and constants. Throws Error, naming a node, where there is none: a value that nothing computes,
-// one that two nodes compute, a cycle.
+// Sorts nodes topologically, keeping the file's order if possible. `given`: the graph's inputs and constants. Throws
+// Error with a node's name for a value without a producer, a value with two, or a cycle.
 void sort_nodes(std::vector<Node>* nodes, const std::vector<std::string>& given);
 
 }  // namespace ferry::onnx

@@ -55,7 +55,7 @@ Type Op::type(size_t i) const {
 const Attribute* Op::attribute(const std::string& name, Attribute::Kind kind) const {
   const auto found = node_.attributes.find(name);
   if (found == node_.attributes.end()) return nullptr;
-  if (found->second.kind != kind) refuse("attribute '%s' is of another kind than expected", name.c_str());
+  if (found->second.kind != kind) refuse("attribute '%s' has another type than expected", name.c_str());
   return &found->second;
 }
 

@@ -1,12 +1,12 @@
-// One node of an ONNX graph as the function that imports it sees it. A function reads its inputs and attributes, adds
-// operators to the graph or computes a constant, and sets the outputs:
+// One node of an ONNX graph, as its import function sees it. The function reads inputs and attributes, adds operators
+// to the graph or computes a constant, and sets the outputs:
 //
 //     void softsign(Op& op) {
 //       const Tensor x = op.tensor(0);
 //       op.set(binary(Kind::Div, x, unary(fbs::UnaryKind::Abs, x) + 1.0));
 //     }
 //
-// To add an operator: one such function in a file of converter/onnx/ops/, and one row in ops/table.cc.
+// To add an operator, add such a function in converter/onnx/ops/ and a row in ops/table.cc.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace ferry::onnx {
 
 class Op {
  public:
-  // `types`: of the inputs, in the file.
+  // `types`: of the inputs in the file.
   Op(const Node& node, Graph& graph, std::vector<Value> inputs, std::vector<Type> types)
       : node_(node),
         graph_(graph),
@@ -34,22 +34,22 @@ class Op {
 
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
-  // Is input i a constant? And all of them?
+  // Whether input i is a constant; whether all inputs are.
   bool known(size_t i) const { return has(i) && std::holds_alternative<Array>(inputs_[i]); }
   bool known() const;
-  // Input i as a constant; refuses, calling it `what` ("the weight"), where it depends on the graph's inputs.
+  // Input i as a constant. Refuses with `what` ("the weight") if it depends on the graph's inputs.
   const Array& array(size_t i, const char* what) const;
-  // Input i as a value of the graph, Float32, or Int32 where the file says an integer or a truth value. Where all
-  // inputs are known, constants are floating point, and the result becomes what it is in the file.
+  // Input i as a value of the graph: Float32, or Int32 for integers and booleans of the file. If all inputs are
+  // constants, they are floating point here, and the result is converted to the file's type.
   Tensor tensor(size_t i);
-  // Input i as Float32, whatever it is.
+  // Input i as Float32.
   Tensor floating(size_t i);
-  // Input i as it is.
+  // Input i, unconverted.
   const Value& value(size_t i) const;
-  // The one number of a constant input.
+  // The value of a constant input with one element.
   double single(size_t i, const char* what) const;
   Dims dims(size_t i) const;
-  // Of input i, in the file.
+  // Type of input i in the file.
   Type type(size_t i) const;
   int rank(size_t i) const { return static_cast<int>(dims(i).size()); }
 
@@ -60,15 +60,14 @@ class Op {
   std::vector<int64_t> integers(const std::string& name, const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> numbers(const std::string& name) const;
   const Array& constant(const std::string& name) const;
-  // The numbers of input i, or of the attribute of that name, where older opsets have them; nothing where neither is
-  // there.
+  // The integers of input i, or of attribute `name` in older opsets; nothing if both are absent.
   std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
-  // Counted from 0, where negative ones count from `rank`; refuses what lies outside.
+  // Resolves negative axes, which count from `rank`; refuses those out of range.
   int axis(int64_t axis, int rank) const;
   std::vector<int> axes(const std::vector<int64_t>& list, int rank) const;
 
-  // The type of an output in the file is that of the first input which is floating point, or is not, as the output,
-  // unless `type` says otherwise.
+  // Sets an output. Its type in the file is `type`; by default, that of the first input of the same kind (floating
+  // point or not).
   void set(Value value, Type type = Type::Undefined) { set(0, std::move(value), type); }
   void set(size_t i, Value value, Type type = Type::Undefined);
   Type output_type(size_t i) const;
@@ -85,32 +84,32 @@ class Op {
   Graph& graph_;
   std::vector<Value> inputs_;
   std::vector<Type> types_;
-  std::map<size_t, Tensor> constants_;  // that inputs became
+  std::map<size_t, Tensor> constants_;  // constants of inputs, by index
   std::vector<Value> outputs_;
   std::vector<Type> output_types_;
 };
 
 using OpFunction = void (*)(Op&);
 
-// The function for a node; null where there is none.
+// The function for a node; null if it is not supported.
 OpFunction find_op(const Node& node);
-// Operators of a domain that there are functions for: ONNX's own (""), or what patterns recognise ("ferry").
+// Supported operators of a domain: ONNX's (""), or those created by patterns ("ferry").
 std::vector<std::string> operator_names(std::string_view domain);
 
-// ---- what import functions share
+// ---- shared by import functions
 
 Dims dims_of(Tensor x);
-// A graph's dimensions are 32 bits; throws Error for others.
+// Throws Error for dimensions beyond 32 bits.
 std::vector<int32_t> to_int32(const std::vector<int64_t>& list);
 Tensor reshape_to(Tensor x, const Dims& dims);
 Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha = 0, double beta = 0);
 Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
-// One number, of the type of `like`: Float32 or Int32.
+// A scalar constant of the type of `like`: Float32 or Int32.
 Tensor scalar(Tensor like, double value);
 Tensor cast_to(Tensor x, fbs::DType type);
-// What ferry calls a type of the file.
+// Ferry's type for a type of the file.
 fbs::DType to_dtype(Type type);
-// As integers of fewer than 32 bits wrap around; others as they are.
+// Wraps integers of fewer than 32 bits; other types are unchanged.
 Tensor wrapped(Tensor x, Type type);
 // a where the condition (Int32) is not 0, else b.
 Tensor select(Tensor condition, Tensor a, Tensor b);
@@ -118,9 +117,9 @@ Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes, bool
 // N,C,H,W to N,H,W,C and back.
 Tensor to_channels_last(Tensor x);
 Tensor to_channels_first(Tensor x);
-// As an operator over the last dimension needs it: `axis` swapped with the last dimension; its own inverse.
+// For operators over the last dimension: swaps `axis` with it. Its own inverse.
 Tensor swap_with_last(Tensor x, int axis);
-// A constant as it is, without a copy where the graph holds its type; integers and truth values as Int32.
+// Adds a constant, without a copy if the graph supports its type; integers and booleans become Int32.
 Tensor add_constant(Graph& graph, const std::string& name, const Array& array);
 
 }  // namespace ferry::onnx

@@ -1,4 +1,4 @@
-// Protobuf's messages become a Model: types are checked, functions inlined.
+// Converts protobuf messages to a Model: checks types and inlines functions.
 #include <algorithm>
 #include <set>
 
@@ -8,11 +8,11 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr int kMaxDepth = 32;                           // of functions that call functions
-constexpr size_t kMaxNodes = 1'000'000;                 // after inlining, and calls
-constexpr size_t kMaxInlinedBytes = size_t{256} << 20;  // of functions' attributes, which each call copies
+constexpr int kMaxDepth = 32;                           // maximum depth of function calls
+constexpr size_t kMaxNodes = 1'000'000;                 // maximum number of nodes and calls after inlining
+constexpr size_t kMaxInlinedBytes = size_t{256} << 20;  // maximum size of function attributes, which each call copies
 
-using Opsets = std::map<std::string, int>;  // by domain; "ai.onnx" is written ""
+using Opsets = std::map<std::string, int>;  // by domain; "ai.onnx" is stored as ""
 
 template <typename List>
 Opsets read_opsets(const List& list) {
@@ -34,11 +34,11 @@ class Reader {
   Model read();
 
  private:
-  // A function's body gets names of its own: its inputs and outputs are the caller's, all else begins with the prefix.
+  // Names in a function's body: inputs and outputs are the caller's, others get the prefix.
   struct Scope {
     std::string prefix;
     std::map<std::string, std::string> names;
-    const Node* caller = nullptr;  // gives the attributes that the body refers to
+    const Node* caller = nullptr;  // provides the attributes that the body references
     const Opsets* opsets = nullptr;
     int depth = 0;
 
@@ -61,7 +61,7 @@ class Reader {
   std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions_;
   std::map<const ::onnx::FunctionProto*, Opsets> function_opsets_;
   Opsets opsets_;
-  size_t count_ = 0;  // of nodes
+  size_t count_ = 0;  // number of nodes
   size_t inlined_bytes_ = 0;
   Model model_;
 };
@@ -70,7 +70,7 @@ Reader::Reader(const std::filesystem::path& path) : proto_(std::make_shared<::on
   model_.path = path;
   parse_message(*MappedFile::open(path), proto_.get());
   if (!proto_->has_graph() || proto_->opset_import_size() == 0)
-    fail("%s is damaged, or no ONNX file: it has no graph or names no operator set", path.filename().string().c_str());
+    fail("%s is damaged, or not an ONNX file: it has no graph or no opset", path.filename().string().c_str());
 }
 
 Attribute Reader::read_attribute(const ::onnx::AttributeProto& proto) {
@@ -172,7 +172,7 @@ void Reader::inline_function(const ::onnx::FunctionProto& function, const Node& 
   if (scope.depth == kMaxDepth)
     fail("function '%s' is called %d deep: functions may not call themselves", call.op.c_str(), kMaxDepth);
   Scope body;
-  for (const std::string& output : call.outputs)  // unique, as names of nodes need not be
+  for (const std::string& output : call.outputs)  // output names are unique, node names need not be
     if (body.prefix.empty() && !output.empty()) body.prefix = output + "/";
   body.caller = &call;
   body.opsets = &function_opsets_[&function];
@@ -220,14 +220,15 @@ Model Reader::read() {
   std::set<std::string> names;
   for (const auto& input : graph.input()) {
     if (!names.insert(input.name()).second) fail("two inputs have the name '%s'", input.name().c_str());
-    if (model_.constants.contains(input.name())) continue;  // before version 4, initialisers were inputs as well
+    if (model_.constants.contains(input.name())) continue;  // before IR version 4, initializers were inputs as well
     model_.inputs.push_back(read_value(input));
     given.push_back(input.name());
   }
   for (const auto& output : graph.output()) model_.outputs.push_back(read_value(output));
   if (model_.outputs.empty()) fail("the graph has no outputs");
   if (graph.sparse_initializer_size() > 0)
-    fail("initialiser '%s' is sparse: only dense ones are read", graph.sparse_initializer(0).values().name().c_str());
+    fail("initialiser '%s' is sparse: only dense ones are supported",
+         graph.sparse_initializer(0).values().name().c_str());
 
   const Scope outermost{.opsets = &opsets_};
   for (const auto& node : graph.node()) add(node, outermost);

@@ -10,23 +10,22 @@ namespace {
 
 constexpr char kLine[] = "line";
 constexpr int kChannels = 3;
-// What sessions are first planned for.
+// Default image side of the plan.
 constexpr int64_t kImageSide = 640;
-// The networks halve the sides five times. As much as PaddleOCR shows of a square image (its longer side is 960 at
-// most), but as much of a long one, too; in a very small image letters are no larger than the strokes that the
-// networks were trained on.
-constexpr int32_t kMultiple = 32, kMostPixels = 960 * 960, kLeastPixels = 256 * 256;
-// PaddleOCR's rec_image_shape from PP-OCRv3 on: shorter lines are padded to that length.
+// The networks halve the sides five times. The maximum area is that of a square image in PaddleOCR (longer side at most
+// 960), applied to any aspect ratio. Below the minimum, letters are as thin as the strokes that the networks were
+// trained on.
+constexpr int32_t kMultiple = 32, kMaxPixels = 960 * 960, kMinPixels = 256 * 256;
+// PaddleOCR's rec_image_shape since PP-OCRv3: shorter lines are padded to this width.
 constexpr int64_t kLineHeight = 48, kLineWidth = 320;
-// PaddleOCR has 1.5, which of tight boxes' lines loses spaces: of 554 drawn lines PP-OCRv4 read 469 without a fault,
-// and 492 with this.
+// PaddleOCR uses 1.5, which loses spaces at the ends of tightly cropped lines.
 constexpr float kUnclip = 1.8f;
-// A line of 85 times its height; the smaller is what is longer.
-constexpr int32_t kLongestLine = 4096;
+// Maximum line width, 85 times the height; longer lines are downscaled.
+constexpr int32_t kMaxLineWidth = 4096;
 
 std::string file_name(const Model& model) { return model.path.filename().string(); }
 
-// The file at 1x3xHxW; dimensions from `first_open` on are left open where the file has no size for them.
+// Imports the file at 1x3xHxW; dimensions from `first_open` on are left open if the file has no size for them.
 Request request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
   const bool image = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
                      (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
@@ -46,7 +45,7 @@ Request request_for(const Model& model, size_t first_open, int64_t height, int64
 
 std::string shape_of(const Graph& graph) { return to_string(graph.shape(graph.table.outputs.front()->tensor)); }
 
-// Neighbouring probabilities are compared, and their mean is a line's score.
+// The postprocessing needs probabilities: it compares neighbours, and their mean is a line's score.
 void end_with_softmax(Graph& line) {
   fbs::PortT& output = *line.table.outputs.front();
   TensorId tensor = output.tensor;
@@ -66,12 +65,12 @@ std::vector<std::string> labels_of(const std::filesystem::path& path, const std:
   labels.insert(labels.begin(), "");
   if (labels.size() + 1 == classes) labels.push_back(" ");
   if (labels.size() != classes)
-    fail("%s has %zu characters, which with a space and with none of them are %zu classes, but %s has %zu",
+    fail("%s has %zu characters, which with the space and the blank are %zu classes, but %s has %zu",
          path.filename().string().c_str(), characters, characters + 2, network.c_str(), classes);
   return labels;
 }
 
-// Colours are in the order in which OpenCV reads files.
+// Channels are in OpenCV's order, BGR.
 std::unique_ptr<fbs::PreprocessT> recipe(std::vector<float> mean, std::vector<float> std) {
   auto out = std::make_unique<fbs::PreprocessT>();
   out->color = fbs::ColorOrder::BGR;
@@ -85,7 +84,7 @@ std::unique_ptr<fbs::PreprocessT> recipe(std::vector<float> mean, std::vector<fl
 Request finder_request(const Model& finder) {
   Request request = request_for(finder, 2, kImageSide, kImageSide);
   if (request.dynamic.size() == 1)
-    fail("%s: input '%s' has one side open and one that is not: expected both or none", file_name(finder).c_str(),
+    fail("%s: input '%s' has one open and one fixed side: expected both or none open", file_name(finder).c_str(),
          finder.inputs[0].name.c_str());
   return request;
 }
@@ -96,11 +95,11 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
   const std::string network = line.table.provenance->source;
   const Shape map = finder.shape(finder.table.outputs.front()->tensor);
   if (map.rank != 4 || map[0] != 1 || map[3] != 1)
-    fail("%s: gives %s, expected one map of how probable text is", finder.table.provenance->source.c_str(),
+    fail("%s: outputs %s, expected one map of text probabilities", finder.table.provenance->source.c_str(),
          shape_of(finder).c_str());
   const Shape classes = line.shape(line.table.outputs.front()->tensor);
   if (classes.rank != 3 || classes[0] != 1)
-    fail("%s: gives %s, expected the probabilities of characters along a line, 1 x places x classes", network.c_str(),
+    fail("%s: outputs %s, expected character probabilities along a line, 1 x positions x classes", network.c_str(),
          shape_of(line).c_str());
   line.table.labels = labels_of(characters, network, static_cast<size_t>(classes[2]));
   end_with_softmax(line);
@@ -109,8 +108,8 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
   if (any_size) {
     seen.resize_mode = fbs::ResizeMode::PixelBudget;
     seen.multiple_of = kMultiple;
-    seen.min_pixels = kLeastPixels;
-    seen.max_pixels = kMostPixels;
+    seen.min_pixels = kMinPixels;
+    seen.max_pixels = kMaxPixels;
   } else {
     const Shape input = finder.shape(finder.table.inputs.front()->tensor);
     seen.resize_mode = fbs::ResizeMode::Exact;
@@ -121,8 +120,8 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
   fbs::PreprocessT& fitted = *(line.table.preprocess = recipe({0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}));
   fitted.resize_mode = fbs::ResizeMode::Fit;
   fitted.resize_h = input[1];
-  fitted.resize_w = any_length ? std::max(kLongestLine, input[2]) : input[2];
-  fitted.fill = {0.5f, 0.5f, 0.5f};  // 0 when it is normalised
+  fitted.resize_w = any_length ? std::max(kMaxLineWidth, input[2]) : input[2];
+  fitted.fill = {0.5f, 0.5f, 0.5f};  // normalized: 0
 
   fbs::OcrT params;
   params.graph = kLine;

@@ -15,16 +15,16 @@ void sort_nodes(std::vector<Node>* nodes, const std::vector<std::string>& given)
         fail("value '%s' is computed twice, the second time by node '%s'", output.c_str(), (*nodes)[i].name.c_str());
     }
   }
-  // How many values a node waits for, and who waits for a node.
+  // The number of missing inputs of each node, and the readers of each node.
   std::vector<size_t> missing(nodes->size(), 0);
   std::vector<std::vector<size_t>> readers(nodes->size());
-  std::set<size_t> ready;  // the earliest of the file first: its order is kept where it computes
+  std::set<size_t> ready;  // earliest in the file first, which keeps its order if possible
   for (size_t i = 0; i < nodes->size(); ++i) {
     for (const std::string& input : (*nodes)[i].inputs) {
       if (input.empty() || known.contains(input)) continue;
       const auto from = producer.find(input);
       if (from == producer.end())
-        fail("node '%s' (%s) reads '%s', which nothing computes", (*nodes)[i].name.c_str(), (*nodes)[i].op.c_str(),
+        fail("node '%s' (%s) reads '%s', which no node computes", (*nodes)[i].name.c_str(), (*nodes)[i].op.c_str(),
              input.c_str());
       readers[from->second].push_back(i);
       ++missing[i];

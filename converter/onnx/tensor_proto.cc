@@ -17,14 +17,14 @@ uint64_t parse_count(const std::string& text, const char* key, const std::string
   return value;
 }
 
-// A model must not make us read what lies elsewhere: neither a path nor a link leads out of the folder.
+// External data must stay in the folder: neither paths nor links may lead out of it.
 fs::path external_path(const std::string& location, const fs::path& folder, const std::string& tensor) {
   const fs::path relative(location);
   const fs::path base = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder);
   const fs::path path = fs::weakly_canonical(base / relative);
   const fs::path inside = path.lexically_relative(base);
   if (location.empty() || relative.is_absolute() || inside.empty() || *inside.begin() == "..")
-    fail("tensor '%s': its data lies in '%s', outside the file's folder", tensor.c_str(), location.c_str());
+    fail("tensor '%s': its data is in '%s', outside the file's folder", tensor.c_str(), location.c_str());
   return path;
 }
 
@@ -49,7 +49,7 @@ Array from_list(Type type, const Dims& dims, const List& list) {
   return make_array(type, dims, std::vector<Value>(list.begin(), list.end()));
 }
 
-// Half precision lies in int32_data as its bits.
+// float16 is stored in int32_data as bits.
 Array from_bits(Type type, const Dims& dims, const google::protobuf::RepeatedField<int32_t>& list) {
   Array bits = from_list<int64_t>(Type::UInt16, dims, list);
   bits.type = type;
@@ -97,10 +97,10 @@ void parse_message(const MappedFile& file, google::protobuf::MessageLite* messag
   const auto bytes = file.bytes();
   const std::string name = file.path().filename().string();
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()))
-    fail("%s: has %zu bytes, protobuf ends at 2147483647: larger weights lie in files of their own", name.c_str(),
+    fail("%s: has %zu bytes, protobuf ends at 2147483647: larger weights must be in external files", name.c_str(),
          bytes.size());
   if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    fail("%s is damaged, or no ONNX file", name.c_str());
+    fail("%s is damaged, or not an ONNX file", name.c_str());
 }
 
 Array read_tensor_file(const fs::path& path) {

@@ -1,4 +1,4 @@
-// Tensors of the protobuf schema, with the data that may lie beside the file. The one header that shows protobuf.
+// Tensors of the protobuf schema, including external data. The only header that includes protobuf.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace ferry::onnx {
 
-// `folder`: where external data may lie. `owner` keeps `proto` alive: raw data is not copied. Throws Error where the
-// data does not fill the shape, or the type is one that an Array cannot hold.
+// `folder`: where external data may be. `owner` keeps `proto` alive: raw data is not copied. Throws Error if the data
+// does not fit the shape, or an Array does not support the type.
 Array read_tensor(const ::onnx::TensorProto& proto, const std::filesystem::path& folder,
                   std::shared_ptr<const void> owner);
 
-// Throws Error where the bytes of `file` are no such message.
+// Throws Error if the bytes of `file` are not such a message.
 void parse_message(const MappedFile& file, google::protobuf::MessageLite* message);
 
-// A tensor in a file of its own, as the test data of the ONNX project holds them.
+// Reads a file with a single tensor, as in the test data of the ONNX project.
 Array read_tensor_file(const std::filesystem::path& path);
 
 }  // namespace ferry::onnx

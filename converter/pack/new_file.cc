@@ -13,10 +13,11 @@
 
 namespace ferry {
 
-NewFile::NewFile(const std::filesystem::path& place) : place_(place), name_(place.string() + ".XXXXXX") {
+NewFile::NewFile(const std::filesystem::path& destination)
+    : destination_(destination), name_(destination.string() + ".XXXXXX") {
   fd_ = ::mkstemp(name_.data());
   if (fd_ < 0) refuse(errno);
-  const mode_t mask = ::umask(0);  // mkstemp() keeps everybody else out; give what open() would have given
+  const mode_t mask = ::umask(0);  // mkstemp() restricts the mode; sets that of open()
   ::umask(mask);
   ::fchmod(fd_, 0666 & ~mask);
 }
@@ -26,7 +27,7 @@ NewFile::~NewFile() {
   if (!name_.empty()) ::unlink(name_.c_str());
 }
 
-void NewFile::refuse(int why) const { fail("'%s': cannot be written: %s", place_.c_str(), std::strerror(why)); }
+void NewFile::refuse(int why) const { fail("'%s': cannot be written: %s", destination_.c_str(), std::strerror(why)); }
 
 void NewFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -49,9 +50,9 @@ void NewFile::write_again(std::span<const std::byte> bytes) {
 }
 
 void NewFile::keep() {
-  // close() is where some file systems tell that the disk is full.
+  // Some file systems report a full disk on close().
   const int fd = std::exchange(fd_, -1);
-  if (::close(fd) != 0 || ::rename(name_.c_str(), place_.c_str()) != 0) refuse(errno);
+  if (::close(fd) != 0 || ::rename(name_.c_str(), destination_.c_str()) != 0) refuse(errno);
   name_.clear();
 }
 

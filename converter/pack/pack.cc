@@ -33,7 +33,7 @@ void store(std::byte* to, size_t i, T value) {
   std::memcpy(to + i * sizeof value, &value, sizeof value);
 }
 
-// Gives a constant's elements as `dtype`. What that cannot say is an error, not an infinity.
+// Writes a constant's elements as `dtype`. Overflow is an error, not an infinity.
 void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, const Sink& sink) {
   if (dtype == tensor.dtype) return sink(from);
   const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
@@ -56,7 +56,7 @@ void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
   }
 }
 
-// By the graph's buffer: the type that it is stored in. A weight that something else reads too stays as it is.
+// Storage type by buffer of the graph. A weight with readers of another kind is unchanged.
 std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions& options) {
   std::vector<bool> half, other;
   std::vector<fbs::DType> types;
@@ -88,15 +88,15 @@ std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions&
   return types;
 }
 
-// A constant on its way into the data section.
+// A constant and its position in the data section.
 struct Segment {
-  const fbs::TensorT* tensor;  // as the graph has it
-  uint32_t buffer;             // there
-  fbs::DType dtype;            // as the blob will have it
-  size_t size;                 // likewise
+  const fbs::TensorT* tensor;  // in the graph
+  uint32_t buffer;             // in the graph
+  fbs::DType dtype;            // in the blob
+  size_t size;                 // in the blob
 };
 
-// What a graph becomes: the flatbuffer's table, and the constants in the order of the data section.
+// A blob's flatbuffer table, and its constants in the order of the data section.
 struct BlobLayout {
   fbs::GraphT table;
   std::vector<Segment> segments;
@@ -109,7 +109,7 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
   auto& buffers = out.table.buffers;
   buffers.clear();
   buffers.push_back(std::make_unique<fbs::BufferT>());
-  std::vector<uint32_t> renumbered(types.size());  // by the graph's buffer: tensors that share one go on sharing it
+  std::vector<uint32_t> renumbered(types.size());  // by the graph's buffer: shared buffers stay shared
   const std::vector<const fbs::GraphT*> sources = tables_of(graph.table);
   const std::vector<fbs::GraphT*> tables = tables_of(out.table);
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -134,7 +134,7 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
   return out;
 }
 
-// The data section.
+// Writes the data section.
 void write_segments(const Graph& graph, const BlobLayout& layout, const Sink& sink) {
   for (const Segment& segment : layout.segments) {
     const Constant constant = graph.buffer(segment.buffer).read();
@@ -144,7 +144,7 @@ void write_segments(const Graph& graph, const BlobLayout& layout, const Sink& si
   }
 }
 
-// All that stands before the data section.
+// Everything before the data section.
 std::vector<std::byte> head_of(const fbs::GraphT& table, size_t data_bytes) {
   flatbuffers::FlatBufferBuilder builder(1 << 20);
   fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &table));
@@ -162,9 +162,9 @@ std::vector<std::byte> head_of(const fbs::GraphT& table, size_t data_bytes) {
   return head;
 }
 
-// The digest stands before what it is of: as many letters hold its place until it is known.
+// The digest precedes the content that it covers: a placeholder of the same length reserves its place.
 const std::string kUnknownContent(64, '0');
-// Of a buffer's size, too: a 0 would take no room.
+// Likewise for a buffer's size: a 0 would be omitted.
 constexpr uint64_t kUnknownSize = 1;
 
 struct Parts {
@@ -186,7 +186,7 @@ std::unique_ptr<Mapping> mapped(const NewFile& file) {
   return mapping;
 }
 
-// Behind the constants in `file`, which has room for the buffer's entry in its head.
+// Appends the checkpoint's buffer after the constants in `file`; the head has a placeholder for its entry.
 void attach_to(const Attach& attach, const NewFile& file, BlobLayout* layout, const Sink& sink) {
   fbs::BufferT& buffer = *layout->table.buffers[layout->table.checkpoint];
   const std::unique_ptr<Mapping> so_far = mapped(file);
@@ -214,10 +214,10 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
   layout.table.content = kUnknownContent;
   if (checkpoint) {
     layout.table.checkpoint = static_cast<uint32_t>(layout.table.buffers.size());
-    auto place = std::make_unique<fbs::BufferT>();
-    place->offset = layout.data_bytes;
-    place->size = kUnknownSize;
-    layout.table.buffers.push_back(std::move(place));
+    auto placeholder = std::make_unique<fbs::BufferT>();
+    placeholder->offset = layout.data_bytes;
+    placeholder->size = kUnknownSize;
+    layout.table.buffers.push_back(std::move(placeholder));
   }
   file.write(head_of(layout.table, layout.data_bytes));
   Sha256 hash;
@@ -235,7 +235,7 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
     file.keep();
     return blob->bytes().size();
   }
-  // Another flatbuffer before the same data.
+  // Writes a new flatbuffer before the same data.
   Certificates certificates = certify(file.path());
   const std::vector<fbs::GraphT*> tables = tables_of(layout.table);
   for (size_t i = 0; i < certificates.size(); ++i) tables.at(i)->certificate = std::move(certificates[i]);

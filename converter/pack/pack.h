@@ -1,4 +1,4 @@
-// From a finished graph to a blob. The same graph gives the same bytes on every host.
+// Writes a finished graph as a blob. The same graph produces the same bytes on every host.
 #pragma once
 
 #include <cstddef>
@@ -15,30 +15,28 @@
 namespace ferry {
 
 struct PackOptions {
-  // How the float weights of convolutions and linears are stored; all other constants are float32, or as the graph has
-  // them. Float16 halves the file, and costs each weight up to 2^-11 of its size; the runtime widens them when it packs
-  // them for its kernels.
+  // Storage of the float weights of convolutions and linear layers; other constants are float32, or as in the graph.
+  // Float16 halves the file at a relative rounding error of up to 2^-11; the runtime widens them when it packs weights
+  // for its kernels.
   enum class Weights { Float32, Float16 };
   Weights weights = Weights::Float32;
-  // Tables that nothing but gathers of slices reads, embeddings, become Float16.
+  // Embedding tables, read only by gathers of slices, become Float16.
   bool half_tables = false;
 };
 
-// Takes bytes in their order.
+// Receives consecutive bytes.
 using Sink = std::function<void(std::span<const std::byte>)>;
-// Gives the bytes of a buffer that no tensor uses to `sink`, one at least: what follows from a blob's table and its
-// data section, which is written up to there.
+// Writes the bytes of a buffer that no tensor uses, at least one, to `sink`. They may depend on the blob's table and
+// its data section so far.
 using Attach = std::function<void(const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink)>;
 
-// Writes header, flatbuffer and segments (docs/format.md), one constant after the other: memory holds the one that is
-// being written. Float64 constants become Float32; unused constants and tensors must be gone already
-// (passes/remove_dead_code.cc). The blob passes ferry::verify(): throws Error where it does not, where a finite number
-// is beyond the type that it is to be stored in, and where the file cannot be written; none is left behind then. Gives
-// the blob's size.
+// Writes header, flatbuffer and segments (docs/format.md). Only one constant at a time is in memory. Float64 constants
+// become Float32; unused constants and tensors must have been removed (passes/remove_dead_code.cc). Returns the blob's
+// size. Throws Error if ferry::verify() fails, a finite value overflows its storage type, or the file cannot be
+// written; no file is left then.
 //
-// `certify` makes the certificates that the blob is to have, of the blob without any that lies at `blob`: by graph, the
-// first one's first; a graph that is null there, or behind the last, gets none. `checkpoint` gives the buffer that
-// Graph.checkpoint names.
+// `certify` makes the blob's certificates from the blob without certificates at path `blob`: one per graph, in order;
+// graphs with null, or beyond the last one, get none. `checkpoint` writes the buffer of Graph.checkpoint.
 using Certificates = std::vector<std::unique_ptr<fbs::CertificateT>>;
 using Certify = std::function<Certificates(const std::filesystem::path& blob)>;
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
@@ -47,15 +45,15 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
 // The same in memory.
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options = {});
 
-// How large that blob would be, without certificates and a checkpoint's buffer: no constant is read, nothing written.
+// Size of that blob without certificates and checkpoint buffer; reads no constant and writes nothing.
 uint64_t packed_size(const Graph& graph, const PackOptions& options);
 
-// Appends a segment of these bytes to the data section of a blob that assemble() is to make. Gives its buffer's index.
-// The table has at least the empty buffer.
+// Appends a segment to the data section of a blob for assemble(). Returns the index of its buffer. The table must
+// already have the empty buffer.
 uint32_t add_segment(std::span<const std::byte> bytes, fbs::GraphT* table, std::vector<std::byte>* data);
 
-// A blob of this flatbuffer and this data section, whose segments the flatbuffer's buffers name. Throws Error where
-// ferry::verify() does not pass it.
+// Assembles a blob of this flatbuffer and data section; the flatbuffer's buffers refer to segments. Throws Error if
+// ferry::verify() fails.
 std::vector<std::byte> assemble(const fbs::GraphT& table, std::span<const std::byte> data);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Which format version a blob needs.
+// The format version that a blob requires.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace ferry {
 
-// The lowest that covers what the graph, and the graphs in it, use (docs/format.md, "Versions"): blobs without what
-// came later go on opening in older libraries.
+// The minimum version that covers the features of the graph and of the graphs in it (docs/format.md, "Versions"): blobs
+// without new features open in older libraries.
 uint32_t format_version(const fbs::GraphT& graph);
 
 }  // namespace ferry

@@ -18,18 +18,18 @@ void absorb_flatten(Graph& graph, const PassOptions& options) {
 
     // Column (c, h, w) of the weight moves to (h, w, c).
     const size_t channels = static_cast<size_t>(map[3]),
-                 places = static_cast<size_t>(map[1]) * static_cast<size_t>(map[2]);
+                 positions = static_cast<size_t>(map[1]) * static_cast<size_t>(map[2]);
     const std::vector<double> source = graph.values(linear->inputs[1]);
     std::vector<double> permuted(source.size());
     for (size_t i = 0; i < source.size(); ++i) {
-      const size_t row = i / (channels * places), place = i / channels % places, c = i % channels;
-      permuted[i] = source[(row * channels + c) * places + place];
+      const size_t row = i / (channels * positions), position = i / channels % positions, c = i % channels;
+      permuted[i] = source[(row * channels + c) * positions + position];
     }
     const std::string name = graph.at(linear->inputs[1]).name;
     const Shape shape = graph.shape(linear->inputs[1]);
     rewriter.set_input(linear, 1, graph.add_constant(name, shape, std::move(permuted)));
     rewriter.set_input(reshape, 0, {&graph, op->inputs.front()});
-    // The reshape's own 0 and -1 meant the dimensions of N,C,H,W; only the first is still the same.
+    // 0 and -1 of the reshape referred to N,C,H,W; only the first dimension is unchanged.
     reshape->params.AsReshape()->shape = {0, -1};
   }
 }

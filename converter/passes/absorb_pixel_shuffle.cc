@@ -3,7 +3,7 @@
 namespace ferry {
 namespace {
 
-// The rows of a weight or bias from order (c, cell) to (cell, c).
+// Reorders the rows of a weight or bias from (c, cell) to (cell, c).
 Tensor reorder(Graph& graph, TensorId constant, size_t channels, size_t cells) {
   const std::vector<double> source = graph.values(constant);
   const size_t row = source.size() / (channels * cells);
@@ -18,7 +18,7 @@ Tensor reorder(Graph& graph, TensorId constant, size_t channels, size_t cells) {
 
 }  // namespace
 
-// Looks for what pixel_shuffle() of converter/graph/ops.h emits: conv2d, reshape to N,H,W,C,cells, transpose of the
+// Matches the operators of pixel_shuffle() in converter/graph/ops.h: conv2d, reshape to N,H,W,C,cells, transpose of the
 // last two dimensions, reshape back, pixel_shuffle.
 void absorb_pixel_shuffle(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
@@ -39,7 +39,8 @@ void absorb_pixel_shuffle(Graph& graph, const PassOptions& options) {
     const size_t channels = static_cast<size_t>(cells[3]), count = static_cast<size_t>(cells[4]);
     for (size_t input = 1; input < op->inputs.size(); ++input)
       rewriter.set_input(op.get(), input, reorder(graph, op->inputs[input], channels, count));
-    rewriter.take_over(op.get(), join);  // and not the value between, whose tap would name reordered channels
+    // removes the value between, whose channels are reordered, so that no tap names it
+    rewriter.take_over(op.get(), join);
   }
   rewriter.finish();
 }

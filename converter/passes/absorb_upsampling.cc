@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-// A convolution over an upscaled map: what it does there can be done before upscaling.
+// A convolution over an upsampled map.
 struct Upsampled {
   fbs::OperatorT* resize;
   int scale, kernel_h, kernel_w;
@@ -30,11 +30,11 @@ bool find(const Graph& graph, const Rewriter& rewriter, const fbs::OperatorT& op
 
 int floor_divide(int a, int b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
-// How far a kernel of that size reaches in rows (or columns) of the small map.
+// How many rows (or columns) of the small map a kernel reaches from its centre.
 int reach(int kernel, int scale) { return (kernel / 2 + scale - 1) / scale; }
 
-// The kernel for each of the scale x scale places in a cell, in depth_to_space's order. Row k of the large kernel, for
-// place i, falls on row floor((i + k - kernel / 2) / scale) of the small map: those that fall on the same row add up.
+// A kernel for each of the scale x scale positions in a cell, in depth_to_space's order. Row k of the large kernel at
+// position i reads row floor((i + k - kernel / 2) / scale) of the small map; rows that read the same one are added.
 Tensor merge_weight(Graph& graph, TensorId constant, const Upsampled& u) {
   const Shape from = graph.shape(constant);
   const int out = from[0], in = from[3];
@@ -69,7 +69,7 @@ Tensor repeat_bias(Graph& graph, TensorId constant, int times) {
 
 }  // namespace
 
-// Exact at the borders too: a place beyond the large map's edge lies beyond the small map's edge, and both are zero
+// Exact at borders, too: a position beyond the large map's edge is beyond the small map's edge, and both are zero
 // there.
 void absorb_upsampling(Graph& graph, const PassOptions& options) {
   const Rewriter rewriter(graph, options);
@@ -88,7 +88,7 @@ void absorb_upsampling(Graph& graph, const PassOptions& options) {
     shuffle.factor = u.scale;
     op->params.Set(std::move(shuffle));
     op->inputs = {small.id};
-    // The new convolution stands last; its place is before the operator that now reads it.
+    // Moves the new convolution from the end to before its reader.
     std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.end() - 1, ops.end());
     ++i;
   }

@@ -1,4 +1,4 @@
-// Scale and shift of each channel, as passes find it in arithmetic with constants: BatchNorm, LayerScale, biases.
+// Per-channel scale and shift, found in arithmetic with constants: BatchNorm, LayerScale, biases.
 #pragma once
 
 #include <optional>
@@ -8,20 +8,20 @@
 
 namespace ferry {
 
-// y = x * scale + shift for each channel of the last dimension.
+// y = x * scale + shift per channel of the last dimension.
 struct Affine {
   std::vector<double> scale, shift;
 
   static Affine identity(int channels);
-  // `later` of what this gives.
+  // This, followed by `later`.
   Affine then(const Affine& later) const;
 };
 
-// `op`, a Binary, as an affine map of its input number `variable`; nothing where it is none or changes the shape. Its
-// clamp is not looked at.
+// `op`, a Binary, as an affine function of its input `variable`; nothing if it is not affine or changes the shape.
+// Ignores its clamp.
 std::optional<Affine> as_affine(const Graph& graph, const fbs::OperatorT& op, size_t variable);
 
-// Does a clamp to low..high change anything?
+// Whether a clamp to low..high has an effect.
 bool clamps(float low, float high);
 
 }  // namespace ferry

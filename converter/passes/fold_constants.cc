@@ -6,14 +6,14 @@
 namespace ferry {
 
 void fold_constants(Graph& graph, const PassOptions&) {
-  // A constant cannot be an output or a tap of a blob: such a value stays computed.
+  // Outputs and taps of a blob cannot be constants: such values stay computed.
   std::set<TensorId> seen;
   for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
     for (const auto& port : *ports) seen.insert(port->tensor);
   std::erase_if(graph.table.operators, [&](const auto& op) {
     const TensorId output = op->outputs.front();
     if (seen.contains(output) || op->outputs.size() > 1) return false;
-    if (names_state(op->params.type)) return false;  // it gives something else in each run
+    if (names_state(op->params.type)) return false;  // its value differs between runs
     std::vector<reference::Array> values;
     for (TensorId input : op->inputs) {
       if (!graph.is_constant(input)) return false;

@@ -4,14 +4,14 @@
 namespace ferry {
 namespace {
 
-// Padding is zero before the affine map and would be `shift` after it: only an unpadded kernel sees the same numbers.
+// Padding is zero before the affine map and `shift` after it, so only unpadded kernels are equivalent.
 bool unpadded(const fbs::OperatorT& op) {
   if (op.params.AsLinear()) return true;
   const auto* conv = op.params.AsConv2d();
   return conv && conv->pad_top == 0 && conv->pad_left == 0 && conv->pad_bottom == 0 && conv->pad_right == 0;
 }
 
-// What alone reads the value of `op`, looking through reshapes that keep the last dimension; null where several do.
+// The only reader of `op`'s value, beyond reshapes that keep the last dimension; null if there are several.
 fbs::OperatorT* reader_of(const Graph& graph, const Rewriter& rewriter, const fbs::OperatorT* op) {
   const auto last_dimension = [&](TensorId tensor) { return graph.at(tensor).shape.back(); };
   while (true) {
@@ -24,7 +24,7 @@ fbs::OperatorT* reader_of(const Graph& graph, const Rewriter& rewriter, const fb
   }
 }
 
-// `op` is to read x instead of `affine` of it.
+// Makes `op` read x instead of `affine` of x.
 void absorb_before(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
   const Shape shape = graph.shape(op->inputs[1]);
   const size_t outputs = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[shape.rank - 1]);
@@ -48,7 +48,7 @@ void absorb_before(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const A
 void fold_input_scale_shift(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
   auto& ops = graph.table.operators;
-  // Last first: an addition must be gone before the multiplication ahead of it has the linear layer as its reader.
+  // In reverse order: an addition must be folded before the multiplication ahead of it can see the linear layer.
   for (auto it = ops.rbegin(); it != ops.rend(); ++it) {
     fbs::OperatorT* op = it->get();
     const auto* binary = op->params.AsBinary();

@@ -15,14 +15,14 @@ bool add_padding(Params* params, const fbs::PadT& pad) {
   return true;
 }
 
-// Moves `pad` into the parameters of `op`. False where their padding means something else.
+// Moves `pad` into the parameters of `op`. Returns false if their padding has another meaning.
 bool absorb(fbs::OperatorT* op, const fbs::PadT& pad) {
   if (auto* conv = op->params.AsConv2d()) return pad.value == 0 && add_padding(conv, pad);
   auto* pool = op->params.AsPool2d();
   if (!pool || pool->ceil_mode) return false;
   if (pool->kind == fbs::PoolKind::Max)
     return pad.value == -std::numeric_limits<float>::infinity() && add_padding(pool, pad);
-  // Zeros of a pad operator count in the mean; those of the pool must do so too.
+  // Zeros of the pad operator count in the mean, so those of the pool must count, too.
   const bool unpadded = pool->pad_top + pool->pad_left + pool->pad_bottom + pool->pad_right == 0;
   if (pad.value != 0 || !(unpadded || pool->count_include_pad)) return false;
   pool->count_include_pad = true;
@@ -43,7 +43,7 @@ void fold_padding(Graph& graph, const PassOptions& options) {
     const fbs::OpParamsUnion before = reader->params;
     bool fits = absorb(reader, *pad);
     if (fits) {
-      // The rules may not allow as much padding (a pool's window must touch the input): then the pad stays.
+      // If the rules forbid this much padding (a pool's window must touch the input), the pad operator stays.
       std::vector<Shape> shapes;
       for (TensorId input : reader->inputs) shapes.push_back(graph.shape(input));
       shapes.front() = graph.shape(op->inputs.front());

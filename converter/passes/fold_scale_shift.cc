@@ -12,7 +12,7 @@ void absorb_after(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Af
   bool scaled = false;
   for (double s : affine.scale) scaled = scaled || s != 1;
   if (scaled) {
-    // Scaled when it is written: the graph holds the scales.
+    // Scaled on demand, when written: the graph holds the scales only.
     Constant product;
     product.size = static_cast<size_t>(shape.elements()) * sizeof(double);
     product.compute = [source = graph.source(weight), dtype = graph.at(weight).dtype, weight_name,

@@ -12,7 +12,7 @@ void fuse_activation(Graph& graph, const PassOptions& options) {
     if (!producer || rewriter.only_reader(op->inputs.front()) != op.get()) continue;
     const Clamp clamp = clamp_of(*producer);
     if (!clamp.low) continue;
-    // A clamp of a clamp is one clamp, unless their ranges do not meet.
+    // Two clamps are one, unless their ranges are disjoint.
     const float low = std::clamp(*clamp.low, unary->alpha, unary->beta);
     const float high = std::clamp(*clamp.high, unary->alpha, unary->beta);
     if (!(low < high)) continue;

@@ -10,17 +10,18 @@ namespace {
 
 using Siblings = std::vector<fbs::OperatorT*>;
 
-constexpr int kFew = 16;  // outputs that kernels compute at once, about: fewer leave the rest unused
+constexpr int kKernelOutputs =
+    16;  // approximate number of outputs that a kernel computes at once; fewer leave lanes unused
 
 bool is_conv(const Graph& graph, const fbs::OperatorT& op) { return op.params.AsConv2d() && by_constants(graph, op); }
 
 bool is_narrow_pointwise(const Graph& graph, const fbs::OperatorT& op) {
   if (!is_conv(graph, op) || op.params.AsConv2d()->groups != 1) return false;
   const Shape weight = graph.shape(op.inputs[1]);
-  return weight[0] < kFew && weight[1] == 1 && weight[2] == 1;
+  return weight[0] < kKernelOutputs && weight[1] == 1 && weight[2] == 1;
 }
 
-// The depthwise convolution, one output for each input, that alone reads what `op` computes; else null.
+// The depthwise convolution with multiplier 1 that is the only reader of `op`'s output; else null.
 fbs::OperatorT* depthwise_after(const Graph& graph, const Rewriter& rewriter, const fbs::OperatorT& op) {
   fbs::OperatorT* const reader = rewriter.only_reader(op.outputs.front());
   if (!reader || !is_conv(graph, *reader)) return nullptr;
@@ -29,7 +30,7 @@ fbs::OperatorT* depthwise_after(const Graph& graph, const Rewriter& rewriter, co
   return reader->params.AsConv2d()->groups == channels && weight[0] == channels ? reader : nullptr;
 }
 
-// Do they differ in outputs and numbers alone?
+// Whether they differ only in outputs and constants.
 bool alike(const Graph& graph, const fbs::OperatorT& a, const fbs::OperatorT& b) {
   const auto settings = [&](const fbs::OperatorT& op) {
     const fbs::Conv2dT& p = *op.params.AsConv2d();
@@ -40,7 +41,7 @@ bool alike(const Graph& graph, const fbs::OperatorT& a, const fbs::OperatorT& b)
   return settings(a) == settings(b);
 }
 
-// All outputs' numbers, of weights (input 1) or biases (input 2); what has none has zeros.
+// Concatenates the weights (input 1) or biases (input 2); missing biases are zeros.
 Tensor join_constants(Graph& graph, const Siblings& siblings, size_t input) {
   const auto has_it =
       std::find_if(siblings.begin(), siblings.end(), [&](auto* op) { return op->inputs.size() > input; });
@@ -117,7 +118,7 @@ void join_siblings(Graph& graph, const PassOptions& options) {
     }
     if (both)
       for (fbs::OperatorT* op : siblings) rewriter.remove(op);
-    // What is new stands last; its place is before the first that reads it.
+    // Moves the new operators from the end to before their first reader.
     std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.begin() + static_cast<ptrdiff_t>(before), ops.end());
     i += ops.size() - before;
   }

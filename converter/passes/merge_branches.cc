@@ -6,13 +6,12 @@
 namespace ferry {
 namespace {
 
-// Where a summand comes from: `after` of what `product`, a conv2d or linear, makes of `source`, or of the source
-// itself.
+// The origin of a summand: `after` applied to `product` (a conv2d or linear) of `source`, or to the source itself.
 struct Branch {
   TensorId source;
   fbs::OperatorT* product = nullptr;
   Affine after;
-  std::vector<fbs::OperatorT*> ops;  // all of it, from the sum backwards
+  std::vector<fbs::OperatorT*> ops;  // all operators, from the sum backwards
 };
 
 bool is_free_product(const Graph& graph, const fbs::OperatorT& op) {
@@ -25,8 +24,8 @@ bool is_free_product(const Graph& graph, const fbs::OperatorT& op) {
   return by_constants(graph, op);
 }
 
-// The ways to see `tensor`, which `reader` reads: as a branch of itself, of what it is scaled and shifted from, and of
-// the input of the product before that. Every value on the way is this branch's own.
+// Returns the branches that end in `tensor`, which `reader` reads: itself, the input of its scale and shift, and the
+// input of the product before. Each intermediate value has a single reader.
 std::vector<Branch> branches_of(const Graph& graph, const Rewriter& rewriter, TensorId tensor, fbs::OperatorT* reader) {
   const Shape shape = graph.shape(tensor);
   std::vector<Branch> ways = {{.source = tensor, .after = Affine::identity(shape[shape.rank - 1])}};
@@ -51,7 +50,7 @@ std::vector<Branch> branches_of(const Graph& graph, const Rewriter& rewriter, Te
   return ways;
 }
 
-// A branch as one convolution without clamp and dilation; a linear layer is one of 1 x 1.
+// A branch as one convolution without clamp and dilation; a linear layer is 1 x 1.
 struct Kernel {
   fbs::Conv2dT params;
   Shape shape;  // O,KH,KW,I
@@ -74,7 +73,7 @@ Kernel kernel_of(const Graph& graph, const Branch& branch) {
   return kernel;
 }
 
-// The source itself, scaled and shifted, as a 1 x 1 kernel grouped as `other` is.
+// The scaled and shifted source as a 1 x 1 kernel with the groups of `other`.
 Kernel diagonal(const Branch& branch, const Kernel& other) {
   Kernel kernel;
   kernel.params.groups = other.params.groups;
@@ -87,8 +86,7 @@ Kernel diagonal(const Branch& branch, const Kernel& other) {
   return kernel;
 }
 
-// How far a kernel reaches along one axis from the place that it computes, and how much more than that is padded
-// behind.
+// Extent of a kernel along one axis before and after the output position, and padding beyond that at the end.
 struct Reach {
   int before, after, slack;
   Reach(int kernel, int pad_before, int pad_after)
@@ -96,7 +94,8 @@ struct Reach {
   int size() const { return before + after + 1; }
 };
 
-// Kernels whose sum is one of the same stride and output size at every input size.
+// Extends `a` to cover `b`. Returns false if the sum would have another stride, or another output size at some input
+// size.
 bool grow(Reach* a, const Reach& b) {
   if (a->slack != b.slack) return false;
   a->before = std::max(a->before, b.before);
@@ -118,7 +117,7 @@ void add(Kernel* to, const Kernel& from, double sign) {
   for (size_t o = 0; o < to->bias.size(); ++o) to->bias[o] += sign * from.bias[o];
 }
 
-// a + sign * b; nothing where that is no convolution, or a dearer one.
+// a + sign * b; nothing if the sum is not one convolution, or costs more.
 std::optional<Kernel> sum(const Kernel& a, const Kernel& b, double sign) {
   const fbs::Conv2dT &p = a.params, &q = b.params;
   if (p.stride_h != q.stride_h || p.stride_w != q.stride_w || p.groups != q.groups) return {};
@@ -139,8 +138,10 @@ std::optional<Kernel> sum(const Kernel& a, const Kernel& b, double sign) {
   return both;
 }
 
-// The summands as branches of one source, the nearest, at least one of them a product. False where there is none.
-bool meet(const std::vector<Branch>& left, const std::vector<Branch>& right, const Branch** a, const Branch** b) {
+// Finds the nearest branches with a common source, at least one of which has a product. Returns false if there are
+// none.
+bool find_common_source(const std::vector<Branch>& left, const std::vector<Branch>& right, const Branch** a,
+                        const Branch** b) {
   for (const Branch& l : left)
     for (const Branch& r : right)
       if (l.source == r.source && (l.product || r.product)) {
@@ -156,7 +157,7 @@ void merge(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op) {
   const std::vector<Branch> left = branches_of(graph, rewriter, op->inputs[0], op);
   const std::vector<Branch> right = branches_of(graph, rewriter, op->inputs[1], op);
   const Branch *a, *b;
-  if (!meet(left, right, &a, &b)) return;
+  if (!find_common_source(left, right, &a, &b)) return;
   if (a->product && b->product && a->product->params.type != b->product->params.type) return;
   const fbs::OperatorT& product = a->product ? *a->product : *b->product;
   const bool linear = product.params.type == fbs::OpParams::Linear;

@@ -6,7 +6,7 @@
 namespace ferry {
 namespace {
 
-// Places in rows or as a map: the channels stay what they are.
+// Whether it only rearranges positions and keeps the channels.
 bool keeps_channels(const Graph& graph, const fbs::OperatorT& op) {
   if (!op.params.AsReshape()) return false;
   const Shape from = graph.shape(op.inputs.front()), to = graph.shape(op.outputs.front());
@@ -32,7 +32,7 @@ Tensor product_of(Graph& graph, TensorId first, TensorId second) {
   return graph.add_constant(graph.at(second).name, fbs::DType::Float64, like, std::move(constant));
 }
 
-// The second's bias and what the second makes of the first's.
+// The second's bias plus the second's product with the first's bias.
 Tensor bias_of(Graph& graph, const fbs::OperatorT& first, const fbs::OperatorT& second) {
   const std::vector<double> weight = graph.values(second.inputs[1]);
   const auto out = static_cast<size_t>(graph.shape(second.inputs[1])[0]);
@@ -86,7 +86,7 @@ void merge_products(Graph& graph, const PassOptions& options) {
     rewriter.replace(op, std::move(params), shaped);
     rewriter.remove(reshape);
     rewriter.remove(first);
-    // The product stands last; its place is before the operator that now reads it.
+    // Moves the product from the end to before its reader.
     std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(i), ops.end() - 1, ops.end());
     ++i;
   }

@@ -6,23 +6,23 @@
 namespace ferry {
 namespace {
 
-// Some channels of what a product reads: `begin` counts the columns of its weight.
+// A range of input channels of a product; `begin` is the first column of its weight.
 struct Part {
   TensorId value;
   int begin, count;
-  const fbs::OperatorT* resize = nullptr;  // what upscales them; null: they are taken as they are
+  const fbs::OperatorT* resize = nullptr;  // its upscaling; null: none
 };
 
-int64_t places_of(const Shape& map) { return int64_t{map[1]} * map[2]; }
+int64_t positions_of(const Shape& map) { return int64_t{map[1]} * map[2]; }
 
-// A resize that makes a map larger, and is read by `reader` alone.
+// The resize that upscales `value`, if `reader` is its only reader.
 const fbs::OperatorT* upscales(const Graph& graph, const Rewriter& rewriter, TensorId value, fbs::OperatorT* reader) {
   const fbs::OperatorT* op = rewriter.producer(value);
   if (!op || !op->params.AsResize2d() || rewriter.only_reader(value) != reader) return nullptr;
-  return places_of(graph.shape(value)) > places_of(graph.shape(op->inputs.front())) ? op : nullptr;
+  return positions_of(graph.shape(value)) > positions_of(graph.shape(op->inputs.front())) ? op : nullptr;
 }
 
-// What `op` reads: one upscaled map, or maps side by side. None where there is nothing to gain.
+// Inputs of `op`: one upscaled map, or concatenated maps. Empty if there is nothing to gain.
 std::vector<Part> parts_of(const Graph& graph, const Rewriter& rewriter, fbs::OperatorT* op) {
   const TensorId input = op->inputs.front();
   fbs::OperatorT* concat = rewriter.producer(input);
@@ -44,7 +44,7 @@ std::vector<Part> parts_of(const Graph& graph, const Rewriter& rewriter, fbs::Op
   return parts;
 }
 
-// Multiplications a place of the product's output, before and after; an upscaled number is made of four.
+// Compares multiplications per output position before and after; upscaling costs four per element.
 bool pays(const Graph& graph, const std::vector<Part>& parts, int outputs) {
   double before = 0, after = 0;
   bool plain = false;
@@ -56,8 +56,8 @@ bool pays(const Graph& graph, const std::vector<Part>& parts, int outputs) {
       plain = true;
       continue;
     }
-    const double share = static_cast<double>(places_of(graph.shape(part.resize->inputs.front()))) /
-                         static_cast<double>(places_of(graph.shape(part.value)));
+    const double share = static_cast<double>(positions_of(graph.shape(part.resize->inputs.front()))) /
+                         static_cast<double>(positions_of(graph.shape(part.value)));
     before += 4 * part.count;
     after += product * share + 5.0 * outputs;
   }
@@ -81,7 +81,7 @@ Tensor columns_of(Graph& graph, TensorId weight, const std::vector<Part>& parts)
   });
 }
 
-// `op`'s product of some of its parts; with its bias where that is still to be added.
+// `op`'s product of some of its parts, with its bias if `with_bias`.
 Tensor product_of(Graph& graph, const fbs::OperatorT& op, Tensor x, const std::vector<Part>& parts, bool with_bias) {
   std::vector<Tensor> inputs = {x, columns_of(graph, op.inputs[1], parts)};
   if (with_bias && op.inputs.size() > 2) inputs.push_back({&graph, op.inputs[2]});
@@ -104,7 +104,7 @@ void rewrite(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const std::ve
   fbs::OpParamsUnion params;
   std::vector<Tensor> inputs;
   for (const Part& part : upscaled) {
-    // Weights of a resize add up to 1, so that a bias may be upscaled as well as added later.
+    // Resize weights sum to 1, so the bias can be added before upscaling.
     const Tensor x{&graph, part.resize->inputs.front()};
     inputs = {product_of(graph, *op, x, {part}, terms.empty())};
     for (size_t i = 1; i < part.resize->inputs.size(); ++i) inputs.push_back({&graph, part.resize->inputs[i]});
@@ -115,7 +115,7 @@ void rewrite(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const std::ve
     }
     terms.push_back(graph.add_op(part.resize->name, resize, inputs));
   }
-  const fbs::BinaryT add;  // of its kinds the first
+  const fbs::BinaryT add;  // the first kind
   while (terms.size() > 2) {
     const Tensor sum = graph.add_op(op->name, add, {terms[0], terms[1]});
     terms.erase(terms.begin());
@@ -138,7 +138,7 @@ void multiply_before_upscaling(Graph& graph, const PassOptions& options) {
     if (!any || !pays(graph, parts, graph.shape(op->inputs[1])[0])) continue;
     const size_t before = ops.size();
     rewrite(graph, rewriter, op, parts);
-    // What is new stands last; its place is before the operator that now reads it.
+    // Moves the new operators from the end to before their reader.
     std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(i), ops.begin() + static_cast<std::ptrdiff_t>(before),
                 ops.end());
     i += ops.size() - before;

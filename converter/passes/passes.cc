@@ -3,7 +3,7 @@
 namespace ferry {
 
 void run_passes(Graph& graph, const PassOptions& options) {
-  // Twice split_linear: parts are scaled, and in files of other frameworks a bias stands before them.
+  // split_linear runs twice: parts may be scaled, and other frameworks' files may have a bias before the split.
   constexpr void (*kPasses[])(Graph&, const PassOptions&) = {
       fold_constants,    absorb_flatten,         absorb_pixel_shuffle,
       fold_padding,      fold_input_scale_shift, split_linear,
@@ -14,7 +14,7 @@ void run_passes(Graph& graph, const PassOptions& options) {
   };
   for (auto pass : kPasses) {
     pass(graph, options);
-    remove_dead_code(graph, options);  // what nobody reads must not look like a reader to the next pass
+    remove_dead_code(graph, options);  // removes unused readers, which would block the next pass
   }
 }
 

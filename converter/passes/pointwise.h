@@ -1,4 +1,4 @@
-// Products of each place's channels alone: linear layers and 1x1 convolutions, as passes find and change them.
+// Per-position products of the channels, linear layers and 1x1 convolutions, for passes.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,13 @@
 
 namespace ferry {
 
-// Is `op` one, by constants, without a clamp?
+// Whether `op` is one with constant weights and without a clamp.
 bool is_pointwise(const Graph& graph, const fbs::OperatorT& op);
 
-// A constant weight O,...,I with 1 between. Its numbers are computed by `values` when they are asked for; `inputs`: its
-// I.
+// A constant weight O,...,I with ones between. `values` computes its elements on demand; `inputs` is I.
 Tensor pointwise_weight(Graph& graph, TensorId like, int inputs, std::function<std::vector<double>()> values);
 
-// The numbers of a constant, read when they are asked for.
+// A function that reads a constant's elements on demand.
 std::function<std::vector<double>()> later_values(const Graph& graph, TensorId constant);
 
 }  // namespace ferry

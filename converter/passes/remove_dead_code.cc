@@ -12,7 +12,7 @@ void remove_dead_code(Graph& graph, const PassOptions& options) {
   for (const auto& port : model.outputs) live[port->tensor] = true;
   for (const auto& port : model.taps)
     if (port->block || options.keep_taps) live[port->tensor] = true;
-  // What a state is changed to is for runs to come.
+  // A changed state serves later runs.
   const auto needed = [&](const fbs::OperatorT& op) {
     return changes_state(op.params.type) ||
            std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) { return live[output]; });
@@ -22,7 +22,7 @@ void remove_dead_code(Graph& graph, const PassOptions& options) {
     for (TensorId input : (*op)->inputs) live[input] = true;
     for (size_t i = 0; i < (*op)->outputs.size(); ++i) {
       const TensorId output = (*op)->outputs[i];
-      // Further outputs may be left out.
+      // Trailing outputs may be omitted.
       if (i > 0 && !live[output])
         (*op)->outputs.resize(i);
       else

@@ -98,7 +98,7 @@ Clamp clamp_of(fbs::OperatorT& op) {
   if (auto* conv = op.params.AsConvTranspose2d()) return {&conv->output_min, &conv->output_max};
   if (auto* linear = op.params.AsLinear()) return {&linear->output_min, &linear->output_max};
   if (auto* binary = op.params.AsBinary()) {
-    // Runtimes clamp the four arithmetic operations at no cost, the others in a second pass over memory.
+    // Runtimes fuse the clamp into these four operations; others need a second pass over memory.
     switch (binary->kind) {
       case fbs::BinaryKind::Add:
       case fbs::BinaryKind::Sub:

@@ -1,4 +1,4 @@
-// What passes ask about a graph, and the few changes that they make to it.
+// Queries and edits of a graph for passes.
 #pragma once
 
 #include <vector>
@@ -12,27 +12,26 @@ class Rewriter {
  public:
   Rewriter(Graph& graph, const PassOptions& options);
 
-  // The operator that computes `tensor`; null for inputs, constants, what a removed operator computed and what the pass
-  // has added.
+  // The operator that computes `tensor`; null for inputs, constants, outputs of removed operators and those added by
+  // the pass.
   fbs::OperatorT* producer(TensorId tensor) const {
     return index_of(tensor) < producers_.size() ? producers_[tensor] : nullptr;
   }
-  // The one operator that reads `tensor`, where nobody outside sees it; else null. Whoever has this operator may change
-  // what `tensor` holds.
+  // The only operator that reads `tensor`, if it is not visible from outside; else null. A pass that has it may change
+  // the value of `tensor`.
   fbs::OperatorT* only_reader(TensorId tensor) const;
-  // All operators that read `tensor`, where nobody outside sees it; else none.
+  // All operators that read `tensor`, if it is not visible from outside; else empty.
   std::vector<fbs::OperatorT*> readers(TensorId tensor) const;
 
-  // `op` computes what `later`, its only reader, did; `later` and the value between them are gone.
+  // Makes `op` compute the output of `later`, its only reader; removes `later` and the value between.
   void take_over(fbs::OperatorT* op, fbs::OperatorT* later);
-  // `op` reads `tensor` at place `input` from now on (appended where it had one input less). A constant that nothing
-  // else reads is forgotten.
+  // Sets input `input` of `op` to `tensor`, appending one if needed. A constant that becomes unused is released.
   void set_input(fbs::OperatorT* op, size_t input, Tensor tensor);
-  // `op` computes its output by `params` from `inputs` from now on.
+  // Replaces parameters and inputs of `op`; its output stays.
   void replace(fbs::OperatorT* op, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs);
-  // `op` is gone, with the value that it computed, which nothing reads any more.
+  // Removes `op` and its value, which must be unused.
   void remove(fbs::OperatorT* op);
-  // Ends the pass: the operators that are gone leave the graph, the rest keep their order.
+  // Ends the pass: removes operators from the graph; the others keep their order.
   void finish();
 
  private:
@@ -47,13 +46,13 @@ class Rewriter {
   PerTensor<Uses> uses_;
 };
 
-// Are all inputs but the first constants?
+// Whether all inputs but the first are constants.
 bool by_constants(const Graph& graph, const fbs::OperatorT& op);
 
-// Rows [begin, begin + count) of a constant, a row for each element of its first dimension; they share its bytes.
+// Rows [begin, begin + count) of a constant's first dimension, sharing its bytes.
 Tensor rows_of(Graph& graph, TensorId constant, int begin, int count);
 
-// Where `op` keeps a clamp of its result; null where it has none to offer.
+// The fields of `op` with the clamp of its result; null if it has none.
 struct Clamp {
   float* low = nullptr;
   float* high = nullptr;

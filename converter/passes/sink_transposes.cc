@@ -1,6 +1,5 @@
-// Transposes sink: an operator that works in any order of dimensions works on what was transposed, and the transpose
-// comes after it, until it meets its inverse and both are gone. Networks that were written for N,C,H,W run channels
-// last so.
+// Moves transposes down the graph: an operator that works in any order of dimensions is applied to the untransposed
+// value, and the transpose follows it, until it meets its inverse. Networks written for N,C,H,W thus run channels last.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -28,7 +27,7 @@ Perm inverse(const Perm& perm) {
   return out;
 }
 
-// `second` of what `first` gives.
+// `first`, followed by `second`.
 Perm compose(const Perm& first, const Perm& second) {
   Perm out;
   for (const int32_t p : second) out.push_back(first[static_cast<size_t>(p)]);
@@ -41,7 +40,7 @@ Shape permuted(const Shape& shape, const Perm& perm) {
   return out;
 }
 
-// A value that is the transpose of another: dimension i is dimension perm[i] of `base`.
+// A value that is the transpose of another: its dimension i is dimension perm[i] of `base`.
 struct View {
   TensorId base = TensorId::None;
   Perm perm;
@@ -62,24 +61,24 @@ class Sinker {
   void rest(TensorId tensor) { views_[tensor] = {tensor, identity(rank(tensor))}; }
   const View& view(TensorId tensor) const { return views_.at(tensor); }
 
-  // The tensor itself, its transpose carried out if need be.
+  // The tensor itself; inserts its pending transpose if necessary.
   TensorId carried_out(TensorId tensor);
-  // A tensor whose transpose by `perm` broadcasts as `tensor` does to the rank of `perm`.
+  // A tensor whose transpose by `perm` broadcasts like `tensor`, to the rank of `perm`.
   TensorId brought_under(TensorId tensor, const Perm& perm);
-  // Appends an operator of a kind that transposes pass, or a transpose.
+  // Appends an operator that transposes can pass, or a transpose.
   TensorId emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<TensorId>& inputs);
   TensorId transposed(TensorId tensor, const Perm& perm);
   TensorId reshaped(TensorId tensor, const Shape& shape);
   TensorId copied(TensorId tensor, const Shape& shape);
   TensorId transposed_constant(TensorId tensor, const Shape& as, const Perm& perm);
 
-  // Emits `op` on bases, its output a view. False where it cannot.
+  // Emits `op` on the bases; its output is a view. Returns false if it cannot.
   bool sink(const Op& op);
   bool sink_elementwise(const Op& op);
   bool sink_concat(const Op& op);
   bool sink_reduce(const Op& op);
   bool sink_reshape(const Op& op);
-  // The order that most of the activations among `inputs` of full rank have and that is no identity.
+  // The most frequent non-identity order among activations of full rank in `inputs`.
   std::optional<Perm> common_order(const std::vector<TensorId>& inputs, int rank) const;
   void finish(const Op& op, const fbs::OpParamsUnion& params, const std::vector<TensorId>& inputs, const Perm& perm) {
     views_[op->outputs.front()] = {emit(op->name, params, inputs), perm};
@@ -134,7 +133,7 @@ TensorId Sinker::transposed(TensorId tensor, const Perm& perm) {
   const auto [known, fresh] = transposes_.try_emplace({tensor, perm}, TensorId::None);
   if (!fresh) return known->second;
   const Shape shape = graph_.shape(tensor);
-  // Where only dimensions of 1 move, no element does.
+  // If only dimensions of 1 move, no element moves.
   Perm moving;
   for (const int32_t p : perm)
     if (shape[p] != 1) moving.push_back(p);
@@ -226,7 +225,7 @@ bool Sinker::sink_concat(const Op& op) {
   params.AsConcat()->axis = (*perm)[static_cast<size_t>(params.AsConcat()->axis)];
   std::vector<TensorId> inputs;
   for (const TensorId input : op->inputs) {
-    // A constant is one part of many: unlike an operand it keeps its size where it has one element.
+    // A constant here is one of several parts, not an operand: it keeps its size even if it has one element.
     const bool single = graph_.is_constant(input) && graph_.shape(input).elements() == 1;
     inputs.push_back(single ? transposed(input, inverse(*perm)) : brought_under(input, *perm));
   }
@@ -253,15 +252,14 @@ bool Sinker::sink_reduce(const Op& op) {
   return true;
 }
 
-// Dimensions fall into groups that a reshape splits and joins among themselves: [N,C,H*W] from [N,C,H,W] has N, C and
-// H,W. Where each group's dimensions lie together and in order in the base, the base is reshaped instead, group by
-// group.
+// A reshape splits and merges dimensions within groups: [N,C,H*W] from [N,C,H,W] has the groups N, C and H,W. If the
+// dimensions of each group are adjacent and ordered in the base, the base is reshaped instead, group by group.
 bool Sinker::sink_reshape(const Op& op) {
   const View v = view(op->inputs.front());
   const Shape in = graph_.shape(op->inputs.front()), out = graph_.shape(op->outputs.front());
   struct Group {
     std::vector<int> ins, outs;  // dimensions
-    int place = 0;               // of its first moving dimension in the base
+    int position = 0;            // position of its first moving dimension in the base
   };
   std::vector<Group> groups;
   for (int i = 0, o = 0; i < in.rank || o < out.rank;) {
@@ -283,7 +281,7 @@ bool Sinker::sink_reshape(const Op& op) {
       else
         take_out();
     }
-    // What is left of ones joins the group before.
+    // Remaining ones join the previous group.
     const bool ones = have == 1 && !groups.empty();
     if (ones) {
       groups.back().ins.insert(groups.back().ins.end(), g.ins.begin(), g.ins.end());
@@ -293,18 +291,20 @@ bool Sinker::sink_reshape(const Op& op) {
     }
   }
   for (Group& g : groups) {
-    std::vector<int> places;
+    std::vector<int> positions;
     for (const int i : g.ins)
-      if (in[i] != 1) places.push_back(v.perm[static_cast<size_t>(i)]);
-    g.place = places.empty() ? (g.ins.empty() ? -1 : v.perm[static_cast<size_t>(g.ins.front())]) : places.front();
-    if (!std::is_sorted(places.begin(), places.end())) return false;
-    // Between them in the base there may lie ones only.
+      if (in[i] != 1) positions.push_back(v.perm[static_cast<size_t>(i)]);
+    g.position =
+        positions.empty() ? (g.ins.empty() ? -1 : v.perm[static_cast<size_t>(g.ins.front())]) : positions.front();
+    if (!std::is_sorted(positions.begin(), positions.end())) return false;
+    // Only ones may lie between them in the base.
     const Shape base = graph_.shape(v.base);
-    for (size_t k = 1; k < places.size(); ++k)
-      for (int p = places[k - 1] + 1; p < places[k]; ++p)
+    for (size_t k = 1; k < positions.size(); ++k)
+      for (int p = positions[k - 1] + 1; p < positions[k]; ++p)
         if (base[p] != 1) return false;
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.place < b.place; });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.position < b.position; });
   Shape base;
   Perm perm(static_cast<size_t>(out.rank));
   for (const Group& g : groups) {
@@ -370,7 +370,7 @@ void Sinker::run() {
   for (auto& port : graph_.table.taps) port->tensor = carried_out(port->tensor);
   for (auto& port : graph_.table.outputs) {
     TensorId value = carried_out(port->tensor);
-    // An output is computed: where all transposes cancelled, the input is copied.
+    // An output must be computed: if all transposes cancelled, copy the input.
     const auto is_value = [&](const auto& input) { return input->tensor == value; };
     if (std::any_of(graph_.table.inputs.begin(), graph_.table.inputs.end(), is_value))
       value = copied(value, graph_.shape(value));

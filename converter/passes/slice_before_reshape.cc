@@ -13,7 +13,7 @@ int64_t product(const Shape& shape, int begin, int end) {
   return n;
 }
 
-// The one dimension that `slice` cuts; -1 where it cuts several or none.
+// The single dimension that `slice` cuts; -1 if there are none or several.
 int cut_dimension(const Shape& from, const Shape& to) {
   int cut = -1;
   for (int i = 0; i < from.rank; ++i) {

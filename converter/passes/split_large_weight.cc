@@ -5,12 +5,12 @@
 namespace ferry {
 namespace {
 
-// What every Vulkan device binds at once (maxStorageBufferRange is 2^27 or more), less room for biases and for what
-// kernels round up.
+// Buffer size that every Vulkan device can bind (maxStorageBufferRange is at least 2^27), minus room for biases and
+// rounding in kernels.
 constexpr int64_t kMaxBytes = (int64_t{1} << 27) - (1 << 20);
 
-// Into how many an operator's weight is cut, a row for each output channel; 1 where it stays: what another operator
-// reads whole, an embedding that is tied to the head, would be in the blob twice.
+// Number of parts of an operator's weight, which has one row per output channel; 1: not split. A weight with another
+// reader, such as an embedding tied to the head, would be stored twice.
 int parts_of(const Graph& graph, const fbs::OperatorT& op, const PerTensor<int>& readers) {
   const auto* conv = op.params.AsConv2d();
   if (!op.params.AsLinear() && !(conv && conv->groups == 1)) return 1;
@@ -34,7 +34,7 @@ void split_large_weight(Graph& graph, const PassOptions& options) {
     const int parts = parts_of(graph, *op, readers);
     if (parts == 1) continue;
     const int outputs = graph.shape(op->inputs[1])[0];
-    const int maximum = ((outputs + parts - 1) / parts + 3) / 4 * 4;  // GPUs hold channels in fours
+    const int maximum = ((outputs + parts - 1) / parts + 3) / 4 * 4;  // GPUs store channels in groups of four
     const size_t before = ops.size();
     std::vector<Tensor> results;
     for (int begin = 0; begin < outputs; begin += maximum) {
@@ -50,7 +50,7 @@ void split_large_weight(Graph& graph, const PassOptions& options) {
     fbs::OpParamsUnion params;
     params.Set(std::move(concat));
     rewriter.replace(op, std::move(params), results);
-    // The parts stand last; their place is before the operator that now reads them.
+    // Moves the parts from the end to before their reader.
     std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.begin() + static_cast<ptrdiff_t>(before), ops.end());
     i += results.size();
   }

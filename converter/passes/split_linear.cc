@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-// Does `op` cut a part out of the last dimension and nothing else?
+// Whether `op` slices the last dimension and nothing else.
 bool cuts_channels(const Graph& graph, const fbs::OperatorT& op) {
   const auto* slice = op.params.AsSlice();
   if (!slice) return false;
@@ -19,7 +19,7 @@ bool cuts_channels(const Graph& graph, const fbs::OperatorT& op) {
 
 void split_linear(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  std::map<std::tuple<TensorId, int, int>, Tensor> parts;  // of weights that several operators read
+  std::map<std::tuple<TensorId, int, int>, Tensor> parts;  // of weights with several readers
   const auto part_of = [&](TensorId constant, int begin, int size) {
     const auto [part, added] = parts.try_emplace({constant, begin, size});
     if (added) part->second = rows_of(graph, constant, begin, size);

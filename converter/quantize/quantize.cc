@@ -15,13 +15,13 @@ namespace {
 
 constexpr int64_t kSmall = 4096;
 constexpr int kShortRow = 32;
-constexpr double kMinScale = std::numeric_limits<float>::min();  // kernels want normal numbers
+constexpr double kMinScale = std::numeric_limits<float>::min();  // kernels need normal numbers
 
 std::vector<double> finite_values(const Graph& graph, const fbs::TensorT& constant) {
   std::vector<double> values = values_of(graph.buffer(constant.buffer), constant.dtype, constant.name);
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
-      fail("constant '%s': element %zu is %g, which no integer stands for", constant.name.c_str(), i, values[i]);
+      fail("constant '%s': element %zu is %g, which no integer represents", constant.name.c_str(), i, values[i]);
   return values;
 }
 
@@ -59,13 +59,13 @@ uint16_t best_scale(std::span<const double> block) {
   return best;
 }
 
-// What the operators of all graphs do with the constants of a buffer.
+// How the operators of all graphs use a buffer.
 struct Use {
   std::vector<int32_t> shape;
-  bool weight = false;   // multiplies with it, and can where it is integers
-  bool last = false;     // likewise, and multiplies the result with no other weight
-  bool other = false;    // anything but looking up slices of it
-  bool stacked = false;  // it is several matrices
+  bool weight = false;   // as a weight that may be quantized
+  bool last = false;     // likewise, and no other weight multiplies the result
+  bool other = false;    // other uses than gathers of slices
+  bool stacked = false;  // a stack of matrices
 };
 
 bool takes_integers(const fbs::OperatorT& op, size_t input, const Shape& shape) {
@@ -86,7 +86,7 @@ Shape shape_of(const std::vector<int32_t>& dims) {
 std::map<uint32_t, Use> uses_of(const fbs::GraphT& root) {
   std::map<uint32_t, Use> uses;
   for (const fbs::GraphT* graph : tables_of(root)) {
-    PerTensor<bool> followed(graph->tensors.size());  // by a weight, somewhere
+    PerTensor<bool> followed(graph->tensors.size());  // reaches another weight
     for (auto it = graph->operators.rbegin(); it != graph->operators.rend(); ++it) {
       const fbs::OperatorT& op = **it;
       const bool stacked = op.params.type == fbs::OpParams::Experts;

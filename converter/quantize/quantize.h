@@ -1,34 +1,34 @@
-// Weights as integers: what `ferry convert --weights i8` and `--weights i4` do to a finished graph.
+// Weight quantization of a finished graph: `ferry convert --weights i8` and `--weights i4`.
 #pragma once
 
 #include "converter/graph/graph.h"
 
 namespace ferry {
 
-// Elements of a block of Int4 that share a scale: what XNNPACK's kernels read at least.
+// Int4 elements that share a scale: the minimum block of XNNPACK's kernels.
 inline constexpr int kInt4Block = 32;
 
-// Stores a float constant [n,...] as Int8, one scale for each index of its first dimension: absmax / 127 in float32,
-// each number rounded to the nearest multiple, halves to the even one. `constant`: of `graph` or of a graph in it; all
-// that share its buffer become integers with it. With `block` above 0, which divides the last dimension, each so many
-// numbers of a row have a scale instead, a BFloat16.
+// Stores a float constant [n,...] as Int8 with one scale per index of its first dimension: absmax / 127 in float32,
+// values rounded to nearest even. `constant`: of `graph` or of a graph in it; all constants that share its buffer
+// become integers. If `block`, a divisor of the last dimension, is above 0, each block of a row has a BFloat16 scale
+// instead.
 void quantize_to_int8(Graph& graph, const fbs::TensorT& constant, int block);
 void quantize_to_int8(Graph& graph, const fbs::TensorT& constant);
 
-// Stores a float constant whose last dimension is a multiple of kInt4Block as Int4, one scale a block: of absmax / 6 to
-// absmax / 9 in steps of a quarter, as BFloat16, the one that gives the smallest squared error.
+// Stores a float constant as Int4; its last dimension must be a multiple of kInt4Block. Each block has a BFloat16
+// scale: of absmax / 6 to absmax / 9 in steps of 1/4, the one with the minimum squared error.
 void quantize_to_int4(Graph& graph, const fbs::TensorT& constant);
 
 enum class WeightBits { Eight, Four };
 
-// Quantises the weights of linears, of pointwise convolutions and of experts that nothing else reads, in all graphs of
-// the blob; a gather may look up slices of them (tied embeddings). These stay as they are:
-// - small ones, of less than 4096 numbers or of rows of less than 32: there is nothing to gain;
+// Quantizes weights of linear layers, pointwise convolutions and experts in all graphs of the blob. Such weights may
+// have no other readers than gathers of slices (tied embeddings). Not quantized are:
+// - small weights, with fewer than 4096 elements or rows of fewer than 32: nothing to gain;
 // - other convolutions.
-// With four bits, these get eight: weights whose rows are no multiple of kInt4Block, and the last ones of a graph,
-// whose result no other weight is multiplied with: their error goes straight into the answer. Experts' weights are
-// stacked, so that eight bits come in blocks of kInt4Block as well; where rows are no multiple of it, a row is a block.
-// Throws Error where a weight is not finite.
+//
+// With four bits, two kinds of weights have eight bits instead: those whose rows are not a multiple of kInt4Block, and
+// the last ones of a graph, whose error reaches the output directly. Experts' weights are stacked, so eight bits use
+// blocks of kInt4Block as well, or whole rows if these are not a multiple. Throws Error if a weight is not finite.
 void quantize_weights(Graph& graph, WeightBits bits);
 
 }  // namespace ferry

@@ -22,15 +22,15 @@ std::string read_file(const fs::path& path) {
   return bytes;
 }
 
-// An empty object where there is no such file.
+// An empty object if the file does not exist.
 json read_object(const fs::path& path) {
   if (!fs::exists(path)) return json::object();
   json read = parse_json(read_file(path), path.string());
-  if (!read.is_object()) fail("%s is no JSON object", path.c_str());
+  if (!read.is_object()) fail("%s is not a JSON object", path.c_str());
   return read;
 }
 
-// A template as a text, or as a list of {"name", "template"}.
+// A template is a text, or a list of {"name", "template"}.
 void read_template(const json& value, const fs::path& path, ChatTemplate* out) {
   if (value.is_string()) {
     out->text = value.get<std::string>();
@@ -47,7 +47,7 @@ void read_template(const json& value, const fs::path& path, ChatTemplate* out) {
   }
 }
 
-// A token stands by itself, or as an object with its content.
+// A token is a text, or an object with its content.
 void add_token(const std::string& name, const json& value, ChatTemplate* out) {
   const json& text = value.is_object() && value.contains("content") ? value["content"] : value;
   if (text.is_string()) out->special_tokens.emplace_back(name, text.get<std::string>());

@@ -1,4 +1,4 @@
-// How a conversation is written for a model, as the files beside its checkpoint say.
+// The chat template from the files beside a checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,18 @@
 namespace ferry {
 
 struct ChatTemplate {
-  std::string text;             // Jinja; "": the folder has none
-  std::string text_with_tools;  // takes its place where a chat offers tools; "": none does
-  // "bos_token", "<s>": the variables that templates have of them.
+  std::string text;             // Jinja; empty: none
+  std::string text_with_tools;  // used if a chat offers tools; empty: none
+  // "bos_token", "<s>": variables of the template.
   std::vector<std::pair<std::string, std::string>> special_tokens;
 };
 
-// From chat_template.jinja, chat_template.json or tokenizer_config.json, the first of them that has one, where it is a
-// text or a list of named ones ("default", "tool_use"; also additional_chat_templates/tool_use.jinja). Tokens come from
-// tokenizer_config.json, what is not there from special_tokens_map.json. Throws Error for files that are damaged.
+// Reads the first template of chat_template.jinja, chat_template.json and tokenizer_config.json; it may be a text or a
+// list of named ones ("default", "tool_use"; also additional_chat_templates/tool_use.jinja). Tokens are from
+// tokenizer_config.json, missing ones from special_tokens_map.json. Throws Error for damaged files.
 ChatTemplate chat_template_in(const std::filesystem::path& folder);
 
-// Into a blob's text.
+// Writes it to a blob's text.
 void add_chat_template(const ChatTemplate& from, fbs::TextT* text);
 
 }  // namespace ferry

@@ -46,7 +46,7 @@ class Reader {
 std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::path& path, int vocabulary) {
   const std::string where = path.string();
   if (vocabulary < kFirstByte + kBytes || static_cast<uint32_t>(vocabulary) > kMaxPieces)
-    fail("%s: a vocabulary of %d, where a tokenizer of llama2.c has %d to %u pieces", where.c_str(), vocabulary,
+    fail("%s: a vocabulary of %d, expected %d to %u pieces for a tokenizer of llama2.c", where.c_str(), vocabulary,
          kFirstByte + kBytes, kMaxPieces);
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("%s: cannot be read", where.c_str());
@@ -54,21 +54,21 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
   Reader reader(bytes, where);
   const auto longest = reader.number<int32_t>(0);
   if (longest < 1 || static_cast<uint32_t>(longest) > kMaxPieceBytes)
-    fail("%s: the longest piece has %d bytes, where 1 to %u are expected: this is no tokenizer of llama2.c",
-         where.c_str(), longest, kMaxPieceBytes);
+    fail("%s: the longest piece has %d bytes, expected 1 to %u: this is not a tokenizer of llama2.c", where.c_str(),
+         longest, kMaxPieceBytes);
 
   auto table = std::make_unique<fbs::TokenizerT>();
   table->kind = fbs::TokenizerKind::ScoredBpe;
   table->bos = kBegin;
   table->before = {kBegin};
-  table->eos = {kBegin, kEnd};  // its stories end where the next one would begin
+  table->eos = {kBegin, kEnd};  // its stories end with the next one's beginning
   begin_with_space(table.get());
   for (int id = 0; id < vocabulary; ++id) {
     const auto score = reader.number<float>(id);
     const auto size = reader.number<int32_t>(id);
     if (!std::isfinite(score)) fail("%s: the score of piece %d is not a finite number", where.c_str(), id);
     if (size < 0 || size > longest)
-      fail("%s: piece %d has %d bytes, where 0 to %d are expected", where.c_str(), id, size, longest);
+      fail("%s: piece %d has %d bytes, expected 0 to %d", where.c_str(), id, size, longest);
     std::string piece(reader.take(static_cast<size_t>(size), id));
     fbs::PieceKind kind = fbs::PieceKind::Normal;
     if (id == kUnknown) {
@@ -79,7 +79,7 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
       char expected[8];
       std::snprintf(expected, sizeof expected, "<0x%02X>", byte);
       if (piece != expected)
-        fail("%s: piece %d is %s, where '%s' is expected", where.c_str(), id, in_quotes(piece).c_str(), expected);
+        fail("%s: piece %d is %s, expected '%s'", where.c_str(), id, in_quotes(piece).c_str(), expected);
       kind = fbs::PieceKind::Byte;
     }
     add_piece(table.get(), std::move(piece), score, kind);

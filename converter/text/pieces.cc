@@ -39,7 +39,7 @@ void index_pieces(fbs::TokenizerT* table) {
 }
 
 void begin_with_space(fbs::TokenizerT* table) {
-  // Where no character stands before: the empty text at the beginning.
+  // Matches the empty text at the beginning: no character precedes it.
   auto pattern = std::make_unique<fbs::PatternT>();
   pattern->program = {{fbs::PatternOp::Before, true, 0, 0}, {fbs::PatternOp::Match, false, 0, 0}};
   auto any = std::make_unique<fbs::CharacterClassT>();

@@ -1,4 +1,4 @@
-// A tokenizer's pieces as SentencePiece has them, one after another.
+// Appends a piece, as in SentencePiece.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace ferry {
 
 void add_piece(fbs::TokenizerT* table, std::string piece, double score, fbs::PieceKind kind);
 
-// Once all are there: what encoding looks for. Normal pieces in order, of equal ones the first; those of bytes,
-// "<0x41>"; the first unknown one.
+// Builds the indices for encoding from the complete list: sorted normal pieces (the first of equal ones), byte pieces
+// ("<0x41>"), the first unknown piece.
 void index_pieces(fbs::TokenizerT* table);
 
-// A text begins with a space where it goes on with no other, and loses it again.
+// Prefixes a text with a space unless it begins with one; decoding removes it.
 void begin_with_space(fbs::TokenizerT* table);
 
 }  // namespace ferry

@@ -10,7 +10,7 @@ namespace ferry {
 std::vector<uint8_t> packed(const fbs::TextT& text) {
   flatbuffers::FlatBufferBuilder builder(1 << 20);
   fbs::FinishTextBuffer(builder, fbs::CreateText(builder, &text));
-  // A copy: the builder's bytes lie where its end does.
+  // A copy: the builder's bytes are at the end of its buffer.
   std::vector<uint8_t> bytes(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
   const fbs::Text* read = nullptr;
   if (const Status status = read_text(std::as_bytes(std::span(bytes)), &read); !status.ok())

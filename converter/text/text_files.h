@@ -1,4 +1,4 @@
-// What lies beside a checkpoint and says how text becomes token ids.
+// Reads the tokenizer beside a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace ferry {
 
-// Compiled for the blob, the tokenizer from the first of these in `folder` that exists: tokenizer.json (with
-// tokenizer_config.json), tokenizer.model (SentencePiece's), tok<vocabulary>.bin, tokenizer.bin (llama2.c's). With the
-// chat template (converter/text/chat_template.h). Null where there is neither. Throws Error where the file is none that
-// is built, and llama2.c's where it does not fit a network of that vocabulary. In the desktop's converter alone.
+// Compiles the first of these files in `folder` for the blob: tokenizer.json (with tokenizer_config.json),
+// tokenizer.model (SentencePiece), tok<vocabulary>.bin, tokenizer.bin (llama2.c); and the chat template
+// (converter/text/chat_template.h). Null if there is neither. Throws Error for an unsupported file, and for llama2.c's
+// if it does not match `vocabulary`. Only in the desktop's converter.
 std::unique_ptr<fbs::TextT> text_in(const std::filesystem::path& folder, int vocabulary);
 
-// The bytes of Graph.text. Throws Error where libferry_text would refuse them.
+// Serializes Graph.text. Throws Error if libferry_text would reject it.
 std::vector<uint8_t> packed(const fbs::TextT& text);
 
 }  // namespace ferry

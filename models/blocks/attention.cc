@@ -7,12 +7,12 @@ namespace {
 
 using Bias = SelfAttentionOptions::Bias;
 
-// Query, key and value, with nothing for the key.
+// Biases of query, key and value in one vector; the key's are zeros.
 std::vector<double> query_value_bias(const Weights& w, int width) {
   const size_t count = static_cast<size_t>(width);
   std::vector<double> bias;
   if (w["qkv"].has("bias")) {
-    // DINOv3's own: one vector and a mask, whose values for keys are of no use.
+    // DINOv3's checkpoints store one vector and a mask; the mask zeroes the key's biases.
     bias = w["qkv"].values("bias", 3 * width);
     w["qkv.bias_mask"].discard();
   } else {

@@ -1,4 +1,4 @@
-// Multi-head self-attention of vision transformers, in timm's names.
+// Multi-head self-attention of vision transformers, with timm's module names.
 #pragma once
 
 #include <optional>
@@ -19,16 +19,16 @@ struct SelfAttentionOptions {
   enum class Bias {
     None,
     QueryKeyValue,
-    QueryValue  // keys have none; beside fused weights the others are "q_bias" and "v_bias" (BEiT's descendants) or a
-                // masked "qkv.bias" (DINOv3's own checkpoints)
+    // keys have no bias; with fused weights: "q_bias" and "v_bias" (BEiT) or "qkv.bias" with a mask (DINOv3)
+    QueryValue
   } bias = Bias::QueryKeyValue;
-  // Of queries, keys, values and the output, where the checkpoint has four products and they are not what `bias` says.
+  // Overrides `bias` for checkpoints with four separate linear layers.
   struct Biases {
     bool query, key, value, output;
     bool operator==(const Biases&) const = default;
   };
   std::optional<Biases> each = {};
-  double epsilon = 1e-6;  // of q_norm and k_norm, which normalize each head and are there if the checkpoint has them
+  double epsilon = 1e-6;  // of q_norm and k_norm, which normalize each head; used if the checkpoint has them
   const RotaryTable* rotary = nullptr;
   std::vector<Tensor> biases = {};  // as in attention()
 };
@@ -37,7 +37,7 @@ struct Projected {
   Tensor q, k, v;
 };
 
-// Queries, keys and values of x [...,C]. The checkpoint says whether they are one product, "qkv", or three: "q_proj",
+// Returns queries, keys and values of x [...,C]. The checkpoint stores one linear layer "qkv", or three: "q_proj",
 // "k_proj" and "v_proj".
 Projected project(Tensor x, const Weights& w, SelfAttentionOptions::Bias bias,
                   const std::optional<SelfAttentionOptions::Biases>& each = {});

@@ -44,7 +44,7 @@ class BlockBuilder {
     return universal(x, w, expanded);
   }
 
-  // Each step is a module of its own, "conv" and "bn" in it. The stride is that of the last depthwise convolution.
+  // Each step is a module with "conv" and "bn". The last depthwise convolution has the stride.
   Tensor universal(Tensor x, const Weights& w, int expanded) const {
     if (row_.start_kernel > 0) {
       const Weights start = w["dw_start"];
@@ -59,7 +59,7 @@ class BlockBuilder {
     return tap(norm(conv(x, w["pw_proj"]["conv"], out_), w["pw_proj"]["bn"]), w["pw_proj"]);
   }
 
-  // `in`: channels of the block's input.
+  // `in`: input channels of the block.
   Tensor squeeze(Tensor x, const Weights& w, int in) const {
     if (row_.squeeze == 0) return x;
     int reduced = 0;
@@ -101,7 +101,7 @@ Tensor mobile_conv(Tensor x, const Weights& w, const MobileStyle& style, Conv2dO
   if (style.same_padding && o.stride > 1) {
     const auto total = [&](int size) { return std::max(0, (size - 1) / o.stride * o.stride + o.kernel - size); };
     const int height = total(x.shape()[1]), width = total(x.shape()[2]);
-    // The odd one goes to the bottom and to the right.
+    // TensorFlow's SAME padding: the odd row or column goes to the bottom or right.
     x = pad2d(x, height / 2, width / 2, height - height / 2, width - width / 2);
   } else {
     o.padding = o.kernel / 2 * o.dilation;

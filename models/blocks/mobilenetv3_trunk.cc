@@ -6,12 +6,12 @@ namespace {
 using enum MobileBlock;
 constexpr bool kRelu = true;
 
-// Rules for a trunk's modules.
+// Adds naming rules for the modules of a trunk.
 class TorchvisionNames {
  public:
   explicit TorchvisionNames(Naming* naming) : naming_(*naming) {}
 
-  // `to`: what the Sequential is called; `also`, where no activation ends it: another name of what it gives.
+  // `to`: the name of the Sequential. `also`: a second name of its output, for a Sequential that no activation ends.
   void sequential(const std::string& in, const std::string& conv, const std::string& bn, const std::string& to,
                   bool act, const std::string& also = "") {
     naming_.keys.push_back({in + conv, {to + ".0"}});

@@ -1,4 +1,4 @@
-// MobileNetV3's trunks (Howard et al., arXiv:1905.02244), and what torchvision calls their modules.
+// MobileNetV3's trunks (Howard et al., arXiv:1905.02244), and torchvision's names of their modules.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@ namespace ferry {
 const MobileStages& mobilenetv3_large();
 const MobileStages& mobilenetv3_small();
 
-// In the last stage of blocks convolutions are dilated instead of halving the map.
+// Dilates the convolutions of the last stage; it keeps the size of its input.
 MobileStages dilated(MobileStages stages);
 
-// Its BatchNorm is timm's.
+// Uses timm's default epsilon of BatchNorm.
 inline constexpr MobileStyle kMobileNetV3Style = {
     .act = hard_swish, .squeeze_expanded = true, .squeeze_act = relu, .gate = hard_sigmoid};
-// TensorFlow's, which torchvision took over.
+// TensorFlow's epsilon of BatchNorm, which torchvision uses as well.
 inline constexpr double kMobileNetV3Epsilon = 1e-3;
 
-// torchvision's names of a trunk with separate normalizations: modules that begin with `canonical` are called `source`
-// and a number. torchvision numbers all blocks through, and the steps of a block too; a convolution, its normalization
-// and activation are one Sequential. Returns the last number.
+// Adds torchvision's names of a trunk with separate normalizations: module `canonical`... is `source`.N. torchvision
+// numbers the blocks of all stages consecutively, and the steps of a block, too; convolution, normalization and
+// activation are one Sequential. Returns the last number.
 int add_torchvision_names(Naming* naming, const MobileStages& stages, const std::string& canonical,
                           const std::string& source);
 

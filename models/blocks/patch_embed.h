@@ -1,4 +1,4 @@
-// An image cut into patches, each a token; and where tokens come from: tables of positions for a grid of patches.
+// Patch embedding: cuts an image into patches, one token each. `Grid` is the size of the patch grid.
 #pragma once
 
 #include "converter/graph/ops.h"
@@ -17,14 +17,14 @@ struct PatchEmbedOptions {
   bool bias = true;
 };
 
-// Patches as a map N,H/patch,W/patch,out. Throws Error where the sides of x are no multiples of the patch's.
+// Returns the patches as a map N,H/patch,W/patch,out. Throws Error if the sides of x are not multiples of `patch`.
 Tensor patch_map(Tensor x, const Weights& w, const PatchEmbedOptions& options);
 
-// A map's places in rows as tokens: N,H*W,C.
+// Flattens a map in row-major order to tokens N,H*W,C.
 Tensor to_tokens(Tensor map);
-// The way back.
+// Inverse of to_tokens().
 Tensor to_map(Tensor tokens, Grid grid);
-// The same, of as many rows and columns as the map `like` has at run time.
+// The same for a grid whose size is that of `like` at run time.
 Tensor to_map(Tensor tokens, Tensor like);
 
 }  // namespace ferry

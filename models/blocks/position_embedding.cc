@@ -7,9 +7,9 @@
 namespace ferry {
 namespace {
 
-// Where a place of the new axis lies on the old one: the places around it and how they weigh.
+// Source positions and weights of one resampled axis.
 struct Taps {
-  std::vector<int> place;
+  std::vector<int> position;
   std::vector<double> weight;
 };
 
@@ -23,9 +23,9 @@ Taps four_nearest(int i, int from, int to) {
   const double source = (i + 0.5) * from / to - 0.5;
   const int left = static_cast<int>(std::floor(source));
   Taps taps;
-  for (int place = left - 1; place <= left + 2; ++place) {
-    taps.place.push_back(std::clamp(place, 0, from - 1));
-    taps.weight.push_back(cubic(-0.75, source - place));
+  for (int position = left - 1; position <= left + 2; ++position) {
+    taps.position.push_back(std::clamp(position, 0, from - 1));
+    taps.weight.push_back(cubic(-0.75, source - position));
   }
   return taps;
 }
@@ -36,9 +36,9 @@ Taps antialiased(int i, int from, int to) {
   const int end = std::min(static_cast<int>(centre + 2 * stretch + 0.5), from);
   Taps taps;
   double sum = 0;
-  for (int place = first; place < end; ++place) {
-    taps.place.push_back(place);
-    taps.weight.push_back(cubic(-0.5, (place + 0.5 - centre) / stretch));
+  for (int position = first; position < end; ++position) {
+    taps.position.push_back(position);
+    taps.weight.push_back(cubic(-0.5, (position + 0.5 - centre) / stretch));
     sum += taps.weight.back();
   }
   for (double& weight : taps.weight) weight /= sum;
@@ -58,17 +58,17 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
   const std::vector<Taps> columns = axis_taps(from.width, to.width, antialias);
   const size_t width = static_cast<size_t>(channels);
   std::vector<double> out(static_cast<size_t>(to.size()) * width, 0.0);
-  double* place = out.data();
+  double* position = out.data();
   for (const Taps& row : rows) {
     for (const Taps& column : columns) {
-      for (size_t i = 0; i < row.place.size(); ++i) {
-        for (size_t k = 0; k < column.place.size(); ++k) {
-          const double* source = &table[static_cast<size_t>(row.place[i] * from.width + column.place[k]) * width];
+      for (size_t i = 0; i < row.position.size(); ++i) {
+        for (size_t k = 0; k < column.position.size(); ++k) {
+          const double* source = &table[static_cast<size_t>(row.position[i] * from.width + column.position[k]) * width];
           const double weight = row.weight[i] * column.weight[k];
-          for (size_t c = 0; c < width; ++c) place[c] += weight * source[c];
+          for (size_t c = 0; c < width; ++c) position[c] += weight * source[c];
         }
       }
-      place += width;
+      position += width;
     }
   }
   return out;
@@ -76,8 +76,8 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
 
 namespace {
 
-// Sides of a grid, in patches, beyond which there is no table of places.
-constexpr int kLargestSide = 1024;
+// Maximum side of a grid, in patches, for which the graph stores a table of positions.
+constexpr int kMaxSide = 1024;
 
 Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
   fbs::BinaryT params;
@@ -85,38 +85,39 @@ Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
   return a.graph->add_op("", params, {a, b});
 }
 
-// Horner's scheme, from the highest power.
+// Horner's scheme; the coefficient of the highest power comes first.
 Tensor polynomial(Tensor t, const std::vector<double>& factors) {
   Tensor sum = t * factors.front();
   for (size_t i = 1; i + 1 < factors.size(); ++i) sum = (sum + factors[i]) * t;
   return sum + factors.back();
 }
 
-// 0, 1... as many as dimension `dim` of `like`: n,1.
-Tensor places_along(Tensor like, int dim) {
-  std::vector<double> all(kLargestSide);
+// 0, 1... up to the size of dimension `dim` of `like`: n,1.
+Tensor positions_along(Tensor like, int dim) {
+  std::vector<double> all(kMaxSide);
   std::iota(all.begin(), all.end(), 0.0);
   fbs::SliceT params;
   params.begin = {0, 0};
   params.size = {as_large_as(dim), 1};
-  return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kLargestSide, 1}, std::move(all)), like});
+  return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kMaxSide, 1}, std::move(all)), like});
 }
 
-// How many places there are, as a number.
-Tensor count_of(Tensor places) {
+// The number of rows of `positions`, as a tensor.
+Tensor count_of(Tensor positions) {
   fbs::ReduceT params;
   params.kind = fbs::ReduceKind::Max;
   params.axes = {0};
   params.keep_dims = true;
-  return places.graph->add_op("", params, {places}) + 1.0;
+  return positions.graph->add_op("", params, {positions}) + 1.0;
 }
 
-// Of each place of an axis that is `count` + `offset` long, the weights of the `from` old ones and two on either side.
-Tensor cubic_weights(Tensor places, Tensor count, Tensor offset, int from) {
+// For each position of an axis of length `count` + `offset`: weights of the `from` source positions and of two beyond
+// either edge.
+Tensor cubic_weights(Tensor positions, Tensor count, Tensor offset, int from) {
   constexpr double a = -0.75;
-  Graph& graph = *places.graph;
+  Graph& graph = *positions.graph;
   const Tensor length = graph.add_constant("", Shape{1}, std::vector<double>{static_cast<double>(from)});
-  const Tensor centre = (places + 0.5) * binary(fbs::BinaryKind::Div, length, count + offset) + -0.5;
+  const Tensor centre = (positions + 0.5) * binary(fbs::BinaryKind::Div, length, count + offset) + -0.5;
   std::vector<double> cells(static_cast<size_t>(from) + 4);
   std::iota(cells.begin(), cells.end(), -2.0);
   const int width = static_cast<int>(cells.size());
@@ -124,12 +125,12 @@ Tensor cubic_weights(Tensor places, Tensor count, Tensor offset, int from) {
   absolute.kind = fbs::UnaryKind::Abs;
   const Tensor distance =
       graph.add_op("", absolute, {centre - graph.add_constant("", Shape{1, width}, std::move(cells))});
-  // Each part is 0 where the other one begins, and the second where it ends.
+  // The two pieces of the cubic kernel, |distance| <= 1 and <= 2: each is 0 outside of its interval.
   return polynomial(clamp(distance, 0, 1), {a + 2, -a - 3, 0, 1}) +
          polynomial(clamp(distance, 1, 2), {a, -5 * a, 8 * a, -4 * a});
 }
 
-// With the first and the last two times more along `axis`.
+// Repeats the first and the last element along `axis` two more times.
 Tensor with_edges(Tensor x, int axis) {
   const Tensor first = slice(x, axis, 0, 1), last = slice(x, axis, x.shape()[axis] - 1, 1);
   return concat({first, first, x, last, last}, axis);
@@ -141,7 +142,7 @@ Tensor positions_like(Tensor grid, Tensor like, double offset) {
   if (offset == 0) return to_tokens(resize_like(grid, like, fbs::ResizeKind::Bicubic));
   Graph& graph = *grid.graph;
   const int side = grid.shape()[1], width = channels(grid);
-  const Tensor rows = places_along(like, 1), columns = places_along(like, 2);
+  const Tensor rows = positions_along(like, 1), columns = positions_along(like, 2);
   const Tensor height = count_of(rows), breadth = count_of(columns);
   const Tensor stored = graph.add_constant("", Shape{1, 1}, std::vector<double>{static_cast<double>(side)});
   const Tensor same = binary(fbs::BinaryKind::And, binary(fbs::BinaryKind::Equal, height, stored),
@@ -159,7 +160,7 @@ Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool 
   const int stored = w.stored_shape("")[1] - prefix;
   const int side = static_cast<int>(std::lround(std::sqrt(std::max(stored, 0))));
   const Grid from{side, side};
-  // A checkpoint tells its architecture by the size of this table: only the size it was made for counts as a fit.
+  // identify matches checkpoints by the size of this table, so a trial run accepts the stored size alone.
   if (from == to || from.size() != stored || w.trying()) return w.parameter({1, prefix + to.size(), channels});
   const Tensor table = w.parameter({1, prefix + stored, channels});
   Graph& graph = *table.graph;

@@ -1,5 +1,4 @@
-// Tables of positions, made for the grid of patches that a network is converted for; or, in the graph, for the one that
-// it runs with.
+// Position embeddings: resampled at conversion for the converted patch grid, or in the graph for the grid at run time.
 #pragma once
 
 #include <span>
@@ -9,19 +8,19 @@
 
 namespace ferry {
 
-// `table` (`from` x channels) at the places of `to`, as PyTorch's interpolate(mode="bicubic", align_corners=False)
-// does: cubic convolution with a = -0.75 over the four nearest, those outside taken from the edge. `antialias`: with a
-// = -0.5, stretched over as many as become one place where the axis shrinks, those outside left out.
+// Resamples `table` (`from` x channels) to `to` as PyTorch's interpolate(mode="bicubic", align_corners=False): cubic
+// convolution with a = -0.75 over the four nearest positions, edges repeated. `antialias`: a = -0.5, the kernel is
+// stretched where the axis shrinks, and positions outside are omitted.
 std::vector<double> resample_bicubic(std::span<const double> table, int channels, Grid from, Grid to,
                                      bool antialias = false);
 
-// The learned table `w`, stored as 1,prefix+places,C for a square grid, for the grid `to`: resampled where its size is
-// another. Entries of the `prefix` tokens stay as they are.
+// The learned table `w`, stored as 1,prefix+positions,C for a square grid, resampled for the grid `to`. The entries of
+// the `prefix` tokens are unchanged.
 Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool antialias = false);
 
-// Of a square constant `grid` 1,M,M,C: positions for as many rows and columns as the map `like` has at run time,
-// 1,H*W,C, resampled as resample_bicubic() does. Above 0, `offset` is how much larger the authors of DINOv2 take a new
-// grid's sides for when they divide by them, unless the new grid is the old one.
+// Resamples a square constant `grid` 1,M,M,C to the size of `like` at run time, as resample_bicubic() does: 1,H*W,C.
+// `offset` > 0: the scale is computed with sides larger by `offset`, as in the code of DINOv2, unless the size is
+// unchanged.
 Tensor positions_like(Tensor grid, Tensor like, double offset = 0);
 
 }  // namespace ferry

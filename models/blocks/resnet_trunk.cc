@@ -6,7 +6,7 @@ namespace ferry {
 namespace {
 
 struct Block {
-  int out;  // channels; 0: as many as the weights have
+  int out;  // channels; 0: taken from the weight's shape
   int stride, dilation;
 };
 
@@ -73,7 +73,7 @@ Tensor bottleneck(Tensor x, const Weights& w, const ResNetConfig& config, const 
 
 Tensor resnet_trunk(Tensor x, const Weights& w, const ResNetConfig& config) {
   x = stem(x, w, config);
-  int former = 1;  // the dilation of the stage before
+  int former = 1;  // dilation of the previous stage
   for (size_t stage = 0; stage < config.layers.size(); ++stage) {
     const Weights layer = w["layer" + std::to_string(stage + 1)];
     const int dilation = config.dilation(stage);

@@ -1,4 +1,4 @@
-// Squeeze-and-excitation (Hu et al., arXiv:1709.01507), as timm names its modules.
+// Squeeze-and-excitation (Hu et al., arXiv:1709.01507), with timm's module names.
 #pragma once
 
 #include <algorithm>
@@ -7,19 +7,19 @@
 
 namespace ferry {
 
-// timm's make_divisible: the nearest multiple of `divisor`, at least `minimum`, the next one where that is less than
-// `limit` of the value.
+// timm's make_divisible: the nearest multiple of `divisor`, at least `minimum`; the next multiple if that is less than
+// `limit` * value.
 inline int round_channels(double value, double limit = 0.9, int divisor = 8, int minimum = 8) {
   const int rounded = std::max(minimum, static_cast<int>(value + divisor / 2.0) / divisor * divisor);
   return rounded < limit * value ? rounded + divisor : rounded;
 }
 
-// The names are those of timm's SEModule, which reduces to round_channels(ratio * channels, 0).
+// Defaults to the names of timm's SEModule, which reduces to round_channels(ratio * channels, 0).
 struct SqueezeExciteOptions {
-  int reduced;  // channels between the two convolutions; 0: as many as the weights have
+  int reduced;  // channels between the two convolutions; 0: taken from the weights
   Tensor (*act)(Tensor) = relu;
   Tensor (*gate)(Tensor) = sigmoid;
-  const char* pool_name = nullptr;  // null: the mean is no module
+  const char* pool_name = nullptr;  // null: the mean is not a module
   const char* reduce_name = "fc1";
   const char* act_name = "act";
   const char* expand_name = "fc2";

@@ -11,14 +11,14 @@ namespace {
 
 int round_up(int size, int multiple) { return (size + multiple - 1) / multiple * multiple; }
 
-// Zeros below and to the right of x, up to multiples of `side`.
+// Pads x with zeros at the bottom and right to multiples of `side`.
 Tensor pad_to(Tensor x, int side) {
   const Shape map = x.shape();
   const int below = round_up(map[1], side) - map[1], right = round_up(map[2], side) - map[2];
   return below == 0 && right == 0 ? x : pad2d(x, 0, 0, below, right);
 }
 
-// What pad_to() added is cut off.
+// Removes the padding of pad_to().
 Tensor crop(Tensor x, int height, int width) {
   if (x.shape()[1] != height) x = slice(x, 1, 0, height);
   return x.shape()[2] != width ? slice(x, 2, 0, width) : x;
@@ -74,7 +74,7 @@ Tensor swin_block(Tensor x, const Weights& w, const SwinWindows& windows, const 
   return tap(reshape(x, {0, map[1], map[2], map[3]}), w, kBlock);
 }
 
-// The framework counts the four column by column, windows row by row: the weights are reordered instead of the map.
+// The framework orders the four neighbours by column, window_partition by row: the weights are reordered accordingly.
 Tensor merge_patches(Tensor x, const Weights& w) {
   x = pad_to(x, 2);
   const Shape map = x.shape();

@@ -15,26 +15,26 @@ Tensor conv_norm(Tensor x, const Weights& w, Conv2dOptions options) {
   return tap(batch_norm(conv2d(x, w["conv"], options), w["bn"]), w);
 }
 
-// What a head adds for two places of a window: one number for each distance of rows and of columns. [1,heads,L,L]
+// Attention biases [1,heads,L,L]: one per head and per pair of absolute row and column offsets.
 Tensor attention_biases(const Weights& w, int heads, int side) {
-  const int places = side * side;
-  const std::vector<double> table = w.graph().values(w("attention_biases", {heads, places}).id);
+  const int positions = side * side;
+  const std::vector<double> table = w.graph().values(w("attention_biases", {heads, positions}).id);
   std::vector<double> bias;
-  bias.reserve(static_cast<size_t>(heads * places) * static_cast<size_t>(places));
+  bias.reserve(static_cast<size_t>(heads * positions) * static_cast<size_t>(positions));
   for (int head = 0; head < heads; ++head)
-    for (int query = 0; query < places; ++query)
-      for (int key = 0; key < places; ++key) {
+    for (int query = 0; query < positions; ++query)
+      for (int key = 0; key < positions; ++key) {
         const int rows = std::abs(query / side - key / side), columns = std::abs(query % side - key % side);
-        bias.push_back(table[static_cast<size_t>(head * places + rows * side + columns)]);
+        bias.push_back(table[static_cast<size_t>(head * positions + rows * side + columns)]);
       }
-  return w.graph().add_constant(w.name() + ".bias", Shape{1, heads, places, places}, std::move(bias));
+  return w.graph().add_constant(w.name() + ".bias", Shape{1, heads, positions, positions}, std::move(bias));
 }
 
 Tensor self_attention(Tensor x, const Weights& w, int heads, int side) {
   const int width = channels(x);
   const Tensor qkv = qkv_by_heads(layer_norm(x, w["norm"]), w["qkv"], heads, width);
   const Tensor q = slice(qkv, -1, 0, width), k = slice(qkv, -1, width, width), v = slice(qkv, -1, 2 * width, width);
-  w["attention_bias_idxs"].discard();  // which distance each two places have
+  w["attention_bias_idxs"].discard();  // index of the offset of each two positions
   const Tensor y = attention(q, k, v, {.heads = heads}, {attention_biases(w, heads, side)});
   return tap(linear(y, w["proj"], {.out = width}), w);
 }

@@ -1,18 +1,18 @@
-// The parts of TinyViT (Wu et al., arXiv:2207.10666), in timm's names, of classifiers and of others' encoders.
+// The modules of TinyViT (Wu et al., arXiv:2207.10666), with timm's names; MobileSAM's encoder uses them, too.
 #pragma once
 
 #include "converter/graph/ops.h"
 
 namespace ferry {
 
-// Two convolutions that halve the sides: N,H/4,W/4,width.
+// Two convolutions of stride 2: N,H/4,W/4,width.
 Tensor tiny_vit_stem(Tensor image, const Weights& w, int width);
-// An inverted bottleneck, of the first stage.
+// An inverted bottleneck (MBConv) of the first stage.
 Tensor tiny_vit_convolution(Tensor x, const Weights& w);
-// To `out` channels, and to half the sides where `stride` is 2. Not tapped: what it is to the network differs.
+// Patch merging to `out` channels, with `stride`. The caller taps it: frameworks name it differently.
 Tensor tiny_vit_merging(Tensor x, const Weights& w, int out, int stride = 2);
-// Attention in windows of that side, a depthwise convolution, an MLP. A map in, its places as tokens N,H*W,C out; not
-// tapped: frameworks differ in which of the two they give.
+// Window attention, a depthwise convolution, an MLP. Accepts a map and returns tokens N,H*W,C. The caller taps it:
+// frameworks return either the map or the tokens.
 Tensor tiny_vit_block(Tensor map, const Weights& w, int heads, int side);
 
 }  // namespace ferry

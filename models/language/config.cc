@@ -18,7 +18,7 @@ bool is_positive(const json& value) {
 }  // namespace
 
 Configuration::Configuration(const json& object, std::string where) : object_(&object), where_(std::move(where)) {
-  if (!object.is_object()) fail("%s: an object is expected", where_.c_str());
+  if (!object.is_object()) fail("%s: expected an object", where_.c_str());
 }
 
 const json* Configuration::find(const char* name) const {
@@ -34,17 +34,17 @@ double Configuration::number(const char* name, std::optional<double> absent) con
   const json* value = find(name);
   if (!value && absent) return *absent;
   if (!value || !is_positive(*value))
-    fail("%s: %s is %s, where a number above 0 is expected", where(), name, value ? "not one" : "missing");
+    fail("%s: %s is %s, expected a number above 0", where(), name, value ? "invalid" : "missing");
   return value->get<double>();
 }
 
-int Configuration::count(const char* name, std::optional<int> absent, int least) const {
+int Configuration::count(const char* name, std::optional<int> absent, int minimum) const {
   const json* found = find(name);
   if (!found && absent) return *absent;
-  if (found && least == 0 && *found == 0) return 0;
+  if (found && minimum == 0 && *found == 0) return 0;
   const double value = number(name);
   if (value != std::floor(value) || value > 0x1p20)
-    fail("%s: %s is %g, where a whole number of at most 2^20 is expected", where(), name, value);
+    fail("%s: %s is %g, expected an integer of at most 2^20", where(), name, value);
   return static_cast<int>(value);
 }
 
@@ -70,14 +70,14 @@ std::string Configuration::text(const char* name, std::optional<std::string> abs
 const json& Configuration::list(const char* name, size_t size, const char* of) const {
   const json* value = find(name);
   if (!value || !value->is_array() || value->size() != size)
-    fail("%s: %s is %s, where a list of %zu %s is expected", where(), name, value ? "not one" : "missing", size, of);
+    fail("%s: %s is %s, expected a list of %zu %s", where(), name, value ? "invalid" : "missing", size, of);
   return *value;
 }
 
 std::vector<double> Configuration::numbers(const char* name, size_t size) const {
   std::vector<double> out;
   for (const json& value : list(name, size, "numbers")) {
-    if (!is_positive(value)) fail("%s: %s holds what is no number above 0", where(), name);
+    if (!is_positive(value)) fail("%s: %s contains an element that is not a number above 0", where(), name);
     out.push_back(value);
   }
   return out;
@@ -86,7 +86,8 @@ std::vector<double> Configuration::numbers(const char* name, size_t size) const 
 std::vector<bool> Configuration::flags(const char* name, size_t size) const {
   std::vector<bool> out;
   for (const json& value : list(name, size, "truth values")) {
-    if (!value.is_boolean() && value != 0 && value != 1) fail("%s: %s holds more than 0 and 1", where(), name);
+    if (!value.is_boolean() && value != 0 && value != 1)
+      fail("%s: %s contains an element other than 0 and 1", where(), name);
     out.push_back(value == true || value == 1);
   }
   return out;
@@ -95,7 +96,7 @@ std::vector<bool> Configuration::flags(const char* name, size_t size) const {
 std::vector<std::string> Configuration::texts(const char* name, size_t size) const {
   std::vector<std::string> out;
   for (const json& value : list(name, size, "strings")) {
-    if (!value.is_string()) fail("%s: %s holds what is no string", where(), name);
+    if (!value.is_string()) fail("%s: %s contains an element that is not a string", where(), name);
     out.push_back(value);
   }
   return out;
@@ -105,10 +106,10 @@ std::vector<int> Configuration::whole_numbers(const char* name) const {
   const json* list = find(name);
   std::vector<int> out;
   if (!list) return out;
-  if (!list->is_array()) fail("%s: %s is no list", where(), name);
+  if (!list->is_array()) fail("%s: %s is not a list", where(), name);
   for (const json& value : *list) {
     if (!value.is_number_integer() || value < 0 || value > 1 << 20)
-      fail("%s: %s holds what is no whole number from 0 to 2^20", where(), name);
+      fail("%s: %s contains an element that is not an integer from 0 to 2^20", where(), name);
     out.push_back(value);
   }
   return out;

@@ -9,7 +9,7 @@ namespace {
 
 struct Projections {
   Tensor q, k, v;
-  Tensor gate = {};  // where there is one
+  Tensor gate = {};  // empty if there is no gate
 };
 
 Projections project(Tensor x, const Weights& w, const Decoder& c) {
@@ -30,7 +30,7 @@ Projections project(Tensor x, const Weights& w, const Decoder& c) {
 }
 
 struct Attention {
-  const Rotation* rotate;  // null: not at all
+  const Rotation* rotate;  // null: no rotary embedding
   int window;
   const Cache& cache;
 };
@@ -58,7 +58,7 @@ Tensor self_attention(Tensor x, const Weights& w, const Decoder& c, const Attent
   return tap(linear(mixed, w["o_proj"], {.out = c.width, .bias = c.output_bias}), w);
 }
 
-// SwiGLU and its kin (Shazeer, arXiv:2002.05202).
+// SwiGLU and its variants (Shazeer, arXiv:2002.05202).
 Tensor mlp(Tensor x, const Weights& w, const Decoder& c, int hidden) {
   const auto project_both = [&]() -> std::pair<Tensor, Tensor> {
     if (!c.fused)
@@ -71,7 +71,7 @@ Tensor mlp(Tensor x, const Weights& w, const Decoder& c, int hidden) {
   return tap(linear(c.activation(gate) * up, w["down_proj"], {.out = c.width, .bias = c.mlp_bias}), w);
 }
 
-// Perhaps with an MLP beside the experts, through which all tokens go.
+// Mixture of experts, and the shared expert if there is one.
 Tensor experts_mlp(Tensor x, const Weights& w, const Decoder& c) {
   Tensor y = mixture(x, w, *c.experts);
   if (const SharedExpert& shared = c.experts->shared; shared.hidden > 0) {
@@ -82,13 +82,13 @@ Tensor experts_mlp(Tensor x, const Weights& w, const Decoder& c) {
   return tap(y, w);
 }
 
-// What a layer keeps, by what mixes its tokens.
-struct Past {
+// State of a layer; which one is used depends on its token mixer.
+struct LayerState {
   Cache attention = {};
   Recurrence delta = {};
 };
 
-Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const Past& past,
+Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const LayerState& past,
                   const std::vector<Rotation>& rotations) {
   if (l.delta) return delta_net(x, w["linear_attn"], *c.delta, past.delta);
   return self_attention(
@@ -96,7 +96,7 @@ Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLay
       {.rotate = l.rope ? &rotations[*l.rope] : nullptr, .window = l.window, .cache = past.attention});
 }
 
-Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const Past& past,
+Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const LayerState& past,
              const std::vector<Rotation>& rotations) {
   Tensor y = mix_tokens(rms_norm(x, w["input_layernorm"], c.norm), w, c, l, past, rotations);
   if (c.sandwich_norms) y = rms_norm(y, w["post_attention_layernorm"], c.norm);
@@ -107,18 +107,19 @@ Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l
   return tap(x + y, w, kBlock);
 }
 
-// What predicts several tokens at once: a module of its own, or layers after the last.
-void leave_out_predictors(const Decoder& c, const Weights& weights) {
+// Multi-token prediction: a separate module, or layers after the last one. Its weights are not used.
+void leave_out_mtp(const Decoder& c, const Weights& weights) {
   constexpr const char* kWhat = "prediction of several tokens at once";
   weights["mtp"].leave_out(kWhat);
   const int count = static_cast<int>(c.layers.size());
-  for (int i = 0; i < c.predictors; ++i) weights[c.module]["layers"][count + i].leave_out(kWhat);
+  for (int i = 0; i < c.mtp_layers; ++i) weights[c.module]["layers"][count + i].leave_out(kWhat);
 }
 
-// What images give to the tokens of a run: [1,L,width], of the vision tower's output `plane`; elsewhere zeros.
-class ImageRows {
+// Image features for the tokens of a run: [1,L,width] of plane `plane` of the vision tower's output; zeros for text
+// tokens.
+class ImageFeatures {
  public:
-  explicit ImageRows(const Images& images) {
+  explicit ImageFeatures(const Images& images) {
     fbs::GatherT params;
     params.axis = 1;
     rows_ = images.rows.graph->add_op("", params, {images.features, images.rows});  // [planes,1,L,width]
@@ -131,35 +132,35 @@ class ImageRows {
   Tensor rows_;
 };
 
-// The embeddings of tokens, with images in the place of those that stand for them.
-Tensor with_images(Tensor x, const Images& images, const ImageRows& rows) {
+// Token embeddings, with image features at the positions of image placeholders.
+Tensor with_images(Tensor x, const Images& images, const ImageFeatures& rows) {
   const Tensor is_image = reshape(images.rows, {1, -1, 1});
   return x.graph->add_op("", fbs::SelectT{}, {is_image, rows.plane(0), x});
 }
 
 Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Text& text) {
   const Weights w = weights[c.module];
-  const int width = c.latent ? c.latent->rank + c.latent->turned : c.kv_heads * c.head;
+  const int width = c.latent ? c.latent->kv_lora_rank + c.latent->qk_rope_head_dim : c.kv_heads * c.head;
   const auto cache = [&](size_t layer) {
     return c.latent ? text.latent(layer, width) : text.cache(layer, width, c.layers[layer].window);
   };
-  std::vector<Past> past;
+  std::vector<LayerState> past;
   for (const DecoderLayer& l : c.layers)
-    past.push_back(l.delta ? Past{.delta = recurrence_of(*c.delta, text, past.size())}
-                           : Past{.attention = cache(past.size())});
+    past.push_back(l.delta ? LayerState{.delta = recurrence_of(*c.delta, text, past.size())}
+                           : LayerState{.attention = cache(past.size())});
   std::vector<Rotation> rotations;
   const auto attends = std::find_if(c.layers.begin(), c.layers.end(), [](const auto& l) { return !l.delta; });
   if (attends != c.layers.end()) {
     const State& keys = past[static_cast<size_t>(attends - c.layers.begin())].attention.keys;
-    const Tensor places = text.images ? text.images->places : positions(ids, keys);
-    for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, places, text.max_length));
+    const Tensor positions = text.images ? text.images->positions : positions(ids, keys);
+    for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, positions, text.max_length));
   }
 
   const Tensor embedding = w["embed_tokens"].matrix({c.vocabulary, c.width});
   Tensor x = rows(embedding, ids);
   if (c.embedding_scale != 1) x = x * c.embedding_scale;
   x = tap(x, w["embed_tokens"], kBlock);
-  std::optional<ImageRows> images;
+  std::optional<ImageFeatures> images;
   if (text.images) images.emplace(*text.images);
   if (images) x = with_images(x, *text.images, *images);
   for (int i = 0; i < static_cast<int>(c.layers.size()); ++i) {
@@ -168,9 +169,9 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
     if (images && i + 1 < images->planes()) x = x + images->plane(i + 1);
   }
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
-  leave_out_predictors(c, weights);
+  leave_out_mtp(c, weights);
   const Weights head = weights["lm_head"];
-  if (c.tied) head.discard();  // some checkpoints hold the embedding twice
+  if (c.tied) head.discard();  // some checkpoints store the embedding twice
   const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
   return c.logit_softcap > 0 ? tanh(logits * (1 / c.logit_softcap)) * c.logit_softcap : logits;
 }
@@ -184,13 +185,12 @@ Decoder decoder_of(const Configuration& s, const DecoderDefaults& defaults) {
   c.heads = s.count("num_attention_heads");
   c.kv_heads = s.count("num_key_value_heads", defaults.kv_heads > 0 ? defaults.kv_heads : c.heads);
   if (c.heads % c.kv_heads != 0)
-    fail("%s: %d attention heads on %d of keys and values, where a multiple is expected", s.where(), c.heads,
-         c.kv_heads);
+    fail("%s: %d attention heads, expected a multiple of %d key and value heads", s.where(), c.heads, c.kv_heads);
   const int head = defaults.head > 0 ? defaults.head : c.width / c.heads;
   if (!s.has("head_dim") && defaults.head == 0 && c.width % c.heads != 0)
-    fail("%s: hidden_size %d is no multiple of %d heads", s.where(), c.width, c.heads);
+    fail("%s: hidden_size %d is not a multiple of %d heads", s.where(), c.width, c.heads);
   c.head = s.count("head_dim", head);
-  if (c.head % 2 != 0) fail("%s: heads of %d channels, where an even number can be turned", s.where(), c.head);
+  if (c.head % 2 != 0) fail("%s: heads of %d channels, expected an even number for rope", s.where(), c.head);
   s.product("num_attention_heads", c.heads, c.head);
   c.hidden = s.count("intermediate_size", defaults.hidden);
   c.norm.epsilon = s.number("rms_norm_eps", defaults.epsilon);
@@ -210,10 +210,9 @@ void set_windows(const Configuration& s, int window, const std::function<bool(si
   for (size_t i = 0; i < c->layers.size(); ++i) {
     const bool slides = types.empty() ? absent(i) : types[i] == "sliding_attention";
     if (!types.empty() && !slides && types[i] != "full_attention")
-      fail("%s: layer_types holds '%s', where full_attention and sliding_attention are known", s.where(),
-           types[i].c_str());
+      fail("%s: layer_types holds '%s', expected full_attention or sliding_attention", s.where(), types[i].c_str());
     if (slides && window == 0)
-      fail("%s: layer %zu is of sliding_attention, and there is no sliding_window", s.where(), i);
+      fail("%s: layer %zu has sliding_attention, but there is no sliding_window", s.where(), i);
     c->layers[i].window = slides ? window : 0;
   }
 }
@@ -222,7 +221,7 @@ Network network_of(const Decoder& decoder) {
   Network out;
   out.vocabulary = decoder.vocabulary;
   for (const Rope& rope : decoder.ropes)
-    if (rope.in_long_texts) out.short_length = rope.in_long_texts->short_length;
+    if (rope.long_context) out.short_length = rope.long_context->short_length;
   out.logits = [decoder](Tensor ids, const Weights& weights, const Text& text) {
     return logits_of(decoder, ids, weights, text);
   };

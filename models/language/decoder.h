@@ -1,6 +1,5 @@
-// Decoders in the manner of Llama (Touvron et al., arXiv:2302.13971; grouped queries: arXiv:2307.09288), in
-// transformers' names. What distinguishes one family from another is data: a family is a function from its config.json
-// to a Decoder.
+// Decoder-only transformers like Llama (Touvron et al., arXiv:2302.13971; grouped-query attention: arXiv:2307.09288),
+// with transformers' module names. Families differ in data: a family is a function from its config.json to a Decoder.
 //
 //     language::Network network(const nlohmann::json& json) {
 //       const Configuration s(json, "config.json");
@@ -26,58 +25,59 @@
 namespace ferry::language {
 
 struct DecoderLayer {
-  std::optional<size_t> rope = 0;  // which of Decoder::ropes; none: places are not told
-  int window = 0;                  // how many tokens attention sees, the token itself among them; 0: all
-  bool experts = false;            // Decoder::experts in place of one MLP
-  bool delta = false;              // Decoder::delta in the place of attention
+  std::optional<size_t> rope = 0;  // index into Decoder::ropes; none: no position encoding (NoPE)
+  int window = 0;                  // sliding window in tokens, the token itself included; 0: full attention
+  bool experts = false;            // Decoder::experts instead of an MLP
+  bool delta = false;              // Decoder::delta instead of attention
 };
 
 struct Decoder {
-  const char* module = "model";  // all of it but the head
+  const char* module = "model";  // of all layers except the head
   int vocabulary, width;
-  int heads, kv_heads, head;  // `head`: channels of one
+  int heads, kv_heads, head;  // `head`: channels per head
   int hidden;                 // of the MLP
   Tensor (*activation)(Tensor);
   RmsNorm norm;
-  bool tied;  // the head's weights are the embedding's
+  bool tied;  // the head shares the embedding's weight
   std::vector<DecoderLayer> layers;
   std::vector<Rope> ropes = {};
 
-  bool fused = false;  // qkv_proj and gate_up_proj, in that order, in place of five products
+  bool fused = false;  // qkv_proj and gate_up_proj replace the five separate projections
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
-  // q_norm and k_norm over each head's channels, before (tokens first) or after transformers transposes to heads first.
+  // q_norm and k_norm normalize each head, before (tokens first) or after transformers transposes to heads first.
   enum class HeadNorms { None, TokensFirst, HeadsFirst } head_norms = HeadNorms::None;
-  bool gated = false;  // q_proj has a gate behind each head's queries, whose sigmoid multiplies what attention gives
+  // q_proj also outputs a gate per head, after its queries; attention's output is multiplied by the gate's sigmoid
+  bool gated = false;
   std::optional<DeltaNet> delta = {};
-  bool sandwich_norms = false;  // attention and MLP are normalized before and after
-  double score_scale = 0;       // of queries times keys; 0: 1 / sqrt(head)
+  bool sandwich_norms = false;  // RMSNorm before and after both attention and MLP
+  double score_scale = 0;       // factor of the attention scores; 0: 1 / sqrt(head)
   double embedding_scale = 1;
   double logit_softcap = 0;  // above 0: logits are softcap * tanh(logits / softcap)
-  bool sinks = false;        // attention has one for each head
+  bool sinks = false;        // attention has a sink per head
   std::optional<Experts> experts = {};
-  std::optional<LatentAttention> latent = {};  // in place of what is said of attention above
-  int predictors = 0;  // how many layers after the last one predict tokens after the next: they are left aside
+  std::optional<LatentAttention> latent = {};  // replaces the attention that the fields above describe
+  int mtp_layers = 0;  // multi-token prediction layers after the last one; their weights are not used
 };
 
-// Where a family's configuration class in transformers has another default than Llama's.
+// Defaults of a family's configuration class in transformers that differ from Llama's.
 struct DecoderDefaults {
   int head = 0;                    // head_dim; 0: hidden_size / num_attention_heads
   int kv_heads = 0;                // num_key_value_heads; 0: num_attention_heads
-  std::optional<int> hidden = {};  // intermediate_size; none: the file says it
+  std::optional<int> hidden = {};  // intermediate_size; none: the file must have it
   double epsilon = 1e-6;
   bool tied = false;
   const char* activation_name = "hidden_act";
   const char* activation = "silu";
 };
 
-// What all configurations hold: sizes, activation, epsilon, and layers that see all and have the first rope. Throws
-// Error where the file does not hold to the above.
+// Reads what all configurations have: sizes, activation, epsilon; every layer has full attention and the first rope.
+// Throws Error if a setting is invalid.
 Decoder decoder_of(const Configuration& config, const DecoderDefaults& defaults = {});
 
-// The `sliding_window` of the file: 0 where it is null, `absent` where it is not there.
+// `sliding_window` of the file: 0 if null, `absent` if absent.
 int sliding_window(const Configuration& config, int absent);
-// Gives `window` to the layers that `layer_types` of the file calls sliding_attention; without `layer_types`, to those
-// for which `absent` is true. Throws Error where one of them slides and `window` is 0.
+// Sets `window` in the layers that `layer_types` calls sliding_attention; without `layer_types`, in those for which
+// `absent` returns true. Throws Error if a layer slides and `window` is 0.
 void set_windows(const Configuration& config, int window, const std::function<bool(size_t layer)>& absent,
                  Decoder* decoder);
 

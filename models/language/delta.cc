@@ -32,7 +32,7 @@ Inputs project(Tensor x, const Weights& w, const DeltaNet& c) {
           part(qkvz, 2 * c.key_size + values, values), part(ba, 0, group), part(ba, group, group)};
 }
 
-// Logarithm of what is left of the past: -e^A_log * softplus(x + dt_bias).
+// Logarithm of the decay: -e^A_log * softplus(x + dt_bias).
 Tensor log_decay(Tensor x, const Weights& w, int heads) {
   std::vector<double> rates = w.values("A_log", heads);
   for (double& rate : rates) rate = -std::exp(rate);
@@ -50,10 +50,9 @@ DeltaNet delta_net_of(const Configuration& s, Tensor (*activation)(Tensor), doub
              .activation = activation,
              .epsilon = epsilon};
   if (c.value_heads % c.key_heads != 0)
-    fail("%s: linear_num_value_heads is %d, where a multiple of linear_num_key_heads %d is expected", s.where(),
-         c.value_heads, c.key_heads);
-  if (c.kernel < 2)
-    fail("%s: linear_conv_kernel_dim is %d, where a convolution sees 2 tokens or more", s.where(), c.kernel);
+    fail("%s: linear_num_value_heads is %d, expected a multiple of linear_num_key_heads %d", s.where(), c.value_heads,
+         c.key_heads);
+  if (c.kernel < 2) fail("%s: linear_conv_kernel_dim is %d, expected at least 2", s.where(), c.kernel);
   s.product("linear_key_head_dim", c.key_heads, c.key_size);
   s.product("linear_value_head_dim", c.value_heads, c.value_size);
   return c;

@@ -5,26 +5,26 @@
 namespace ferry::language {
 namespace {
 
-// Of the last dimension: the places of the k largest numbers, and these.
-struct Best {
-  Tensor places, values;
+// Top-k over the last dimension: indices and values.
+struct TopK {
+  Tensor indices, values;
 };
 
-Best top_k(Tensor x, int k) {
+TopK top_k(Tensor x, int k) {
   fbs::TopKT params;
   params.k = k;
   const std::vector<Tensor> both = x.graph->add_op_with_outputs("", params, {x}, 2);
   return {both[0], both[1]};
 }
 
-Tensor gather_elements(Tensor x, Tensor places) {
+Tensor gather_elements(Tensor x, Tensor indices) {
   fbs::GatherT params;
   params.kind = fbs::GatherKind::Elements;
   params.axis = x.shape().rank - 1;
-  return x.graph->add_op("", params, {x, places});
+  return x.graph->add_op("", params, {x, indices});
 }
 
-// Over the last dimension, which stays as 1.
+// Over the last dimension, kept as 1.
 Tensor sum(Tensor x) {
   fbs::ReduceT params;
   params.kind = fbs::ReduceKind::Sum;
@@ -39,45 +39,45 @@ Tensor divide(Tensor a, Tensor b) {
   return a.graph->add_op("", params, {a, b});
 }
 
-// `scores` [L,E], where those of experts that may not be chosen are so low that they are not.
-Tensor within_best_groups(Tensor scores, const Router& r) {
-  constexpr double kNever = -1e30;
+// Group-limited routing: lowers `scores` [L,E] outside of the best groups, so that top-k never selects these experts.
+Tensor mask_other_groups(Tensor scores, const Router& r) {
+  constexpr double kMasked = -1e30;
   const int experts = channels(scores), size = experts / r.groups;
   const Tensor grouped = reshape(scores, {-1, r.groups, size});
   const Tensor groups = reshape(sum(top_k(grouped, 2).values), {-1, r.groups});
-  const Best best = top_k(groups, r.chosen_groups);
+  const TopK best = top_k(groups, r.top_k_groups);
   fbs::ScatterT params;
   params.axis = 1;
-  const Tensor penalty = scores.graph->add_op("", params, {groups * 0.0 + kNever, best.places, best.values * 0.0});
+  const Tensor penalty = scores.graph->add_op("", params, {groups * 0.0 + kMasked, best.indices, best.values * 0.0});
   return reshape(grouped + reshape(penalty, {-1, r.groups, 1}), {-1, experts});
 }
 
-struct Choice {
-  Tensor chosen, shares;  // [L,k] each
+struct Routing {
+  Tensor top_k, weights;  // [L,k] each
 };
 
-Choice route(Tensor x, const Weights& w, const Experts& e) {
+Routing route(Tensor x, const Weights& w, const Experts& e) {
   const Router& r = e.router;
   const Weights gate = w[r.name];
-  // A product of two tensors, not a linear layer: --weights leaves it alone, since a wrong choice costs more than these
-  // few bytes.
+  // A product of two tensors instead of a linear layer, so that --weights does not quantize it: a wrong choice of
+  // experts costs more than these bytes.
   Tensor scores = matmul(x, gate("weight", {e.count, channels(x)}), false, /*transpose_b=*/true);
   if (r.bias) scores = scores + gate("bias", {e.count});
   tap(scores, gate);
   if (r.scores == Router::Scores::Softmax) scores = softmax(scores);
   if (r.scores == Router::Scores::Sigmoid) scores = sigmoid(scores);
   Tensor ranked = scores;
-  if (r.corrected) ranked = ranked + gate("e_score_correction_bias", {e.count});
-  if (r.groups > 1) ranked = within_best_groups(ranked, r);
-  const Best best = top_k(ranked, e.chosen);
-  Tensor shares = ranked.id == scores.id ? best.values : gather_elements(scores, best.places);
-  if (r.scores == Router::Scores::SoftmaxOfChosen) shares = softmax(shares);
-  if (r.normalized) shares = divide(shares, sum(shares) + 1e-20);  // transformers' guard where all are 0
-  if (r.scale != 1) shares = shares * r.scale;
-  return {best.places, shares};
+  if (r.score_correction) ranked = ranked + gate("e_score_correction_bias", {e.count});
+  if (r.groups > 1) ranked = mask_other_groups(ranked, r);
+  const TopK best = top_k(ranked, e.top_k);
+  Tensor weights = ranked.id == scores.id ? best.values : gather_elements(scores, best.indices);
+  if (r.scores == Router::Scores::SoftmaxOfTopK) weights = softmax(weights);
+  if (r.normalized) weights = divide(weights, sum(weights) + 1e-20);  // transformers guards against a sum of 0
+  if (r.scale != 1) weights = weights * r.scale;
+  return {best.indices, weights};
 }
 
-// Constants one after the other, as one of that shape.
+// Concatenates constants into one of shape `shape`.
 Tensor stacked(const std::string& name, const std::vector<Tensor>& parts, const Shape& shape) {
   Graph& graph = *parts.front().graph;
   const fbs::DType type = graph.at(parts.front().id).dtype;
@@ -118,11 +118,11 @@ Stacks one_by_one(const Weights& w, const Experts& e, int width) {
           {}};
 }
 
-// A row for each output, as transformers 5 saves them, or a column, as Qwen3-VL's were published.
+// One row per output (transformers 5), or one column per output (the published Qwen3-VL).
 Stacks all_in_one(const Weights& w, const Experts& e, int width) {
   const Shape up{e.count, 2 * e.hidden, width}, down{e.count, width, e.hidden};
   const Shape up_columns{up[0], up[2], up[1]}, down_columns{down[0], down[2], down[1]};
-  // Where one of the two is square, the other is not.
+  // If one of the two shapes is square, the other one decides.
   const bool columns = w.stored_shape("gate_up_proj") == up_columns && w.stored_shape("down_proj") == down_columns;
   const auto read = [&](const char* leaf, const Shape& shape, const Shape& turned) {
     return columns ? w.reordered(leaf, {turned, turned, {0, 2, 1}, shape}) : w(leaf, shape);
@@ -130,7 +130,7 @@ Stacks all_in_one(const Weights& w, const Experts& e, int width) {
   return {read("gate_up_proj", up, up_columns), read("down_proj", down, down_columns), {}};
 }
 
-// GPT-OSS's: a column for each output, and in turn one of a gate and one of its up; as MXFP4 rows in their place.
+// GPT-OSS: one column per output, gate and up interleaved; stored as MXFP4, one row per output.
 Stacks interleaved(const Weights& w, const Experts& e, int width) {
   const int count = e.count, hidden = e.hidden;
   const Shape up{count, 2 * hidden, width}, down{count, width, hidden};
@@ -156,27 +156,27 @@ Tensor mixture(Tensor x, const Weights& w, const Experts& e) {
   const int width = channels(x);
   const Weights inner = w["experts"];
   const Tensor rows = reshape(x, {-1, width});
-  const Choice choice = route(rows, w, e);
+  const Routing choice = route(rows, w, e);
   const Stacks stacks = e.interleaved               ? interleaved(inner, e, width)
                         : inner.has("gate_up_proj") ? all_in_one(inner, e, width)
                                                     : one_by_one(inner, e, width);
   const Tensor y =
-      tap(experts(rows, choice.chosen, choice.shares, stacks.gate_up, stacks.down, e.options, stacks.biases), inner);
+      tap(experts(rows, choice.top_k, choice.weights, stacks.gate_up, stacks.down, e.options, stacks.biases), inner);
   return reshape(y, {1, -1, width});
 }
 
-Experts experts_of(const Configuration& s, const char* count_name, int count, int chosen) {
+Experts experts_of(const Configuration& s, const char* count_name, int count, int top_k) {
   Experts e{};
   e.count = s.count(count_name, count);
-  e.chosen = s.count("num_experts_per_tok", chosen);
-  if (e.chosen > e.count) fail("%s: num_experts_per_tok is %d, and there are %d experts", s.where(), e.chosen, e.count);
+  e.top_k = s.count("num_experts_per_tok", top_k);
+  if (e.top_k > e.count) fail("%s: num_experts_per_tok is %d, but there are %d experts", s.where(), e.top_k, e.count);
   return e;
 }
 
 fbs::ExpertsActivation experts_activation(const Configuration& s, const std::string& name) {
   if (name == "silu" || name == "swish") return fbs::ExpertsActivation::Silu;
   if (name == "gelu_pytorch_tanh") return fbs::ExpertsActivation::GeluTanh;
-  fail("%s: the experts' activation is '%s', where silu and gelu_pytorch_tanh are known", s.where(), name.c_str());
+  fail("%s: the experts' activation is '%s', expected silu or gelu_pytorch_tanh", s.where(), name.c_str());
 }
 
 }  // namespace ferry::language

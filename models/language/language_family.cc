@@ -11,12 +11,12 @@
 namespace ferry::language {
 namespace {
 
-// Tokens that one run takes at most: a longer prompt comes in pieces. It bounds what a session plans for.
+// Maximum number of tokens of one run: longer prompts are split. It bounds the memory that a session plans.
 constexpr int kMaxRun = 512;
-// Unless --max-length says otherwise: enough for a chat, and a rope table of some megabytes.
+// Default of --max-length: enough for a chat, with a rope table of a few megabytes.
 constexpr int kDefaultMaxLength = 4096;
 
-// config.json's, beside those that the tokenizer's own file names.
+// End tokens of config.json, in addition to those of the tokenizer's file.
 void add_ends(const nlohmann::json& config, fbs::TokenizerT* tokenizer) {
   const nlohmann::json eos = config.value("eos_token_id", nlohmann::json());
   for (const nlohmann::json& id : eos.is_array() ? eos : nlohmann::json::array({eos})) {
@@ -28,7 +28,7 @@ void add_ends(const nlohmann::json& config, fbs::TokenizerT* tokenizer) {
   }
 }
 
-// What of config.json is about the language model: in composite ones an object.
+// The language model's part of config.json: an object of its own in multimodal models.
 const nlohmann::json& about_language(const nlohmann::json& config) {
   return config.contains("text_config") && config["text_config"].is_object() ? config["text_config"] : config;
 }
@@ -44,14 +44,14 @@ fbs::TextT read_text_of(const Request& request, const Network& network) {
   return text;
 }
 
-// Inputs of a network that sees images, for runs of `tokens` at most.
+// Adds the inputs of a network with a vision tower, for runs of up to `tokens` tokens.
 Images add_images(const VisionTower& tower, int tokens, Graph& graph) {
   const auto input = [&](const char* name, const Shape& shape, std::vector<int> bound, fbs::DType type) {
     const Tensor tensor = graph.add_input(name, shape, fbs::Layout::Same, type);
     graph.table.inputs.back()->bound = std::move(bound);
     return tensor;
   };
-  return {.places = input(kPlaces, {3, 1}, {3, tokens}, fbs::DType::Int64),
+  return {.positions = input(kPositions, {3, 1}, {3, tokens}, fbs::DType::Int64),
           .rows = input(kRows, {1, 1}, {1, tokens}, fbs::DType::Int64),
           .features = input(kFeatures, {tower.planes(), 1, tower.out}, {tower.planes(), 1 + tokens, tower.out},
                             fbs::DType::Float32)};
@@ -88,10 +88,10 @@ const Variant* LanguageFamily::described_by(const nlohmann::json& config) const 
 
 Configured LanguageFamily::configure(const Request& request) const {
   if (!request.config.is_object())
-    fail("%s is built from the config.json beside its checkpoint, and there is none", networks_.name);
+    fail("%s needs the config.json beside its checkpoint, which is missing", networks_.name);
   const Configuration config(request.config, "config.json");
   if (config.has("quantization_config") && config.inner("quantization_config").text("quant_method", "") != "mxfp4")
-    fail("config.json: quantization_config: quantised checkpoints are not read, only floating-point ones and MXFP4");
+    fail("config.json: quantization_config: quantized checkpoints are not supported, except MXFP4");
   if (!request.labels.empty()) fail("--labels: a language model has no classes");
   const Network network = networks_.network(request.config);
   const int trained =

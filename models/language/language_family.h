@@ -1,5 +1,4 @@
-// Families of language models: how one of them is configured from the config.json beside its checkpoint, and what goes
-// around the network in a blob.
+// Families of language models: configured by the config.json beside the checkpoint, packed with tokenizer and caches.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,8 +10,8 @@ namespace ferry::language {
 
 struct Networks {
   const char* name;        // "Llama"
-  const char* model_type;  // as transformers calls it in config.json: "llama"
-  // Throws Error where the configuration is not one that is built here.
+  const char* model_type;  // in config.json: "llama"
+  // Throws Error if a setting is not supported.
   Network (*network)(const nlohmann::json& config);
 };
 
@@ -21,14 +20,14 @@ class LanguageFamily final : public Family {
   explicit LanguageFamily(const Networks& networks);
 
   const char* name() const override { return networks_.name; }
-  // One, which stands for all that are built from their config.json.
+  // One variant, for every network configured by its config.json.
   std::vector<const Variant*> variants() const override { return {&variant_}; }
   std::span<const Naming> namings() const override;
-  // "max-length": the longest text in tokens, prompt and answer together.
+  // "max-length": the maximum length in tokens of prompt and answer together.
   std::span<const std::string_view> settings() const override;
   Description describe(const Variant& variant) const override;
   const Variant* described_by(const nlohmann::json& config) const override;
-  // None: without a config.json the keys do not say how many heads there are.
+  // None: the keys alone do not tell the number of heads.
   std::vector<const Variant*> candidates(const Naming&) const override { return {}; }
   Configured configure(const Request& request) const override;
 

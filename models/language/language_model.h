@@ -1,8 +1,7 @@
-// A network that reads token ids and says which comes next.
+// A network that maps token ids to the logits of the next token.
 //
-// A family of these is one function from the sizes in its config.json to a Network, most of them by way of
-// models/language/decoder.h, and a row of the table in models/families.cc. The rest is shared: the input, the cache,
-// the tokenizer beside the checkpoint, the recipe.
+// Families are functions from config.json to a Network, most of them by way of models/language/decoder.h, and a row of
+// the table in models/families.cc each. Input, cache, tokenizer and preprocessing are shared.
 #pragma once
 
 #include <functional>
@@ -17,43 +16,43 @@
 
 namespace ferry::language {
 
-// What a layer with attention keeps of the text so far: [1, length, width] each.
+// The key/value cache of an attention layer: [1, length, width] each.
 struct Cache {
   State keys, values;
 };
 
-// What a recurrent layer keeps of it, however long: the last tokens' inputs [1, tokens, width], and what all came to.
+// The state of a recurrent layer, of constant size: inputs of the last tokens [1, tokens, width], and the memory.
 struct Recurrence {
   State inputs, memory;
 };
 
-// What a network that sees images is given beside ids.
+// Inputs of a network with a vision tower, in addition to ids.
 struct Images {
-  Tensor places;    // Int32 [3,L], each below the longest text: a token's in time, height and width
-  Tensor rows;      // Int32 [1,L]: which row of `features` a token stands for; 0: none
-  Tensor features;  // as VisionTower gives them: row 0 holds zeros
+  Tensor positions;  // Int32 [3,L], each below max_length: time, height and width of a token's position
+  Tensor rows;       // Int32 [1,L]: the row of `features` for each token; 0: a text token
+  Tensor features;   // output of the vision tower; row 0 is zeros
 };
 
-// What a network is built for.
+// The graph that a network is built in, and its states.
 struct Text {
   Graph& graph;
-  int max_length;                     // in tokens, prompt and answer together
-  std::optional<Images> images = {};  // of a network with a vision tower
+  int max_length;                     // of prompt and answer, in tokens
+  std::optional<Images> images = {};  // for networks with a vision tower
 
-  // Of layer `layer`, of that many channels; `window`: of how many tokens attention sees them, 0: of all.
+  // Cache of layer `layer` with `width` channels. `window`: the layer's sliding window; 0: full attention.
   Cache cache(size_t layer, int width, int window) const;
-  // The same where keys and values are one.
+  // The same for latent attention, whose keys and values share one cache.
   Cache latent(size_t layer, int width) const;
   Recurrence recurrence(size_t layer, const Shape& inputs, const Shape& memory) const;
 };
 
 struct Network {
   int vocabulary;
-  // Above 0: graphs for texts up to this length rotate as the model does in short texts, graphs for longer ones as it
-  // does in long texts (longrope). Unless --max-length says otherwise, it is the longest.
+  // Above 0: LongRoPE uses the short factors in graphs for texts up to this length, the long factors in others. It is
+  // also the default of --max-length.
   int short_length = 0;
-  std::optional<VisionTower> tower = {};  // through which it sees images
-  // From ids, Int32 [1, L], which follow those of earlier runs, to logits [1, L, vocabulary].
+  std::optional<VisionTower> tower = {};  // for images
+  // Maps ids, Int32 [1, L], that follow those of earlier runs to logits [1, L, vocabulary].
   std::function<Tensor(Tensor ids, const Weights& weights, const Text& text)> logits;
 };
 

@@ -5,7 +5,7 @@
 namespace ferry::language {
 namespace {
 
-// The product that the logits come from.
+// Finds the linear layer that computes the logits.
 size_t find_head(const Graph& graph) {
   TensorId wanted = graph.table.outputs.front()->tensor;
   for (size_t i = graph.table.operators.size(); i-- > 0;) {
@@ -15,7 +15,7 @@ size_t find_head(const Graph& graph) {
     if (op.params.type != fbs::OpParams::Unary && op.params.type != fbs::OpParams::Binary) break;
     wanted = *std::find_if(op.inputs.begin(), op.inputs.end(), [&](TensorId t) { return !graph.is_constant(t); });
   }
-  fail("no product gives the logits");
+  fail("no linear layer computes the logits");
 }
 
 }  // namespace

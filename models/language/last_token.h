@@ -1,5 +1,4 @@
-// The graph that goes on with a text: what follows the last token alone. Of a prompt's logits the others are for
-// parity.
+// The graph for generation: it computes the logits of the last token alone. The other logits serve parity checks.
 #pragma once
 
 #include "converter/graph/graph.h"
@@ -8,8 +7,8 @@ namespace ferry::language {
 
 inline constexpr const char* kLastToken = "last";
 
-// `graph` gives logits [1, L, vocabulary] by a product and what is elementwise; the same up to the product, which is of
-// the last place: [1, 1, vocabulary]. Without taps.
+// `graph` must compute logits [1, L, vocabulary] by a linear layer and elementwise functions. Changes it to compute
+// those of the last position alone, [1, 1, vocabulary], and removes its taps.
 void keep_last_token(Graph* graph);
 
 }  // namespace ferry::language

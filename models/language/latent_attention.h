@@ -1,9 +1,9 @@
-// Multi-head latent attention (DeepSeek-AI, arXiv:2405.04434): what is kept of a token is one short vector, from which
-// each head's keys and values could be expanded.
+// Multi-head latent attention (DeepSeek-AI, arXiv:2405.04434): the cache holds one short latent vector per token, from
+// which each head's keys and values can be expanded.
 //
-// They are not: a score q * (K c) is (q K) * c, so that queries meet the vectors themselves, as one head of keys and
-// values that all heads of queries share, and what comes out is expanded once. Long prompts cost more so (of
-// DeepSeek-V3's sizes 3.6 times the products of attention), but a token more costs no expansion of all before it.
+// The expansion is absorbed into the queries: q * (K c) = (q K) * c. Attention thus has one key/value head, the latent
+// vectors, shared by all query heads, and its output is expanded once. Prompts need more multiplications, but a new
+// token needs no expansion of earlier ones.
 #pragma once
 
 #include "models/language/language_model.h"
@@ -12,14 +12,14 @@
 namespace ferry::language {
 
 struct LatentAttention {
-  int query_rank;            // of the vector that queries are expanded from; 0: there is none
-  int rank;                  // of the one for keys and values
-  int plain, turned, value;  // channels of a head: of its keys those that do not turn and those that do, of its values
+  int q_lora_rank;   // 0: no low-rank projection of the queries
+  int kv_lora_rank;  // channels of the latent vector
+  int qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
   bool bias;
-  double scale;  // of the scores
+  double scale;  // of the attention scores
 };
 
-// x [1,L,C] of which attention gives as many channels; module `w`. `latent`: what is kept, rank + turned channels.
+// x [1,L,C] to [1,L,C] through module `w`. `latent` is the cache: kv_lora_rank + qk_rope_head_dim channels.
 Tensor latent_attention(Tensor x, const Weights& w, const LatentAttention& a, int heads, const Rotation& rotate,
                         State latent);
 

@@ -34,7 +34,7 @@ Tensor rms_norm(Tensor x, const Weights& w, const RmsNorm& norm) { return tap(no
 Tensor rms_norm_heads(Tensor x, const Weights& w, const RmsNorm& norm, int heads, bool heads_first) {
   const int width = channels(x);
   x = normalize(reshape(x, {0, 0, heads, width / heads}), w, norm);
-  tap(heads_first ? transpose(x, {0, 2, 1, 3}) : x, w.channels_last());  // a blob without this tap does not transpose
+  tap(heads_first ? transpose(x, {0, 2, 1, 3}) : x, w.channels_last());  // blobs without this tap do not transpose
   return reshape(x, {0, 0, width});
 }
 
@@ -42,7 +42,7 @@ Tensor gated_rms_norm(Tensor x, Tensor gate, const Weights& w, const RmsNorm& no
   return tap(normalize(x, w, norm) * silu(gate), w);
 }
 
-// With the mean of D squares in the place of their sum.
+// RMSNorm computes the mean of D squares; the L2 norm needs their sum.
 Tensor l2_norm_heads(Tensor x, int heads, double scale) {
   const int width = channels(x), size = width / heads;
   const std::vector<double> weight(static_cast<size_t>(size), scale / std::sqrt(size));
@@ -70,7 +70,7 @@ Tensor (*activation_of(const Configuration& s, const char* setting, const char* 
   const std::string activation = s.text(setting, absent);
   for (const auto& known : kKnown)
     if (activation == known.name) return known.function;
-  fail("%s: %s is '%s', where silu, gelu and gelu_pytorch_tanh are known", s.where(), setting, activation.c_str());
+  fail("%s: %s is '%s', expected silu, gelu or gelu_pytorch_tanh", s.where(), setting, activation.c_str());
 }
 
 }  // namespace ferry::language

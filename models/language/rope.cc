@@ -11,13 +11,13 @@
 namespace ferry::language {
 namespace {
 
-// What the formulas of transformers' modeling_rope_utils.py are about.
-struct Settings {
-  const Configuration &all, rope;  // config.json, and the object in it that is about rope
+// RopeSettings that the formulas of transformers' modeling_rope_utils.py use.
+struct RopeSettings {
+  const Configuration &all, rope;  // config.json, and the rope settings in it
   double theta;
-  int turned;  // channels of a head
+  int rotated;  // rotated channels of a head
 
-  // The length of the texts that the model was trained with before it was extended.
+  // Context length before the extension.
   int original_length() const {
     static constexpr char kName[] = "original_max_position_embeddings";
     if (all.has(kName)) return all.count(kName);
@@ -28,27 +28,27 @@ struct Settings {
   }
 };
 
-std::vector<double> frequencies_of(const Settings& s) {
+std::vector<double> frequencies_of(const RopeSettings& s) {
   std::vector<double> out;
-  for (int i = 0; i < s.turned; i += 2) out.push_back(std::pow(s.theta, -static_cast<double>(i) / s.turned));
+  for (int i = 0; i < s.rotated; i += 2) out.push_back(std::pow(s.theta, -static_cast<double>(i) / s.rotated));
   return out;
 }
 
-Rope plain(const Settings& s) { return {.frequencies = frequencies_of(s)}; }
+Rope unscaled(const RopeSettings& s) { return {.frequencies = frequencies_of(s)}; }
 
-Rope linear(const Settings& s) {
-  Rope out = plain(s);
+Rope linear(const RopeSettings& s) {
+  Rope out = unscaled(s);
   for (double& frequency : out.frequencies) frequency /= s.rope.number("factor");
   return out;
 }
 
-// Llama 3.1's: long waves are stretched by `factor`, short ones stay, and those between are mixed (transformers'
+// Llama 3.1: long wavelengths are stretched by `factor`, short ones kept, those between interpolated (transformers'
 // _compute_llama3_parameters).
-Rope llama3(const Settings& s) {
+Rope llama3(const RopeSettings& s) {
   const double factor = s.rope.number("factor");
   const double low = s.rope.number("low_freq_factor"), high = s.rope.number("high_freq_factor");
   if (!(low < high)) fail("%s: low_freq_factor %g is not below high_freq_factor %g", s.rope.where(), low, high);
-  Rope out = plain(s);
+  Rope out = unscaled(s);
   for (double& frequency : out.frequencies) {
     const double waves = s.original_length() * frequency / (2 * std::numbers::pi);
     if (waves > high) continue;
@@ -60,19 +60,19 @@ Rope llama3(const Settings& s) {
 
 double yarn_mscale(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
 
-// YaRN (Peng et al., arXiv:2309.00071): channels that turn beta_fast times and more in the original length stay, those
-// of beta_slow turns and fewer are stretched by `factor`, and a ramp over the channels lies between.
-Rope yarn(const Settings& s) {
+// YaRN (Peng et al., arXiv:2309.00071): channels with at least beta_fast rotations in the original context are kept,
+// those with at most beta_slow are stretched by `factor`; between them is a linear ramp over the channels.
+Rope yarn(const RopeSettings& s) {
   const double factor = s.factor();
   const auto channel_of = [&](double turns) {
-    return s.turned * std::log(s.original_length() / (turns * 2 * std::numbers::pi)) / (2 * std::log(s.theta));
+    return s.rotated * std::log(s.original_length() / (turns * 2 * std::numbers::pi)) / (2 * std::log(s.theta));
   };
   double low = channel_of(s.rope.number("beta_fast", 32.0)), high = channel_of(s.rope.number("beta_slow", 1.0));
   if (s.rope.flag("truncate", true)) low = std::floor(low), high = std::ceil(high);
-  low = std::max(low, 0.0), high = std::min(high, s.turned - 1.0);
+  low = std::max(low, 0.0), high = std::min(high, s.rotated - 1.0);
   if (low == high) high += 0.001;
 
-  Rope out = plain(s);
+  Rope out = unscaled(s);
   for (size_t i = 0; i < out.frequencies.size(); ++i) {
     const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     out.frequencies[i] *= stretched / factor + (1 - stretched);
@@ -84,47 +84,50 @@ Rope yarn(const Settings& s) {
   return out;
 }
 
-// LongRoPE (Ding et al., arXiv:2402.13753): a factor for each pair of channels, others in texts longer than the
-// original length.
-Rope longrope(const Settings& s) {
+// LongRoPE (Ding et al., arXiv:2402.13753): a factor per pair of channels, with a second set for texts longer than the
+// original context.
+Rope longrope(const RopeSettings& s) {
   const int original = s.original_length();
-  const std::vector<double> plain = frequencies_of(s);
+  const std::vector<double> unscaled = frequencies_of(s);
   const auto divided_by = [&](const char* factors) {
-    const std::vector<double> by = s.rope.numbers(factors, plain.size());
+    const std::vector<double> by = s.rope.numbers(factors, unscaled.size());
     std::vector<double> out;
-    for (size_t i = 0; i < plain.size(); ++i) out.push_back(plain[i] / by[i]);
+    for (size_t i = 0; i < unscaled.size(); ++i) out.push_back(unscaled[i] / by[i]);
     return out;
   };
   const double factor = s.factor();
   const double scale = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
   return {.frequencies = divided_by("short_factor"),
           .scale = s.rope.number("attention_factor", scale),
-          .in_long_texts = {{.frequencies = divided_by("long_factor"), .short_length = original}}};
+          .long_context = {{.frequencies = divided_by("long_factor"), .short_length = original}}};
 }
 
 constexpr struct {
   const char* name;
-  Rope (*make)(const Settings& s);
-} kKinds[] =
-    {
-        {"default", plain},     {"linear", linear},
-        {"dynamic", plain},  // differs in texts longer than max_position_embeddings alone, which --max-length refuses
-        {"llama3", llama3},     {"yarn", yarn},
-        {"longrope", longrope}, {"su", longrope},  // what it was called at first
+  Rope (*make)(const RopeSettings& s);
+} kKinds[] = {
+    {"default", unscaled},
+    {"linear", linear},
+    {"dynamic", unscaled},  // differs only beyond max_position_embeddings, which
+                            // --max-length refuses
+    {"llama3", llama3},
+    {"yarn", yarn},
+    {"longrope", longrope},
+    {"su", longrope},  // its earlier name
 };
 
-int turned_channels(const Configuration& all, const Configuration& rope, int head, const RopeSpelling& spelling) {
+int rotated_channels(const Configuration& all, const Configuration& rope, int head, const RopeDefaults& spelling) {
   static constexpr char kName[] = "partial_rotary_factor";
   const Configuration& s = rope.has(kName) ? rope : all;
   const double part = s.number(kName, spelling.partial.value_or(1));
-  if (!spelling.partial && part != 1) fail("%s: %s is %g, where whole heads are turned here", s.where(), kName, part);
-  const int turned = part > 1 ? 0 : static_cast<int>(head * part);
-  if (turned < 2 || turned % 2 != 0)
-    fail("%s: %s is %g: of a head's %d channels an even number can be turned", s.where(), kName, part, head);
-  return turned;
+  if (!spelling.partial && part != 1) fail("%s: %s is %g, expected 1 for this model", s.where(), kName, part);
+  const int rotated = part > 1 ? 0 : static_cast<int>(head * part);
+  if (rotated < 2 || rotated % 2 != 0)
+    fail("%s: %s is %g: expected an even number of a head's %d channels", s.where(), kName, part, head);
+  return rotated;
 }
 
-Configuration about_rope(const Configuration& all, const RopeSpelling& spelling) {
+Configuration about_rope(const Configuration& all, const RopeDefaults& spelling) {
   if (all.has("rope_parameters")) {
     const Configuration rope = all.inner("rope_parameters");
     if (!spelling.layer_type) return rope;
@@ -136,29 +139,29 @@ Configuration about_rope(const Configuration& all, const RopeSpelling& spelling)
 
 }  // namespace
 
-Rope rope_of(const Configuration& all, int head, const RopeSpelling& spelling) {
+Rope rope_of(const Configuration& all, int head, const RopeDefaults& spelling) {
   const Configuration rope = about_rope(all, spelling);
   const double theta =
       rope.has("rope_theta") ? rope.number("rope_theta") : all.number(spelling.theta_name, spelling.theta);
   const std::string kind = rope.has("rope_type") ? rope.text("rope_type") : rope.text("type", "default");
-  const Settings settings{all, rope, theta, turned_channels(all, rope, head, spelling)};
+  const RopeSettings settings{all, rope, theta, rotated_channels(all, rope, head, spelling)};
   for (const auto& known : kKinds) {
     if (kind != known.name) continue;
     const Rope out = known.make(settings);
     const auto finite = [](double value) { return std::isfinite(value); };
     if (!finite(out.scale) || !std::all_of(out.frequencies.begin(), out.frequencies.end(), finite))
-      fail("%s: rope of type '%s' with rope_theta %g gives no finite angles", rope.where(), kind.c_str(), theta);
+      fail("%s: rope of type '%s' with rope_theta %g results in infinite angles", rope.where(), kind.c_str(), theta);
     return out;
   }
   std::string names;
   for (const auto& known : kKinds) names += (names.empty() ? "" : ", ") + std::string(known.name);
-  fail("%s: rope of type '%s', where these are known: %s", rope.where(), kind.c_str(), names.c_str());
+  fail("%s: rope of type '%s' is not supported, expected one of: %s", rope.where(), kind.c_str(), names.c_str());
 }
 
 std::vector<int> interleaved_axes(const Configuration& all, size_t pairs, const std::array<int, 3>& absent) {
   const Configuration rope = about_rope(all, {});
   if (!rope.flag("mrope_interleaved", true))
-    fail("%s: mrope_interleaved is false, where sections are known that take turns", rope.where());
+    fail("%s: mrope_interleaved is false, expected interleaved sections", rope.where());
   std::array<double, 3> sections{};
   std::copy(absent.begin(), absent.end(), sections.begin());
   if (rope.has("mrope_section")) {
@@ -181,49 +184,49 @@ double yarn_score_scale(const Configuration& all) {
 }
 
 Tensor Rotation::operator()(Tensor x, int heads) const {
-  const int width = channels(x), head = width / heads, turned = channels(cos);
-  if (turned == head) return rotary_embedding(x, cos, sin, heads, interleaved);
+  const int width = channels(x), head = width / heads, rotated = channels(cos);
+  if (rotated == head) return rotary_embedding(x, cos, sin, heads, interleaved);
   const Tensor each = reshape(x, {0, 0, heads, head});
-  const Tensor first = reshape(slice(each, -1, 0, turned), {0, 0, heads * turned});
-  const Tensor turns = reshape(rotary_embedding(first, cos, sin, heads, interleaved), {0, 0, heads, turned});
-  return reshape(concat({turns, slice(each, -1, turned, head - turned)}), {0, 0, width});
+  const Tensor first = reshape(slice(each, -1, 0, rotated), {0, 0, heads * rotated});
+  const Tensor turns = reshape(rotary_embedding(first, cos, sin, heads, interleaved), {0, 0, heads, rotated});
+  return reshape(concat({turns, slice(each, -1, rotated, head - rotated)}), {0, 0, width});
 }
 
 namespace {
 
-// The rows of a table [count,turned] that the places name. Of places of several axes [axes,L], each channel is of the
-// row that its own axis names.
-Tensor rows_of_axes(Tensor table, Tensor places, const Rope& rope) {
-  const Tensor all = rows(table, places);
+// Gathers rows of `table` [count,rotated] by position. With several axes [axes,L], each channel comes from the row of
+// its own axis.
+Tensor rows_of_axes(Tensor table, Tensor positions, const Rope& rope) {
+  const Tensor all = rows(table, positions);
   if (rope.axes.empty()) return all;
-  const int count = places.shape()[0], turned = channels(table);
+  const int count = positions.shape()[0], rotated = channels(table);
   std::vector<double> own;
   for (int axis = 0; axis < count; ++axis)
-    for (int i = 0; i < turned; ++i) {
+    for (int i = 0; i < rotated; ++i) {
       const auto pair = static_cast<size_t>(rope.interleaved ? i / 2 : i) % rope.axes.size();
       own.push_back(rope.axes[pair] == axis ? 1 : 0);
     }
-  return sum_first(all * table.graph->add_constant("rope.axes", Shape{count, 1, turned}, std::move(own)));
+  return sum_first(all * table.graph->add_constant("rope.axes", Shape{count, 1, rotated}, std::move(own)));
 }
 
 }  // namespace
 
-Rotation rotation(const Rope& rope, Tensor places, int count) {
-  const bool is_long = rope.in_long_texts && count > rope.in_long_texts->short_length;
-  const std::vector<double>& frequencies = is_long ? rope.in_long_texts->frequencies : rope.frequencies;
+Rotation rotation(const Rope& rope, Tensor positions, int count) {
+  const bool is_long = rope.long_context && count > rope.long_context->short_length;
+  const std::vector<double>& frequencies = is_long ? rope.long_context->frequencies : rope.frequencies;
   std::vector<double> cos, sin;
-  const size_t turned = 2 * frequencies.size();
-  for (int place = 0; place < count; ++place) {
-    for (size_t i = 0; i < turned; ++i) {
+  const size_t rotated = 2 * frequencies.size();
+  for (int position = 0; position < count; ++position) {
+    for (size_t i = 0; i < rotated; ++i) {
       const double frequency = frequencies[rope.interleaved ? i / 2 : i % frequencies.size()];
-      cos.push_back(std::cos(place * frequency) * rope.scale);
-      sin.push_back(std::sin(place * frequency) * rope.scale);
+      cos.push_back(std::cos(position * frequency) * rope.scale);
+      sin.push_back(std::sin(position * frequency) * rope.scale);
     }
   }
-  Graph& graph = *places.graph;
-  const Shape shape{count, static_cast<int32_t>(turned)};
-  return {.cos = rows_of_axes(graph.add_constant("rope.cos", shape, std::move(cos)), places, rope),
-          .sin = rows_of_axes(graph.add_constant("rope.sin", shape, std::move(sin)), places, rope),
+  Graph& graph = *positions.graph;
+  const Shape shape{count, static_cast<int32_t>(rotated)};
+  return {.cos = rows_of_axes(graph.add_constant("rope.cos", shape, std::move(cos)), positions, rope),
+          .sin = rows_of_axes(graph.add_constant("rope.sin", shape, std::move(sin)), positions, rope),
           .interleaved = rope.interleaved};
 }
 

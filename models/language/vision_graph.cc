@@ -10,11 +10,11 @@
 namespace ferry::language {
 namespace {
 
-// An image of a million pixels in Qwen3-VL's patches. It bounds what a session plans for.
+// An image of a million pixels in Qwen3-VL's patches. It bounds the memory that a session plans.
 constexpr int kMaxRows = 1024;
 
-// As the published Qwen3-VL checkpoints have it.
-nlohmann::json usual_processor(const VisionTower& t) {
+// The published Qwen3-VL checkpoints have these settings.
+nlohmann::json default_processor(const VisionTower& t) {
   return {{"image_processor_type", "Qwen2VLImageProcessor"},
           {"size", {{"shortest_edge", 65536}, {"longest_edge", 16777216}}},
           {"patch_size", t.patch},
@@ -26,9 +26,9 @@ nlohmann::json usual_processor(const VisionTower& t) {
 
 nlohmann::json processor_of(const Checkpoint& checkpoint, const VisionTower& tower) {
   if (const nlohmann::json own = read_config(checkpoint, "preprocessor_config.json"); own.is_object()) return own;
-  const nlohmann::json all = read_config(checkpoint, "processor_config.json");  // as transformers 5 saves it
+  const nlohmann::json all = read_config(checkpoint, "processor_config.json");  // transformers 5's file
   if (all.is_object() && all.contains("image_processor")) return all["image_processor"];
-  return usual_processor(tower);
+  return default_processor(tower);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ VisionGraph vision_graph_of(const VisionTower& t, const Checkpoint& checkpoint, 
   fbs::PreprocessT& p = out.prepare;
   if (p.patch != t.patch || p.patch_block != t.merge || p.patch_frames != t.frames)
     fail(
-        "preprocessor_config.json: patches of %d pixels in %d frames, merged by %d, where config.json has %d, %d and "
+        "preprocessor_config.json: patches of %d pixels in %d frames, merged by %d, but config.json has %d, %d and "
         "%d",
         p.patch, p.patch_frames, p.patch_block, t.patch, t.frames, t.merge);
   const int64_t most = int64_t{out.rows} * p.multiple_of * p.multiple_of;
@@ -59,11 +59,12 @@ void VisionGraph::build(Graph& graph, const Weights& weights) const {
     return tensor;
   };
   const Patches patches = {.values = input("pixel_values", 0, tower.patch_channels(), fbs::DType::Float32),
-                           .places = input("patch_places", 2, 0, fbs::DType::Int64),
-                           .table_places = input("table_places", 4, 0, fbs::DType::Int64),
+                           .positions = input("patch_places", 2, 0, fbs::DType::Int64),
+                           .table_positions = input("table_places", 4, 0, fbs::DType::Int64),
                            .table_weights = input("table_weights", 4, 0, fbs::DType::Float32)};
-  // However few rows the largest has, one of another shape may be as long as this.
-  graph.add_output(kFeatures, see(patches, weights["model.visual"], tower, kMaxRows * tower.merge), fbs::Layout::Same);
+  // A thin image of fewer rows may have a side as long as this.
+  graph.add_output(kFeatures, run_vision_tower(patches, weights["model.visual"], tower, kMaxRows * tower.merge),
+                   fbs::Layout::Same);
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>(prepare);
 }
 

@@ -1,5 +1,4 @@
-// The graph by which a language model sees: from the patches of one image to the rows that take the places of its
-// tokens.
+// The vision graph of a language model: from the patches of one image to the feature rows of its tokens.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,21 +10,21 @@
 namespace ferry::language {
 
 inline constexpr const char* kVision = "vision";
-// Names of its output and of the language graph's inputs besides ids.
-inline constexpr const char *kFeatures = "image_features", *kRows = "image_rows", *kPlaces = "position_ids";
+// Names of its output, and of the language graph's inputs in addition to ids.
+inline constexpr const char *kFeatures = "image_features", *kRows = "image_rows", *kPositions = "position_ids";
 
 struct VisionGraph {
   VisionTower tower;
-  int rows;                  // of the largest image
-  fbs::PreprocessT prepare;  // images to patches
+  int rows;                  // maximum number of rows of an image
+  fbs::PreprocessT prepare;  // preprocessing of images to patches
 
   void build(Graph& graph, const Weights& weights) const;
-  // What the blob's text says of it.
+  // The blob's description of image tokens.
   fbs::ImagesT text() const;
 };
 
-// Images are prepared as the preprocessor_config.json beside the checkpoint, or the processor_config.json, says, but
-// for its largest ones: at most half of the longest text is an image. Throws Error where it cuts other patches.
+// Preprocessing follows the preprocessor_config.json or processor_config.json beside the checkpoint, except that an
+// image takes at most half of `max_length`. Throws Error if its patches have another size.
 VisionGraph vision_graph_of(const VisionTower& tower, const Checkpoint& checkpoint, int max_length);
 
 }  // namespace ferry::language

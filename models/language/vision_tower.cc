@@ -10,9 +10,9 @@
 namespace ferry::language {
 namespace {
 
-constexpr double kEpsilon = 1e-6, kTheta = 10000;  // transformers' own: no file says them
+constexpr double kEpsilon = 1e-6, kTheta = 10000;  // transformers' constants: no file sets them
 
-// The first half of the pairs turns by rows, the other one by columns.
+// The first half of the pairs rotates by row, the other half by column.
 Rope rope_of_patches(int head) {
   Rope rope;
   for (const int axis : {0, 1}) {
@@ -31,7 +31,7 @@ Tensor embed(const Patches& p, const Weights& w, const VisionTower& t) {
   const Tensor x = tap(p.values.graph->add_op(proj.name(), fbs::LinearT{}, {p.values, weight, proj("bias", {t.width})}),
                        w["patch_embed"]);
   const Weights table = w["pos_embed"];
-  const Tensor corners = tap(rows(table.matrix({t.side * t.side, t.width}), p.table_places), table);
+  const Tensor corners = tap(rows(table.matrix({t.side * t.side, t.width}), p.table_positions), table);
   return x + sum_first(corners * reshape(p.table_weights, {0, 0, 1}));
 }
 
@@ -54,7 +54,7 @@ Tensor block(Tensor x, const Weights& w, const VisionTower& t, const Rotation& r
   return tap(x, w, kBlock);
 }
 
-// Rows of squares of patches. Normalized is each patch, or each square as a whole.
+// Patch merger: concatenates squares of patches. Normalizes each patch, or each whole square.
 Tensor merge(Tensor x, const Weights& w, const VisionTower& t, bool whole) {
   const int width = t.width * t.merge * t.merge;
   if (whole) x = reshape(x, {-1, width});
@@ -66,7 +66,7 @@ Tensor merge(Tensor x, const Weights& w, const VisionTower& t, bool whole) {
 
 }  // namespace
 
-VisionTower vision_tower_of(const Configuration& s, const std::vector<int>& deep) {
+VisionTower vision_tower_of(const Configuration& s, const std::vector<int>& deepstack) {
   VisionTower t{};
   t.width = s.count("hidden_size", 1152);
   t.heads = s.count("num_heads", 16);
@@ -77,35 +77,34 @@ VisionTower vision_tower_of(const Configuration& s, const std::vector<int>& deep
   t.frames = s.count("temporal_patch_size", 2);
   t.merge = s.count("spatial_merge_size", 2);
   t.out = s.count("out_hidden_size", 3584);
-  if (s.count("in_channels", 3) != 3) fail("%s: in_channels is not 3, where images have colours", s.where());
+  if (s.count("in_channels", 3) != 3) fail("%s: in_channels is not 3", s.where());
   if (t.patch > 256 || t.frames > 16 || t.merge > 16)
     fail("%s: patches of %d pixels in %d frames, merged by %d: expected at most 256, 16 and 16", s.where(), t.patch,
          t.frames, t.merge);
   s.product("hidden_size", t.width, t.merge * t.merge);
   if (t.width % t.heads != 0 || t.width / t.heads % 4 != 0)
-    fail("%s: hidden_size %d and %d heads, where heads of a multiple of 4 channels are expected", s.where(), t.width,
-         t.heads);
+    fail("%s: hidden_size %d and %d heads, expected heads of a multiple of 4 channels", s.where(), t.width, t.heads);
   const int table = s.count("num_position_embeddings", 2304);
   t.side = static_cast<int>(std::lround(std::sqrt(table)));
-  if (t.side * t.side != table) fail("%s: num_position_embeddings is %d, which is no square", s.where(), table);
-  t.deep = s.has("deepstack_visual_indexes") ? s.whole_numbers("deepstack_visual_indexes") : deep;
-  for (size_t i = 0; i < t.deep.size(); ++i)
-    if (t.deep[i] >= t.depth || (i > 0 && t.deep[i] <= t.deep[i - 1]))
-      fail("%s: deepstack_visual_indexes: blocks below %d in ascending order are expected", s.where(), t.depth);
+  if (t.side * t.side != table) fail("%s: num_position_embeddings is %d, expected a square", s.where(), table);
+  t.deepstack = s.has("deepstack_visual_indexes") ? s.whole_numbers("deepstack_visual_indexes") : deepstack;
+  for (size_t i = 0; i < t.deepstack.size(); ++i)
+    if (t.deepstack[i] >= t.depth || (i > 0 && t.deepstack[i] <= t.deepstack[i - 1]))
+      fail("%s: deepstack_visual_indexes: expected blocks below %d in ascending order", s.where(), t.depth);
   return t;
 }
 
-Tensor see(const Patches& p, const Weights& w, const VisionTower& t, int longest) {
+Tensor run_vision_tower(const Patches& p, const Weights& w, const VisionTower& t, int max_side) {
   Tensor x = embed(p, w, t);
-  const Rotation rotate = rotation(rope_of_patches(t.width / t.heads), p.places, longest);
-  std::vector<Tensor> deep;
+  const Rotation rotate = rotation(rope_of_patches(t.width / t.heads), p.positions, max_side);
+  std::vector<Tensor> deepstack;
   for (int i = 0; i < t.depth; ++i) {
     x = block(x, w["blocks"][i], t, rotate);
-    if (std::find(t.deep.begin(), t.deep.end(), i) == t.deep.end()) continue;
-    deep.push_back(merge(x, w["deepstack_merger_list"][static_cast<int>(deep.size())], t, true));
+    if (std::find(t.deepstack.begin(), t.deepstack.end(), i) == t.deepstack.end()) continue;
+    deepstack.push_back(merge(x, w["deepstack_merger_list"][static_cast<int>(deepstack.size())], t, true));
   }
   std::vector<Tensor> planes = {merge(x, w["merger"], t, false)};
-  planes.insert(planes.end(), deep.begin(), deep.end());
+  planes.insert(planes.end(), deepstack.begin(), deepstack.end());
   for (Tensor& plane : planes) plane = reshape(plane, {1, -1, t.out});
   fbs::PadT none;
   none.before = {0, 1, 0};

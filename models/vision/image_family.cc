@@ -18,7 +18,7 @@ using nlohmann::json;
 
 const ImageVariant& as_image(const Variant& variant) { return static_cast<const ImageVariant&>(variant); }
 
-// All that decides what is built.
+// Everything that determines the graph.
 struct Plan {
   ImageVariant variant;
   std::optional<int> num_classes;
@@ -29,7 +29,7 @@ struct Plan {
   std::vector<int> features;
   bool unit_length = false;
   std::filesystem::path labels;
-  bool described = false;  // by a config.json of transformers'
+  bool described = false;  // configured by a transformers config.json
 
   ImageOptions options() const {
     return {.variant = variant,
@@ -42,7 +42,7 @@ struct Plan {
   }
 };
 
-// The tensors that the graph's outputs are computed from.
+// The tensors that the graph's outputs depend on.
 std::set<TensorId> ancestors_of_outputs(const Graph& graph) {
   std::set<TensorId> needed;
   for (const auto& output : graph.table.outputs) needed.insert(output->tensor);
@@ -52,7 +52,7 @@ std::set<TensorId> ancestors_of_outputs(const Graph& graph) {
   return needed;
 }
 
-// The pyramid's maps become the outputs; what only the classifier needed is dead code then.
+// Makes the feature pyramid's maps the outputs; the rest of the classifier becomes dead code.
 void output_features(Graph& graph, const std::vector<int>& features) {
   auto& table = graph.table;
   table.outputs.clear();
@@ -78,7 +78,7 @@ std::vector<std::string> labels_for(const Plan& plan, int classes) {
   std::vector<std::string> labels;
   if (!plan.labels.empty()) return read_labels(plan.labels, classes);
   if (is_timm_config(plan.config)) labels = timm_labels(plan.config);
-  // transformers' TimmWrapper writes both forms in one.
+  // transformers' TimmWrapper writes both kinds of labels into one file.
   if (labels.empty() && plan.config.is_object()) labels = transformers_labels(plan.config);
   if (labels.empty()) labels = plan.variant.imagenet_labels ? imagenet_labels() : plan.variant.labels;
   return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
@@ -90,10 +90,10 @@ void add_recipes(Graph& graph, const Plan& plan) {
   if (!table.preprocess) table.preprocess = std::make_unique<fbs::PreprocessT>(plan.recipe);
   const fbs::PortT& output = *table.outputs.front();
   const Shape shape = graph.shape(output.tensor);
-  const bool places = table.postprocess && table.postprocess->task == fbs::Task::SemanticSegmentation;
-  const bool classes = output.name == "logits" && (shape.rank == 2 || places);
+  const bool segmentation = table.postprocess && table.postprocess->task == fbs::Task::SemanticSegmentation;
+  const bool classes = output.name == "logits" && (shape.rank == 2 || segmentation);
   if (classes) table.labels = labels_for(plan, shape[shape.rank - 1]);
-  if (!classes && !plan.labels.empty()) fail("--labels: %s as converted here gives no classes", name.c_str());
+  if (!classes && !plan.labels.empty()) fail("--labels: %s outputs no classes in this conversion", name.c_str());
   if (!table.postprocess) {
     table.postprocess = std::make_unique<fbs::PostprocessT>();
     fbs::PostprocessT& post = *table.postprocess;
@@ -108,10 +108,10 @@ void add_recipes(Graph& graph, const Plan& plan) {
     }
   }
   if (plan.unit_length && !table.postprocess->unit_length)
-    fail("--unit-length: %s as converted here gives no embedding", name.c_str());
+    fail("--unit-length: %s outputs no embedding in this conversion", name.c_str());
 }
 
-// The config.json beside the checkpoint, where it is about this network; null otherwise.
+// The config.json beside the checkpoint if it describes this network, else null.
 json config_of(const Request& request) {
   if (!request.config.is_object()) return nullptr;
   if (request.naming.framework == "transformers") return request.config;
@@ -120,7 +120,7 @@ json config_of(const Request& request) {
   return same ? request.config : nullptr;
 }
 
-// The size that the checkpoint's table of positions tells.
+// The image size of the checkpoint's position table.
 std::optional<Settings::Size> stored_size(const ImageNetworks& networks, const Request& request, const Plan& plan) {
   if (!networks.stored_size) return {};
   Graph graph;
@@ -150,7 +150,7 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
     const Described described = networks.described_by ? networks.described_by(plan.config) : Described{};
     plan.described = described.row != nullptr;
     if (described.row && !described.published) {
-      // Nobody's but the config's.
+      // Known by its config.json alone.
       variant = *described.row;
       variant.architecture = plan.config["model_type"];
       variant.tag.clear();
@@ -161,7 +161,7 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
     variant = with_transformers_config(variant, plan.config);
     plan.num_classes = transformers_classes(plan.config, variant);
   }
-  // transformers says beside the checkpoint how images are prepared.
+  // transformers stores the preprocessing beside the checkpoint.
   std::optional<fbs::PreprocessT> recipe;
   bool sized = false;
   if (request.naming.framework == "transformers") {
@@ -180,7 +180,7 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
   plan.height = size.height;
   plan.width = size.width;
   if (recipe) {
-    // Where the size follows from the image, only another one that is asked for changes what it is scaled to.
+    // If the size follows from the image, only a requested size changes the resize.
     if (sized || asked_size) change_size(&*recipe, plan.height, plan.width);
   } else {
     recipe = blob_recipe(variant.image, plan.height, plan.width, variant.framework);
@@ -190,7 +190,7 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
   return plan;
 }
 
-// Classes are as many as the checkpoint's, if it has any.
+// The number of classes is the checkpoint's, if it has a classifier.
 Plan trial_of(const ImageNetworks& networks, const Request& request) {
   const ImageVariant& variant = as_image(request.variant);
   Plan plan{.variant = variant,
@@ -237,7 +237,7 @@ const Variant* ImageFamily::described_by(const json& config) const {
   if (!is_timm_config(config)) return networks_.described_by ? networks_.described_by(config).row : nullptr;
   const json pretrained = config.value("pretrained_cfg", json::object());
   const std::string tag = pretrained.is_object() ? pretrained.value("tag", "") : "";
-  // The training that the config names where it is known, else the first of its architecture.
+  // The training that the config names, if known; else the first one of its architecture.
   const ImageVariant* first = nullptr;
   for (const ImageVariant& variant : networks_.variants()) {
     if (variant.architecture != config["architecture"] || variant.framework != "timm") continue;
@@ -259,7 +259,7 @@ std::optional<Family::Images> ImageFamily::images(const Variant& variant) const 
 std::vector<const Variant*> ImageFamily::candidates(const Naming& naming) const {
   std::vector<const Variant*> all;
   std::set<std::string> seen;
-  // Those without a classifier leave one aside that the checkpoint has: they come last.
+  // Variants without a classifier ignore the one of the checkpoint, so they come last.
   for (const bool classifies : {true, false}) {
     for (const ImageVariant& variant : networks_.variants())
       if (variant.framework == naming.framework && (variant.num_classes > 0) == classifies &&

@@ -1,6 +1,6 @@
-// Families of networks for images: how one of them is configured from what was published, what lies beside the
-// checkpoint and what was asked for; the recipes before it and after it, and its labels. What a family has to give is a
-// row of functions (ImageNetworks).
+// Families of image networks. A network is configured from its published variant, the files beside the checkpoint, and
+// the options. The shared code adds preprocessing, postprocessing and labels. A family is a row of functions
+// (ImageNetworks).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,39 +14,39 @@
 
 namespace ferry {
 
-// One published training, and how its images are prepared.
+// One published training and its preprocessing.
 struct ImageVariant : Variant {
   int num_classes = 1000;    // 0: not a classifier
-  bool any_classes = false;  // a checkpoint of another number of classes is taken as it is
+  bool any_classes = false;  // checkpoints with another number of classes are accepted
   int in_chans = 3;
   int height = 224, width = 224;
   ImageRecipe image = {};
   bool imagenet_labels = true;
-  std::vector<std::string> labels = {};  // other than these
-  // transformers' setting of this name, of those norms that its module takes it for; absent: the architecture's.
+  std::vector<std::string> labels = {};  // replace the ImageNet labels
+  // transformers' setting of this name, for the norms to which its module applies it; absent: the architecture's.
   std::optional<double> layer_norm_eps = {};
 };
 
-// What a network is built for.
+// Options of building a network.
 struct ImageOptions {
   const ImageVariant& variant;
-  std::optional<int> num_classes = {};  // 0: features only; absent: as many as the checkpoint's classifier has
+  std::optional<int> num_classes = {};  // 0: features only; absent: the number of the checkpoint's classifier
   int in_chans = 3;
   int height = 224, width = 224;
   std::string input_name = "input";
-  // transformers' config.json, which the network follows then; null: it is the variant's architecture.
+  // transformers' config.json, which then determines the network; null: the variant's architecture does.
   const nlohmann::json* config = nullptr;
 };
 
-// A row for a network that a config.json of transformers' describes: its own, or where nobody published it, the one
-// that is most like it, for its images. Null: no network of this family.
+// The variant for a network that a transformers config.json describes: the published one, or for an unpublished network
+// the most similar one, for its preprocessing. Null: the config is not of this family.
 struct Described {
   const ImageVariant* row = nullptr;
   bool published = false;
-  int multiple_of = 0;  // sides of images that the network takes, where the config says; 0: the row's
+  int multiple_of = 0;  // of the image's sides, if the config requires it; 0: the variant's
 };
 
-// A further graph of a network, named in the blob.
+// An additional named graph of a network.
 struct ImageGraph {
   const char* name;
   void (*build)(Graph& graph, const Weights& weights, const ImageOptions& options);
@@ -57,16 +57,15 @@ struct ImageNetworks {
   // The first variant of an architecture is its default.
   std::span<const ImageVariant> (*variants)();
   std::span<const Naming> (*namings)();
-  // Input, network, outputs and taps. A family that is not a classifier of images also sets the graph's preprocess
-  // and postprocess; otherwise they follow from the variant.
+  // Builds input, network, outputs and taps. Families other than classifiers also set the graph's preprocess and
+  // postprocess; otherwise they follow from the variant.
   void (*build)(Graph& graph, const Weights& weights, const ImageOptions& options);
-  // Of a transformers config.json. May be null. Throws Error for one of this family's model types that says what
-  // `build` does not build.
+  // The variant for a transformers config.json. May be null. Throws Error if the config is of this family and has an
+  // unsupported setting.
   Described (*described_by)(const nlohmann::json& config) = nullptr;
-  // The size of image that the checkpoint's table of positions was made for; absent: there is none that tells. May be
-  // null.
+  // The image size of the checkpoint's position table; absent: it cannot be derived. May be null.
   std::optional<Settings::Size> (*stored_size)(const Weights& weights, const ImageOptions& options) = nullptr;
-  // Beside the one that `build` makes. May be null.
+  // Additional graphs. May be null.
   std::span<const ImageGraph> (*graphs)() = nullptr;
 };
 
@@ -78,8 +77,8 @@ class ImageFamily final : public Family {
   std::vector<const Variant*> variants() const override;
   std::span<const Naming> namings() const override { return networks_.namings(); }
   // "num-classes" (0: features only, output "pooled"), "in-chans" (1..64; the first convolution is adapted by timm's
-  // rule), "input-size", "features" (these maps of the pyramid are the outputs, "feat/0", and nothing else),
-  // "unit-length" (an embedding's recipe divides it by its Euclidean length).
+  // rule), "input-size", "features" (these maps of the feature pyramid become the only outputs, "feat/0"...),
+  // "unit-length" (the embedding is divided by its Euclidean norm in postprocessing).
   std::span<const std::string_view> settings() const override;
   Description describe(const Variant& variant) const override;
   std::optional<Images> images(const Variant& variant) const override;

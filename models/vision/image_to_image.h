@@ -1,4 +1,4 @@
-// What networks from image to image share: their variants' entries, the input, and the recipes around them.
+// Shared by image-to-image networks: variants, input, preprocessing and postprocessing.
 #pragma once
 
 #include "converter/graph/ops.h"
@@ -14,24 +14,24 @@ inline ImageVariant image_to_image_variant(const std::string& architecture, cons
   variant.framework = framework;
   variant.hub = hub;
   variant.num_classes = 0;
-  variant.height = variant.width = 128;  // any size will do
+  variant.height = variant.width = 128;  // placeholder: any size works
   variant.imagenet_labels = false;
   return variant;
 }
 
 struct ImageToImage {
   int upscale = 1;
-  int halo = 0;         // input pixels beyond a tile's edge that can reach its output
-  float levels = 1;     // what white is, on both sides of the network
-  int multiple_of = 1;  // of which the input's sides must be multiples
+  int halo = 0;         // receptive field beyond a tile's edge, in input pixels
+  float levels = 1;     // value of white, of input and output
+  int multiple_of = 1;  // the input's sides must be multiples of it
 };
 
-// The network's input, of any height and width, and the graph's recipes for images on either side.
+// Adds the network's input, of any height and width, and sets the graph's preprocessing and postprocessing.
 inline Tensor image_to_image_input(Graph& graph, const ImageOptions& options, fbs::Layout layout,
                                    const ImageToImage& recipe) {
   const std::string name = options.variant.name();
   if (options.in_chans != 3) fail("%s takes images of 3 channels, not %d", name.c_str(), options.in_chans);
-  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  if (options.num_classes.value_or(0) > 0) fail("%s has no classes, so --num-classes does not apply", name.c_str());
   if (options.height % recipe.multiple_of != 0 || options.width % recipe.multiple_of != 0)
     fail("%s takes images whose sides are multiples of %d, not %dx%d", name.c_str(), recipe.multiple_of, options.height,
          options.width);

@@ -12,7 +12,7 @@ int classes_of(const std::string& tag) {
 
 void normalize(Pixels pixels, ImageRecipe* image) {
   switch (pixels) {
-    case Pixels::ImageNet: break;  // a recipe's defaults
+    case Pixels::ImageNet: break;  // the default
     case Pixels::Inception: image->mean = image->std = {0.5f, 0.5f, 0.5f}; break;
     case Pixels::Clip:
       image->mean = {0.48145466f, 0.4578275f, 0.40821073f};

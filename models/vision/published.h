@@ -1,5 +1,4 @@
-// Rows for the tables of variants: what timm, torchvision and users of transformers published, in the conventions of
-// each.
+// Rows of the variant tables: what timm, torchvision and transformers' users published, in the conventions of each.
 #pragma once
 
 #include <optional>
@@ -9,17 +8,17 @@
 
 namespace ferry {
 
-// What images are normalized to.
+// Normalization of images.
 enum class Pixels {
-  ImageNet,   // ImageNet's mean and deviation
+  ImageNet,   // ImageNet's mean and standard deviation
   Inception,  // -1..1
-  Clip,       // the mean and deviation of CLIP's images
+  Clip,       // CLIP's mean and standard deviation
   Unit,       // 0..1
 };
 
-// What a row says besides its name. A family whose rows leave out something else than stands here sets it first.
+// Settings of a row besides its name. A family with other defaults sets them first.
 struct Training {
-  std::optional<int> num_classes = {};  // absent: those of the data set that the tag ends in; 0: not a classifier
+  std::optional<int> num_classes = {};  // absent: those of the dataset at the end of the tag; 0: not a classifier
   int size = 224;
   std::optional<double> crop_pct = {};  // absent: 0.875
   bool squash = false;
@@ -28,10 +27,10 @@ struct Training {
   std::string digest = {};                 // Variant::digest
 };
 
-// timm's `architecture.tag`. Without a tag it was never published with weights.
+// timm's `architecture.tag`. Without a tag, timm publishes no weights.
 ImageVariant timm(const std::string& architecture, const std::string& tag, const Training& training = {});
 
-// A repository `hub` of transformers' ("google/vit-base-patch16-224"). Absent settings are timm's, 1000 classes.
+// The transformers repository `hub` ("google/vit-base-patch16-224"). Absent settings are timm's, with 1000 classes.
 ImageVariant transformers(const std::string& architecture, const std::string& tag, const std::string& hub,
                           const Training& training = {});
 

@@ -35,7 +35,7 @@ std::vector<std::string> timm_labels(const json& config) {
   try {
     if (!config.contains("label_names") || !config["label_names"].is_array()) return {};
     auto labels = config["label_names"].get<std::vector<std::string>>();
-    // ImageNet's names are WordNet's ids there; the descriptions say what they are.
+    // For ImageNet, label_names are WordNet ids; label_descriptions have the words.
     const json descriptions = config.value("label_descriptions", json());
     if (descriptions.is_object())
       for (std::string& label : labels) label = descriptions.value(label, label);

@@ -11,7 +11,7 @@ namespace ferry {
 
 using nlohmann::json;
 
-constexpr int kLargest = 1 << 24;  // no size of a network is beyond
+constexpr int kMaxSize = 1 << 24;  // maximum of a size
 
 namespace {
 
@@ -23,7 +23,7 @@ struct Activation {
   Tensor (*function)(Tensor);
 };
 
-// transformers' ACT2FN, as far as there are operators for it.
+// transformers' ACT2FN, as far as Ferry has operators.
 constexpr Activation kActivations[] = {
     {"gelu", gelu},
     {"gelu_python", gelu},
@@ -53,8 +53,8 @@ void ConfigReader::refuse(const char* key, const std::string& expected) const {
 int ConfigReader::integer(const char* key, int otherwise, int minimum) const {
   if (!has(key)) return otherwise;
   const json& value = config_[key];
-  if (!value.is_number_integer() || value < minimum || value > kLargest)
-    refuse(key, "a whole number, " + std::to_string(minimum) + " or more");
+  if (!value.is_number_integer() || value < minimum || value > kMaxSize)
+    refuse(key, "an integer, " + std::to_string(minimum) + " or more");
   return value;
 }
 
@@ -63,15 +63,15 @@ std::vector<int> ConfigReader::integers(const char* key, const std::vector<int>&
   const json& values = config_[key];
   const bool good = values.is_array() && !values.empty() &&
                     std::all_of(values.begin(), values.end(),
-                                [](const json& v) { return v.is_number_integer() && v >= 1 && v <= kLargest; });
-  if (!good) refuse(key, "whole numbers, 1 or more, a stage");
+                                [](const json& v) { return v.is_number_integer() && v >= 1 && v <= kMaxSize; });
+  if (!good) refuse(key, "integers of at least 1, one per stage");
   return values.get<std::vector<int>>();
 }
 
 double ConfigReader::number(const char* key, double otherwise) const {
   if (!has(key)) return otherwise;
   const json& value = config_[key];
-  if (!value.is_number() || !(value.get<double>() > 0) || value.get<double>() > kLargest)
+  if (!value.is_number() || !(value.get<double>() > 0) || value.get<double>() > kMaxSize)
     refuse(key, "a number above 0");
   return value;
 }
@@ -81,7 +81,7 @@ std::vector<double> ConfigReader::numbers(const char* key, const std::vector<dou
   const json& values = config_[key];
   const bool good =
       values.is_array() && !values.empty() && std::all_of(values.begin(), values.end(), [](const json& v) {
-        return v.is_number() && v.get<double>() > 0 && v.get<double>() <= kLargest;
+        return v.is_number() && v.get<double>() > 0 && v.get<double>() <= kMaxSize;
       });
   if (!good) refuse(key, "numbers above 0");
   return values.get<std::vector<double>>();
@@ -122,7 +122,7 @@ void ConfigReader::require(const char* key, bool builds) const {
 
 namespace {
 
-// What takes the image in: the network itself, or the backbone that it stands on.
+// The part of the config with the image input: the network itself, or its backbone.
 const json& entrance_of(const json& config) {
   const auto backbone = config.find("backbone_config");
   return backbone != config.end() && backbone->is_object() ? *backbone : config;

@@ -1,10 +1,10 @@
-// transformers' config.json, as it lies beside the checkpoints that save_pretrained writes:
+// transformers' config.json, written by save_pretrained beside the checkpoint:
 //
 //     {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 768, "image_size": 224,
 //      "layer_norm_eps": 1e-12, "id2label": {"0": "tench", ...}}
 //
-// A family builds its network from the sizes in it, whatever they are (ImageNetworks::described_by, ConfigReader);
-// the rest is here.
+// A family builds its network from the sizes in it (ImageNetworks::described_by, ConfigReader); this file reads what
+// all families share.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,24 +16,25 @@
 
 namespace ferry {
 
-// The entries that make a network. One that is absent or null has transformers' default, which the family says. Throws
-// Error, naming the entry, where one is not what transformers writes, or is beyond what the family builds.
+// Reads settings of a network. `otherwise` is transformers' default of an absent or null setting. Throws Error with the
+// setting's name if it has an unexpected type, or a value that the family does not support.
 class ConfigReader {
  public:
   explicit ConfigReader(const nlohmann::json& config) : config_(config) {}
 
   bool has(const char* key) const;
   int integer(const char* key, int otherwise, int minimum = 1) const;
-  std::vector<int> integers(const char* key, const std::vector<int>& otherwise) const;  // one at least, each 1 or more
+  std::vector<int> integers(const char* key, const std::vector<int>& otherwise) const;  // at least one, each at least 1
   double number(const char* key, double otherwise) const;                               // above 0
-  std::vector<double> numbers(const char* key, const std::vector<double>& otherwise) const;  // one at least, above 0
+  // at least one, each above 0
+  std::vector<double> numbers(const char* key, const std::vector<double>& otherwise) const;
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key, const char* otherwise) const;
-  // An integer, or two equal ones: "patch_size": [16, 16].
+  // An integer, or a list of two equal ones: "patch_size": [16, 16].
   int side(const char* key, int otherwise) const;
-  // transformers' name of an activation.
+  // The activation by its name in transformers.
   Tensor (*activation(const char* key, const char* otherwise) const)(Tensor);
-  // Throws Error unless the entry is what the family builds.
+  // Throws Error unless the setting is `builds`.
   void require(const char* key, bool builds) const;
   [[noreturn]] void refuse(const char* key, const std::string& expected) const;
 
@@ -41,19 +42,18 @@ class ConfigReader {
   const nlohmann::json& config_;
 };
 
-// The variant with what the config says of this training: classes, input, epsilon. Throws Error where an entry is not
-// what transformers writes.
+// The variant with the config's training: classes, input, epsilon. Throws Error if an entry has an unexpected type or
+// value.
 ImageVariant with_transformers_config(ImageVariant variant, const nlohmann::json& config);
 
-// How many classes to expect; 0: the model gives features. Absent where the config leaves it to the checkpoint: it says
-// nothing of two classes without names.
+// Expected number of classes; 0: features. Absent if the checkpoint decides: configs omit two classes without names.
 std::optional<int> transformers_classes(const nlohmann::json& config, const ImageVariant& variant);
 
-// The input's height as the config says; 0 where it does not.
+// Height of the input; 0 if the config has none.
 int transformers_height(const nlohmann::json& config);
 
-// Among `rows`, the published network that `network` is, trained for the config's size of image if one was; where
-// there is none, the first one that is `like` it. `config_of`: the network of an architecture.
+// Finds the published network among `rows` that equals `network`, preferably with the config's image size; else the
+// first one for which `like` holds. `config_of` returns the configuration of an architecture.
 template <typename Config>
 Described described_among(std::span<const ImageVariant> rows, const nlohmann::json& config, const Config& network,
                           const Config& (*config_of)(const std::string&), bool (*like)(const Config&, const Config&)) {

@@ -62,7 +62,7 @@ TEST_F(ExportCommand, GivesTheFolderBack) {
   EXPECT_TRUE(exported.out.starts_with("back/  3 files, ")) << exported.out;
   for (const char* name : {"config.json", "generation_config.json", "model.safetensors"})
     EXPECT_EQ(read_text(folder_.path() / "back" / name), read_text(folder_.path() / "llama" / name)) << name;
-  EXPECT_REFUSED(run({"export", "m.ferry", "-o", "back/"}), "'back': is there already, and no empty folder");
+  EXPECT_REFUSED(run({"export", "m.ferry", "-o", "back/"}), "'back': exists and is not an empty folder");
   // What came back converts to the same blob, which packed weights leave as it was.
   ASSERT_EQ(run({"convert", "back", "-o", "again.ferry"}).exit_code, 0);
   EXPECT_EQ(read_text(folder_.path() / "again.ferry"), read_text(folder_.path() / "m.ferry"));

@@ -83,7 +83,7 @@ TEST_F(Onnx, ReasonsComeAsTextOrJson) {
 TEST_F(Onnx, BadUsageIsOneSentence) {
   EXPECT_REFUSED(run({"convert", kNet, "--report", "xml"}), "--report");
   EXPECT_REFUSED(run({"convert", kNet, "--shape", "input"}), "expected an input's name and its sizes");
-  EXPECT_REFUSED(run({"convert", kNet, "--no-recognise", "gleu"}), "no recogniser is called 'gleu'");
+  EXPECT_REFUSED(run({"convert", kNet, "--no-recognise", "gleu"}), "no pattern is called 'gleu'");
   EXPECT_REFUSED(run({"convert", kNet, "--model", "resnet50"}), "is for checkpoints");
   EXPECT_REFUSED(run({"convert", kNet, "--like", "resnet5"}),
                  "--like resnet5: no model is called so (did you mean resnet50?)");

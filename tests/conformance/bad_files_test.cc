@@ -130,7 +130,7 @@ TEST(BadOnnxFiles, CyclesAndMissingValuesAreNamed) {
   EXPECT_NE(import_bytes(folder, cyclic.SerializeAsString()).find("cyclic"), std::string::npos);
   ::onnx::ModelProto missing = one_node("Add");
   missing.mutable_graph()->mutable_node(0)->add_input("w");
-  EXPECT_NE(import_bytes(folder, missing.SerializeAsString()).find("reads 'w', which nothing computes"),
+  EXPECT_NE(import_bytes(folder, missing.SerializeAsString()).find("reads 'w', which no node computes"),
             std::string::npos);
 }
 

@@ -150,16 +150,15 @@ TEST_F(OnnxReader, ASpaceIsTheLastClassWhereOneIsLeft) {
 
 TEST_F(OnnxReader, FilesThatDoNotBelongTogetherAreRefused) {
   EXPECT_EQ(refusal(finder(), line(48, -1), "g\nb\nc\nd\n"),
-            "keys.txt has 4 characters, which with a space and with none of them are 6 classes, but rec.onnx has 3");
+            "keys.txt has 4 characters, which with the space and the blank are 6 classes, but rec.onnx has 3");
   EXPECT_EQ(refusal(finder(), line(48, -1), ""),
-            "keys.txt has 0 characters, which with a space and with none of them are 2 classes, but rec.onnx has 3");
+            "keys.txt has 0 characters, which with the space and the blank are 2 classes, but rec.onnx has 3");
   EXPECT_EQ(refusal(line(48, -1), finder(), "g\nb\n"),
-            "det.onnx: input 'x' has one side open and one that is not: expected both or none");
-  EXPECT_EQ(
-      refusal(finder(), finder(), "g\nb\n"),
-      "rec.onnx: gives [1,48,320,1], expected the probabilities of characters along a line, 1 x places x classes");
+            "det.onnx: input 'x' has one open and one fixed side: expected both or none open");
+  EXPECT_EQ(refusal(finder(), finder(), "g\nb\n"),
+            "rec.onnx: outputs [1,48,320,1], expected character probabilities along a line, 1 x positions x classes");
   EXPECT_EQ(refusal(line(48, 64), line(48, -1), "g\nb\n"),
-            "det.onnx: gives [1,2,3], expected one map of how probable text is");
+            "det.onnx: outputs [1,2,3], expected one map of text probabilities");
   EXPECT_NE(refusal(finder(), network("x", {1, 1, 48, -1}).SerializeAsString(), "g\n")
                 .find("rec.onnx: expected a network for one image of three colours, Nx3xHxW"),
             std::string::npos);

@@ -179,7 +179,7 @@ TEST_F(Convert, LabelsComeFromAFileAndMustBeAsManyAsClasses) {
   EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("absent.txt: cannot be read"));
   o.settings.set("num-classes", 0);
   EXPECT_TRUE(
-      complaint([&] { convert(o); }).ends_with("--labels: squeezenet1_1.v1 as converted here gives no classes"));
+      complaint([&] { convert(o); }).ends_with("--labels: squeezenet1_1.v1 outputs no classes in this conversion"));
 }
 
 TEST_F(Convert, OptionsOutOfRangeAreRefused) {
@@ -218,7 +218,7 @@ TEST_F(Convert, MissingAndUnreadKeysNameTheFileAndTheVariant) {
   tensors.insert(std::move(moved));
   write_safetensors(o.checkpoint, tensors);
   EXPECT_EQ(complaint([&] { convert(o); }),
-            "squeezenet.safetensors as squeezenet1_1.v1: the network has no use for 1 key of the checkpoint: "
+            "squeezenet.safetensors as squeezenet1_1.v1: the network does not use 1 key of the checkpoint: "
             "'features.7.extra' [32]");
 }
 

@@ -109,7 +109,7 @@ TEST(DeepLab, ClassesAndWidthsAreTheCheckpoints) {
   const auto narrow = graph_of(checkpoint_of(with_reduced_tail(keys)), with("input-size", "65x97"));
   EXPECT_EQ(narrow->shape(output_of(*narrow).tensor), (Shape{1, 65, 97, 19}));
   EXPECT_EQ(complaint([&] { graph_of(checkpoint_of(keys), with("num-classes", "21")); }),
-            "classifier 'classifier' has 19 classes, expected 21: say --num-classes 19 if the checkpoint is right");
+            "classifier 'classifier' has 19 classes, expected 21: use --num-classes 19 if the checkpoint is right");
 }
 
 TEST(DeepLab, ATrunkIsDilatedWhereItWouldHalveTheMap) {

@@ -171,7 +171,7 @@ TEST_F(Export, WritesOnlyToNewFolders) {
   fs::create_directories(target());
   EXPECT_EQ(complaint([&] { export_checkpoint(blob(), target() / ""); }), "");
   EXPECT_EQ(complaint([&] { export_checkpoint(blob(), target()); }),
-            "'" + target().string() + "': is there already, and no empty folder");
+            "'" + target().string() + "': exists and is not an empty folder");
   EXPECT_EQ(complaint([&] { export_checkpoint(blob(), folder_.path() / "none" / "of"); }),
             "'" + (folder_.path() / "none" / "of").string() + "': cannot be made: No such file or directory");
 }
@@ -191,7 +191,7 @@ TEST(ExportOfOthers, OlderBlobsSayThatTheyCannot) {
   const fs::path blob =
       folder.write("m.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   EXPECT_EQ(complaint([&] { export_checkpoint(blob, folder.path() / "out"); }),
-            blob.string() + ": holds nothing of its checkpoint's files: convert them again");
+            blob.string() + ": does not contain its checkpoint's files: convert them again");
 }
 
 }  // namespace

@@ -82,8 +82,8 @@ TEST_F(HostileExport, IsRefusedWithASentence) {
   const uint64_t bytes = size_t{kRows} * kColumns * 4;
   const std::string file = "a file of its checkpoint has no name inside a folder, or one twice";
   const std::vector<Case> cases = {
-      {run(0, 0, bytes), tensor + "in a buffer that is not there"},
-      {run(99, 0, bytes), tensor + "in a buffer that is not there"},
+      {run(0, 0, bytes), tensor + "in a buffer that does not exist"},
+      {run(99, 0, bytes), tensor + "in a buffer that does not exist"},
       {run(1, 64, bytes), tensor + "outside of its buffer"},
       {run(1, ~uint64_t{0} - 3, bytes), tensor + "outside of its buffer"},
       {run(1, 0, bytes - 4), tensor + "not whole"},
@@ -108,8 +108,8 @@ TEST_F(HostileExport, IsRefusedWithASentence) {
       {[](auto& t) {
          numbers_of(t, "weight0").perm = {0, 1, 2};
        },
-       tensor + "of no known form"},
-      {[](auto& t) { numbers_of(t, "weight0").element = static_cast<fbs::Element>(9); }, tensor + "of no known form"},
+       tensor + "of an unknown form"},
+      {[](auto& t) { numbers_of(t, "weight0").element = static_cast<fbs::Element>(9); }, tensor + "of an unknown form"},
       {[](auto& t) { numbers_of(t, "weight0").element = fbs::Element::U8; }, tensor + "neither numbers nor MXFP4"},
       {[](auto& t) { numbers_of(t, "weight1").rows->size = 0; },
        "tensor 'weight1' of its checkpoint: multiplied by another number of factors"},
@@ -125,7 +125,7 @@ TEST_F(HostileExport, IsRefusedWithASentence) {
       {[](auto& t) { t.files[0]->parts[0]->kept->size += 1, t.files[0]->size += 1; }, "a deflated part is damaged"},
       {[](auto& t) { t.files[0]->parts[0]->kept->size -= 1, t.files[0]->size -= 1; }, "a deflated part is damaged"},
       {[](auto& t) { t.files[0]->parts[0]->kept.reset(); },
-       "a part of its checkpoint's file 'model.safetensors' is neither kept nor numbers"},
+       "a part of its checkpoint's file 'model.safetensors' is neither stored nor derived"},
       {[](auto& t) { t.files[0]->parts.pop_back(); },
        "the parts of its checkpoint's file 'model.safetensors' are not as long as it is"},
       {[](auto& t) { t.files[0]->sha256[3] ^= 1; },

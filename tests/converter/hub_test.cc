@@ -163,9 +163,9 @@ TEST_F(Hub, AKilledDownloadGoesOnTheNextTime) {
   EXPECT_FALSE(fs::exists(partial));
 }
 
-TEST_F(Hub, AWrongChecksumIsThrownAway) {
+TEST_F(Hub, RemovesAFileWithAWrongChecksum) {
   EXPECT_EQ(refusal("corrupt"), "hf:org/corrupt: model.safetensors: has the SHA-256 " + kSha256 + ", expected " +
-                                    std::string(64, '0') + ": it was thrown away; try again");
+                                    std::string(64, '0') + ": it was removed; try again");
   EXPECT_FALSE(fs::exists(server.cached("corrupt") / "snapshots" / HubServer::kCommit / "model.safetensors"));
   EXPECT_EQ(std::distance(fs::directory_iterator(server.cached("corrupt") / "blobs"), {}), 1) << "but config.json";
 }
@@ -188,8 +188,7 @@ TEST_F(Hub, RefusalsAreSentences) {
   EXPECT_EQ(refusal("nothing"),
             "hf:org/nothing: holds no checkpoint (model.safetensors, pytorch_model.bin, the index of either, or "
             "model.json)");
-  EXPECT_EQ(refusal("several"),
-            "hf:org/several: holds 2 checkpoints; name the one that is meant, for example a.safetensors");
+  EXPECT_EQ(refusal("several"), "hf:org/several: holds 2 checkpoints; name one of them, for example a.safetensors");
   EXPECT_EQ(refusal("good/other.safetensors"), "hf:org/good: has no file other.safetensors");
 }
 
@@ -212,7 +211,7 @@ TEST_F(Hub, ShardsComeWithTheirIndex) {
 }
 
 TEST_F(Hub, NamesThatLeadOutOfTheCacheAreRefused) {
-  EXPECT_EQ(refusal("escaping"), "hf:org/escaping: ../../../two.safetensors: is no path inside the repository");
+  EXPECT_EQ(refusal("escaping"), "hf:org/escaping: ../../../two.safetensors: is not a path inside the repository");
   EXPECT_EQ(refusal("traversal"),
             "hf:org/traversal: model.safetensors: the server gives no usable ETag for it: is this a Hugging Face hub?");
 }

@@ -165,11 +165,11 @@ TEST(HuggingfaceTokenizer, MergesAreSpeltBothWays) {
 TEST(HuggingfaceTokenizer, WhatIsNotBuiltIsNamed) {
   EXPECT_EQ(tokenizer_refusal(small().dump()), "");
   const std::pair<const char*, const char*> parts[] = {
-      {"normalizer", "the normalizer \"Xyz\" is not built"},
-      {"pre_tokenizer", "the pre-tokenizer \"Xyz\" is not built"},
-      {"post_processor", "the post-processor \"Xyz\" is not built"},
-      {"decoder", "the decoder \"Xyz\" is not built"},
-      {"model", "the model \"Xyz\" is not built"},
+      {"normalizer", "the normalizer \"Xyz\" is not supported"},
+      {"pre_tokenizer", "the pre-tokenizer \"Xyz\" is not supported"},
+      {"post_processor", "the post-processor \"Xyz\" is not supported"},
+      {"decoder", "the decoder \"Xyz\" is not supported"},
+      {"model", "the model \"Xyz\" is not supported"},
   };
   for (const auto& [part, words] : parts) {
     json file = small();
@@ -179,10 +179,10 @@ TEST(HuggingfaceTokenizer, WhatIsNotBuiltIsNamed) {
   }
   json file = small();
   file["decoder"] = {{"type", "CTC"}};
-  EXPECT_NE(tokenizer_refusal(file.dump()).find("the decoder \"CTC\" is not built"), std::string::npos);
+  EXPECT_NE(tokenizer_refusal(file.dump()).find("the decoder \"CTC\" is not supported"), std::string::npos);
   file = small();
   file["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
-  EXPECT_NE(tokenizer_refusal(file.dump()).find("\"UnicodeScripts\" is not built"), std::string::npos);
+  EXPECT_NE(tokenizer_refusal(file.dump()).find("\"UnicodeScripts\" is not supported"), std::string::npos);
 }
 
 TEST(HuggingfaceTokenizer, HostileFilesAreRefusedWithASentence) {

@@ -132,14 +132,14 @@ TEST(HybridFamilies, RefuseWhatTheyCannotBuild) {
     json change;
     const char* part;
   } kCases[] = {
-      {{{"linear_num_value_heads", 5}}, "linear_num_value_heads is 5, where a multiple of linear_num_key_heads 2"},
-      {{{"linear_conv_kernel_dim", 1}}, "linear_conv_kernel_dim is 1, where a convolution sees 2 tokens or more"},
-      {{{"linear_key_head_dim", 0}}, "linear_key_head_dim is not one, where a number above 0"},
+      {{{"linear_num_value_heads", 5}}, "linear_num_value_heads is 5, expected a multiple of linear_num_key_heads 2"},
+      {{{"linear_conv_kernel_dim", 1}}, "linear_conv_kernel_dim is 1, expected at least 2"},
+      {{{"linear_key_head_dim", 0}}, "linear_key_head_dim is invalid, expected a number above 0"},
       {{{"linear_key_head_dim", 1 << 20}, {"linear_num_key_heads", 1 << 20}, {"linear_num_value_heads", 1 << 20}},
        "linear_key_head_dim"},
-      {{{"layer_types", {"full_attention"}}}, "layer_types is not one, where a list of 5 strings"},
+      {{{"layer_types", {"full_attention"}}}, "layer_types is invalid, expected a list of 5 strings"},
       {{{"layer_types", json::array({"a", "b", "c", "d", "e"})}}, "layer_types holds 'a', where full_attention"},
-      {{{"full_attention_interval", 0}}, "full_attention_interval is not one"},
+      {{{"full_attention_interval", 0}}, "full_attention_interval is invalid"},
       {{{"hidden_act", "tanh"}}, "hidden_act is 'tanh'"},
       {{{"partial_rotary_factor", 0.1}}, "of a head's 8 channels an even number"},
   };

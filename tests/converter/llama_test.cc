@@ -141,8 +141,8 @@ TEST(Llama, RopeIsTheSameInBothSpellings) {
 TEST(Llama, WhatIsNotBuiltIsRefusedWithASentence) {
   const std::pair<json, const char*> cases[] = {
       {{{"hidden_size", nullptr}}, "hidden_size is missing"},
-      {{{"hidden_size", "24"}}, "hidden_size is not one"},
-      {{{"hidden_size", -24}}, "hidden_size is not one, where a number above 0"},
+      {{{"hidden_size", "24"}}, "hidden_size is invalid"},
+      {{{"hidden_size", -24}}, "hidden_size is invalid, expected a number above 0"},
       {{{"vocab_size", 1e300}}, "vocab_size is 1e+300"},
       {{{"num_hidden_layers", 2.5}}, "num_hidden_layers is 2.5"},
       {{{"num_key_value_heads", 3}}, "4 attention heads on 3"},
@@ -154,7 +154,7 @@ TEST(Llama, WhatIsNotBuiltIsRefusedWithASentence) {
       {{{"partial_rotary_factor", 0.5}}, "partial_rotary_factor is 0.5"},
       {{{"rope_scaling", {{"rope_type", "xpos"}, {"factor", 4.0}}}}, "rope of type 'xpos'"},
       {{{"rope_scaling", {{"rope_type", "linear"}}}}, "rope_scaling: factor is missing"},
-      {{{"rope_scaling", 7}}, "rope_scaling: an object is expected"},
+      {{{"rope_scaling", 7}}, "rope_scaling: expected an object"},
       {{{"rope_parameters", {{"rope_type", 3}}}}, "rope_type is not a string"},
       {{{"rope_interleaved", true}}, "rope_interleaved"},
   };

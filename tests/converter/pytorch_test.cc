@@ -105,9 +105,9 @@ TEST(PyTorchStateDict, APrefixOfSomeNamesStays) {
 
 TEST(PyTorchStateDict, SeveralAreAnErrorThatListsThem) {
   EXPECT_EQ(refused("two_names.pth"),
-            "holds several dictionaries of tensors: say which with --state-dict: \"model\", \"net\"");
+            "contains several dictionaries of tensors: choose one with --state-dict: \"model\", \"net\"");
   EXPECT_EQ(refused("no_names.pth"),
-            "holds several dictionaries of tensors: say which with --state-dict: \"first\", \"second/inner\"");
+            "contains several dictionaries of tensors: choose one with --state-dict: \"first\", \"second/inner\"");
   EXPECT_EQ(names(*open("no_names.pth", "second/inner")), kNet);
   try {
     open("no_names.pth", "third");
@@ -130,7 +130,8 @@ TEST(PyTorchStateDict, ShardsAreOneCheckpoint) {
 TEST(PyTorchRefusals, NameWhatIsNeitherTensorNorContainerNorPlain) {
   const auto expected = [](const char* object) {
     return "holds the Python object \"" + std::string(object) +
-           "\", which is refused: only tensors, containers and plain values are read; save the weights alone with "
+           "\", which is not allowed: only tensors, containers and plain values are supported; save the weights alone "
+           "with "
            "torch.save(model.state_dict(), \"weights.pth\")";
   };
   EXPECT_EQ(refused("command.pth"), expected("posix.system"));
@@ -141,7 +142,8 @@ TEST(PyTorchRefusals, NameWhatIsNeitherTensorNorContainerNorPlain) {
 }
 
 TEST(PyTorchRefusals, SayWhatIsNoCheckpoint) {
-  const std::string none = "holds no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one";
+  const std::string none =
+      "contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one";
   EXPECT_EQ(refused("no_tensors.pth"), none);
   EXPECT_EQ(refused("one_tensor.pth"), none);
   EXPECT_EQ(refused("script.pt"),
@@ -179,7 +181,7 @@ TEST_F(HandmadePyTorch, TensorsStayInsideTheirStorage) {
   EXPECT_EQ(tensor("K\0"s, "J\xff\xff\xff\x7fJ\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x87", "K\0K\0K\0\x87"s),
             "tensor \"a\": shape [2147483647,2147483647,2147483647] is too large");
   EXPECT_EQ(tensor("K\0"s, "J\xff\xff\xff\x7f\x85", "K\0\x85"s),
-            "tensor \"a\": shape [2147483647] is expanded from so little that its copy would outgrow the file");
+            "tensor \"a\": shape [2147483647] is expanded: its copy would be larger than the file");
   EXPECT_EQ(tensor("J\xff\xff\xff\xff", "K\2\x85", "K\1\x85"),
             "tensor \"a\": is damaged: its tensor is not what torch.save writes");
   EXPECT_EQ(tensor("K\0"s, "K\2\x85", "K\1K\1\x86"),
@@ -189,24 +191,24 @@ TEST_F(HandmadePyTorch, TensorsStayInsideTheirStorage) {
 TEST_F(HandmadePyTorch, DamagedPicklesAreRefused) {
   EXPECT_EQ(zip(""), "is damaged: its pickle ends too early at byte 0");
   EXPECT_EQ(zip("\x80\1."), "is a pickle of protocol 1; 2 to 5 are read");
-  EXPECT_EQ(zip("\x80\2."), "is damaged: its pickle leaves something else than one value at byte 3");
-  EXPECT_EQ(zip("\x80\2t."), "is damaged: its pickle closes what it has not opened at byte 3");
-  EXPECT_EQ(zip("\x80\2(0."), "is damaged: its pickle takes more than it has built at byte 4");
-  EXPECT_EQ(zip("\x80\2h\5."), "is damaged: its pickle recalls what it has not remembered at byte 4");
-  EXPECT_EQ(zip("\x80\2Na."), "is damaged: its pickle takes more than it has built at byte 4");
-  EXPECT_EQ(zip("\x80\2NNR."), "is damaged: its pickle calls what cannot be called at byte 5");
+  EXPECT_EQ(zip("\x80\2."), "is damaged: its pickle does not leave exactly one value at byte 3");
+  EXPECT_EQ(zip("\x80\2t."), "is damaged: its pickle closes a collection that is not open at byte 3");
+  EXPECT_EQ(zip("\x80\2(0."), "is damaged: its pickle pops more values than it has pushed at byte 4");
+  EXPECT_EQ(zip("\x80\2h\5."), "is damaged: its pickle reads a memo entry that is not set at byte 4");
+  EXPECT_EQ(zip("\x80\2Na."), "is damaged: its pickle pops more values than it has pushed at byte 4");
+  EXPECT_EQ(zip("\x80\2NNR."), "is damaged: its pickle calls a value that is not callable at byte 5");
   EXPECT_EQ(zip("\x80\2i."),
             "its pickle has the opcode 0x69 at byte 2, which tensors, containers and plain values do not need");
   // A dictionary that holds itself: {"a": {...}}
   EXPECT_EQ(zip("\x80\2}q\1U\1ah\1s."),
-            "holds no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one");
+            "contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one");
 }
 
 // Sets made of one another's members: each call would double what it builds.
 TEST_F(HandmadePyTorch, AFewBytesCannotAskForGigabytes) {
   std::string pickle = "\x80\2]q\1(" + std::string(100'000, 'N') + "e";
   for (int i = 0; i < 1000; ++i) pickle += "c__builtin__\nset\nh\1\x85R";
-  EXPECT_EQ(zip(pickle + "."), "its pickle builds more than 20000000 values: it is no checkpoint");
+  EXPECT_EQ(zip(pickle + "."), "its pickle builds more than 20000000 values: it is not a checkpoint");
 }
 
 // Sizes and offset in the directory's extra field, as for what lies beyond 4 GB, behind a field of another kind.
@@ -222,7 +224,7 @@ TEST_F(HandmadePyTorch, SizesOf64BitsAreRead) {
   const std::string end = "PK\5\6" + std::string(4, '\0') + field(1, 2) + field(1, 2) + field(directory.size(), 4) +
                           field(local.size(), 4) + field(0, 2);
   EXPECT_EQ(refusal(folder.write("x.pth", local + directory + end)),
-            "holds no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one");
+            "contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one");
 }
 
 TEST_F(HandmadePyTorch, OtherZipArchivesAreRefused) {
@@ -232,10 +234,9 @@ TEST_F(HandmadePyTorch, OtherZipArchivesAreRefused) {
   EXPECT_EQ(other("PK\3\4rest of a zip"), "this zip archive has no directory at its end: a truncated download?");
   std::string compressed = stored_zip({{"x/data.pkl", "x"}});
   compressed[compressed.find("PK\1\2") + 10] = 8;
-  EXPECT_EQ(
-      other(compressed),
-      "its entry \"x/data.pkl\" is compressed, and torch.save compresses nothing: unpack it and pack it with `zip "
-      "-0`");
+  EXPECT_EQ(other(compressed),
+            "its entry \"x/data.pkl\" is compressed, which torch.save never does: unpack it and pack it with `zip "
+            "-0`");
   const std::string twice = stored_zip({{"x/data.pkl", "x"}, {"x/data.pkl", "x"}});
   EXPECT_EQ(other(twice), "this zip archive holds the entry \"x/data.pkl\" twice");
 }

@@ -168,7 +168,7 @@ TEST(RrdbNet, RefusesWhatDoesNotFit) {
   EXPECT_EQ(
       restoration_refusal(rrdbnet({2, 6, 3, 1, 48}), as("rrdbnet")),
       "net.safetensors as rrdbnet: a network of 2 blocks, 6 features, growth of 3, 1 doublings after cells of 4x4 "
-      "pixels gives a smaller image: expected one as large, or upscaled");
+      "pixels outputs a smaller image: expected the same size or upscaling");
   MemoryCheckpoint wrong = rrdbnet(small);
   wrong.add("body.1.rdb2.conv3.weight", {3, 6, 3, 3});
   EXPECT_EQ(restoration_refusal(wrong, as("rrdbnet")),
@@ -181,7 +181,7 @@ TEST(RrdbNet, RefusesWhatDoesNotFit) {
   wrong = rrdbnet(small, Names::Esrgan);
   wrong.add("model.1.sub.0.RDB1.conv1x1.weight", {3, 6, 1, 1});
   EXPECT_EQ(restoration_refusal(wrong, as("rrdbnet")),
-            "net.safetensors as rrdbnet: the network has no use for 1 key of the checkpoint: "
+            "net.safetensors as rrdbnet: the network does not use 1 key of the checkpoint: "
             "'model.1.sub.0.RDB1.conv1x1.weight' [3,6,1,1]");
   ConvertOptions odd;
   odd.settings.set("input-size", "4x7");
@@ -285,15 +285,15 @@ TEST(MiGan, RefusesWhatDoesNotFit) {
   ConvertOptions options;
   options.settings.set("input-size", "32x32");
   EXPECT_EQ(restoration_refusal(migan(16), options),
-            "net.safetensors as migan: the checkpoint is for images of 16x16 alone, not 32x32");
+            "net.safetensors as migan: the checkpoint supports images of 16x16 only, not 32x32");
   options.settings = {};
   options.settings.set("in-chans", 3);
   EXPECT_EQ(restoration_refusal(migan(16), options),
-            "net.safetensors as migan: migan takes 4 channels, the mask's and three colours', not 3");
+            "net.safetensors as migan: migan takes 4 channels (mask and RGB), not 3");
   MemoryCheckpoint wrong = migan(8);
   wrong.add("synthesis.b8.conv1.noise_strength", {2});
   EXPECT_EQ(restoration_refusal(wrong, as("migan")),
-            "net.safetensors as migan: 'synthesis.b8.conv1.noise_strength' has shape [2], expected one number");
+            "net.safetensors as migan: 'synthesis.b8.conv1.noise_strength' has shape [2], expected a scalar");
   wrong = migan(8);
   wrong.add("synthesis.b8.upsample.filter_const", {1, 1, 8, 8}, std::vector<float>(64, 1.0f));
   EXPECT_EQ(restoration_refusal(wrong, as("migan")),

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-Rope rope(const json& config, int head = 8, const RopeSpelling& spelling = {}) {
+Rope rope(const json& config, int head = 8, const RopeDefaults& spelling = {}) {
   return rope_of(Configuration(config, "config.json"), head, spelling);
 }
 
@@ -36,14 +36,14 @@ TEST(Rope, ThetaAndPartAreReadWhereverTheyAre) {
   expect_near(rope({{"rope_theta", 16.0}}).frequencies, {1, 0.5, 0.25, 0.125});
   expect_near(rope({{"rope_parameters", {{"rope_theta", 16.0}}}}).frequencies, {1, 0.5, 0.25, 0.125});
   expect_near(rope(json::object(), 8, {.theta = 16}).frequencies, {1, 0.5, 0.25, 0.125});
-  const RopeSpelling partial{.partial = true};
+  const RopeDefaults partial{.partial = true};
   for (const json& config : {json{{"rope_theta", 16.0}, {"partial_rotary_factor", 0.5}},
                              json{{"rope_parameters", {{"rope_theta", 16.0}, {"partial_rotary_factor", 0.5}}}}})
     expect_near(rope(config, 8, partial).frequencies, {1, 0.25});
 }
 
 TEST(Rope, LayersOfTwoTypesHaveTheirOwn) {
-  const RopeSpelling local{.theta_name = "rope_local_base_freq", .scaling_name = nullptr, .layer_type = "sliding"};
+  const RopeDefaults local{.theta_name = "rope_local_base_freq", .scaling_name = nullptr, .layer_type = "sliding"};
   const json before = {
       {"rope_theta", 1e8}, {"rope_local_base_freq", 16.0}, {"rope_scaling", {{"type", "linear"}, {"factor", 4}}}};
   expect_near(rope(before, 8, local).frequencies, {1, 0.5, 0.25, 0.125});
@@ -85,9 +85,9 @@ TEST(Rope, LongropeHasFactorsForShortAndForLongTexts) {
   config["rope_scaling"] = longrope;
   const Rope made = rope(config);
   expect_near(made.frequencies, {1, 0.05, 0.0025, 0.0002});
-  ASSERT_TRUE(made.in_long_texts);
-  expect_near(made.in_long_texts->frequencies, {0.5, 0.025, 0.00125, 0.0001});
-  EXPECT_EQ(made.in_long_texts->short_length, 16);
+  ASSERT_TRUE(made.long_context);
+  expect_near(made.long_context->frequencies, {0.5, 0.025, 0.00125, 0.0001});
+  EXPECT_EQ(made.long_context->short_length, 16);
   EXPECT_DOUBLE_EQ(made.scale, std::sqrt(2.0)) << "1 + ln(256 / 16) / ln 16";
   config["rope_scaling"]["type"] = "su";
   config["rope_scaling"].erase("rope_type");
@@ -110,7 +110,7 @@ TEST(Rope, AnglesThatAreNotFiniteAreRefused) {
   const json config = {
       {"max_position_embeddings", 64}, {"original_max_position_embeddings", 1}, {"rope_parameters", longrope}};
   const std::string said = complaint([&] { rope(config); });
-  EXPECT_NE(said.find("'longrope' with rope_theta 10000 gives no finite angles"), std::string::npos) << said;
+  EXPECT_NE(said.find("'longrope' with rope_theta 10000 results in infinite angles"), std::string::npos) << said;
 }
 
 }  // namespace

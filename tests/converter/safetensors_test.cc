@@ -122,9 +122,9 @@ TEST_F(Safetensors, RefusesABadHeader) {
 TEST_F(Safetensors, RefusesAKeyThatStandsTwice) {
   const std::string a = R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
   EXPECT_EQ(refused("{" + a + "," + a + "}", "x"),
-            "the safetensors header: the key \"a\" stands twice in one JSON object");
+            "the safetensors header: the key \"a\" appears twice in one JSON object");
   EXPECT_EQ(refused(R"({"a":{"dtype":"U8","dtype":"I8","shape":[1],"data_offsets":[0,1]}})", "x"),
-            "the safetensors header: the key \"dtype\" stands twice in one JSON object");
+            "the safetensors header: the key \"dtype\" appears twice in one JSON object");
 }
 
 TEST_F(Safetensors, RefusesABadTensor) {
@@ -213,7 +213,8 @@ TEST_F(Sharded, RefusesAnIndexThatDoesNotFitItsShards) {
                                               "xy"));
   EXPECT_EQ(index(R"({"a":"one.safetensors","b":"two.safetensors"})"),
             "the file \"two.safetensors\" holds tensor \"a\", which the index does not list there");
-  EXPECT_EQ(index(R"({"a":"one.safetensors","a":"two.safetensors"})"), "the key \"a\" stands twice in one JSON object");
+  EXPECT_EQ(index(R"({"a":"one.safetensors","a":"two.safetensors"})"),
+            "the key \"a\" appears twice in one JSON object");
 }
 
 TEST_F(Sharded, RefusesPathsOutOfItsFolder) {
@@ -253,7 +254,7 @@ TEST_F(Safetensors, FindsTheOneCheckpointOfAFolder) {
   folder.write("b.safetensors", safetensors(kTwo, std::string(12, '\1')));
   EXPECT_EQ(open_checkpoint(folder.path())->path().filename(), "b.safetensors");
   folder.write("a.safetensors", safetensors(kTwo, std::string(12, '\1')));
-  EXPECT_EQ(refusal(folder.path()), "holds 2 checkpoints; name the one that is meant, for example a.safetensors");
+  EXPECT_EQ(refusal(folder.path()), "holds 2 checkpoints; name one of them, for example a.safetensors");
   folder.write("model.safetensors", safetensors(kTwo, std::string(12, '\1')));
   EXPECT_EQ(open_checkpoint(folder.path())->path().filename(), "model.safetensors");
 }

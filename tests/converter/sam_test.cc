@@ -372,7 +372,7 @@ TEST(Sam, AnotherSizeOfImageResamplesPositionsAndDistances) {
   EXPECT_EQ(graphs[1]->shape(port(*graphs[1], "mask_logits")), (Shape{1, 24, 24, 3}));
   for (const auto& [size, message] :
        {std::pair{"60", "--input-size 60: the side must be a multiple of the patch's, 16"},
-        {"64x48", "--input-size 64x48: images lie in a square"}}) {
+        {"64x48", "--input-size 64x48: images must be square"}}) {
     settings.set("input-size", size);
     EXPECT_EQ(complaint([&] { build(checkpoint("facebookresearch"), "facebookresearch", {}, settings); }), message);
   }

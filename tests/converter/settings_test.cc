@@ -75,8 +75,7 @@ TEST(Provenance, GivesTheOptionsBackThatMakeTheNetwork) {
   provenance.options.push_back("--state-dict net");  // blobs of 0.1
   EXPECT_EQ(read_options(provenance).state_dict, "net");
   provenance.options.push_back("resnet50");
-  EXPECT_EQ(complaint([&] { read_options(provenance); }),
-            "the blob's provenance has the option 'resnet50', which is none");
+  EXPECT_EQ(complaint([&] { read_options(provenance); }), "the blob's provenance has the unknown option 'resnet50'");
 }
 
 }  // namespace

@@ -162,9 +162,9 @@ TEST(SuperResolution, RefusesWhatDoesNotFit) {
             "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 takes images of 3 channels, not 1");
   options.settings = {};
   options.settings.set("num-classes", 10);
-  EXPECT_EQ(
-      upscaler_refusal(options),
-      "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 has no classes to choose the number of");
+  EXPECT_EQ(upscaler_refusal(options),
+            "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 has no classes, so --num-classes does "
+            "not apply");
   options.settings = {};
   EXPECT_EQ(upscaler_refusal(options), "converted");
 }

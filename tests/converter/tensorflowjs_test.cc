@@ -58,7 +58,8 @@ TEST_F(TensorflowJs, Dequantises) {
 }
 
 TEST_F(TensorflowJs, RefusesABadManifest) {
-  EXPECT_EQ(refusal(model("[]", "graph-model")), "is a TensorFlow.js \"graph-model\", but only layers models are read");
+  EXPECT_EQ(refusal(model("[]", "graph-model")),
+            "is a TensorFlow.js \"graph-model\", but only layers models are supported");
   EXPECT_EQ(refusal(model("{}")), "its \"weightsManifest\" is not a list");
   EXPECT_EQ(refusal(model("[{}]")), "a group of the weightsManifest: has no \"paths\"");
   EXPECT_EQ(refusal(model("[7]")), "a group of the weightsManifest: is not a JSON object");
@@ -95,14 +96,14 @@ TEST_F(TensorflowJs, RefusesABadQuantisation) {
   EXPECT_EQ(quantised("float32", R"({"dtype":"uint8","scale":1,"min":0})"), "opened");
   EXPECT_EQ(quantised("float32", "7"), "tensor \"a\": is not a JSON object");
   EXPECT_EQ(quantised("bool", R"({"dtype":"uint8","scale":1,"min":0})"),
-            "tensor \"a\": only float32 and int32 tensors can be quantised");
+            "tensor \"a\": only float32 and int32 tensors can be quantized");
   EXPECT_EQ(quantised("float32", R"({"dtype":"uint4","scale":1,"min":0})"),
-            "tensor \"a\": has the unknown quantisation \"uint4\" (known: uint8 uint16, and float16 of float32)");
+            "tensor \"a\": has the unknown quantization \"uint4\" (known: uint8 uint16, and float16 of float32)");
   EXPECT_EQ(quantised("float32", R"({"dtype":"uint8","min":0})"), "tensor \"a\": has no \"scale\"");
   EXPECT_EQ(quantised("float32", R"({"dtype":"uint8","scale":"1","min":0})"),
             "tensor \"a\": its \"scale\" is not a number");
   EXPECT_EQ(quantised("int32", R"({"dtype":"uint8","scale":1e300,"min":0})"),
-            "tensor \"a\": its quantisation gives values beyond int32");
+            "tensor \"a\": its quantization results in values beyond int32");
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refusal("vit", "num_attention_heads", 5),
             "config.json: num_attention_heads is 5: expected a divisor of hidden_size, 12");
   EXPECT_EQ(refusal("vit", "hidden_size", "large"),
-            "config.json: hidden_size is \"large\": expected a whole number, 1 or more");
+            "config.json: hidden_size is \"large\": expected an integer, 1 or more");
   EXPECT_EQ(refusal("vit", "patch_size", {2, 4}), "config.json: patch_size is [2,4]: expected a square");
   EXPECT_EQ(refusal("dinov2", "mlp_ratio", 0), "config.json: mlp_ratio is 0: expected a number above 0");
   EXPECT_EQ(refusal("dinov3", "num_attention_heads", 2),
@@ -91,11 +91,11 @@ TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refusal("swin", "use_absolute_embeddings", true),
             "config.json: use_absolute_embeddings is true: expected false");
   EXPECT_EQ(refusal("swin", "num_heads", {3, 2}),
-            "config.json: num_heads is [3,2]: expected 3 numbers, as many as depths has");
+            "config.json: num_heads is [3,2]: expected 3 numbers, one per element of depths");
   EXPECT_EQ(refusal("swin", "num_heads", {4, 2, 4}),
             "config.json: num_heads is [4,2,4]: expected divisors of 6 and its doubles");
   EXPECT_EQ(refusal("convnext", "depths", {1, 2}),
-            "config.json: depths is [1,2]: expected 3 numbers, as many as hidden_sizes has");
+            "config.json: depths is [1,2]: expected 3 numbers, one per element of hidden_sizes");
   EXPECT_EQ(refusal("resnet_basic", "layer_type", "wide"),
             "config.json: layer_type is \"wide\": expected bottleneck or basic");
   EXPECT_EQ(refusal("mobilenet_v2", "first_layer_is_expansion", false),
@@ -105,7 +105,7 @@ TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {
 
 TEST_F(TransformersSizes, ASegformerThatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refusal("segformer", "sr_ratios", {8, 4}),
-            "config.json: sr_ratios is [8,4]: expected 3 numbers, as many as num_encoder_blocks says");
+            "config.json: sr_ratios is [8,4]: expected 3 numbers, as in num_encoder_blocks");
   EXPECT_EQ(refusal("segformer", "num_attention_heads", {2, 4, 5}),
             "config.json: num_attention_heads is [2,4,5]: expected divisors of hidden_sizes, [4,6,10]");
   EXPECT_EQ(refusal("segformer", "mlp_ratios", {4, 0, 4}),
@@ -121,13 +121,14 @@ TEST_F(TransformersSizes, ADepthNetworkThatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refused("depth_estimation_type", "absolute"),
             "config.json: depth_estimation_type is \"absolute\": expected relative or metric");
   EXPECT_EQ(refused("backbone", "facebook/dinov2-small"),
-            "config.json: backbone is \"facebook/dinov2-small\": expected a backbone_config in its place");
+            "config.json: backbone is \"facebook/dinov2-small\": expected a backbone_config instead");
   EXPECT_EQ(refused("reassemble_factors", {4, 2, 1, 0.5}),
-            "config.json: reassemble_factors is [4,2,1,0.5]: expected 3 numbers, as many as neck_hidden_sizes has");
+            "config.json: reassemble_factors is [4,2,1,0.5]: expected 3 numbers, one per element of neck_hidden_sizes");
   EXPECT_EQ(refused("reassemble_factors", {4, 1.5, 1}),
-            "config.json: reassemble_factors is [4,1.5,1]: expected whole numbers, and fractions below 1");
-  EXPECT_EQ(refused("neck_hidden_sizes", {4, 5}),
-            "config.json: neck_hidden_sizes is [4,5]: expected 3 numbers, as many as the backbone's out_indices");
+            "config.json: reassemble_factors is [4,1.5,1]: expected integers, and fractions below 1");
+  EXPECT_EQ(
+      refused("neck_hidden_sizes", {4, 5}),
+      "config.json: neck_hidden_sizes is [4,5]: expected 3 numbers, one per element of the backbone's out_indices");
   EXPECT_EQ(refused("reassemble_hidden_size", 12),
             "config.json: reassemble_hidden_size is 12: expected 10, the backbone's hidden_size");
   EXPECT_EQ(refused("head_in_index", 3), "config.json: head_in_index is 3: expected one of the 3 levels");

@@ -132,7 +132,7 @@ TEST(Ledger, KeysThatNobodyReadAreReportedTogether) {
   f.file->add("fc.weight", {2, 3});
   f.w["fc"].matrix({2, 3});
   EXPECT_EQ(complaint([&] { f.ledger.finish(); }),
-            "the network has no use for 7 keys of the checkpoint: 'extra0.weight' [2,3], 'extra1.weight' [2,3], "
+            "the network does not use 7 keys of the checkpoint: 'extra0.weight' [2,3], 'extra1.weight' [2,3], "
             "'extra2.weight' [2,3], 'extra3.weight' [2,3], 'extra4.weight' [2,3] and 2 more");
 }
 
@@ -152,7 +152,7 @@ TEST(Ledger, DiscardingAModuleLeavesThoseWhoseNameBeginsLikeIt) {
   f.file->add("fc2.weight", {2, 3});
   f.w["fc"].discard();
   EXPECT_EQ(complaint([&] { f.ledger.finish(); }),
-            "the network has no use for 1 key of the checkpoint: 'fc2.weight' [2,3]");
+            "the network does not use 1 key of the checkpoint: 'fc2.weight' [2,3]");
 }
 
 TEST(Ledger, TwoRulesThatLeadToOneKeyAreRefused) {
@@ -162,7 +162,7 @@ TEST(Ledger, TwoRulesThatLeadToOneKeyAreRefused) {
   EXPECT_EQ(complaint([&] {
               f.w["b"].matrix({2, 3});
             }),
-            "'shared.weight' is wanted twice, the second time by module 'b': two names lead to one key");
+            "'shared.weight' is used twice, the second time by module 'b': two names map to one key");
 }
 
 TEST(Ledger, TryingReadsShapesOnly) {

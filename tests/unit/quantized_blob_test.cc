@@ -172,7 +172,7 @@ TEST(QuantizeWeights, RefusesWhatIsNotANumber) {
     quantize_to_int8(graph, graph.at(weight.id));
     FAIL() << "not refused";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "constant 'w': element 70 is nan, which no integer stands for");
+    EXPECT_STREQ(error.what(), "constant 'w': element 70 is nan, which no integer represents");
   }
 }
 

@@ -1,4 +1,4 @@
-// Activation functions: what ferry has no operator for is composed.
+// Activation functions; those without an operator are composed.
 
 #include "converter/onnx/ops/ops.h"
 
@@ -26,7 +26,7 @@ void hard_sigmoid(Op& op) {
 
 namespace {
 
-// alpha * (e^min(x,0) - 1), the negative side of ELU and its kin.
+// alpha * (e^min(x,0) - 1), the negative part of ELU and similar functions.
 Tensor negative_side(Tensor x, double alpha) {
   return (unary(unary(x, Unary::Clamp, -kInfinity, 0), Unary::Exp) + -1.0) * alpha;
 }

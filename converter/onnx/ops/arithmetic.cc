@@ -1,5 +1,4 @@
-// Arithmetic, comparisons and logic of two or more, element by element: on constants in the converter, on activations
-// in the graph.
+// Binary and variadic elementwise arithmetic, comparisons and logic: folded for constants, operators for activations.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +24,7 @@ int64_t divide(const Op& op, int64_t a, int64_t b) {
   return b == -1 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a / b;
 }
 
-// Of any number of inputs.
+// Variadic.
 template <typename Function>
 void accumulate(Op& op, Binary kind, Function function) {
   if (op.known()) {
@@ -39,7 +38,7 @@ void accumulate(Op& op, Binary kind, Function function) {
   op.set(wrapped(all, op.type(0)));
 }
 
-// A comparison or a logical operation, of the inputs in this order or the other.
+// A comparison or logical operation; `swapped` exchanges the inputs.
 template <typename Function>
 void predicate(Op& op, Binary kind, Function function, bool swapped = false) {
   if (op.known())
@@ -50,7 +49,7 @@ void predicate(Op& op, Binary kind, Function function, bool swapped = false) {
 
 }  // namespace
 
-// Multiplications and roots where they do, which are faster.
+// Uses multiplications and square roots if possible: they are faster.
 Tensor power(Op& op, Tensor x, double exponent) {
   if (exponent < 0) return binary(Binary::Div, scalar(x, 1), power(op, x, -exponent));
   const double integer = std::floor(exponent), rest = exponent - integer;
@@ -173,7 +172,7 @@ void where(Op& op) {
     return;
   }
   if (op.known(0)) {
-    // One side all over is that side.
+    // A uniform condition selects one side.
     const std::vector<int64_t> bits = op.array(0, "condition").ints();
     const bool first = !bits.empty() && bits[0] != 0;
     const Dims dims = broadcast(broadcast(op.dims(0), op.dims(1)), op.dims(2));
@@ -201,7 +200,7 @@ void clip(Op& op) {
     op.set(map(op.array(0, "input"), [low, high](double x) { return std::min(std::max(x, low), high); }));
     return;
   }
-  // Where the bounds are crossed, the upper one holds.
+  // If min > max, max takes precedence.
   op.set(unary(op.tensor(0), Unary::Clamp, std::min(low, high), high));
 }
 

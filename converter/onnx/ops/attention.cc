@@ -1,4 +1,4 @@
-// Attention and RotaryEmbedding, ONNX's own operators since opset 23.
+// Attention and RotaryEmbedding, ONNX operators since opset 23.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace ferry::onnx {
 namespace {
 
-// [B,H,S,D], or [B,S,H*D] with the attribute that says H, as [B,S,H,D].
+// Input [B,H,S,D], or [B,S,H*D] with the number of heads as an attribute, as [B,S,H,D].
 Tensor tokens(Op& op, size_t input, const char* heads) {
   const Tensor x = op.tensor(input);
   const Dims dims = dims_of(x);
@@ -26,11 +26,11 @@ Tensor joined_heads(Tensor x) {
   return reshape_to(x, {d[0], d[1], d[2] * d[3]});
 }
 
-// Which keys a query sees, and what is added to its scores: [B,H,L,S], or 1 where all samples or heads have the same.
+// Visible keys and additive bias: [B,H,L,S], with 1 for dimensions shared by all samples or heads.
 struct Mask {
   Dims dims;
-  std::vector<double> bias;  // -inf: hidden
-  std::vector<double> seen;  // [B,H,L]: 0 where a query sees no key, whose result is 0
+  std::vector<double> bias;  // -inf: masked
+  std::vector<double> seen;  // [B,H,L]: 0 if a query has no visible key; its result is 0
 
   bool any() const {
     return std::any_of(bias.begin(), bias.end(), [](double b) { return b != 0; });
@@ -40,12 +40,12 @@ struct Mask {
   }
 };
 
-// `past`: keys before the first query.
+// `past`: number of keys before the first query.
 Mask read_mask(Op& op, int64_t batch, int64_t queries, int64_t keys, int64_t past) {
   const Array given = op.has(3) ? op.array(3, "the mask")
                                 : make_array(Type::Float32, {1, keys},
                                              std::vector<double>(static_cast<size_t>(count_computed({keys})), 0.0));
-  std::vector<int64_t> lengths;  // of each sample's keys, where they are padded
+  std::vector<int64_t> lengths;  // number of valid keys per sample, if padded
   if (op.has(6)) lengths = op.array(6, "nonpad_kv_seqlen").ints();
   if (!lengths.empty() && static_cast<int64_t>(lengths.size()) != batch)
     op.refuse("nonpad_kv_seqlen has %zu values for %lld samples", lengths.size(), static_cast<long long>(batch));
@@ -87,13 +87,13 @@ Tensor constant(Op& op, const char* name, const Dims& dims, const std::vector<do
   return add_constant(op.graph(), op.node().name + name, make_array(Type::Float32, dims, values));
 }
 
-// With the scores as a value of the graph, where they are capped or an output. All [B,H,S,D].
-// `seen`: 0 for queries that see no key.
+// Attention with the scores as a graph value, for softcap or the score output. All inputs are [B,H,S,D]. `seen`: 0 for
+// queries without visible keys.
 Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optional<Tensor> bias,
                 std::optional<Tensor> seen) {
   const int64_t heads = dims_of(q)[1], groups = dims_of(k)[1], mode = op.integer("qk_matmul_output_mode", 0);
   const double cap = op.number("softcap", 0);
-  std::vector<int64_t> shared;  // query head i reads key head i / (heads / groups)
+  std::vector<int64_t> shared;  // query head i uses key head i / (heads / groups)
   for (int64_t i = 0; i < heads; ++i) shared.push_back(i / (heads / groups));
   if (heads != groups) {
     k = pick(op, k, 1, shared);
@@ -104,7 +104,7 @@ Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optiona
   if (cap != 0) scores = unary(scores * (1 / cap), fbs::UnaryKind::Tanh) * cap;
   if (mode == 1) op.set(3, scores);
   if (bias) scores = scores + *bias;
-  if (mode == 2 && seen) op.refuse("a query sees no key, and the masked scores are an output");
+  if (mode == 2 && seen) op.refuse("a query has no visible key, and the masked scores are an output");
   if (mode == 2) op.set(3, scores);
   scores = ferry::softmax(scores);
   if (seen) scores = scores * *seen;
@@ -115,10 +115,10 @@ Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optiona
 }  // namespace
 
 void attention(Op& op) {
-  const Tensor q = tokens(op, 0, "q_num_heads");  // [B,S,H,D] all
+  const Tensor q = tokens(op, 0, "q_num_heads");  // all are [B,S,H,D]
   Tensor k = tokens(op, 1, "kv_num_heads"), v = tokens(op, 2, "kv_num_heads");
   int64_t past = 0;
-  if (op.has(4) != op.has(5)) op.refuse("past_key and past_value come together");
+  if (op.has(4) != op.has(5)) op.refuse("past_key and past_value are only allowed together");
   if (op.has(4)) {
     if (op.rank(4) != 4 || op.rank(5) != 4) op.refuse("past_key and past_value have four dimensions");
     past = op.dims(4)[2];
@@ -173,32 +173,32 @@ void rotary_embedding(Op& op) {
     return pick(cache, 0, rows).reshaped(to);
   };
   const Array cosines = table(1), sines = table(2);
-  const int64_t given = op.integer("rotary_embedding_dim", 0), turned = given == 0 ? dims[3] : given;
-  const Dims wanted = {dims[0], dims[1], turned / 2};
-  if (turned < 2 || turned > dims[3] || turned % 2 != 0 || cosines.dims != wanted || sines.dims != wanted)
+  const int64_t given = op.integer("rotary_embedding_dim", 0), rotated = given == 0 ? dims[3] : given;
+  const Dims wanted = {dims[0], dims[1], rotated / 2};
+  if (rotated < 2 || rotated > dims[3] || rotated % 2 != 0 || cosines.dims != wanted || sines.dims != wanted)
     op.refuse("caches of %s turn %lld of %lld channels", to_string(cosines.dims).c_str(),
-              static_cast<long long>(turned), static_cast<long long>(dims[3]));
-  const Dims each = {dims[0], dims[1], 1, turned / 2};
+              static_cast<long long>(rotated), static_cast<long long>(dims[3]));
+  const Dims each = {dims[0], dims[1], 1, rotated / 2};
   const Tensor cos = add_constant(op.graph(), op.node().inputs[1], cosines.reshaped(each));
   const Tensor sin = add_constant(op.graph(), op.node().inputs[2], sines.reshaped(each));
   const bool interleaved = op.integer("interleaved", 0) != 0;
   std::vector<int64_t> first, second;
-  for (int64_t i = 0; i < turned / 2; ++i) {
+  for (int64_t i = 0; i < rotated / 2; ++i) {
     first.push_back(interleaved ? 2 * i : i);
-    second.push_back(interleaved ? 2 * i + 1 : turned / 2 + i);
+    second.push_back(interleaved ? 2 * i + 1 : rotated / 2 + i);
   }
   const Tensor a = pick(op, x, 3, first), b = pick(op, x, 3, second);
   const Tensor left = a * cos - b * sin, right = a * sin + b * cos;
   std::vector<Tensor> parts;
   if (interleaved) {
-    const Dims column = {dims[0], dims[1], dims[2], turned / 2, 1};
+    const Dims column = {dims[0], dims[1], dims[2], rotated / 2, 1};
     parts = {reshape_to(ferry::concat({reshape_to(left, column), reshape_to(right, column)}, 4),
-                        {dims[0], dims[1], dims[2], turned})};
+                        {dims[0], dims[1], dims[2], rotated})};
   } else {
     parts = {left, right};
   }
-  if (turned < dims[3])
-    parts.push_back(ferry::slice(x, 3, static_cast<int>(turned), static_cast<int>(dims[3] - turned)));
+  if (rotated < dims[3])
+    parts.push_back(ferry::slice(x, 3, static_cast<int>(rotated), static_cast<int>(dims[3] - rotated)));
   const Tensor y = parts.size() == 1 ? parts[0] : ferry::concat(parts, 3);
   op.set(op.rank(0) == 4 ? heads_first(y) : joined_heads(y));
 }

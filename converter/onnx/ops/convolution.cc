@@ -1,4 +1,4 @@
-// Convolutions. In three dimensions what the cells of the kernel see along the depth become channels of maps.
+// Convolutions. In 3D, the kernel's cells along the depth become channels of 2D maps.
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/ops/pick.h"
 #include "converter/onnx/ops/window.h"
@@ -18,18 +18,18 @@ std::vector<Tensor> with_weight(Op& op, Tensor x, const Array& weight, bool bias
   return inputs;
 }
 
-// [N,C,D,H,W] to [N,C*KD,D',H,W]: within a group, all channels for each cell of the depth's kernel.
+// [N,C,D,H,W] to [N,C*KD,D',H,W]: within a group, all channels of each kernel cell along the depth.
 Tensor depth_as_channels(Op& op, Tensor x, const Side& depth, int64_t groups) {
   const Dims d = dims_of(x);
   const int64_t outputs = depth.outputs();
   std::vector<Tensor> cells;
   for (int64_t k = 0; k < depth.kernel; ++k)
-    cells.push_back(
-        reshape_to(seen_by_cell(op, x, 2, depth, outputs, k, 0), {d[0] * groups, d[1] / groups, outputs, d[3] * d[4]}));
+    cells.push_back(reshape_to(input_of_cell(op, x, 2, depth, outputs, k, 0),
+                               {d[0] * groups, d[1] / groups, outputs, d[3] * d[4]}));
   return reshape_to(ferry::concat(cells, 1), {d[0], d[1] * depth.kernel, outputs, d[3], d[4]});
 }
 
-// O,I,KH,KW (or O,I,KW, or O,I,KD,KH,KW with the depth among the channels) as ferry has it.
+// O,I,KH,KW (or O,I,KW, or O,I,KD,KH,KW with the depth among the channels) in the blob's order.
 Array for_maps(const Array& w) {
   const Dims& d = w.dims;
   if (d.size() == 3) return transpose(w.reshaped({d[0], d[1], 1, d[2]}), {0, 2, 3, 1});
@@ -57,7 +57,7 @@ void conv(Op& op) { op.set(convolve(op, op.tensor(0), op.array(1, "the weight"),
 
 namespace {
 
-// How much of each side is cut off, and added at its end, from the attributes or the size that must come out.
+// Cropping of each side and output padding, from the attributes or the requested output size.
 std::vector<int64_t> read_output_padding(Op& op, std::vector<Side>* sides) {
   const std::string pad = op.text("auto_pad", "NOTSET");
   std::vector<int64_t> extra = op.integers("output_padding", std::vector<int64_t>(sides->size(), 0));
@@ -67,7 +67,7 @@ std::vector<int64_t> read_output_padding(Op& op, std::vector<Side>* sides) {
   if (!shape.empty() && shape.size() != sides->size())
     op.refuse("attribute 'output_shape' has %zu values, expected %zu", shape.size(), sides->size());
   for (size_t i = 0; i < sides->size() && (same || !shape.empty()); ++i) {
-    // An odd row falls at the end for SAME_UPPER only.
+    // Only SAME_UPPER puts an odd row at the end.
     Side& s = (*sides)[i];
     const int64_t cut = (s.size - 1) * s.stride + s.reach() + extra[i] - (shape.empty() ? s.size * s.stride : shape[i]);
     if (cut < 0) {
@@ -81,7 +81,7 @@ std::vector<int64_t> read_output_padding(Op& op, std::vector<Side>* sides) {
   return extra;
 }
 
-// [N,C,D,H,W] with stride - 1 empty places between those of the depth.
+// Inserts stride - 1 zeros along the depth of [N,C,D,H,W].
 Tensor spread_depth(Op& op, Tensor x, int64_t stride) {
   if (stride == 1) return x;
   const Dims d = dims_of(x);
@@ -93,7 +93,7 @@ Tensor spread_depth(Op& op, Tensor x, int64_t stride) {
   return ferry::slice(reshape_to(spread, {d[0], d[1], d[2] * stride, d[3], d[4]}), 2, 0, static_cast<int>(size));
 }
 
-// I,O/groups,KH,KW (or less, or more) to O,KH,KW,I/groups; the depth's places, backwards, among the channels.
+// I,O/groups,KH,KW (or fewer or more dimensions) to O,KH,KW,I/groups, with the depth reversed among the channels.
 Array transposed_for_maps(const Array& w, int64_t groups) {
   const Dims& d = w.dims;
   const int64_t kw = d.back(), kh = d.size() > 3 ? d[d.size() - 2] : 1, kd = d.size() > 4 ? d[2] : 1;
@@ -116,7 +116,7 @@ void conv_transpose(Op& op) {
   const std::vector<int64_t> extra = read_output_padding(op, &sides);
   Tensor x = op.tensor(0);
   if (sides.size() == 3) {
-    // Along the depth it is a convolution over what is spread.
+    // Along the depth, it is a convolution over the zero-stuffed input.
     const Side& s = sides[0];
     const int64_t margin = s.reach() - 1;
     x = spread_depth(op, x, s.stride);

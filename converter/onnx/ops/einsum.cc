@@ -1,5 +1,5 @@
-// Einsum: sums of products over named dimensions. Two factors at a time become one matrix product: dimensions that both
-// have and that stay are its samples, those that both have and that go are summed over.
+// Einsum: sums of products over named dimensions. Two factors at a time become a matrix product: shared dimensions of
+// the result are batch dimensions, other shared dimensions are summed over.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -10,7 +10,7 @@
 namespace ferry::onnx {
 namespace {
 
-using Labels = std::vector<int>;  // letters; dimensions of an ellipsis are numbered below zero, the last one -1
+using Labels = std::vector<int>;  // letters; dimensions of an ellipsis are negative, the last one is -1
 
 struct Factor {
   Tensor x;
@@ -24,7 +24,7 @@ struct Factor {
 
 bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
 
-// "b...ij" for a factor of `rank` dimensions; -1: as many for the ellipsis as `ellipsis` says.
+// "b...ij" for a factor of `rank` dimensions. `ellipsis`: its number of dimensions if `rank` is -1.
 Labels parse_term(Op& op, const std::string& term, int rank, int ellipsis) {
   Labels labels;
   for (size_t i = 0; i < term.size(); ++i) {
@@ -68,7 +68,7 @@ Equation parse(Op& op) {
     e.output = parse_term(op, text.substr(arrow + 2), -1, ellipsis);
     return e;
   }
-  // Without an arrow: the ellipsis, then what is named once, by the alphabet.
+  // Implicit output: the ellipsis, then labels that occur once, in alphabetical order.
   std::map<int, int> counts;
   for (const Labels& term : e.terms)
     for (const int label : term) ++counts[label];
@@ -77,7 +77,7 @@ Equation parse(Op& op) {
   return e;
 }
 
-// Dimensions in the order of `labels`, all of which the factor has.
+// Transposes the factor to the order of `labels`.
 Tensor ordered(const Factor& f, const Labels& labels) {
   std::vector<int32_t> perm;
   for (const int label : labels)
@@ -85,7 +85,7 @@ Tensor ordered(const Factor& f, const Labels& labels) {
   return std::is_sorted(perm.begin(), perm.end()) ? f.x : ferry::transpose(f.x, perm);
 }
 
-// A label that a term names twice: the places where both are equal.
+// Takes the diagonal of a label that occurs twice in a term.
 Factor without_repeats(Op& op, Factor f) {
   for (size_t i = 0; i < f.labels.size(); ++i) {
     const auto again = std::find(f.labels.begin() + static_cast<std::ptrdiff_t>(i) + 1, f.labels.end(), f.labels[i]);
@@ -106,15 +106,15 @@ Factor without_repeats(Op& op, Factor f) {
     Dims flat = dims_of(ferry::transpose(f.x, perm));
     flat.resize(flat.size() - 2);
     flat.push_back(n * n);
-    std::vector<int64_t> places;
-    for (int64_t p = 0; p < n; ++p) places.push_back(p * (n + 1));
+    std::vector<int64_t> positions;
+    for (int64_t p = 0; p < n; ++p) positions.push_back(p * (n + 1));
     const Tensor squares = reshape_to(ferry::transpose(f.x, perm), flat);
-    return without_repeats(op, {pick(op, squares, static_cast<int>(flat.size()) - 1, places), labels});
+    return without_repeats(op, {pick(op, squares, static_cast<int>(flat.size()) - 1, positions), labels});
   }
   return f;
 }
 
-// Sums over the labels that are not `needed`.
+// Sums over labels that are not `needed`.
 Factor summed(const Factor& f, const Labels& needed) {
   std::vector<int> axes;
   Labels left;
@@ -127,7 +127,7 @@ Factor summed(const Factor& f, const Labels& needed) {
   return {reduce(f.x, fbs::ReduceKind::Sum, axes, false), left};
 }
 
-// Drops dimensions of 1 that broadcast against those of the other.
+// Removes dimensions of 1 that broadcast against the other factor.
 Factor without_broadcast(const Factor& f, const Factor& other) {
   Dims dims;
   Labels labels;
@@ -149,7 +149,7 @@ int64_t elements(const Factor& f, const Labels& labels) {
                          [&](int64_t n, int label) { return n * f.size(label); });
 }
 
-// The product of two, without the labels that are not `needed` any more.
+// The product of two factors, summed over labels that are not `needed`.
 Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
   if (op.graph().is_constant(a.x.id)) std::swap(a, b);  // a constant is the weight
   a = summed(without_broadcast(a, b), joined(needed, b.labels));
@@ -176,7 +176,7 @@ Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
   } else if (inner.empty()) {
     y = reshape_to(ordered(a, by_rows), {n, r, 1}) * reshape_to(ordered(b, joined(samples, columns)), {n, 1, c});
   } else {
-    // What lies transposed is multiplied as it lies.
+    // Uses transposed operands as they are stored, without a Transpose.
     const Labels by_inner = joined(joined(samples, inner), columns),
                  by_columns = joined(joined(samples, columns), inner);
     const bool transpose_a = a.labels != by_rows && a.labels == joined(joined(samples, inner), rows);
@@ -203,7 +203,7 @@ void einsum(Op& op) {
   }
   all = summed(all, e.output);
   for (const int label : e.output)
-    if (!has(all.labels, label)) op.refuse("the result of attribute 'equation' names what no input has");
+    if (!has(all.labels, label)) op.refuse("the result of attribute 'equation' has a label that no input has");
   op.set(ordered(all, e.output));
 }
 

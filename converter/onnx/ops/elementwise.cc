@@ -1,4 +1,4 @@
-// Functions of one value, element by element: on constants by the C library, on activations in the graph.
+// Unary elementwise functions: folded by the C library for constants, operators for activations.
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +38,7 @@ void hard_swish(Op& op) {
 }
 void floor(Op& op) { function(op, std::floor, Unary::Floor); }
 void ceil(Op& op) { function(op, std::ceil, Unary::Ceil); }
-void round(Op& op) { function(op, std::nearbyint, Unary::Round); }  // halves to even, the default mode
+void round(Op& op) { function(op, std::nearbyint, Unary::Round); }  // to nearest even, the default mode
 void erf(Op& op) { function(op, std::erf, Unary::Erf); }
 void sin(Op& op) { function(op, std::sin, Unary::Sin); }
 void cos(Op& op) { function(op, std::cos, Unary::Cos); }

@@ -1,4 +1,4 @@
-// Arithmetic on constants: integers as integers, all else in double, rounded to the type once.
+// Arithmetic on constants: integers as integers, other types in double, rounded to the type once.
 #pragma once
 
 #include <type_traits>
@@ -19,14 +19,14 @@ std::vector<To> combine_values(const std::vector<From>& a, const std::vector<Fro
   return out;
 }
 
-// function(int64, int64) of two that broadcast.
+// function(int64, int64) of two broadcast arrays.
 template <typename Function>
 Array combine_integers(const Array& a, const Array& b, Function function) {
   const Dims dims = broadcast(a.dims, b.dims);
   return make_array(a.type, dims, combine_values<int64_t>(expand(a, dims).ints(), expand(b, dims).ints(), function));
 }
 
-// The same for any type: `function` takes two int64 or two double. `to`: the result's type, where it is not that of a.
+// The same for any type: `function` accepts two int64 or two double. `to`: the result's type, if not that of a.
 template <typename Function>
 Array combine(const Array& a, const Array& b, Function function, Type to = Type::Undefined) {
   const Dims dims = broadcast(a.dims, b.dims);
@@ -43,7 +43,7 @@ Array map(const Array& x, Function function) {
   return make_array(x.type, x.dims, values);
 }
 
-// a where the bit is set, b elsewhere; all of one size.
+// a where the bit is set, else b; all have one size.
 inline Array select(const std::vector<int64_t>& bits, const Array& a, const Array& b) {
   if (is_float(a.type)) {
     std::vector<double> out = b.floats();

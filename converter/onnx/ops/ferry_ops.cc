@@ -1,4 +1,4 @@
-// The operators that patterns put in place of what they recognise (converter/onnx/patterns).
+// Operators that patterns insert (converter/onnx/patterns).
 #include <limits>
 
 #include "converter/onnx/ops/ops.h"
@@ -9,14 +9,15 @@ namespace {
 // An additive term of the scores as [b,h,l,S] for `heads` heads and `keys` keys.
 Tensor as_bias(Op& op, size_t input, Dims dims, int64_t keys) {
   if (dims.size() < 4) dims.insert(dims.begin(), 4 - dims.size(), 1);
-  if (dims.size() != 4 || dims[3] != keys) op.refuse("a term of the scores is %s", to_string(op.dims(input)).c_str());
+  if (dims.size() != 4 || dims[3] != keys)
+    op.refuse("an additive term of the scores is %s", to_string(op.dims(input)).c_str());
   return reshape_to(op.tensor(input), dims);
 }
 
 }  // namespace
 
-// q [B,H,L,D], k transposed [B,H,D,S], v [B,H,S,E], a mask for groups of windows and the scores' shape when it is
-// added, then terms of the scores. Or all without H: then samples are as good as heads of one sample.
+// q [B,H,L,D], k transposed [B,H,D,S], v [B,H,S,E]; a mask for groups of windows, with the shape of the scores when it
+// is added; then additive terms. H may be absent: samples are then treated as heads of one sample.
 void ferry_attention(Op& op) {
   const Dims q = op.dims(0), k = op.dims(1), v = op.dims(2);
   const size_t rank = q.size();
@@ -61,7 +62,7 @@ void ferry_attention(Op& op) {
                  : transpose(reshape_to(y, {length, heads, width}), {1, 0, 2}));
 }
 
-// -infinity where the condition is as attribute 'when' says, 0 elsewhere.
+// -infinity where the condition equals attribute 'when', else 0.
 void ferry_filled_places(Op& op) {
   if (!op.known(0)) {
     const Tensor when = op.number("when", 1) != 0 ? op.tensor(0) : unary(op.tensor(0), fbs::UnaryKind::Not);

@@ -1,4 +1,4 @@
-// Gathers and scatters. By indices that are known at conversion constants are picked, and activations in the graph.
+// Gathers and scatters with constant or computed indices; folded for constants, operators for activations.
 #include <algorithm>
 #include <numeric>
 
@@ -9,15 +9,14 @@
 namespace ferry::onnx {
 namespace {
 
-// A place along a dimension of `size`; negative ones count from its end.
-int64_t place_of(const Op& op, int64_t index, int64_t size) {
+// Resolves a negative index along a dimension of `size`.
+int64_t position_of(const Op& op, int64_t index, int64_t size) {
   if (index < -size || index >= size)
     op.refuse("index %lld is outside a dimension of %lld", static_cast<long long>(index), static_cast<long long>(size));
   return index < 0 ? index + size : index;
 }
 
-// For each of `indices`, the element of `dims` (counted row by row) that lies where the index lies but for `axis`, and
-// there at the index itself.
+// ONNX's GatherElements as flat indices into `dims`: the position of each index, with the index itself along `axis`.
 std::vector<int64_t> elements_along(const Op& op, const Dims& dims, const Array& indices, int axis) {
   if (indices.dims.size() != dims.size())
     op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
@@ -28,7 +27,7 @@ std::vector<int64_t> elements_along(const Op& op, const Dims& dims, const Array&
       op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
   std::vector<int64_t> elements = indices.ints();
   for (size_t i = 0; i < elements.size(); ++i) {
-    int64_t element = place_of(op, elements[i], dims[at]) * strides[at];
+    int64_t element = position_of(op, elements[i], dims[at]) * strides[at];
     for (size_t d = 0; d < dims.size(); ++d)
       if (d != at) element += static_cast<int64_t>(i) / own[d] % indices.dims[d] * strides[d];
     elements[i] = element;
@@ -36,18 +35,18 @@ std::vector<int64_t> elements_along(const Op& op, const Dims& dims, const Array&
   return elements;
 }
 
-// The rows that `indices` [...,K] names in the dimensions of `dims` from `first` on: the number of each row's first
-// element, but for the dimensions before `first`.
+// GatherND as flat indices: the offset of the row that each index tuple in `indices` [...,K] selects from dimension
+// `first` of `dims` on, relative to the leading dimensions.
 std::vector<int64_t> row_starts(const Op& op, const Dims& dims, const Array& indices, size_t first) {
   const auto depth = static_cast<size_t>(indices.dims.empty() ? 0 : indices.dims.back());
   if (indices.dims.empty() || first + depth > dims.size())
     op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
   const Dims strides = strides_of(dims);
-  const std::vector<int64_t> places = indices.ints();
+  const std::vector<int64_t> positions = indices.ints();
   std::vector<int64_t> starts(static_cast<size_t>(count_elements(Dims(indices.dims.begin(), indices.dims.end() - 1))));
   for (size_t r = 0; r < starts.size(); ++r)
     for (size_t d = 0; d < depth; ++d)
-      starts[r] += place_of(op, places[r * depth + d], dims[first + d]) * strides[first + d];
+      starts[r] += position_of(op, positions[r * depth + d], dims[first + d]) * strides[first + d];
   return starts;
 }
 
@@ -73,7 +72,7 @@ Array scattered(const Array& data, std::vector<T> values, const std::vector<T>& 
   return make_array(data.type, data.dims, values);
 }
 
-// Update i goes to element to[i] of the data; all is known.
+// Writes update i to element to[i] of the data, for constant indices.
 void scatter_known(Op& op, const std::vector<int64_t>& to) {
   const Array &data = op.array(0, "data"), &updates = op.array(2, "updates");
   if (updates.elements() != static_cast<int64_t>(to.size())) op.refuse("updates do not fit the indices");
@@ -81,7 +80,7 @@ void scatter_known(Op& op, const std::vector<int64_t>& to) {
   if (how != "none")
     return op.set(is_float(data.type) ? scattered(data, data.floats(), updates.floats(), to, how)
                                       : scattered(data, data.ints(), updates.ints(), to, how));
-  // The updates lie behind the data: where each element comes from.
+  // The source of each element in the concatenation of data and updates.
   std::vector<int64_t> source(static_cast<size_t>(count_computed(data.dims)));
   std::iota(source.begin(), source.end(), 0);
   for (size_t i = 0; i < to.size(); ++i) source[static_cast<size_t>(to[i])] = data.elements() + static_cast<int64_t>(i);
@@ -127,12 +126,12 @@ void gather(Op& op) {
   if (!op.known(1)) return gather_at_run_time(op, fbs::GatherKind::Slices, axis);
   const Array& indices = op.array(1, "indices");
   const int64_t size = dims[static_cast<size_t>(axis)];
-  std::vector<int64_t> places = indices.ints();
-  for (int64_t& place : places) place = place_of(op, place, size);
+  std::vector<int64_t> positions = indices.ints();
+  for (int64_t& position : positions) position = position_of(op, position, size);
   Dims to(dims.begin(), dims.begin() + axis);
   to.insert(to.end(), indices.dims.begin(), indices.dims.end());
   to.insert(to.end(), dims.begin() + axis + 1, dims.end());
-  const Value picked = pick(op, op.value(0), axis, places);
+  const Value picked = pick(op, op.value(0), axis, positions);
   if (const Array* array = std::get_if<Array>(&picked))
     op.set(array->reshaped(to));
   else

@@ -1,5 +1,5 @@
-// GridSample. Over a grid that is known at conversion it is linear in the input, like Resize, so it becomes a linear
-// layer; over one that is computed places are gathered.
+// GridSample. With a constant grid it is linear in the input, like Resize, and becomes a linear layer; with a computed
+// grid it becomes gathers.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ struct Sampler {
   std::string mode, padding;  // "nearest", "linear", "cubic"; "zeros", "border", "reflection"
   bool align_corners = false;
 
-  // Mirrored at both ends, as often as it takes.
+  // Reflects x at both ends, repeatedly.
   double reflect(double x, double low, double high) const {
     const double range = high - low;
     if (range <= 0) return low;
@@ -31,7 +31,7 @@ struct Sampler {
     double weight;
   };
 
-  // The places along a side of `size` that make up position `g` of the grid, on -1..1.
+  // Positions and weights along a side of `size` for the grid coordinate `g` in -1..1.
   std::vector<Share> shares(double g, int64_t size) const {
     const auto n = static_cast<double>(size);
     const double low = align_corners ? 0 : -0.5, high = align_corners ? n - 1 : n - 0.5;
@@ -65,7 +65,7 @@ struct Sampler {
     return inside;
   }
 
-  // Adds what position `grid` (the last side's coordinate first) takes of sides `dims` from `axis` on.
+  // Accumulates the weights of grid coordinate `grid` (last side first) over the sides of `dims` from `axis` on.
   void add(double* row, const double* grid, const Dims& dims, size_t axis, int64_t place, double weight) const {
     if (axis == dims.size()) {
       row[place] += weight;
@@ -76,7 +76,7 @@ struct Sampler {
   }
 };
 
-// A grid's coordinates along a side of `size`, -1 to 1, in places.
+// Converts grid coordinates in -1..1 along a side of `size` to positions.
 Tensor places(Tensor grid, const Sampler& s, int64_t size) {
   const auto n = static_cast<double>(size);
   Tensor at = s.align_corners ? (grid + 1.0) * ((n - 1) / 2) : (grid + 1.0) * (n / 2) + -0.5;
@@ -92,7 +92,7 @@ Tensor places(Tensor grid, const Sampler& s, int64_t size) {
 Tensor sampled_at_run_time(Op& op, const Sampler& s) {
   const Dims dims = op.dims(0), grid = op.dims(1);
   if (dims.size() != 4 || grid.size() != 4 || grid[0] != dims[0] || grid[3] != 2)
-    op.refuse("a grid %s that is computed for %s, expected maps and their coordinates", to_string(grid).c_str(),
+    op.refuse("a computed grid %s for %s, expected maps and their coordinates", to_string(grid).c_str(),
               to_string(dims).c_str());
   if (s.mode == "cubic") op.refuse("attribute 'mode' is 'cubic', and the grid is computed: expected nearest or linear");
   const auto side = [&](int last, int64_t size) {
@@ -122,7 +122,7 @@ void grid_sample(Op& op) {
   const Dims in(dims.begin() + 2, dims.end()), out(grid.dims.begin() + 1, grid.dims.end() - 1);
   const int64_t places = count_elements(in), outputs = count_elements(out);
   if (places * outputs > kMaxWeight)
-    op.refuse("%s is sampled at %s places: at most 2^24 pairs", to_string(in).c_str(), to_string(out).c_str());
+    op.refuse("%s is sampled at %s positions: at most 2^24 pairs", to_string(in).c_str(), to_string(out).c_str());
   const std::vector<double> positions = grid.floats();
   if (std::any_of(positions.begin(), positions.end(), [](double g) { return !(std::fabs(g) < 1e6); }))
     op.refuse("the grid has a position beyond 10^6");

@@ -1,4 +1,4 @@
-// Products of matrices. With constant weights they are ferry's linear.
+// Matrix products. With constant weights they become linear layers.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 namespace ferry::onnx {
 namespace {
 
-// Of integers, which an unrolled matrix product holds in memory at once.
+// Maximum number of integer products that an unrolled matrix product stores at once.
 constexpr int kMaxProducts = 1 << 22;
 
 std::vector<int> swap_last(size_t rank) {
@@ -22,21 +22,21 @@ Tensor swap_last(Tensor x) {
   return transpose(x, std::vector<int32_t>(perm.begin(), perm.end()));
 }
 
-// Drops leading dimensions of 1: a weight that is the same for all matrices.
+// Removes leading dimensions of 1: the weight is the same for all matrices.
 Array without_leading_ones(Array a) {
   Dims dims = a.dims;
   while (dims.size() > 2 && dims.front() == 1) dims.erase(dims.begin());
   return a.reshaped(dims);
 }
 
-// x [...,K] times `weight` [N,K], transposed.
+// x [...,K] times `weight` [N,K], transpose_b.
 Tensor linear(Op& op, Tensor x, const std::string& name, const Array& weight, std::optional<Tensor> bias = {}) {
   std::vector<Tensor> inputs = {x, add_constant(op.graph(), name, weight)};
   if (bias) inputs.push_back(*bias);
   return op.graph().add_op("", fbs::LinearT{}, inputs);
 }
 
-// a [...,M,K] times b [...,N,K], transposed: every product at once, then the sum over K.
+// a [...,M,K] times b [...,N,K] transpose_b: all products, then the sum over K.
 Tensor multiply_integers(Op& op, Tensor a, Tensor b) {
   Dims left = dims_of(a), right = dims_of(b);
   left.insert(left.end() - 1, 1);  // [...,M,1,K]
@@ -55,7 +55,8 @@ Tensor multiply(Op& op, Tensor a, Tensor b, bool transpose_a, bool transpose_b) 
   if (left[left.size() - (transpose_a ? 2 : 1)] != right[right.size() - (transpose_b ? 1 : 2)])
     op.refuse("%s%s and %s%s do not multiply", to_string(left).c_str(), transpose_a ? " transposed" : "",
               to_string(right).c_str(), transpose_b ? " transposed" : "");
-  broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));  // or it is refused
+  // throws if the shapes are incompatible
+  broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));
   if (op.graph().at(a.id).dtype != fbs::DType::Int32) return ferry::matmul(a, b, transpose_a, transpose_b);
   return multiply_integers(op, transpose_a ? swap_last(a) : a, transpose_b ? b : swap_last(b));
 }
@@ -93,18 +94,18 @@ void gemm(Op& op) {
   for (const size_t i : {0, 1})
     if (op.rank(i) < 2) op.refuse("input %zu is %s, expected a matrix", i, to_string(op.dims(i)).c_str());
   Tensor a = op.tensor(0);
-  const bool turned = op.integer("transA", 0) != 0, transposed = op.integer("transB", 0) != 0;
+  const bool transpose_a = op.integer("transA", 0) != 0, transpose_b = op.integer("transB", 0) != 0;
   std::optional<Tensor> y;
   if (op.known(1)) {
     const Array& b = op.array(1, "B");
     if (b.dims.size() != 2) op.refuse("B is %s, expected a matrix", to_string(b.dims).c_str());
-    Array weight = transposed ? b : transpose(b, {1, 0});
-    if (turned) a = swap_last(a);
+    Array weight = transpose_b ? b : transpose(b, {1, 0});
+    if (transpose_a) a = swap_last(a);
     const bool plain = alpha == 1 && beta == 1 && op.known(2) && op.dims(2) == Dims{weight.dims[0]};
     if (plain) return op.set(linear(op, a, op.node().inputs[1], weight, op.tensor(2)));
     y = linear(op, a, op.node().inputs[1], weight);
   } else {
-    y = multiply(op, a, op.tensor(1), turned, transposed);
+    y = multiply(op, a, op.tensor(1), transpose_a, transpose_b);
   }
   if (alpha != 1) y = *y * alpha;
   if (op.has(2) && beta != 0) y = *y + (beta == 1 ? op.tensor(2) : op.tensor(2) * beta);

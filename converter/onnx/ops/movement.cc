@@ -1,5 +1,4 @@
-// Elements keep their values and find other places: on constants of any type in the converter, on activations in the
-// graph.
+// Data movement: folded for constants of any type, operators for activations.
 #include <algorithm>
 #include <numeric>
 
@@ -17,16 +16,16 @@ void set_reshaped(Op& op, const Dims& dims) {
 }
 
 std::vector<int64_t> range(int64_t begin, int64_t count, int64_t step = 1) {
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < count; ++i) places.push_back(begin + i * step);
-  return places;
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < count; ++i) positions.push_back(begin + i * step);
+  return positions;
 }
 
 }  // namespace
 
 void identity(Op& op) { op.set(op.value(0)); }
 
-// At inference nothing is dropped, in training mode nothing where the ratio is 0.
+// Dropout is an identity in inference, and in training mode with ratio 0.
 void dropout(Op& op) {
   if (op.has(2) && op.single(2, "training_mode") != 0 && (!op.has(1) || op.single(1, "ratio") != 0))
     op.refuse("it is in training mode");
@@ -50,7 +49,7 @@ void reshape(Op& op) {
       if (i >= from.size()) op.refuse("dimension %zu copies the input's, which has %zu", i, from.size());
       to[i] = from[i];
     }
-    if (to[i] < -1 || (to[i] == -1 && inferred)) op.refuse("the shape %s is none", to_string(to).c_str());
+    if (to[i] < -1 || (to[i] == -1 && inferred)) op.refuse("the shape %s is invalid", to_string(to).c_str());
     if (to[i] == -1) inferred = i;
   }
   for (const int64_t d : to) {
@@ -118,16 +117,17 @@ void concat(Op& op) {
       if (!op.known(i) || count_elements(op.dims(i)) > 0) parts.push_back(op.tensor(i));
     return op.set(parts.size() == 1 ? parts[0] : concat(parts, axis));
   }
-  // Rows of all parts, one after another.
+  // Slices of all parts, concatenated.
   Dims dims = op.dims(0);
   const auto at = static_cast<size_t>(axis);
   dims[at] = 0;
   for (size_t i = 0; i < op.input_count(); ++i) {
     Dims part = op.dims(i);
-    if (part.size() != dims.size()) op.refuse("inputs of different ranks are joined");
+    if (part.size() != dims.size()) op.refuse("inputs of different ranks are concatenated");
     dims[at] += part[at];
     part[at] = dims[at];
-    if (part != dims) op.refuse("%s does not join %s", to_string(op.dims(i)).c_str(), to_string(op.dims(0)).c_str());
+    if (part != dims)
+      op.refuse("%s cannot be concatenated with %s", to_string(op.dims(i)).c_str(), to_string(op.dims(0)).c_str());
   }
   const Type type = op.array(0, "input").type;
   auto bytes = std::make_shared<std::vector<std::byte>>();
@@ -135,7 +135,7 @@ void concat(Op& op) {
   for (int64_t o = 0; o < outer; ++o) {
     for (size_t i = 0; i < op.input_count(); ++i) {
       const Array& part = op.array(i, "input");
-      if (part.type != type) op.refuse("inputs of different types are joined");
+      if (part.type != type) op.refuse("inputs of different types are concatenated");
       const size_t row = part.data.bytes.size() / static_cast<size_t>(outer);
       const auto from = part.data.bytes.subspan(static_cast<size_t>(o) * row, row);
       bytes->insert(bytes->end(), from.begin(), from.end());
@@ -159,16 +159,16 @@ void slice(Op& op) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t size = dims[static_cast<size_t>(axes[i])], step = steps[i];
     if (step == 0) op.refuse("a step is 0");
-    const auto place = [&](int64_t p, int64_t low, int64_t high) {
+    const auto position = [&](int64_t p, int64_t low, int64_t high) {
       return std::clamp(p < 0 ? std::max(p, -size - 1) + size : p, low, high);
     };
-    const int64_t begin = place((*begins)[i], 0, step > 0 ? size : size - 1);
-    const int64_t end = place((*ends)[i], step > 0 ? 0 : -1, size);
+    const int64_t begin = position((*begins)[i], 0, step > 0 ? size : size - 1);
+    const int64_t end = position((*ends)[i], step > 0 ? 0 : -1, size);
     const int64_t length = step > 0 ? end - begin : begin - end;
     const int64_t stride = step > 0 ? step : step == std::numeric_limits<int64_t>::min() ? size + 1 : -step;
     const int64_t count = length <= 0 ? 0 : (length - 1) / stride + 1;
-    const std::vector<int64_t> places = range(begin, count, count > 1 ? step : 1);
-    x = pick(op, x, axes[i], places);
+    const std::vector<int64_t> positions = range(begin, count, count > 1 ? step : 1);
+    x = pick(op, x, axes[i], positions);
   }
   op.set(x);
 }
@@ -186,17 +186,17 @@ void split(Op& op) {
     for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
   }
   if (static_cast<int64_t>(sizes.size()) != parts || std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != size)
-    op.refuse("the parts do not add up to dimension %d of %s", axis, to_string(dims).c_str());
+    op.refuse("the parts do not sum to dimension %d of %s", axis, to_string(dims).c_str());
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); begin += sizes[i++]) {
-    if (sizes[i] < 0) op.refuse("a part has a size below 0");
+    if (sizes[i] < 0) op.refuse("a part has a negative size");
     op.set(i, pick(op, op.value(0), axis, range(begin, sizes[i])));
   }
 }
 
 void expand(Op& op) {
   const Dims dims = broadcast(op.dims(0), op.array(1, "the shape").ints());
-  count_elements(dims);  // refuses sizes that are none
+  count_elements(dims);  // throws for invalid sizes
   if (op.known(0)) return op.set(expand(op.array(0, "input"), dims));
   Dims from(dims.size() - op.dims(0).size(), 1);
   for (const int64_t d : op.dims(0)) from.push_back(d);
@@ -218,15 +218,15 @@ void tile(Op& op) {
     if (repeats[i] == 1) continue;
     if (repeats[i] < 0 || dims[i] > int64_t{1} << 24 || repeats[i] > (int64_t{1} << 24) / std::max<int64_t>(dims[i], 1))
       op.refuse("%lld repeats", static_cast<long long>(repeats[i]));
-    std::vector<int64_t> places;
+    std::vector<int64_t> positions;
     for (int64_t r = 0; r < repeats[i]; ++r)
-      for (int64_t p = 0; p < dims[i]; ++p) places.push_back(p);
-    x = pick(op, x, static_cast<int>(i), places);
+      for (int64_t p = 0; p < dims[i]; ++p) positions.push_back(p);
+    x = pick(op, x, static_cast<int>(i), positions);
   }
   op.set(x);
 }
 
-// Where the places along an axis come from under a padding that repeats what is there.
+// Source positions along an axis for reflect, edge and wrap padding.
 namespace {
 
 int64_t padded_place(const std::string& mode, int64_t at, int64_t size) {
@@ -258,7 +258,7 @@ void pad(Op& op) {
     after[static_cast<size_t>(axes[i])] = (*given)[axes.size() + i];
   }
   Tensor x = op.tensor(0);
-  // Negative pads cut.
+  // Negative padding crops.
   for (size_t i = 0; i < rank; ++i) {
     const int64_t low = std::max<int64_t>(-before[i], 0), high = std::max<int64_t>(-after[i], 0);
     if (low + high >= dims[i]) op.refuse("nothing is left of dimension %zu", i);
@@ -279,9 +279,9 @@ void pad(Op& op) {
     if (before[i] + after[i] == 0) continue;
     const int64_t size = dims_of(x)[i];
     if (before[i] + after[i] > 1 << 20) op.refuse("dimension %zu is padded by more than 2^20", i);
-    std::vector<int64_t> places;
-    for (int64_t p = -before[i]; p < size + after[i]; ++p) places.push_back(padded_place(mode, p, size));
-    x = pick(op, x, static_cast<int>(i), places);
+    std::vector<int64_t> positions;
+    for (int64_t p = -before[i]; p < size + after[i]; ++p) positions.push_back(padded_place(mode, p, size));
+    x = pick(op, x, static_cast<int>(i), positions);
   }
   op.set(x);
 }

@@ -1,4 +1,4 @@
-// Normalisations.
+// Normalizations.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -8,7 +8,7 @@
 namespace ferry::onnx {
 namespace {
 
-// [C] in front of `spatial` dimensions: [C,1,1].
+// [C] followed by `spatial` dimensions of 1: [C,1,1].
 Dims per_channel(int64_t channels, int spatial) {
   Dims dims(static_cast<size_t>(spatial) + 1, 1);
   dims[0] = channels;
@@ -19,7 +19,7 @@ Tensor add_values(Graph& graph, const std::string& name, const Dims& dims, const
   return add_constant(graph, name, make_array(Type::Float64, dims, values));
 }
 
-// `x` normalised by GroupNorm, with weight and bias of a value each channel.
+// GroupNorm of `x` with weight and bias per channel.
 Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, const std::vector<double>& bias,
                   double epsilon) {
   const Dims dims = op.dims(0);
@@ -29,9 +29,9 @@ Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, con
       bias.size() != weight.size())
     op.refuse("%zu scales and %zu shifts in %lld groups for %lld channels", weight.size(), bias.size(),
               static_cast<long long>(groups), static_cast<long long>(channels));
-  const int64_t places = count_elements(Dims(dims.begin() + 2, dims.end()));
-  // Maps stay maps, for the transposes around to cancel; other ranks become maps of one row.
-  const Tensor map = dims.size() == 4 ? op.tensor(0) : reshape_to(op.tensor(0), {dims[0], channels, 1, places});
+  const int64_t positions = count_elements(Dims(dims.begin() + 2, dims.end()));
+  // Maps stay maps, so that surrounding transposes cancel; other ranks become maps of one row.
+  const Tensor map = dims.size() == 4 ? op.tensor(0) : reshape_to(op.tensor(0), {dims[0], channels, 1, positions});
   fbs::GroupNormT params;
   params.groups = static_cast<int32_t>(groups);
   params.epsilon = static_cast<float>(epsilon);
@@ -42,7 +42,7 @@ Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, con
   return reshape_to(to_channels_first(y), dims);
 }
 
-// A constant that an input holds, or as many times `otherwise`, for the dimensions that are normalised.
+// The constant of an input, or `otherwise` repeated, for the normalized dimensions.
 Tensor per_column(Op& op, size_t input, const char* what, const Dims& normalized, double otherwise) {
   const int64_t columns = count_elements(normalized);
   if (op.has(input))
@@ -52,7 +52,7 @@ Tensor per_column(Op& op, size_t input, const char* what, const Dims& normalized
                     std::vector<double>(static_cast<size_t>(count_computed({columns})), otherwise));
 }
 
-// Inputs x, weight, bias; over the dimensions from `axis` on.
+// Inputs x, weight, bias; normalizes the dimensions from `axis` on.
 Tensor layer_norm(Op& op, int axis, bool centered) {
   const Dims dims = op.dims(0), normalized(dims.begin() + axis, dims.end());
   fbs::LayerNormT params;
@@ -66,7 +66,7 @@ Tensor layer_norm(Op& op, int axis, bool centered) {
 
 Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) { return reduce(x, kind, axes, true); }
 
-// With the statistics of the samples at hand, which the running ones take in.
+// Training mode: uses the batch statistics and updates the running ones.
 void normalize_batch(Op& op) {
   const int rank = op.rank(0);
   if (rank < 2) op.refuse("an input of %d dimensions, expected 2 or more", rank);
@@ -120,7 +120,7 @@ void group_normalization(Op& op) {
   const int64_t groups = op.integer("num_groups", 0);
   std::vector<double> weight = op.array(1, "scale").floats(), bias = op.array(2, "bias").floats();
   const int64_t channels = op.dims(0).size() > 1 ? op.dims(0)[1] : 0;
-  // Opset 18 had a scale for each group, later ones for each channel.
+  // Scales are per group in opset 18, per channel in later ones.
   const auto widen = [&](std::vector<double>& list) {
     if (op.opset() >= 21 || groups < 1 || static_cast<int64_t>(list.size()) != groups || channels % groups != 0) return;
     std::vector<double> wide;
@@ -134,7 +134,7 @@ void group_normalization(Op& op) {
 
 void ferry_group_norm(Op& op) {
   if (op.array(3, "the shape").ints() != op.dims(0))
-    op.refuse("what is normalised in groups gets another shape (--no-recognise group_norm imports it as it is)");
+    op.refuse("the normalized groups get another shape (--no-recognise group_norm disables this pattern)");
   op.set(group_norm(op, to_integer(op.number("groups", 1)), op.array(1, "scale").floats(), op.array(2, "bias").floats(),
                     op.number("epsilon", 1e-5)));
 }
@@ -182,12 +182,13 @@ void lp_normalization(Op& op) {
   const Tensor x = op.tensor(0);
   const Tensor powers = unary(x, p == 1 ? fbs::UnaryKind::Abs : fbs::UnaryKind::Square);
   const Tensor sum = reduced(powers, fbs::ReduceKind::Sum, {axis});
-  // Where all is zero, the quotient is zero.
+  // A zero vector normalizes to zero.
   const Tensor norm = p == 1 ? sum : unary(sum, fbs::UnaryKind::Sqrt);
   op.set(binary(fbs::BinaryKind::Div, x, binary(fbs::BinaryKind::Max, norm, scalar(x, 1e-35))));
 }
 
-// x / (bias + alpha * mean of the squares of `size` channels around)^beta; the sum is a linear layer over the channels.
+// x / (bias + alpha * mean of the squares of `size` neighbouring channels)^beta; the sum is a linear layer over the
+// channels.
 void local_response_normalization(Op& op) {
   const int64_t size = op.integer("size", 0);
   if (op.rank(0) != 4) op.refuse("an input of %d dimensions, expected 4", op.rank(0));

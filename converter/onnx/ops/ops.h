@@ -1,4 +1,4 @@
-// The functions that import ONNX's operators, by the file that holds them; table.cc says which operator each is for.
+// Import functions of ONNX's operators, by file; table.cc maps operators to functions.
 #pragma once
 
 #include <limits>
@@ -9,8 +9,7 @@ namespace ferry::onnx {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// arithmetic.cc
-// x to the power of a constant.
+// arithmetic.cc: `power` raises x to a constant exponent.
 Tensor power(Op& op, Tensor x, double exponent);
 void add(Op& op);
 void sub(Op& op);
@@ -72,8 +71,8 @@ void gelu(Op& op);
 void swish(Op& op);
 void swiglu(Op& op);
 
-// convolution.cc
-// By the attributes of a convolution, with O,I/groups,... as in the file; `bias`: input 2 is added.
+// convolution.cc: `convolve` uses the convolution attributes and a weight O,I/groups,... as in the file; `bias`: adds
+// input 2.
 Tensor convolve(Op& op, Tensor x, const Array& weight, bool bias = false);
 void conv(Op& op);
 void conv_transpose(Op& op);
@@ -89,8 +88,7 @@ void lp_pool(Op& op);
 // einsum.cc
 void einsum(Op& op);
 
-// matmul.cc
-// [...,M,K] times [...,K,N], both activations, either one transposed.
+// matmul.cc: `multiply` computes [...,M,K] times [...,K,N] of two activations, either one transposed.
 Tensor multiply(Op& op, Tensor a, Tensor b, bool transpose_a = false, bool transpose_b = false);
 void matmul(Op& op);
 void gemm(Op& op);
@@ -144,7 +142,7 @@ void layer_normalization(Op& op);
 void rms_normalization(Op& op);
 void mean_variance_normalization(Op& op);
 void lp_normalization(Op& op);
-void ferry_group_norm(Op& op);  // x, scale, bias, the shape that comes out
+void ferry_group_norm(Op& op);  // x, scale, bias, shape of the result
 void local_response_normalization(Op& op);
 
 // shape.cc

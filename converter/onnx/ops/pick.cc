@@ -2,26 +2,26 @@
 
 namespace ferry::onnx {
 
-Array pick(const Array& from, int axis, const std::vector<int64_t>& places) {
+Array pick(const Array& from, int axis, const std::vector<int64_t>& positions) {
   const auto at = static_cast<size_t>(axis);
   Dims dims = from.dims;
-  dims[at] = static_cast<int64_t>(places.size());
+  dims[at] = static_cast<int64_t>(positions.size());
   const int64_t inner = count_elements(Dims(from.dims.begin() + axis + 1, from.dims.end()));
   const int64_t outer = count_elements(Dims(from.dims.begin(), from.dims.begin() + axis));
   std::vector<int64_t> index;
   index.reserve(static_cast<size_t>(count_computed(dims)));
   for (int64_t o = 0; o < outer; ++o)
-    for (const int64_t place : places)
-      for (int64_t i = 0; i < inner; ++i) index.push_back((o * from.dims[at] + place) * inner + i);
+    for (const int64_t position : positions)
+      for (int64_t i = 0; i < inner; ++i) index.push_back((o * from.dims[at] + position) * inner + i);
   return gather_elements(from, dims, index);
 }
 
 namespace {
 
-// Slices that an irregular order of places may become.
+// Maximum number of slices that replace an irregular order of positions.
 constexpr size_t kMaxPieces = 16;
 
-// One in `step` of the places along `axis`: rows of `step`, of which one column stays.
+// Every `step`-th position along `axis`: reshapes to rows of `step` and keeps one column.
 Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
   const auto at = static_cast<size_t>(axis);
   Dims dims = dims_of(x);
@@ -47,19 +47,19 @@ Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
 
 }  // namespace
 
-Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
-  if (places.empty()) op.refuse("an empty tensor comes out");
-  const auto count = static_cast<int64_t>(places.size());
-  const int64_t step = count > 1 ? places[1] - places[0] : 1;
+Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& positions) {
+  if (positions.empty()) op.refuse("the result is an empty tensor");
+  const auto count = static_cast<int64_t>(positions.size());
+  const int64_t step = count > 1 ? positions[1] - positions[0] : 1;
   bool regular = step > 0;
-  for (size_t i = 1; i < places.size(); ++i) regular = regular && places[i] - places[i - 1] == step;
+  for (size_t i = 1; i < positions.size(); ++i) regular = regular && positions[i] - positions[i - 1] == step;
   if (regular && count == dims_of(x)[static_cast<size_t>(axis)]) return x;
-  if (regular && step == 1) return slice(x, axis, static_cast<int>(places[0]), static_cast<int>(count));
-  if (regular && x.shape().rank < FERRY_MAX_RANK) return strided(x, axis, places[0], count, step);
-  std::vector<std::pair<int64_t, int64_t>> runs;  // the first place and how many
-  for (const int64_t place : places) {
-    if (runs.empty() || place != runs.back().first + runs.back().second)
-      runs.emplace_back(place, 1);
+  if (regular && step == 1) return slice(x, axis, static_cast<int>(positions[0]), static_cast<int>(count));
+  if (regular && x.shape().rank < FERRY_MAX_RANK) return strided(x, axis, positions[0], count, step);
+  std::vector<std::pair<int64_t, int64_t>> runs;  // first position and count
+  for (const int64_t position : positions) {
+    if (runs.empty() || position != runs.back().first + runs.back().second)
+      runs.emplace_back(position, 1);
     else
       ++runs.back().second;
   }
@@ -67,7 +67,7 @@ Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
     fbs::GatherT gather;
     gather.axis = axis;
     return op.graph().add_op("", gather,
-                             {x, add_constant(op.graph(), op.node().name + ".places", make_vector(places))});
+                             {x, add_constant(op.graph(), op.node().name + ".places", make_vector(positions))});
   }
   std::vector<Tensor> pieces;
   for (const auto& [first, size] : runs)
@@ -75,10 +75,10 @@ Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
   return concat(pieces, axis);
 }
 
-Value pick(Op& op, const Value& x, int axis, const std::vector<int64_t>& places) {
-  if (const Array* array = std::get_if<Array>(&x)) return pick(*array, axis, places);
+Value pick(Op& op, const Value& x, int axis, const std::vector<int64_t>& positions) {
+  if (const Array* array = std::get_if<Array>(&x)) return pick(*array, axis, positions);
   const Tensor tensor = std::get<Tensor>(x);
-  if (!places.empty()) return pick(op, tensor, axis, places);
+  if (!positions.empty()) return pick(op, tensor, axis, positions);
   Dims dims = dims_of(tensor);
   dims[static_cast<size_t>(axis)] = 0;
   return make_array(op.type(0), dims, std::vector<double>{});

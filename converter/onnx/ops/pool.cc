@@ -1,5 +1,5 @@
-// Pools. Ferry's own has height and width; along the depth, and where a kernel is dilated, what its cells see is
-// compared or added one by one.
+// Pooling. Ferry's operator has height and width; depth and dilated kernels are composed from the kernel's cells, by
+// maximum or sum.
 #include <algorithm>
 #include <cmath>
 
@@ -20,15 +20,15 @@ struct Pool {
   bool ceil_mode, count_padding;
 };
 
-// How many places each window along a side averages over, as a factor for [N,C,...].
+// Reciprocal number of positions that each window along a side averages over, broadcast to [N,C,...].
 Tensor shares(Op& op, const Side& s, const Pool& pool, int axis) {
   Dims dims(op.dims(0).size(), 1);
   std::vector<double> values;
   for (int64_t i = 0; i < s.outputs(pool.ceil_mode); ++i) {
     int64_t count = 0;
     for (int64_t k = 0; k < s.kernel; ++k) {
-      const int64_t place = i * s.stride + k * s.dilation - s.before;
-      count += pool.count_padding ? place < s.size + s.after : place >= 0 && place < s.size;
+      const int64_t position = i * s.stride + k * s.dilation - s.before;
+      count += pool.count_padding ? position < s.size + s.after : position >= 0 && position < s.size;
     }
     values.push_back(1.0 / static_cast<double>(std::max<int64_t>(count, 1)));
   }
@@ -41,7 +41,7 @@ Tensor pool_side(Op& op, Tensor x, int axis, const Side& s, const Pool& pool) {
   const bool max = pool.kind == fbs::PoolKind::Max;
   if (s.kernel > 256) op.refuse("a kernel of %lld, at most 256 here", static_cast<long long>(s.kernel));
   const auto cell = [&](int64_t k) {
-    return seen_by_cell(op, x, axis, s, s.outputs(pool.ceil_mode), k, max ? -kInfinity : 0);
+    return input_of_cell(op, x, axis, s, s.outputs(pool.ceil_mode), k, max ? -kInfinity : 0);
   };
   Tensor all = cell(0);
   for (int64_t k = 1; k < s.kernel; ++k) all = binary(max ? fbs::BinaryKind::Max : fbs::BinaryKind::Add, all, cell(k));
@@ -69,12 +69,12 @@ Tensor pooled(Op& op, Tensor x, std::vector<Side> sides, const Pool& pool) {
   return from_maps(op.graph().add_op("", params, {to_maps(x)}), sides.size(), op.dims(0)[0]);
 }
 
-// Where in the input what a window's largest element is lies, counted over all of it: the cell that it is in, by a
-// table of how far the cells are from the window's corner.
-Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
+// Flat input indices of the maxima of each window: the cell with the maximum, then a table of the cells' offsets from
+// the window's corner.
+Tensor argmax_positions(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
   const Dims in = op.dims(0), strides = strides_of(in);
   const bool by_columns = op.integer("storage_order", 0) != 0;
-  const auto step = [&](size_t side) {  // how much a place along a side counts
+  const auto step = [&](size_t side) {  // stride of a side in flat indices
     if (!by_columns) return strides[2 + side];
     return count_elements(Dims(in.begin() + 2, in.begin() + 2 + static_cast<std::ptrdiff_t>(side)));
   };
@@ -84,7 +84,7 @@ Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
     cells *= s.kernel;
     corners.push_back(s.outputs(ceil_mode));
   }
-  if (cells > 256) op.refuse("places in a kernel of %lld cells, at most 256", static_cast<long long>(cells));
+  if (cells > 256) op.refuse("indices in a kernel of %lld cells, at most 256", static_cast<long long>(cells));
   Dims column = corners;
   column.push_back(1);
   std::vector<Tensor> seen;
@@ -94,15 +94,15 @@ Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
     int64_t distance = 0, left = cell;
     for (size_t i = sides.size(); i-- > 0; left /= sides[i].kernel) {
       const int64_t k = left % sides[i].kernel;
-      x = seen_by_cell(op, x, static_cast<int>(2 + i), sides[i], corners[2 + i], k, -kInfinity);
+      x = input_of_cell(op, x, static_cast<int>(2 + i), sides[i], corners[2 + i], k, -kInfinity);
       distance += k * sides[i].dilation * step(i);
     }
     seen.push_back(reshape_to(x, column));
     distances.push_back(distance);
   }
   const int last = static_cast<int>(corners.size());
-  if (last >= FERRY_MAX_RANK) op.refuse("places in %zu spatial dimensions", sides.size());
-  if (count_elements(corners) > 1 << 24) op.refuse("places of %s largest elements", to_string(corners).c_str());
+  if (last >= FERRY_MAX_RANK) op.refuse("indices in %zu spatial dimensions", sides.size());
+  if (count_elements(corners) > 1 << 24) op.refuse("indices of %s maxima", to_string(corners).c_str());
   std::vector<int64_t> base(static_cast<size_t>(count_elements(corners)));
   const Dims walk = strides_of(corners);
   for (size_t i = 0; i < base.size(); ++i) {
@@ -124,7 +124,7 @@ void max_pool(Op& op) {
   const std::vector<Side> sides = pool_sides(op);
   const Pool pool{fbs::PoolKind::Max, op.integer("ceil_mode", 0) != 0, false};
   op.set(0, cast_to(pooled(op, op.floating(0), sides, pool), op.tensor(0).dtype()), op.type(0));
-  if (op.wants(1)) op.set(1, largest_places(op, sides, pool.ceil_mode), Type::Int64);
+  if (op.wants(1)) op.set(1, argmax_positions(op, sides, pool.ceil_mode), Type::Int64);
 }
 
 void average_pool(Op& op) {
@@ -133,7 +133,7 @@ void average_pool(Op& op) {
                 {fbs::PoolKind::Average, op.integer("ceil_mode", 0) != 0, count_padding}));
 }
 
-// The p-norm of what a window sees: its mean, times the places that were counted.
+// The p-norm of a window: the mean times the number of counted positions.
 void lp_pool(Op& op) {
   const int64_t p = op.integer("p", 2);
   if (p != 1 && p != 2) op.refuse("attribute 'p' is %lld, expected 1 or 2", static_cast<long long>(p));

@@ -1,5 +1,5 @@
-// Quantised numbers: number = (integer - zero point) * scale. Sums of products of 8-bit numbers are exact: they are
-// computed in float32, of as many bits at a time as its 24 hold, and added as integers.
+// Quantization: value = (integer - zero point) * scale. Sums of products of 8-bit integers are exact: float32 computes
+// partial sums that fit its 24 bits, and the partial sums are added as integers.
 #include <algorithm>
 #include <cmath>
 
@@ -23,25 +23,24 @@ Range range_of(Op& op, Type type) {
     case Type::Int8: return {-128, 127};
     case Type::UInt16: return {0, 65535};
     case Type::Int16: return {-32768, 32767};
-    default: op.refuse("it quantises to %s, expected integers of 8 or 16 bits", type_name(type).c_str());
+    default: op.refuse("it quantizes to %s, expected integers of 8 or 16 bits", type_name(type).c_str());
   }
 }
 
-// A scale or zero point as it broadcasts to input 0: of all, of each place along `axis`, or of each block of places
-// there.
+// Broadcasts a scale or zero point to input 0: per tensor, per position along `axis`, or per block along it.
 Value spread(Op& op, size_t input, int axis) {
   const Dims dims = op.dims(0), own = op.dims(input);
   const auto at = static_cast<size_t>(axis);
   Dims to(dims.size(), 1);
   Value value = op.value(input);
-  if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of one number");
+  if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of a scalar");
   if (own.size() == dims.size() && own.size() > 0 && own != to && own[at] > 0) {
     const int64_t block = op.integer("block_size", 0) > 0 ? op.integer("block_size", 0) : 1;
-    std::vector<int64_t> places;
-    for (int64_t p = 0; p < dims[at]; ++p) places.push_back(std::min(p / block, own[at] - 1));
+    std::vector<int64_t> positions;
+    for (int64_t p = 0; p < dims[at]; ++p) positions.push_back(std::min(p / block, own[at] - 1));
     to = own;
     to[at] = dims[at];
-    value = block == 1 ? value : pick(op, value, axis, places);
+    value = block == 1 ? value : pick(op, value, axis, positions);
   } else if (count_elements(own) != 1) {
     to[at] = dims[at];
   }
@@ -60,7 +59,7 @@ int quantised_axis(Op& op) {
   return rank < 2 ? 0 : op.axis(op.integer("axis", 1), rank);
 }
 
-// Of what was rounded and moved by the zero point.
+// Saturates a rounded value with its zero point added.
 Tensor saturated(Op& op, Tensor x, Type type) {
   const Range range = range_of(op, type);
   return cast_to(unary(x, Unary::Clamp, range.low, range.high), to_dtype(type));
@@ -89,7 +88,7 @@ void quantize_linear(Op& op) {
   const Value scale = spread(op, 1, axis);
   const Value zero = op.has(2) ? spread(op, 2, axis) : Value(make_array(Type::Int32, {}, std::vector<int64_t>{0}));
   if (op.known()) {
-    // Quotients are rounded to float32 before they are rounded to integers.
+    // Quotients are rounded to float32 before rounding to integers.
     const Array quotients = combine(
         cast(op.array(0, "x"), Type::Float32), std::get<Array>(scale),
         [](auto x, auto s) { return std::nearbyint(static_cast<float>(x) / static_cast<float>(s)); }, Type::Float64);
@@ -109,7 +108,7 @@ void dequantize_linear(Op& op) {
   op.set(x * as_floating(op, spread(op, 1, axis)), op.type(1));
 }
 
-// To the range of 8 bits that holds 0 and what is there.
+// Quantizes to 8 bits over the range of the values and 0.
 void dynamic_quantize_linear(Op& op) {
   const Tensor x = op.tensor(0), zero = scalar(x, 0);
   std::vector<int> all;
@@ -126,8 +125,8 @@ void dynamic_quantize_linear(Op& op) {
 
 namespace {
 
-// Numbers of -255 to 255 as a sum of parts, each a power of two times few bits, so that sums of `terms` products with
-// numbers of that range are exact in float32.
+// Splits values in -255..255 into a sum of parts, each a power of two times few bits, so that sums of `terms` products
+// with values of that range are exact in float32.
 struct Part {
   Array values;
   int32_t factor;
@@ -150,7 +149,7 @@ std::vector<Part> exact_parts(Op& op, const Array& integers, int64_t terms) {
   return parts;
 }
 
-// A constant weight less its zero point, which is one for all or one for each place along `axis`.
+// A constant weight minus its zero point, per tensor or per position along `axis`.
 Array centred(Op& op, size_t weight, size_t zero_point, size_t axis) {
   const Array& w = op.array(weight, "the weight");
   if (!op.has(zero_point)) return cast(w, Type::Int32);
@@ -172,13 +171,13 @@ Tensor exact_sum(Op& op, const Array& weight, int64_t terms, Product product) {
   return *sum;
 }
 
-// Other integers than those of 8 bits have no exact sums here.
+// Sums are exact for 8-bit integers only.
 void check_bytes(Op& op, size_t input) {
   if (op.type(input) != Type::UInt8 && op.type(input) != Type::Int8)
     op.refuse("input %zu is of type %s, expected integers of 8 bits", input, type_name(op.type(input)).c_str());
 }
 
-// Int32 [...,M,N] of a [...,M,K] and b [...,K,N], less their zero points.
+// Int32 [...,M,N] of a [...,M,K] and b [...,K,N], minus their zero points.
 Tensor integer_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) {
   check_bytes(op, a);
   check_bytes(op, b);
@@ -199,7 +198,7 @@ Tensor integer_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) 
   }
   Tensor right = op.floating(b);
   if (op.has(b_zero)) right = right - op.floating(b_zero);
-  // As many terms at a time as float32 adds exactly.
+  // Number of terms that float32 adds exactly.
   constexpr int64_t kExactTerms = (1 << 24) / (255 * 255);
   std::optional<Tensor> sum;
   for (int64_t first = 0; first < terms; first += kExactTerms) {
@@ -245,7 +244,7 @@ void qlinear_conv(Op& op) {
   set_requantised(op, cast_to(sums, fbs::DType::Float32), per_channel(factor), 7);
 }
 
-// x as it is after being quantised and back.
+// x, quantized and dequantized.
 void ferry_quantize_dequantize(Op& op) {
   const int axis = quantised_axis(op);
   const Range range = range_of(op, quantised_type(op, 2));

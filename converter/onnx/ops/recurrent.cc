@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN, unrolled: a step of the sequence is a few linear layers and gates.
+// LSTM, GRU and RNN, unrolled: each step is a few linear layers and gates.
 #include <algorithm>
 
 #include "converter/onnx/ops/ops.h"
@@ -10,15 +10,15 @@ namespace {
 constexpr int64_t kMaxSteps = 512;
 
 struct State {
-  std::optional<Tensor> h, c;  // [B,H]; none: zero
+  std::optional<Tensor> h, c;  // [B,H]; none: zeros
 };
 
-// One direction of one node: weights by gate, in ONNX's order of gates.
+// One direction of a node: weights by gate, in ONNX's order of gates.
 struct Direction {
   Op& op;
   int64_t hidden;
-  std::vector<Tensor> recurrence;       // [H,H] each gate
-  std::vector<Tensor> recurrence_bias;  // [H] each gate
+  std::vector<Tensor> recurrence;       // [H,H] per gate
+  std::vector<Tensor> recurrence_bias;  // [H] per gate
   bool reset_after = false;             // GRU's linear_before_reset
 
   Tensor sigmoid(Tensor x) const { return unary(x, fbs::UnaryKind::Sigmoid); }
@@ -71,7 +71,7 @@ void refuse_what_is_left_out(Op& op, const std::vector<std::string>& activations
                 activations[i % activations.size()].c_str());
 }
 
-// Row `d` of a weight's first dimension, in the graph.
+// Row `d` of a weight's first dimension, as a constant of the graph.
 Tensor part(Op& op, const Array& weight, size_t input, int64_t d, const std::vector<int64_t>& rows) {
   const Array of_direction = pick(weight, 0, {d}).reshaped(Dims(weight.dims.begin() + 1, weight.dims.end()));
   return add_constant(op.graph(), op.node().inputs[input], pick(of_direction, 0, rows));
@@ -108,7 +108,7 @@ void recurrent(Op& op, int64_t gates, Step step, const std::vector<std::string>&
                                             std::vector<double>(static_cast<size_t>(count_computed(bias_dims)), 0.0));
   if (bias.dims != bias_dims) op.refuse("B is %s", to_string(bias.dims).c_str());
 
-  std::vector<std::vector<Tensor>> outputs(static_cast<size_t>(steps));  // [1,1,B,H] for each direction
+  std::vector<std::vector<Tensor>> outputs(static_cast<size_t>(steps));  // [1,1,B,H] per direction
   std::vector<Tensor> last_h, last_c;                                    // [1,B,H]
   for (int64_t d = 0; d < directions; ++d) {
     Direction one{op, hidden, {}, {}, op.integer("linear_before_reset", 0) != 0};

@@ -11,7 +11,7 @@
 namespace ferry::onnx {
 namespace {
 
-// The axes that a reduction removes; none: it is the identity.
+// The axes to reduce; none: identity.
 std::vector<int> reduced_axes(Op& op) {
   const int rank = op.rank(0);
   const auto list = op.input_or_attribute(1, "axes");
@@ -27,7 +27,7 @@ std::vector<int> reduced_axes(Op& op) {
 
 bool keeps(const Op& op) { return op.integer("keepdims", 1) != 0; }
 
-// Of an activation, or of what it became.
+// For an activation, or a value derived from it.
 void set_reduced(Op& op, Tensor x, fbs::ReduceKind kind) {
   op.set(wrapped(reduce(x, kind, reduced_axes(op), keeps(op)), op.type(0)));
 }
@@ -36,7 +36,7 @@ void set_reduced(Op& op, fbs::ReduceKind kind) { set_reduced(op, op.tensor(0), k
 
 Tensor square(Tensor x) { return x.dtype() == fbs::DType::Float32 ? unary(x, fbs::UnaryKind::Square) : x * x; }
 
-// A constant's elements that fall on one of the result's: `first` of none, then function(so far, element).
+// Reduces a constant: starts with `first`, then function(accumulator, element).
 template <typename T, typename Function>
 Array folded(const Array& x, const std::vector<T>& values, const std::vector<int>& axes, bool keep, T first,
              Function function) {
@@ -56,7 +56,7 @@ Array folded(const Array& x, const std::vector<T>& values, const std::vector<int
   return make_array(x.type, left, out);
 }
 
-// Sets the reduction of a constant; false where it is an activation.
+// Reduces a constant; returns false for an activation.
 template <typename Function>
 bool fold(Op& op, double first, Function function) {
   if (!op.known(0)) return false;
@@ -111,7 +111,7 @@ void reduce_log_sum_exp(Op& op) {
     for (double& v : values) v = std::exp(v);
     return op.set(map(folded(x, values, axes, keeps(op), 0.0, std::plus<>()), logarithm));
   }
-  // The largest comes out of the sum, so that no power is beyond float32.
+  // Subtracts the maximum first, so that exp does not overflow.
   const Tensor x = op.tensor(0), largest = reduce(x, fbs::ReduceKind::Max, axes, true);
   const Tensor sum = reduce(unary(x - largest, fbs::UnaryKind::Exp), fbs::ReduceKind::Sum, axes, keeps(op));
   op.set(unary(sum, fbs::UnaryKind::Log) + reshape_to(largest, dims_of(sum)));
@@ -137,7 +137,7 @@ void reduce_l2(Op& op) {
   op.set(cast_to(unary(sum, fbs::UnaryKind::Sqrt), op.tensor(0).dtype()));
 }
 
-// Sums of all elements up to each, along an axis: a product with a triangular matrix.
+// Cumulative sum along an axis: a product with a triangular matrix.
 void cum_sum(Op& op) {
   const int axis = op.axis(to_integer(op.single(1, "axis")), op.rank(0));
   const bool exclusive = op.integer("exclusive", 0) != 0, reverse = op.integer("reverse", 0) != 0;
@@ -151,9 +151,9 @@ void cum_sum(Op& op) {
     const std::vector<double> values = x.floats();
     std::vector<double> sums(values.size(), 0.0);
     for (size_t i = 0; i < values.size(); ++i) {
-      const int64_t place = static_cast<int64_t>(i) / inner % size;
+      const int64_t position = static_cast<int64_t>(i) / inner % size;
       for (int64_t p = 0; p < size; ++p)
-        if (adds(place, p)) sums[i] += values[static_cast<size_t>(static_cast<int64_t>(i) + (p - place) * inner)];
+        if (adds(position, p)) sums[i] += values[static_cast<size_t>(static_cast<int64_t>(i) + (p - position) * inner)];
     }
     return op.set(make_array(x.type, x.dims, sums));
   }
@@ -184,7 +184,7 @@ void global_max_pool(Op& op) { op.set(reduce(op.tensor(0), fbs::ReduceKind::Max,
 
 namespace {
 
-// A function over the last dimension, along the node's axis; before opset 13 over all dimensions from there on.
+// Applies a function of the last dimension along the node's axis; before opset 13, over all dimensions from there on.
 void over_axis(Op& op, Tensor (*function)(Tensor)) {
   const Dims dims = op.dims(0);
   const Tensor x = op.tensor(0);

@@ -1,5 +1,5 @@
-// Resize and Upsample. What ferry's resize2d does is left to it. Every other mode is linear along each axis, so it
-// becomes a linear layer whose weight holds the shares of the input's places in each of the output's.
+// Resize and Upsample. Uses ferry's resize2d if it computes the same. Other modes are linear along each axis and become
+// linear layers whose weight holds the interpolation weights.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -16,7 +16,7 @@ struct Resize {
   bool exclude_outside = false, antialias = false;
 };
 
-// One axis: what `out` places show of `in`.
+// One axis: from size `in` to size `out`.
 struct Axis {
   int64_t in = 1, out = 1;
   double scale = 1;
@@ -25,15 +25,15 @@ struct Axis {
   bool exact() const { return std::fabs(static_cast<double>(out) - scale * static_cast<double>(in)) < 1e-6; }
 };
 
-double source_place(const Resize& r, const Axis& a, int64_t place) {
-  const auto x = static_cast<double>(place), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
+double source_place(const Resize& r, const Axis& a, int64_t position) {
+  const auto x = static_cast<double>(position), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
   if (r.coordinates == "asymmetric") return x / a.scale;
-  // The last place is where the scale would put it, which a side that was rounded down need not reach.
+  // Uses the exact scale for the last position; a rounded side need not reach it.
   if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (a.exact() ? out - 1 : a.scale * in - 1);
   if (r.coordinates == "pytorch_half_pixel") return a.out == 1 ? 0 : (x + 0.5) / a.scale - 0.5;
   if (r.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
   if (r.coordinates == "half_pixel_symmetric") {
-    const double adjustment = out / (a.scale * in);  // the whole output lies in the middle of the scaled input
+    const double adjustment = out / (a.scale * in);  // the output is centred in the scaled input
     return in / 2 * (1 - adjustment) + (x + 0.5) / a.scale - 0.5;
   }
   if (r.coordinates == "tf_crop_and_resize")
@@ -49,7 +49,7 @@ int64_t nearest_place(const Resize& r, double x) {
   return to_integer(std::ceil(x - 0.5));
 }
 
-// The share of a place at distance d.
+// Interpolation weight at distance d.
 double kernel(const Resize& r, double d) {
   d = std::fabs(d);
   if (r.mode == "linear") return std::max(0.0, 1 - d);
@@ -59,12 +59,12 @@ double kernel(const Resize& r, double d) {
   return 0;
 }
 
-// [out,in]; row `place` of a region outside the input stays empty.
+// Weights [out,in]. Rows outside of the input (tf_crop_and_resize) are zero.
 std::vector<double> shares(const Resize& r, const Axis& a) {
   std::vector<double> weight(static_cast<size_t>(a.out * a.in), 0.0);
-  for (int64_t place = 0; place < a.out; ++place) {
-    double* row = &weight[static_cast<size_t>(place * a.in)];
-    const double x = source_place(r, a, place);
+  for (int64_t position = 0; position < a.out; ++position) {
+    double* row = &weight[static_cast<size_t>(position * a.in)];
+    const double x = source_place(r, a, position);
     if (r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) continue;
     if (r.mode == "nearest") {
       row[std::clamp<int64_t>(nearest_place(r, x), 0, a.in - 1)] = 1;
@@ -93,15 +93,15 @@ Tensor along(Op& op, Tensor x, int axis, const Resize& r, const Axis& a) {
   return swap_with_last(op.graph().add_op("", fbs::LinearT{}, {swap_with_last(x, axis), weight}), axis);
 }
 
-// ferry's own resize2d, where it computes the same over height and width.
+// The kind of ferry's resize2d if it computes the same over height and width.
 std::optional<fbs::ResizeKind> own_kind(const Resize& r, const std::vector<Axis>& axes) {
   if (axes.size() != 4 || axes[0].in != axes[0].out || axes[1].in != axes[1].out) return {};
   const bool corners = r.coordinates == "align_corners";
   if (r.mode == "nearest") {
-    // Whole factors, where every rule but align_corners repeats each place.
+    // Integer factors: every rule but align_corners repeats each position.
     for (const Axis& a : axes)
-      for (int64_t place = 0; place < a.out; ++place)
-        if (std::clamp<int64_t>(nearest_place(r, source_place(r, a, place)), 0, a.in - 1) != place * a.in / a.out)
+      for (int64_t position = 0; position < a.out; ++position)
+        if (std::clamp<int64_t>(nearest_place(r, source_place(r, a, position)), 0, a.in - 1) != position * a.in / a.out)
           return {};
     return fbs::ResizeKind::Nearest;
   }
@@ -130,13 +130,13 @@ Tensor resized(Op& op, const Resize& r, const std::vector<Axis>& axes) {
   return x;
 }
 
-// What stands where the region of interest reaches outside the input, 0 elsewhere.
+// The extrapolation value where the region of interest exceeds the input, else 0.
 Tensor outside(Op& op, const Resize& r, const std::vector<Axis>& axes) {
   Array inside = make_array(Type::Float64, {}, std::vector<double>{1});
   for (const Axis& a : axes) {
     std::vector<double> side;
-    for (int64_t place = 0; place < a.out; ++place) {
-      const double x = source_place(r, a, place);
+    for (int64_t position = 0; position < a.out; ++position) {
+      const double x = source_place(r, a, position);
       side.push_back(x >= 0 && x <= static_cast<double>(a.in - 1) ? 1 : 0);
     }
     if (std::count(side.begin(), side.end(), 1) == a.out) side = {1};

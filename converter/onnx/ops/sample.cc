@@ -6,7 +6,7 @@ namespace {
 using Binary = fbs::BinaryKind;
 using Unary = fbs::UnaryKind;
 
-// The place at or after a position along a side: where it is, inside, and its share.
+// The neighbour before or after a coordinate along a side: its clamped index, and its weight.
 struct Tap {
   Tensor place, share;
 };
@@ -21,7 +21,7 @@ Tap tap(Tensor position, Tensor place, int64_t size) {
 
 Tensor sample(Op& op, Tensor maps, Tensor y, Tensor x, bool nearest) {
   const Dims d = dims_of(maps), positions = dims_of(y);
-  if (d[1] * d[2] > 1 << 24) op.refuse("a map of %lld places", static_cast<long long>(d[1] * d[2]));
+  if (d[1] * d[2] > 1 << 24) op.refuse("a map of %lld positions", static_cast<long long>(d[1] * d[2]));
   const Tensor rows = reshape_to(maps, {d[0], d[1] * d[2], d[3]});
   const Tensor top = unary(y, Unary::Floor), left = unary(x, Unary::Floor);
   std::optional<Tensor> sum;

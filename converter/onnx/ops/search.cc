@@ -1,4 +1,4 @@
-// Where something is: the largest elements, the place of a one, the boxes that stay.
+// Operators that return indices: ArgMax, TopK, OneHot, NonMaxSuppression.
 #include <algorithm>
 #include <numeric>
 
@@ -19,10 +19,10 @@ void best_place(Op& op, bool smallest) {
   const int axis = op.axis(op.integer("axis", 0), op.rank(0));
   const Tensor rows = swap_with_last(op.tensor(0), axis);
   const fbs::TopKT params = best(1, smallest, op.integer("select_last_index", 0) != 0);
-  const Tensor place = swap_with_last(op.graph().add_op("", params, {rows}), axis);
-  Dims dims = dims_of(place);
+  const Tensor position = swap_with_last(op.graph().add_op("", params, {rows}), axis);
+  Dims dims = dims_of(position);
   if (op.integer("keepdims", 1) == 0) dims.erase(dims.begin() + axis);
-  op.set(reshape_to(place, dims), Type::Int64);
+  op.set(reshape_to(position, dims), Type::Int64);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ void top_k(Op& op) {
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));
   const int64_t k = op.opset() < 10 ? op.integer("k", 0) : to_integer(op.single(1, "k"));
   if (k < 1 || k > op.dims(0)[static_cast<size_t>(axis)])
-    op.refuse("the %lld best of %lld", static_cast<long long>(k),
+    op.refuse("the top %lld of %lld", static_cast<long long>(k),
               static_cast<long long>(op.dims(0)[static_cast<size_t>(axis)]));
   const Tensor rows = swap_with_last(op.tensor(0), axis);
   const fbs::TopKT params = best(k, op.integer("largest", 1) == 0, false);
@@ -43,7 +43,7 @@ void top_k(Op& op) {
   op.set(1, swap_with_last(found[0], axis), Type::Int64);
 }
 
-// A one where the index stands, below zero counted from the end; nothing where it lies outside.
+// One-hot vectors; negative indices count from the end, indices out of range yield zeros.
 void one_hot(Op& op) {
   const double depth_given = op.single(1, "depth");
   if (!(depth_given >= 1 && depth_given <= 1 << 24)) op.refuse("depth is %g", depth_given);
@@ -54,20 +54,20 @@ void one_hot(Op& op) {
   dims.insert(dims.begin() + axis, 1);
   Dims column(dims.size() - static_cast<size_t>(axis), 1);
   column[0] = depth;
-  std::vector<int64_t> places(static_cast<size_t>(depth));
-  std::iota(places.begin(), places.end(), 0);
+  std::vector<int64_t> positions(static_cast<size_t>(depth));
+  std::iota(positions.begin(), positions.end(), 0);
   Tensor index = op.tensor(0);
   if (!is_float(op.type(0)) || op.known()) index = cast_to(index, fbs::DType::Int32);
   index = reshape_to(index, dims);
   const Type type = index.dtype() == fbs::DType::Int32 ? Type::Int64 : Type::Float32;
-  const Tensor row = add_constant(op.graph(), op.node().name + ".places", make_array(type, column, places));
+  const Tensor row = add_constant(op.graph(), op.node().name + ".places", make_array(type, column, positions));
   const Tensor below = binary(fbs::BinaryKind::Less, index, scalar(index, 0));
   const Tensor counted = select(below, index + scalar(index, static_cast<double>(depth)), index);
   const Tensor hit = binary(fbs::BinaryKind::Equal, counted, row), values = op.tensor(2);
   op.set(select(hit, ferry::slice(values, 0, 1, 1), ferry::slice(values, 0, 0, 1)), op.type(2));
 }
 
-// As many rows as there can be; those after the last box that stays hold -1.
+// The maximum number of rows; those after the last selected box are -1.
 void non_max_suppression(Op& op) {
   const auto limit = [&](size_t i, const char* what, double otherwise) {
     return op.has(i) ? op.single(i, what) : otherwise;

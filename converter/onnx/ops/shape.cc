@@ -1,4 +1,4 @@
-// Values that are known at conversion: constants, shapes, ranges, and what computes with them.
+// Constants, shapes and ranges, which are known at conversion, and operators that compute with them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -31,8 +31,8 @@ void constant_of_shape(Op& op) {
 void shape(Op& op) {
   const Dims dims = op.dims(0);
   const auto rank = static_cast<int64_t>(dims.size());
-  const auto place = [&](int64_t p) { return std::clamp<int64_t>(p < 0 ? p + rank : p, 0, rank); };
-  const int64_t begin = place(op.integer("start", 0)), end = place(op.integer("end", rank));
+  const auto position = [&](int64_t p) { return std::clamp<int64_t>(p < 0 ? p + rank : p, 0, rank); };
+  const int64_t begin = position(op.integer("start", 0)), end = position(op.integer("end", rank));
   op.set(make_vector(begin < end ? Dims(dims.begin() + begin, dims.begin() + end) : Dims{}));
 }
 
@@ -40,7 +40,7 @@ void size(Op& op) { op.set(make_array(Type::Int64, {}, std::vector{count_element
 
 namespace {
 
-// Float16 and float64 are computed in float32, integers in 32 bits; what narrows is done.
+// Float16 and float64 are computed in float32, integers in 32 bits; narrowing casts are performed.
 void set_cast(Op& op, Type to) {
   const Tensor x = op.tensor(0);
   const Type from = op.type(0);
@@ -94,7 +94,7 @@ void eye_like(Op& op) {
 }
 
 void non_zero(Op& op) {
-  if (!op.known(0)) op.refuse("how many places it finds depends on the graph's inputs, expected a known value");
+  if (!op.known(0)) op.refuse("the number of results depends on the graph's inputs, expected a constant");
   const Array& x = op.array(0, "X");
   const Dims strides = strides_of(x.dims);
   const std::vector<double> values = x.floats();
@@ -115,8 +115,8 @@ void trilu(Op& op) {
   const bool upper = op.integer("upper", 1) != 0;
   std::vector<int64_t> stays(static_cast<size_t>(count_computed({rows, columns})));
   for (size_t i = 0; i < stays.size(); ++i) {
-    const int64_t place = static_cast<int64_t>(i) % columns - static_cast<int64_t>(i) / columns;
-    stays[i] = upper ? place >= k : place <= k;
+    const int64_t position = static_cast<int64_t>(i) % columns - static_cast<int64_t>(i) / columns;
+    stays[i] = upper ? position >= k : position <= k;
   }
   if (!op.known(0)) {
     const Tensor x = op.tensor(0);

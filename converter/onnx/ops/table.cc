@@ -126,7 +126,7 @@ constexpr Row kOps[] = {
     {"Shrink", shrink},
     {"Sigmoid", sigmoid},
     {"Sign", sign},
-    {"SimplifiedLayerNormalization", rms_normalization},  // what ONNX Runtime calls it
+    {"SimplifiedLayerNormalization", rms_normalization},  // ONNX Runtime's name
     {"Sin", sin},
     {"Size", size},
     {"Slice", slice},
@@ -154,7 +154,7 @@ constexpr Row kOps[] = {
     {"Xor", logical_xor},
 };
 
-// What patterns recognise.
+// Operators that patterns insert.
 constexpr Row kFerryOps[] = {
     {"Attention", ferry_attention},
     {"FilledPlaces", ferry_filled_places},

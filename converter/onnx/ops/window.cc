@@ -58,10 +58,10 @@ std::vector<Side> read_sides(Op& op, const std::vector<int64_t>& kernel) {
   return sides;
 }
 
-Tensor seen_by_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill) {
-  if (outputs > kMaxPlaces) op.refuse("%lld places along a side", static_cast<long long>(outputs));
+Tensor input_of_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill) {
+  if (outputs > kMaxPlaces) op.refuse("%lld positions along a side", static_cast<long long>(outputs));
   if (outputs < 1) op.refuse("a window of %lld fits nowhere", static_cast<long long>(side.reach()));
-  // Place p of the input is place p + before of the padded one.
+  // Position p of the input is position p + before of the padded input.
   const int64_t first = cell * side.dilation, last = first + (outputs - 1) * side.stride;
   const int64_t before = std::max<int64_t>(side.before, 0);
   const int64_t after = std::max<int64_t>(last + 1 - side.before - side.size, 0);

@@ -1,38 +1,38 @@
-// What convolutions and pools slide over their input. Ferry's own operators have height and width: one dimension is a
-// map of height 1, and three are maps for each place along the depth.
+// Windows of convolutions and pools. Ferry's operators are 2D: one dimension is a map of height 1, three dimensions are
+// maps per position along the depth.
 #pragma once
 
 #include "converter/onnx/op.h"
 
 namespace ferry::onnx {
 
-// Along one spatial dimension.
+// One spatial dimension.
 struct Side {
   int64_t size = 1;  // of the input
   int64_t kernel = 1, stride = 1, dilation = 1;
-  int64_t before = 0, after = 0;  // padding; cut off by transposed convolutions
+  int64_t before = 0, after = 0;  // padding; cropping for transposed convolutions
 
   int64_t reach() const { return (kernel - 1) * dilation + 1; }
-  // How many windows fit; with ceil_mode one more that sticks out, if it begins inside the input or what lies before
-  // it.
+  // Number of windows. With ceil_mode, one partial window is included if it begins within the input or the padding
+  // before it.
   int64_t outputs(bool ceil_mode = false) const;
 };
 
-// The attributes strides, dilations, pads and auto_pad for a kernel of that size; refuses what makes no sense.
+// Reads strides, dilations, pads and auto_pad for a kernel of that size; refuses invalid ones.
 std::vector<Side> read_sides(Op& op, const std::vector<int64_t>& kernel);
-// A list of positive numbers, one for each side.
+// A list of positive integers, one per side.
 std::vector<int64_t> read_positive(Op& op, const std::string& name, size_t sides);
 
-// What cell `cell` of the kernel sees: `x` at place i * stride + cell * dilation along `axis`, for i < outputs; beyond
-// the input's sides stands `fill`.
-Tensor seen_by_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill);
+// The input of kernel cell `cell`: `x` at positions i * stride + cell * dilation along `axis`, for i < outputs; `fill`
+// outside of the input.
+Tensor input_of_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill);
 
 // [N,C,W], [N,C,H,W] or [N,C,D,H,W] as maps: [N,1,W,C], [N,H,W,C] or [N*D,H,W,C].
 Tensor to_maps(Tensor x);
-// The way back; `samples` is N.
+// The inverse; `samples` is N.
 Tensor from_maps(Tensor maps, size_t sides, int64_t samples);
 
-// The last two sides, of height and width.
+// Sets the parameters of the last two sides, height and width.
 template <typename Params>
 void set_window(const std::vector<Side>& sides, Params* p) {
   const Side width = sides.back(), height = sides.size() > 1 ? sides[sides.size() - 2] : Side{};

@@ -1,6 +1,6 @@
-// softmax(scale * q k^T + biases) v: two matrix products with a softmax between them. Between the first and the softmax
-// there may be factors, sums and places filled with -infinity; queries and keys may have factors of their own. Window
-// attention (Swin) adds its mask to the scores of windows grouped by a reshape.
+// softmax(scale * q k^T + biases) v: two matrix products with a softmax between them. The scores may have factors,
+// additive terms and positions filled with -infinity; queries and keys may have factors of their own. Window attention
+// (Swin) adds its mask to scores that a reshape groups by window.
 #include <algorithm>
 
 #include "converter/onnx/patterns/matcher.h"
@@ -11,13 +11,13 @@ namespace {
 struct Scores {
   const Node* product = nullptr;  // q k^T
   double scale = 1;
-  std::vector<std::string> biases;  // added to the scaled scores
-  std::string group_shape, mask;    // the scores as the mask sees them, and the mask
+  std::vector<std::string> biases;  // terms added to the scaled scores
+  std::string group_shape, mask;    // shape of the scores when the mask is added, and the mask
   std::string query, key;
-  std::vector<const Node*> filled;  // Where nodes, each of which becomes a bias
+  std::vector<const Node*> filled;  // Where nodes; each becomes a bias
 };
 
-// Strips factors that are numbers from a value; they go into `scale`.
+// Removes constant factors from a value and multiplies them into `scale`.
 std::string unscaled(const Matcher& m, std::string value, double* scale) {
   while (const Node* node = m.producer(value)) {
     if (!(is(*node, "Mul") || is(*node, "Div")) || node->inputs.size() != 2) break;
@@ -29,15 +29,14 @@ std::string unscaled(const Matcher& m, std::string value, double* scale) {
   return value;
 }
 
-// The side of a Where that holds scores, where the other is as good as -infinity: added to a score it leaves nothing of
-// it.
+// The input of a Where with the scores, if the other one is effectively -infinity.
 std::optional<size_t> filled_side(const Matcher& m, const Node& where) {
   for (const size_t side : {1, 2})
     if (const auto fill = m.number(where.inputs[side]); fill && *fill <= -1e30) return 3 - side;
   return {};
 }
 
-// Upwards from the softmax; false where something else stands in the way.
+// Matches from the softmax upwards. Returns false for an unsupported node.
 bool read_scores(const Matcher& m, std::string value, Scores* scores) {
   bool grouped = false;
   for (int steps = 0; steps < 8; ++steps) {
@@ -58,7 +57,7 @@ bool read_scores(const Matcher& m, std::string value, Scores* scores) {
       return !grouped;
     }
     if (node->op == "Reshape") {
-      // Out of the groups, and, further up, into them.
+      // The reshape out of the groups, or further up, into them.
       if (!scores->mask.empty()) scores->group_shape = node->inputs[1];
       grouped = !grouped;
       if (!grouped && scores->group_shape.empty()) return false;
@@ -73,7 +72,7 @@ bool read_scores(const Matcher& m, std::string value, Scores* scores) {
       scores->scale *= second ? *second : *first;
       value = node->inputs[second ? 0 : 1];
     } else if (node->op == "Add" && scores->scale == 1) {
-      // The side that leads to a product is the scores.
+      // The input that leads to a product is the scores.
       const bool left = m.producer(node->inputs[0], "MatMul") || m.producer(node->inputs[0], "Div") ||
                         m.producer(node->inputs[0], "Mul") || m.producer(node->inputs[0], "Add") ||
                         m.producer(node->inputs[0], "Where") || m.producer(node->inputs[0], "Reshape");
@@ -107,7 +106,7 @@ void recognise_attention(Matcher& m) {
     if (!last || m.origin(last->inputs[0]) != softmax.outputs.front()) continue;
     Scores scores;
     if (!read_scores(m, softmax.inputs[0], &scores)) continue;
-    // What a Where gives is a bias from now on, so nothing else may read it.
+    // The Where becomes a bias, so its output must have no other reader.
     const auto only_here = [&](const Node* where) {
       return m.only_reader(where->outputs.front(), "Softmax") || m.only_reader(where->outputs.front(), "Where") ||
              m.only_reader(where->outputs.front(), "Add") || m.only_reader(where->outputs.front(), "Cast");
@@ -117,7 +116,7 @@ void recognise_attention(Matcher& m) {
     inputs.insert(inputs.end(), scores.biases.begin(), scores.biases.end());
     for (const Node* where : scores.filled) {
       inputs.push_back(where->outputs.front());
-      const bool when = filled_side(m, *where) == 2;  // filled where the condition holds
+      const bool when = filled_side(m, *where) == 2;  // filled where the condition is true
       m.replace(where, "FilledPlaces", {where->inputs[0]}, {{"when", number_attribute(when)}});
     }
     m.replace(last, "Attention", std::move(inputs), {{"scale", number_attribute(scores.scale)}});

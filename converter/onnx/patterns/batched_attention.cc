@@ -1,5 +1,5 @@
-// torch's MultiheadAttention makes samples heads of one sample: values [L,B,H*D] become [L,B*H,D] before the attention
-// and [L,B,H*D] after it.
+// torch's MultiheadAttention treats samples as heads of one sample: values [L,B,H*D] become [L,B*H,D] before the
+// attention and [L,B,H*D] after it.
 #include <algorithm>
 #include <numeric>
 
@@ -9,8 +9,8 @@
 namespace ferry::onnx {
 namespace {
 
-// The first value upwards through reshapes and transposes that cancel; nothing where they do not.
-std::optional<TensorId> before_turns(const GraphMatcher& m, TensorId tensor) {
+// The value above reshapes and transposes that cancel; nothing if they do not.
+std::optional<TensorId> before_cancelling_moves(const GraphMatcher& m, TensorId tensor) {
   tensor = m.before_reshapes(tensor);
   std::vector<int32_t> order(static_cast<size_t>(m.shape(tensor).rank));
   std::iota(order.begin(), order.end(), 0);
@@ -23,10 +23,10 @@ std::optional<TensorId> before_turns(const GraphMatcher& m, TensorId tensor) {
   return order == unchanged ? std::optional(tensor) : std::nullopt;
 }
 
-// The value [L,B,C] whose channels attention reads as [1,L,B*C].
+// The value [L,B,C] that attention reads as [1,L,B*C].
 std::optional<TensorId> samples_of(const GraphMatcher& m, TensorId tensor) {
   const Shape merged = m.shape(tensor);
-  const std::optional<TensorId> source = before_turns(m, tensor);
+  const std::optional<TensorId> source = before_cancelling_moves(m, tensor);
   if (!source) return {};
   const TensorId samples = m.before_reshapes(*source);
   const Shape shape = m.shape(samples);
@@ -34,8 +34,8 @@ std::optional<TensorId> samples_of(const GraphMatcher& m, TensorId tensor) {
   return samples;
 }
 
-// A linear layer of [L*B,C] between reshapes from and to [L,B,C] needs none of them, and lets the transposes around
-// cancel.
+// A linear layer of [L*B,C] between reshapes from and to [L,B,C] does not need them; without them, surrounding
+// transposes cancel.
 bool recognise_linear(GraphMatcher& m, size_t i) {
   const fbs::OperatorT& op = m.at(i);
   const fbs::OperatorT* linear = op.params.AsReshape() ? m.producer(op.inputs.front(), fbs::OpParams::Linear) : nullptr;
@@ -43,7 +43,7 @@ bool recognise_linear(GraphMatcher& m, size_t i) {
   if (!linear || output.rank != 3 || m.shape(linear->outputs.front()) != Shape{output[0] * output[1], output[2]})
     return false;
   const Shape merged = m.shape(linear->inputs.front());
-  const std::optional<TensorId> source = before_turns(m, linear->inputs.front());
+  const std::optional<TensorId> source = before_cancelling_moves(m, linear->inputs.front());
   const auto x = source ? m.reshaped_from(*source, Shape{output[0], output[1], merged[1]}) : std::nullopt;
   if (!x || !m.producer(*x, fbs::OpParams::Transpose)) return false;
   std::vector<Tensor> inputs = {m.tensor(*x)};

@@ -4,7 +4,7 @@
 namespace ferry::onnx {
 namespace {
 
-// clamp(x + 3, 0, 6) / 6, written with HardSigmoid.
+// clamp(x + 3, 0, 6) / 6, expressed as HardSigmoid.
 bool is_hard_sigmoid(const Node& node) {
   const auto alpha = node.attributes.find("alpha"), beta = node.attributes.find("beta");
   return alpha != node.attributes.end() && alpha->second.floats.size() == 1 &&

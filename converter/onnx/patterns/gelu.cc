@@ -1,4 +1,4 @@
-// x / 2 * (1 + erf(x / sqrt 2)), the factors in any order.
+// x / 2 * (1 + erf(x / sqrt 2)), with the factors in any order.
 #include <cmath>
 
 #include "converter/onnx/patterns/matcher.h"
@@ -6,7 +6,7 @@
 namespace ferry::onnx {
 namespace {
 
-// `sum` is 1 + erf(...) or 1 + tanh(...) of a function of x: the node that ends x * sum * 0.5; null where none does.
+// `sum` is 1 + erf(...) or 1 + tanh(...). Returns the last node of x * sum * 0.5; null if it does not match.
 const Node* end_of_product(const Matcher& m, const Node& sum, const std::string& x) {
   const Node* first = m.only_reader(sum.outputs.front(), "Mul");
   if (!first) return nullptr;
@@ -32,7 +32,7 @@ const Node* one_plus(const Matcher& m, const Node& function) {
   return one && m.number(*one) == 1.0 ? sum : nullptr;
 }
 
-// The x of x / sqrt(2), however it is written; null where `value` is something else.
+// The x of x / sqrt(2) in its variants; null if `value` is something else.
 const std::string* over_root_two(const Matcher& m, const std::string& value) {
   const double root = std::sqrt(2.0);
   if (const Node* div = m.producer(value, "Div"))

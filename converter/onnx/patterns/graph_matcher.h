@@ -1,6 +1,5 @@
-// Patterns that need sizes, which chains of Shape, Gather and Concat compute in a file: they look at the imported
-// graph, where all shapes are known. Each rewrites the last operator of what it finds; what only that one read is dead
-// code then.
+// Patterns that need shapes, which files compute by chains of Shape, Gather and Concat. They match the imported graph,
+// in which all shapes are known. Each rewrites the last operator of a match; the others become dead code.
 #pragma once
 
 #include <optional>
@@ -20,15 +19,15 @@ class GraphMatcher {
   Shape shape(TensorId tensor) const { return graph_.shape(tensor); }
   Tensor tensor(TensorId id) { return {&graph_, id}; }
 
-  // The operator that computes `tensor`, where it is of that kind; else null.
+  // The operator that computes `tensor` if it is of that kind; else null.
   fbs::OperatorT* producer(TensorId tensor, fbs::OpParams kind) const;
-  // The first value upwards that is no reshape's.
+  // The first value upwards that is not computed by a reshape.
   TensorId before_reshapes(TensorId tensor) const;
-  // The first value upwards through reshapes of that shape; nothing where there is none.
+  // The first value of that shape upwards through reshapes; nothing if there is none.
   std::optional<TensorId> reshaped_from(TensorId tensor, const Shape& shape) const;
 
-  // Operator `i` computes its output by `params` from `inputs` from now on. What was added to the graph for these comes
-  // before it. Returns where operator i is now.
+  // Replaces operator `i` by `params` of `inputs`, keeping its output. Operators added for the inputs are moved before
+  // it. Returns the new index of operator i.
   template <typename Params>
   size_t rewrite(size_t i, Params params, const std::vector<Tensor>& inputs) {
     fbs::OpParamsUnion wrapped;
@@ -40,7 +39,7 @@ class GraphMatcher {
   size_t rewrite_as(size_t i, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs);
 
   Graph& graph_;
-  size_t known_;  // operators, before anything is added for the next rewrite
+  size_t known_;  // number of operators before the next rewrite's additions
   std::unordered_map<TensorId, fbs::OperatorT*> producers_;
 };
 

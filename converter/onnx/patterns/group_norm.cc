@@ -1,5 +1,5 @@
-// Group norm as exporters write it that have no GroupNormalization: the groups become channels of an instance norm, and
-// the weight and bias of each channel come after it.
+// GroupNorm of exporters without GroupNormalization: an InstanceNorm over groups as channels, followed by a weight and
+// bias per channel.
 #include <algorithm>
 
 #include "converter/onnx/patterns/matcher.h"
@@ -13,7 +13,7 @@ bool all(const Array* constant, double value) {
   return std::all_of(values.begin(), values.end(), [&](double v) { return v == value; });
 }
 
-// [C,1,...]: a value for each channel.
+// [C,1,...]: one value per channel.
 bool per_channel(const Array* constant) {
   return constant && constant->dims.size() > 1 && constant->dims[0] == constant->elements();
 }

@@ -1,5 +1,5 @@
-// Over the last dimension: layer norm, (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias, as exporters
-// write it that have no LayerNormalization (opsets below 17), and RMS norm, x / sqrt(mean(x^2) + epsilon) * weight.
+// Normalization over the last dimension: LayerNorm, (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias, of
+// exporters without LayerNormalization (opsets below 17), and RMSNorm, x / sqrt(mean(x^2) + epsilon) * weight.
 #include <algorithm>
 #include <array>
 
@@ -15,16 +15,16 @@ bool over_last(const Matcher& m, const Node& mean) {
   return axes && !is_float(axes->type) && axes->ints() == std::vector<int64_t>{-1};
 }
 
-// The value whose square `value` is; null where it is none.
+// The value whose square is `value`; null if it is not a square.
 const std::string* squared(const Matcher& m, const std::string& value) {
   if (const Node* pow = m.producer(value, "Pow")) return m.number(pow->inputs[1]) == 2.0 ? &pow->inputs[0] : nullptr;
   const Node* mul = m.producer(value, "Mul");
   return mul && m.origin(mul->inputs[0]) == m.origin(mul->inputs[1]) ? &mul->inputs[0] : nullptr;
 }
 
-// sqrt(mean + epsilon), whose mean is over the last dimension.
+// sqrt(mean + epsilon), with the mean over the last dimension.
 struct Root {
-  const Node* mean = nullptr;  // null where it is something else
+  const Node* mean = nullptr;  // null if it does not match
   double epsilon = 0;
 };
 
@@ -45,7 +45,7 @@ Root read_root(const Matcher& m, const std::string& value) {
   return read_sum(m, root->inputs[0]);
 }
 
-// The same of 1 / sqrt(mean + epsilon), in the three ways to write that.
+// The same for 1 / sqrt(mean + epsilon), in its three forms.
 Root read_inverse_root(const Matcher& m, const std::string& value) {
   if (const Node* node = m.producer(value, "Reciprocal")) return read_root(m, node->inputs[0]);
   if (const Node* node = m.producer(value, "Div"))
@@ -54,7 +54,7 @@ Root read_inverse_root(const Matcher& m, const std::string& value) {
   return pow && m.number(pow->inputs[1]) == -0.5 ? read_sum(m, pow->inputs[0]) : Root();
 }
 
-// Networks in half precision are normalised in float32, and all of them are computed in it here.
+// float16 networks normalize in float32; Ferry computes all of them in float32.
 bool to_float(const Node& node) {
   if (!is(node, "Cast")) return false;
   const auto to = node.attributes.find("to");
@@ -100,12 +100,12 @@ void recognise_rms_norm(Matcher& m) {
   for (size_t i = 0; i < m.nodes().size(); ++i) {
     const Node& quotient = m.nodes()[i];
     if (!is(quotient, "Div") && !is(quotient, "Mul")) continue;
-    size_t other = 0;  // than the root
+    size_t other = 0;  // the input that is not the root
     Root root = quotient.op == "Div" ? read_root(m, quotient.inputs[1]) : read_inverse_root(m, quotient.inputs[1]);
     if (!root.mean && quotient.op == "Mul") root = read_inverse_root(m, quotient.inputs[other++]);
     const std::string* x = root.mean ? squared(m, root.mean->inputs[0]) : nullptr;
     if (!x || before_casts(m, *x) != before_casts(m, quotient.inputs[other])) continue;
-    // The weight comes last, where there is one.
+    // The weight, if there is one, comes last.
     const Node* last = &quotient;
     while (const Node* cast = m.only_reader(last->outputs.front(), "Cast")) {
       if (!to_float(*cast)) break;

@@ -92,7 +92,7 @@ void Matcher::replace(const Node* last, const std::string& op, std::vector<std::
 std::vector<Node> Matcher::finish() {
   std::unordered_set<std::string> needed = outputs_;
   std::vector<Node> kept;
-  // Nodes are in an order that computes: seen from the end, every reader comes before what it reads.
+  // Nodes are in topological order: in reverse, readers come before producers.
   for (size_t i = nodes_.size(); i-- > 0;) {
     Node& node = nodes_[i];
     if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](const auto& o) { return needed.contains(o); }))

@@ -1,4 +1,4 @@
-// What patterns ask about the nodes of a file, and the one change that they make.
+// Queries of patterns about a file's nodes, and the replacement of nodes.
 #pragma once
 
 #include <optional>
@@ -15,31 +15,31 @@ class Matcher {
   explicit Matcher(const Model& model);
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  // The node that computes `value`, seen through copies; null for inputs and constants.
+  // The node that computes `value`, looking through copies; null for inputs and constants.
   const Node* producer(const std::string& value) const;
-  // The same where it is an `op` of ONNX.
+  // The same if it is the ONNX operator `op`.
   const Node* producer(const std::string& value, const char* op) const;
-  // The one node that reads `value`, where that is an `op` of ONNX and the graph does not give `value` out; else null.
-  // Copies on the way are passed over.
+  // The only reader of `value` if it is the ONNX operator `op` and `value` is not an output of the graph; else null.
+  // Looks through copies.
   const Node* only_reader(const std::string& value, const char* op) const;
-  // The name that copies of a value lead back to.
+  // The original name of a copied value.
   const std::string& origin(const std::string& value) const;
-  // A constant of the file, an initialiser or a Constant's value; null where it is none.
+  // A constant of the file, an initializer or a Constant's value; null if it is not constant.
   const Array* constant(const std::string& value) const;
-  // The number that `value` is for certain; nothing where it is no constant of one element.
+  // The value of a constant with one element; else nothing.
   std::optional<double> number(const std::string& value) const;
-  // Of a node with two inputs, the one that is not `value`; null where neither is.
+  // The input of a binary node that is not `value`; null if neither is `value`.
   const std::string* other_input(const Node& node, const std::string& value) const;
 
-  // `last` gives its outputs no more: a node "ferry.<op>" with these inputs and attributes does.
+  // Replaces `last` by a node "ferry.<op>" with these inputs and attributes, and the same outputs.
   void replace(const Node* last, const std::string& op, std::vector<std::string> inputs,
                std::map<std::string, Attribute> attributes = {});
-  // The nodes that the graph's outputs still depend on.
+  // The nodes that the outputs depend on.
   std::vector<Node> finish();
 
  private:
   void index();
-  // Does the node give what it takes?
+  // Whether the node's output equals its input.
   bool is_copy(const Node& node) const;
 
   const Model& model_;
@@ -49,10 +49,10 @@ class Matcher {
   std::unordered_set<std::string> outputs_;
 };
 
-// Is `node` that operator of ONNX, with as many inputs as a pattern reads?
+// Whether `node` is that ONNX operator, with enough inputs for the patterns.
 bool is(const Node& node, std::string_view op);
 Attribute number_attribute(double value);
-// Equal but for rounding to float32.
+// Equal up to rounding to float32.
 bool close(double a, double b);
 
 void recognise_gelu(Matcher& matcher);

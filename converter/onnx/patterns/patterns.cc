@@ -39,7 +39,7 @@ std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>
   for (const Pattern& pattern : kPatterns) names += std::string(", ") + pattern.name;
   for (const std::string& name : disabled)
     if ((", " + names + ", ").find(", " + name + ", ") == std::string::npos)
-      fail("no recogniser is called '%s': %s", name.c_str(), names.c_str());
+      fail("no pattern is called '%s': %s", name.c_str(), names.c_str());
   Matcher matcher(model);
   for (const Pattern& pattern : kPatterns)
     if (pattern.in_nodes && enabled(pattern, disabled)) pattern.in_nodes(matcher);

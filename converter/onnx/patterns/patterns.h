@@ -1,6 +1,6 @@
-// What exporters scatter over many nodes and ferry has as one operator. A pattern finds such nodes and puts one of the
-// domain "ferry" in their place, which ops/ferry_ops.cc imports; or, where sizes matter, such operators of the graph
-// and rewrites the last of them. Each is one file here and can be switched off.
+// Patterns: operators that exporters decompose into several nodes. A pattern replaces such nodes by one of the domain
+// "ferry", which ops/ferry_ops.cc imports. Patterns that need shapes match the graph's operators instead and rewrite
+// the last one. Each pattern is a file and can be disabled.
 #pragma once
 
 #include <set>
@@ -11,10 +11,10 @@
 
 namespace ferry::onnx {
 
-// The model's nodes, those that a pattern recognises replaced, still in an order that computes. `disabled`: names of
-// patterns to leave out; "all" leaves out every one. Throws Error where none has such a name.
+// Returns the model's nodes with matches replaced, in topological order. `disabled`: names of patterns, or "all".
+// Throws Error for an unknown name.
 std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>& disabled);
-// The patterns that need sizes, in the imported graph.
+// Applies the patterns that need shapes to the imported graph.
 void apply_patterns(Graph& graph, const std::set<std::string>& disabled);
 
 }  // namespace ferry::onnx

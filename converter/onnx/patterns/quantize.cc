@@ -1,5 +1,5 @@
-// An activation that is quantised and dequantised with the same scale and zero point, as networks trained for 8 bits
-// are exported: no integers are needed in between.
+// An activation that is quantized and dequantized with the same scale and zero point, as in networks trained for 8
+// bits: the integers in between are not needed.
 #include "converter/onnx/patterns/matcher.h"
 
 namespace ferry::onnx {
@@ -13,7 +13,7 @@ bool same(const Matcher& m, const Node& a, const Node& b, size_t input) {
   return x && y && x->type == y->type && x->dims == y->dims && x->floats() == y->floats();
 }
 
-// Another type of result than that of the zero point, blocks, and the like.
+// Without blocks, a result type other than the zero point's, and similar options.
 bool plain(const Node& node) {
   for (const auto& [name, value] : node.attributes)
     if (name != "axis" && name != "saturate") return false;
@@ -32,7 +32,7 @@ void recognise_quantize_dequantize(Matcher& m) {
     const Node& back = m.nodes()[i];
     if (!is(back, "DequantizeLinear")) continue;
     const Node* there = m.producer(back.inputs[0], "QuantizeLinear");
-    // Weights are computed by the converter, the way they are written.
+    // Weights are excluded: the converter folds them.
     if (!there || m.constant(there->inputs[0]) || !same(m, *there, back, 1) || !same(m, *there, back, 2) ||
         !plain(*there) || !plain(back) || axis_of(*there) != axis_of(back))
       continue;

@@ -1,17 +1,17 @@
-// x * cos + turned(x) * sin, where the channels of a head are turned by halves, (-second, first), or in pairs,
-// (-x1, x0, -x3, x2...); x is N,heads,L,D or N,L,heads,D, and cos and sin are known.
+// x * cos + rotated(x) * sin, with a head's channels rotated by halves, (-second, first), or in pairs, (-x1, x0, -x3,
+// x2...). x is N,heads,L,D or N,L,heads,D; cos and sin are constants.
 #include "converter/graph/ops.h"
 #include "converter/onnx/patterns/graph_matcher.h"
 
 namespace ferry::onnx {
 namespace {
 
-struct Turned {
+struct Rotated {
   TensorId x;
   bool interleaved;
 };
 
-// `tensor` is the part of another from `begin` on along the last of `rank` dimensions, `size` long: that other one.
+// The tensor of which `tensor` is the slice [begin, begin + size) of the last of `rank` dimensions.
 std::optional<TensorId> part(const GraphMatcher& m, TensorId tensor, int begin, int size) {
   const fbs::OperatorT* slice = m.producer(tensor, fbs::OpParams::Slice);
   if (!slice) return {};
@@ -23,7 +23,7 @@ std::optional<TensorId> part(const GraphMatcher& m, TensorId tensor, int begin, 
   return slice->inputs.front();
 }
 
-std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
+std::optional<Rotated> rotated(const GraphMatcher& m, TensorId tensor) {
   const Shape shape = m.shape(tensor);
   if (shape.rank == 0) return {};
   const int size = shape[shape.rank - 1];
@@ -38,15 +38,15 @@ std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
   const int each = interleaved ? 1 : size / 2;
   const auto a = part(m, first, 0, each), b = part(m, second, each, each);
   if (!a || a != b) {
-    // Pairs are looked at through a reshape of their own each.
+    // Pairs have a reshape for each slice.
     if (!interleaved || !a || !b || m.before_reshapes(*a) != m.before_reshapes(*b)) return {};
   }
   const auto x = m.reshaped_from(*a, shape);
   if (!x || (interleaved && m.shape(*a)[shape.rank] != 2)) return {};
-  return Turned{*x, interleaved};
+  return Rotated{*x, interleaved};
 }
 
-// The operands of a product with a constant: the value, then the constant; nothing where `tensor` is something else.
+// The operands of a product with a constant: value and constant; nothing if `tensor` is something else.
 std::optional<std::pair<TensorId, TensorId>> scaled(GraphMatcher& m, TensorId tensor) {
   const fbs::OperatorT* op = m.producer(tensor, fbs::OpParams::Binary);
   if (!op || op->params.AsBinary()->kind != fbs::BinaryKind::Mul) return {};
@@ -55,8 +55,7 @@ std::optional<std::pair<TensorId, TensorId>> scaled(GraphMatcher& m, TensorId te
   return std::pair(op->inputs[second ? 0 : 1], op->inputs[second ? 1 : 0]);
 }
 
-// `constant` as [L,D], where it has a value for each place and channel and no more, and places are dimension `axis` of
-// 4.
+// `constant` as [L,D], if it has exactly one value per position and channel; positions are dimension `axis` of 4.
 std::optional<Tensor> table(GraphMatcher& m, TensorId constant, int axis, int length, int channels) {
   Shape wanted{1, 1, 1, channels}, given = m.shape(constant);
   if (given.rank > 4) return {};
@@ -75,19 +74,19 @@ void recognise_rotary_embedding(GraphMatcher& m) {
     if (!sum || sum->kind != fbs::BinaryKind::Add) continue;
     for (const size_t side : {0, 1}) {
       const auto plain = scaled(m, m.at(i).inputs[side]), other = scaled(m, m.at(i).inputs[1 - side]);
-      const auto turn = other ? turned(m, other->first) : std::nullopt;
-      if (!plain || !turn || turn->x != plain->first || m.shape(turn->x).rank != 4) continue;
-      const Shape d = m.shape(turn->x);
-      // Places are dimension 2 or 1: whichever the tables fit.
+      const auto rotation = other ? rotated(m, other->first) : std::nullopt;
+      if (!plain || !rotation || rotation->x != plain->first || m.shape(rotation->x).rank != 4) continue;
+      const Shape d = m.shape(rotation->x);
+      // Positions are dimension 2 or 1, whichever the tables fit.
       for (const int axis : {2, 1}) {
         const auto cos = table(m, plain->second, axis, d[axis], d[3]),
                    sin = table(m, other->second, axis, d[axis], d[3]);
         if (!cos || !sin) continue;
-        const Tensor x = m.tensor(turn->x);
+        const Tensor x = m.tensor(rotation->x);
         const int heads = d[3 - axis];
         const Tensor rows = reshape(axis == 2 ? transpose(x, {0, 2, 1, 3}) : x, {d[0], d[axis], heads * d[3]});
         const Tensor y =
-            reshape(rotary_embedding(rows, *cos, *sin, heads, turn->interleaved), {d[0], d[axis], heads, d[3]});
+            reshape(rotary_embedding(rows, *cos, *sin, heads, rotation->interleaved), {d[0], d[axis], heads, d[3]});
         fbs::TransposeT back;
         back.perm = axis == 2 ? std::vector<int32_t>{0, 2, 1, 3} : std::vector<int32_t>{0, 1, 2, 3};
         i = m.rewrite(i, back, {y});

@@ -1,11 +1,11 @@
-// Swin's windows: a map, rolled by slices that change places, is cut by a reshape, a transpose and a reshape into
-// windows; and the same way back.
+// Swin's windows: a map, cyclically shifted by exchanging slices, is partitioned by reshape, transpose and reshape; and
+// the inverse.
 #include "converter/onnx/patterns/graph_matcher.h"
 
 namespace ferry::onnx {
 namespace {
 
-// `tensor` is `source` rolled by `shift` towards the beginning of `axis`.
+// `tensor` is `source` cyclically shifted by `shift` towards the beginning of `axis`.
 struct Roll {
   TensorId source;
   int32_t shift;
@@ -17,7 +17,7 @@ std::optional<Roll> rolled(const GraphMatcher& m, TensorId tensor, int axis) {
   const fbs::OperatorT* first = m.producer(concat->inputs[0], fbs::OpParams::Slice);
   const fbs::OperatorT* second = m.producer(concat->inputs[1], fbs::OpParams::Slice);
   if (!first || !second || first->inputs.front() != second->inputs.front()) return {};
-  // Both cut along the axis only, as their shapes say, and together they are the whole.
+  // Both slices cut this axis only, as their shapes show, and together they cover it.
   const TensorId source = first->inputs.front();
   const auto k = static_cast<size_t>(axis);
   const int32_t shift = first->params.AsSlice()->begin[k];
@@ -74,7 +74,7 @@ bool recognise_reverse(GraphMatcher& m, size_t i) {
   return true;
 }
 
-// A roll of what came back from windows.
+// The cyclic shift after the inverse partition.
 void recognise_rolled_back(GraphMatcher& m, size_t i) {
   for (const int axis : {1, 2}) {
     const auto roll = rolled(m, m.at(i).outputs.front(), axis);

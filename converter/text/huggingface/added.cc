@@ -1,4 +1,4 @@
-// Added tokens and the tokens around a text.
+// Added tokens, and the post-processor's tokens around a text.
 #include <algorithm>
 #include <memory>
 
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the table's normalizer makes of a text.
+// Applies the table's normalizer to a text.
 class Normalizer {
  public:
   explicit Normalizer(const fbs::TokenizerT& table) {
@@ -34,7 +34,7 @@ class Normalizer {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
-// The tokens before and behind the sequence of a TemplateProcessing.
+// The tokens before and after the sequence in TemplateProcessing.
 void add_template(const json& part, const std::string& where, std::vector<int>* before, std::vector<int>* after) {
   if (absent(part, "single") || !part["single"].is_array())
     fail("%s: its TemplateProcessing has no \"single\"", where.c_str());
@@ -42,26 +42,26 @@ void add_template(const json& part, const std::string& where, std::vector<int>* 
   for (const json& piece : part["single"]) {
     if (!absent(piece, "Sequence")) {
       if (std::exchange(sequence, true) || text_of(piece["Sequence"], "id", where) != "A")
-        fail("%s: a TemplateProcessing with any sequence but one A is not built", where.c_str());
+        fail("%s: a TemplateProcessing with any sequence but one A is not supported", where.c_str());
       continue;
     }
-    if (absent(piece, "SpecialToken")) fail("%s: its TemplateProcessing has a part of no kind", where.c_str());
+    if (absent(piece, "SpecialToken")) fail("%s: its TemplateProcessing has a part of an unknown kind", where.c_str());
     const std::string name = text_of(piece["SpecialToken"], "id", where);
     const json& known = part.value("special_tokens", json::object());
     if (!known.contains(name) || absent(known[name], "ids") || !known[name]["ids"].is_array())
-      fail("%s: its TemplateProcessing knows no ids of %s", where.c_str(), in_quotes(name).c_str());
+      fail("%s: its TemplateProcessing has no ids of %s", where.c_str(), in_quotes(name).c_str());
     for (const json& id : known[name]["ids"]) {
-      if (!id.is_number_integer()) fail("%s: an id of %s is none", where.c_str(), in_quotes(name).c_str());
+      if (!id.is_number_integer()) fail("%s: an id of %s is invalid", where.c_str(), in_quotes(name).c_str());
       (sequence ? after : before)->push_back(id);
     }
   }
-  if (!sequence) fail("%s: its TemplateProcessing leaves the text out, which is not built", where.c_str());
+  if (!sequence) fail("%s: its TemplateProcessing omits the text, which is not supported", where.c_str());
 }
 
 // BertProcessing's ["[SEP]", 102].
 int id_of_pair(const json& part, const char* key, const std::string& where) {
   if (absent(part, key) || !part[key].is_array() || part[key].size() != 2 || !part[key][1].is_number_integer())
-    fail("%s: its \"%s\" is no token with its id", where.c_str(), key);
+    fail("%s: its \"%s\" is not a token with its id", where.c_str(), key);
   return part[key][1];
 }
 
@@ -90,7 +90,7 @@ void add_added_tokens(const json& tokens, const std::string& where, fbs::Tokeniz
     if (content.size() > kMaxPieceBytes)
       fail("%s: the added token %s has %zu bytes, at most %u are allowed", where.c_str(), in_quotes(content).c_str(),
            content.size(), kMaxPieceBytes);
-    // As the library does it, whatever "id" says: the vocabulary's, else the next one.
+    // Like the library, ignores "id": uses the vocabulary's id, else the next one.
     const auto known = ids->find(content);
     const size_t id = all.contains(content) ? static_cast<size_t>(all[content]->id)
                       : known != ids->end() ? static_cast<size_t>(known->second)
@@ -145,7 +145,7 @@ void add_post_processor(const json& part, const Ids& ids, const std::string& whe
     before = {id_of_pair(part, "cls", where)};
     after = {id_of_pair(part, "sep", where)};
   } else {
-    fail("%s: the post-processor %s is not built", where.c_str(), in_quotes(type).c_str());
+    fail("%s: the post-processor %s is not supported", where.c_str(), in_quotes(type).c_str());
   }
   for (const auto* list : {&before, &after})
     for (const int id : *list)

@@ -8,14 +8,14 @@
 namespace ferry {
 namespace {
 
-// A sound array has a way to each key; a hostile one may have any number, and all to one long text. nmt_nfkc_cf of
-// SentencePiece has 226,038 keys in 263,382 nodes, each of which 255 bytes may go on from.
+// Limits against hostile arrays, in which many paths may share nodes: a valid array has one path per key. nmt_nfkc_cf
+// of SentencePiece has 226,038 keys in 263,382 nodes with up to 255 children each.
 constexpr size_t kMaxVisits = size_t{1} << 27, kMaxKeys = size_t{1} << 19, kMaxKeyBytes = 256;
 constexpr size_t kMaxBytes = size_t{1} << 26;  // of all keys and texts
 
-class Array {
+class DoubleArray {
  public:
-  Array(std::string_view bytes, const std::string& where) : where_(where) {
+  DoubleArray(std::string_view bytes, const std::string& where) : where_(where) {
     uint32_t size = 0;
     if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
     if (size == 0 || size % 4 != 0 || size > bytes.size() - sizeof size)
@@ -35,7 +35,7 @@ class Array {
   static uint32_t label(uint32_t unit) { return unit & (1u << 31 | 0xFF); }
   static bool has_leaf(uint32_t unit) { return unit >> 8 & 1; }
 
-  // The children of the node whose place is `node`.
+  // Visits the children of the node at index `node`.
   void visit(size_t node) {
     if (key_.size() == kMaxKeyBytes)
       fail("%s: its charsmap has a key of more than %zu bytes", where_.c_str(), kMaxKeyBytes);
@@ -47,7 +47,7 @@ class Array {
       key_ += static_cast<char>(byte);
       if (has_leaf(units_[at])) {
         if (child >= units_.size())
-          fail("%s: its charsmap names unit %zu of %zu", where_.c_str(), child, units_.size());
+          fail("%s: its charsmap refers to unit %zu of %zu", where_.c_str(), child, units_.size());
         add(units_[child] & ~(1u << 31));
       }
       visit(child);
@@ -58,7 +58,7 @@ class Array {
   void add(size_t text) {
     const size_t end = texts_.find('\0', text);
     if (text > texts_.size() || end == std::string_view::npos)
-      fail("%s: its charsmap names text %zu of %zu bytes", where_.c_str(), text, texts_.size());
+      fail("%s: its charsmap refers to text %zu of %zu bytes", where_.c_str(), text, texts_.size());
     bytes_ += key_.size() + (end - text);
     if (bytes_ > kMaxBytes)
       fail("%s: its charsmap has keys and texts of more than %zu bytes", where_.c_str(), kMaxBytes);
@@ -75,6 +75,6 @@ class Array {
 
 }  // namespace
 
-Mapping read_charsmap(std::string_view bytes, const std::string& where) { return Array(bytes, where).all(); }
+Mapping read_charsmap(std::string_view bytes, const std::string& where) { return DoubleArray(bytes, where).all(); }
 
 }  // namespace ferry

@@ -1,7 +1,6 @@
-// SentencePiece's precompiled_charsmap: texts and what a normalizer makes of them, as a double array (darts-clone,
-// Yata):
+// SentencePiece's precompiled_charsmap: a map from texts to normalized texts as a double array (darts-clone, Yata):
 //
-//     uint32 bytes of the array, its units (uint32), then the texts that keys become, each ended by a zero
+//     uint32 size of the array in bytes, its units (uint32), then the zero-terminated normalized texts
 #pragma once
 
 #include <string>
@@ -11,7 +10,7 @@
 
 namespace ferry {
 
-// Throws Error, beginning with `where`, for what is none.
+// Throws Error that begins with `where` if it is invalid.
 Mapping read_charsmap(std::string_view bytes, const std::string& where);
 
 }  // namespace ferry

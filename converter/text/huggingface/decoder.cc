@@ -1,5 +1,5 @@
-// Decoders of a tokenizer.json. The library runs each over all tokens; here what they do to one token's text is a list
-// of replacements, and what they do to the whole text comes behind.
+// Decoders of a tokenizer.json. The library runs each decoder over all tokens. Here, changes of a token's text are a
+// list of replacements; changes of the whole text follow.
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 #include "converter/text/huggingface/parts.h"
@@ -24,12 +24,12 @@ class DecoderCompiler {
     else
       add(decoder);
     if (bytewise_ && out_.bytes != fbs::ByteDecoding::Longest)
-      fail("%s: a ByteLevel pre-tokenizer without a ByteLevel decoder is not built", where_.c_str());
+      fail("%s: a ByteLevel pre-tokenizer without a ByteLevel decoder is not supported", where_.c_str());
   }
 
  private:
   [[noreturn]] void refuse(const std::string& type) const {
-    fail("%s: the decoder %s %s is not built", where_.c_str(), in_quotes(type).c_str(),
+    fail("%s: the decoder %s %s is not supported", where_.c_str(), in_quotes(type).c_str(),
          fused_ ? "behind Fuse" : "at its place in a Sequence");
   }
 
@@ -69,7 +69,7 @@ class DecoderCompiler {
       out_.replacements.back()->last.clear();
       out_.differs_at_end = true;
     } else {
-      fail("%s: the decoder %s is not built", where_.c_str(), in_quotes(type).c_str());
+      fail("%s: the decoder %s is not supported", where_.c_str(), in_quotes(type).c_str());
     }
   }
 
@@ -108,12 +108,12 @@ class DecoderCompiler {
     for (const auto& [from, to] : cleanup) replace(escaped(from), to);
   }
 
-  // Of each token, or of the text where there is one token left.
+  // Per token, or of the whole text if the tokens are fused.
   void strip(const json& part) {
-    constexpr int64_t kMost = 1000;
+    constexpr int64_t kMaxStrip = 1000;
     const std::string content = text_of(part, "content", where_);
-    const int64_t start = number_of(part, "start", where_, 0, kMost, 0),
-                  stop = number_of(part, "stop", where_, 0, kMost, 0);
+    const int64_t start = number_of(part, "start", where_, 0, kMaxStrip, 0),
+                  stop = number_of(part, "stop", where_, 0, kMaxStrip, 0);
     if (!fused_) {
       if (out_.bytes == fbs::ByteDecoding::Runs) refuse("Strip");
       const std::string run = "(?:" + escaped(content) + "){1,";
@@ -131,7 +131,7 @@ class DecoderCompiler {
   const std::string& where_;
   fbs::TokenizerT& table_;
   fbs::DecoderT& out_;
-  bool fused_ = false;  // there is one token, the whole text
+  bool fused_ = false;  // tokens are fused to one text
   bool begun_ = false;
 };
 

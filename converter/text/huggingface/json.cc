@@ -24,13 +24,13 @@ bool flag_of(const json& object, const char* key, const std::string& where, bool
   return object[key];
 }
 
-int64_t number_of(const json& object, const char* key, const std::string& where, int64_t least, int64_t most,
+int64_t number_of(const json& object, const char* key, const std::string& where, int64_t minimum, int64_t maximum,
                   int64_t otherwise) {
   if (absent(object, key)) return otherwise;
   const json& value = object[key];
-  if (!value.is_number_integer() || value < least || value > most)
-    fail("%s: \"%s\" is not a whole number from %lld to %lld", where.c_str(), key, static_cast<long long>(least),
-         static_cast<long long>(most));
+  if (!value.is_number_integer() || value < minimum || value > maximum)
+    fail("%s: \"%s\" is not an integer from %lld to %lld", where.c_str(), key, static_cast<long long>(minimum),
+         static_cast<long long>(maximum));
   return value;
 }
 

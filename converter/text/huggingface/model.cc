@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a character that nothing stands for costs more than the worst piece (the library's K_UNK_PENALTY).
+// Penalty of an unknown character below the worst piece (the library's K_UNK_PENALTY).
 constexpr double kUnknownPenalty = 10;
 
 int id_of(const Ids& ids, std::string_view piece) {
@@ -39,7 +39,7 @@ class ModelCompiler {
 
   void run() {
     std::string type = text_of(model_, "type", where_);
-    if (type.empty())  // of before they were named
+    if (type.empty())  // files before types were named
       type = file_.has_merges                             ? "BPE"
              : file_.scored                               ? "Unigram"
              : absent(model_, "max_input_chars_per_word") ? "WordLevel"
@@ -47,7 +47,7 @@ class ModelCompiler {
     if (file_.scored != (type == "Unigram"))
       fail("%s: the vocabulary of a %s is %s", where_.c_str(), type.c_str(),
            file_.scored ? "a list with scores" : "an object of ids");
-    if (bytewise_ && type != "BPE") fail("%s: ByteLevel with a %s is not built", where_.c_str(), type.c_str());
+    if (bytewise_ && type != "BPE") fail("%s: ByteLevel with a %s is not supported", where_.c_str(), type.c_str());
     read_pieces();
     if (type == "BPE")
       bpe();
@@ -56,7 +56,7 @@ class ModelCompiler {
     else if (type == "WordPiece" || type == "WordLevel")
       words(type == "WordPiece");
     else
-      fail("%s: the model %s is not built", where_.c_str(), in_quotes(type).c_str());
+      fail("%s: the model %s is not supported", where_.c_str(), in_quotes(type).c_str());
     sort_pieces();
   }
 
@@ -83,7 +83,7 @@ class ModelCompiler {
     if (table_.pieces.empty()) fail("%s: its vocabulary is empty", where_.c_str());
   }
 
-  // What encoding finds, in order; and as bytes where the text is.
+  // Sorts pieces for encoding; in bytes if the text is.
   void sort_pieces() {
     if (bytewise_) {
       Ids kept;
@@ -106,7 +106,7 @@ class ModelCompiler {
     table_.kind = fbs::TokenizerKind::MergedBpe;
     table_.bytewise = bytewise_;
     if (!absent(model_, "dropout") && model_["dropout"] != 0)
-      fail("%s: a BPE with dropout gives other ids every time, which is not built", where_.c_str());
+      fail("%s: a BPE with dropout is not deterministic, which is not supported", where_.c_str());
     table_.unknown = unknown();
     table_.fuse_unknown = flag_of(model_, "fuse_unk", where_);
     table_.whole_words = flag_of(model_, "ignore_merges", where_);
@@ -114,11 +114,12 @@ class ModelCompiler {
     table_.word_end = text_of(model_, "end_of_word_suffix", where_);
     if (flag_of(model_, "byte_fallback", where_)) {
       table_.bytes = bytes_of(ids_);
-      if (bytewise_) fail("%s: byte_fallback behind ByteLevel is not built", where_.c_str());
+      if (bytewise_) fail("%s: byte_fallback behind ByteLevel is not supported", where_.c_str());
     }
     const size_t prefix = table_.continuing.size();
     if (bytewise_ && !(to_bytes(&table_.continuing) && to_bytes(&table_.word_end)))
-      fail("%s: its continuing_subword_prefix or end_of_word_suffix is not of ByteLevel's characters", where_.c_str());
+      fail("%s: its continuing_subword_prefix or end_of_word_suffix has characters outside of ByteLevel's alphabet",
+           where_.c_str());
     merges(prefix);
   }
 
@@ -153,7 +154,7 @@ class ModelCompiler {
     });
     table_.merge_ends.assign(table_.pieces.size(), 0);
     for (size_t i = 0; i < entries.size(); ++i) {
-      // Of a pair that is there twice the last counts.
+      // Of duplicate pairs, the last one applies.
       if (i + 1 < entries.size() && entries[i].left == entries[i + 1].left && entries[i].right == entries[i + 1].right)
         continue;
       table_.merges.emplace_back(entries[i].right, entries[i].rank);
@@ -167,7 +168,7 @@ class ModelCompiler {
     table_.kind = fbs::TokenizerKind::Unigram;
     double worst = std::numeric_limits<double>::infinity();
     for (const auto& [piece, score] : file_.pieces) {
-      if (!std::isfinite(score)) fail("%s: the score of %s is no number", where_.c_str(), in_quotes(piece).c_str());
+      if (!std::isfinite(score)) fail("%s: the score of %s is not a number", where_.c_str(), in_quotes(piece).c_str());
       table_.scores.push_back(score);
       worst = std::min(worst, score);
     }

@@ -1,5 +1,5 @@
-// Regular expressions, as Oniguruma reads them, to the program that the SDK runs (fbs::Pattern). Classes of characters
-// come from ICU: the program holds what they contain.
+// Compiles regular expressions with Oniguruma's syntax to the SDK's program (fbs::Pattern). Character classes come from
+// ICU; the program contains their ranges.
 #pragma once
 
 #include <memory>
@@ -20,23 +20,23 @@ struct Node {
   Kind kind;
   icu::UnicodeSet set;
   std::vector<Node> parts;
-  int least = 0, most = 0;  // Repeat; most -1: any number
+  int minimum = 0, maximum = 0;  // Repeat; maximum -1: unlimited
   bool greedy = true;
   bool possessive = false;
   bool behind = false, negated = false;  // Look
 };
 
-// Throws Error, beginning with `where`, for what is no regular expression and for what is not built.
+// Throws Error that begins with `where` for invalid and unsupported expressions.
 Node parse(std::string_view expression, const std::string& where);
 std::unique_ptr<fbs::PatternT> compile(const Node& node, const std::string& where);
 Node of_set(icu::UnicodeSet set);
-// What follows, or stands before (`behind`), is `body`, or is not.
+// Lookahead, or lookbehind (`behind`), for `body`.
 Node look(Node body, bool behind, bool negated);
-// Between a character of a word and none.
+// \b or \B.
 Node word_boundary(bool negated);
-// The characters of a property, a script, a category or a POSIX class. False: there is none of this name.
+// The characters of a property, script, category or POSIX class. Returns false for an unknown name.
 bool named_set(const std::string& name, icu::UnicodeSet* set);
-// What \ and this letter stand for; -1: no control character.
+// The control character of \ and this letter; -1: none.
 int32_t control_escape(int32_t letter);
 
 }  // namespace ferry::regex
@@ -44,9 +44,9 @@ int32_t control_escape(int32_t letter);
 namespace ferry {
 
 std::unique_ptr<fbs::PatternT> compile_regex(std::string_view expression, const std::string& where);
-// An expression that matches this text alone.
+// An expression that matches exactly this text.
 std::string escaped(std::string_view text);
-// Of a set that is written as in an expression: "[\\p{L}_]".
+// From a set expression: "[\\p{L}_]".
 std::unique_ptr<fbs::CharacterClassT> compile_class(std::string_view set, const std::string& where);
 
 }  // namespace ferry

@@ -7,7 +7,7 @@
 namespace ferry::regex {
 namespace {
 
-constexpr int kMaxLooks = 4;  // assertions inside assertions, as sdk/text/pattern.cc has it
+constexpr int kMaxLooks = 4;  // maximum nesting of assertions, as in sdk/text/pattern.cc
 
 std::unique_ptr<fbs::CharacterClassT> class_of(const icu::UnicodeSet& set) {
   auto made = std::make_unique<fbs::CharacterClassT>();
@@ -83,18 +83,18 @@ class Compiler {
   void emit_repeat(const Node& node) {
     const Node& body = node.parts[0];
     const unsigned start = here();
-    for (int i = 0; i < node.least; ++i) {
+    for (int i = 0; i < node.minimum; ++i) {
       emit(body);
-      if (here() == start) return;  // nothing, however often
+      if (here() == start) return;  // matches the empty text only: no loop
     }
-    if (node.most < 0) {
+    if (node.maximum < 0) {
       const unsigned split = add(fbs::PatternOp::Split);
       emit(body);
       add(fbs::PatternOp::Jump, split);
       prefer(split, node.greedy, split + 1, here());
     } else {
       std::vector<unsigned> splits;
-      for (int i = node.least; i < node.most; ++i) {
+      for (int i = node.minimum; i < node.maximum; ++i) {
         splits.push_back(add(fbs::PatternOp::Split));
         emit(body);
         if (here() == splits.back() + 1) break;
@@ -104,20 +104,20 @@ class Compiler {
     if (node.possessive) emit_possessive(node, start);
   }
 
-  // What gives nothing back: behind a run of characters of a class there is none that the run could have taken, too.
+  // Possessive: no character of the class may follow a run, since the run would have taken it.
   void emit_possessive(const Node& node, unsigned start) {
     const Node* body = &node.parts[0];
     while (body->kind == Node::Kind::Sequence && body->parts.size() == 1) body = &body->parts[0];
     if (body->kind != Node::Kind::Set)
-      fail("%s: a regular expression repeats more than one class possessively, which is not built", where_.c_str());
+      fail("%s: a regular expression repeats more than one class possessively, which is not supported", where_.c_str());
     const unsigned index = index_of(body->set);
-    if (node.most < 0) {
+    if (node.maximum < 0) {
       add(fbs::PatternOp::Next, index, 0, true);
       return;
     }
-    if (node.least != 0 || node.most != 1)
-      fail("%s: a regular expression counts a possessive repetition, which is not built", where_.c_str());
-    // The character, or that there is none.
+    if (node.minimum != 0 || node.maximum != 1)
+      fail("%s: a regular expression counts a possessive repetition, which is not supported", where_.c_str());
+    // Followed by the character, or by the end.
     made_->program.resize(start);
     const unsigned split = add(fbs::PatternOp::Split);
     add(fbs::PatternOp::Class, index);
@@ -127,7 +127,7 @@ class Compiler {
     set_targets(end, here(), 0);
   }
 
-  // How many characters it takes.
+  // Number of characters that it matches.
   unsigned length(const Node& node) const {
     unsigned total = 0;
     switch (node.kind) {
@@ -142,13 +142,13 @@ class Compiler {
           if (length(part) != total) vary();
         return total;
       case Node::Kind::Repeat:
-        if (node.least != node.most) vary();
-        return length(node.parts[0]) * static_cast<unsigned>(node.least);
+        if (node.minimum != node.maximum) vary();
+        return length(node.parts[0]) * static_cast<unsigned>(node.minimum);
     }
     return total;
   }
   [[noreturn]] void vary() const {
-    fail("%s: a regular expression looks behind for texts of several lengths, which is not built", where_.c_str());
+    fail("%s: a regular expression has a lookbehind of variable length, which is not supported", where_.c_str());
   }
 
   void emit_look(const Node& node) {
@@ -159,7 +159,7 @@ class Compiler {
       return;
     }
     if (node.behind && body->kind == Node::Kind::Choice) {
-      // Each of its own length: one of them, or none.
+      // Lookbehind of alternatives with different lengths: any of them, or none.
       Node each(node.negated ? Node::Kind::Sequence : Node::Kind::Choice);
       for (const Node& part : body->parts) {
         Node one(Node::Kind::Look);

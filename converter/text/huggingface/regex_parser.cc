@@ -27,7 +27,7 @@ class Parser {
 
   Node parse() {
     Node node = choice();
-    if (at_ < text_.size()) refuse("a ')' that closes nothing");
+    if (at_ < text_.size()) refuse("an unmatched ')'");
     return node;
   }
 
@@ -44,7 +44,7 @@ class Parser {
     return true;
   }
   UChar32 next() {
-    if (at_ >= text_.size()) refuse("an end where it must go on");
+    if (at_ >= text_.size()) refuse("an unexpected end");
     return text_[at_++];
   }
 
@@ -60,19 +60,19 @@ class Parser {
     return set;
   }
 
-  // What stands in \p{...}, behind the p.
+  // Parses \p{...} after the p.
   icu::UnicodeSet property(bool negated) {
     if (next() != '{') refuse("a \\p without its {}");
     if (take("^")) negated = !negated;
     std::string name;
     for (UChar32 c = next(); c != '}'; c = next()) {
-      if (c > 0x7E || name.size() > 64 || c == '[' || c == ']' || c == '\\') refuse("a \\p of no property");
+      if (c > 0x7E || name.size() > 64 || c == '[' || c == ']' || c == '\\') refuse("a \\p without a property");
       name += static_cast<char>(c);
     }
     return named(name, negated);
   }
 
-  // A class that is written as \ and a letter.
+  // Parses a class of \ and a letter.
   bool shorthand(UChar32 c, icu::UnicodeSet* set) {
     switch (c) {
       case 'd': *set = named("digit", false); return true;
@@ -104,7 +104,7 @@ class Parser {
     if (count == 0) refuse("an escape without its digits");
     return value;
   }
-  // A character that is written as \ and `c`.
+  // Parses a character of \ and `c`.
   UChar32 escape(UChar32 c) {
     if (const UChar32 control = control_escape(c); control >= 0) return control;
     switch (c) {
@@ -118,13 +118,13 @@ class Parser {
       case '0': return peek() >= '0' && peek() <= '7' ? number(8, 2) : 0;
       default: break;
     }
-    if (c < 0x80 && std::isalnum(c)) refuse(std::string("a \\") + static_cast<char>(c) + ", which is not built");
+    if (c < 0x80 && std::isalnum(c)) refuse(std::string("a \\") + static_cast<char>(c) + ", which is not supported");
     return c;
   }
 
-  // Behind the [.
+  // Parses a set after the [.
   icu::UnicodeSet set() {
-    if (++depth_ > kMaxDepth) refuse("sets within sets, too deep");
+    if (++depth_ > kMaxDepth) refuse("sets nested too deeply");
     const bool negated = take("^");
     icu::UnicodeSet whole = all(), part;
     bool first = true;
@@ -156,7 +156,7 @@ class Parser {
         if (high == '\\') {
           high = next();
           if (shorthand(high, &known)) {
-            at_ = dash;  // the dash stands for itself
+            at_ = dash;  // a literal dash
             high = low;
           } else {
             high = escape(high);
@@ -173,21 +173,21 @@ class Parser {
     if (negated) whole.complement();
     return whole;
   }
-  // Behind the [:.
+  // Parses after the [:.
   icu::UnicodeSet posix() {
     const bool negated = take("^");
     std::string name;
     while (peek() != ':') {
       const UChar32 c = next();
-      if (c > 0x7E || !std::isalpha(c)) refuse("a [: of no class");
+      if (c > 0x7E || !std::isalpha(c)) refuse("a [: without a class");
       name += static_cast<char>(c);
     }
-    if (!take(":]")) refuse("a [: of no class");
+    if (!take(":]")) refuse("a [: without a class");
     return named(name, negated);
   }
 
   Node choice() {
-    if (++depth_ > kMaxDepth) refuse("groups within groups, too deep");
+    if (++depth_ > kMaxDepth) refuse("groups nested too deeply");
     const bool ignore_case = ignore_case_, dot_all = dot_all_, extended = extended_;
     Node node(Node::Kind::Choice);
     do node.parts.push_back(sequence());
@@ -231,8 +231,8 @@ class Parser {
     return true;
   }
 
-  // {n}, {n,}, {,m}, {n,m}; anything else is text.
-  bool interval(int* least, int* most) {
+  // {n}, {n,}, {,m}, {n,m}; anything else is literal text.
+  bool interval(int* minimum, int* maximum) {
     const size_t start = at_;
     const auto digits = [this](int otherwise) {
       int value = otherwise;
@@ -251,30 +251,30 @@ class Parser {
       at_ = start;
       return false;
     }
-    *least = std::max(low, 0);
-    *most = high;
-    if (high >= 0 && high < *least) refuse("a repetition that ends before it begins");
+    *minimum = std::max(low, 0);
+    *maximum = high;
+    if (high >= 0 && high < *minimum) refuse("a repetition that ends before it begins");
     return true;
   }
 
   bool quantifier(Node* part) {
-    int least = 0, most = -1;
+    int minimum = 0, maximum = -1;
     bool counted = false;
     if (peek() == '{') {
-      if (!interval(&least, &most)) return false;
+      if (!interval(&minimum, &maximum)) return false;
       counted = true;
     } else if (take("?")) {
-      most = 1;
+      maximum = 1;
     } else if (take("+")) {
-      least = 1;
+      minimum = 1;
     } else if (!take("*")) {
       return false;
     }
     Node node(Node::Kind::Repeat);
-    node.least = least;
-    node.most = most;
-    // "{n}?" is the whole {n} or nothing.
-    if (!(counted && least == most) && take("?"))
+    node.minimum = minimum;
+    node.maximum = maximum;
+    // "{n}?" is {n} or nothing, not lazy.
+    if (!(counted && minimum == maximum) && take("?"))
       node.greedy = false;
     else if (!counted && take("+"))
       node.possessive = true;
@@ -300,7 +300,8 @@ class Parser {
       Node* inner = &body;
       while (inner->kind == Node::Kind::Sequence && inner->parts.size() == 1) inner = &inner->parts[0];
       if (inner->kind == Node::Kind::Set || inner->kind == Node::Kind::Look) return *inner;
-      if (inner->kind != Node::Kind::Repeat || !inner->greedy) refuse("an atomic group of more than one repetition");
+      if (inner->kind != Node::Kind::Repeat || !inner->greedy)
+        refuse("an unsupported atomic group: only one repetition is allowed");
       inner->possessive = true;
       return *inner;
     }
@@ -312,7 +313,7 @@ class Parser {
     return options();
   }
 
-  // (?i), which holds to the group's end, and (?i:...).
+  // (?i), up to the group's end, and (?i:...).
   Node options() {
     const bool ignore_case = ignore_case_, dot_all = dot_all_, extended = extended_;
     bool on = true;
@@ -331,7 +332,7 @@ class Parser {
       else if (c == ':')
         break;
       else
-        refuse("a kind of group that is not built");
+        refuse("an unsupported kind of group");
     }
     Node body = choice();
     if (!take(")")) refuse("a '(' that is not closed");

@@ -9,7 +9,7 @@
 namespace ferry::regex {
 namespace {
 
-// Names that ICU does not have, or has with another meaning.
+// Names that ICU does not have or defines differently.
 const char* posix_set(const std::string& name) {
   static const std::pair<const char*, const char*> kSets[] = {
       {"alnum", "[\\p{Alphabetic}\\p{Nd}]"},

@@ -17,11 +17,11 @@
 namespace ferry {
 namespace {
 
-// What an unknown character costs more than the worst piece (unigram_model.cc: kUnkPenalty).
+// Penalty of an unknown character below the worst piece (unigram_model.cc: kUnkPenalty).
 constexpr double kUnknownPenalty = 10;
 constexpr const char* kSpace = "\xE2\x96\x81";
 
-// A message of Protocol Buffers, field by field.
+// Reads a Protocol Buffers message field by field.
 class Message {
  public:
   Message(std::string_view message, const std::string& where) : rest_(message), where_(where) {}
@@ -35,7 +35,7 @@ class Message {
       case 1: bytes = take(8); return true;
       case 2: bytes = take(varint()); return true;
       case 5: bytes = take(4); return true;
-      default: fail("%s: it is no model of SentencePiece: a field of an unknown kind", where_.c_str());
+      default: fail("%s: it is not a SentencePiece model: a field of an unknown kind", where_.c_str());
     }
   }
   float as_float() const {
@@ -49,7 +49,7 @@ class Message {
 
  private:
   std::string_view take(uint64_t size) {
-    if (size > rest_.size()) fail("%s: it is no model of SentencePiece, or cut off", where_.c_str());
+    if (size > rest_.size()) fail("%s: it is not a SentencePiece model, or cut off", where_.c_str());
     const std::string_view taken = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return taken;
@@ -61,7 +61,7 @@ class Message {
       value |= uint64_t{byte & 0x7Fu} << shift;
       if (byte < 0x80) return value;
     }
-    fail("%s: it is no model of SentencePiece: a number of more than 64 bits", where_.c_str());
+    fail("%s: it is not a SentencePiece model: a number of more than 64 bits", where_.c_str());
   }
 
   std::string_view rest_;
@@ -75,7 +75,7 @@ struct Options {
   std::string charsmap;
 };
 
-// Piece 1 of ModelProto, by the types of SentencePiece.Type.
+// ModelProto field 1, a piece; types are those of SentencePiece.Type.
 void read_piece(Message message, fbs::TokenizerT* table, const std::string& where) {
   std::string text;
   float score = 0;
@@ -91,10 +91,10 @@ void read_piece(Message message, fbs::TokenizerT* table, const std::string& wher
   const size_t id = table->pieces.size();
   if (type >= std::size(kinds) || !std::isfinite(score) || text.size() > kMaxPieceBytes || id >= kMaxPieces ||
       (type == 6 && text.size() != 6))
-    fail("%s: piece %zu, %s, is none of SentencePiece's", where.c_str(), id, in_quotes(text).c_str());
+    fail("%s: piece %zu, %s, has an unknown type", where.c_str(), id, in_quotes(text).c_str());
   fbs::PieceKind kind = kinds[type];
   if (type == 3 || type == 4) {
-    // Control symbols are looked for in what is written, user-defined ones in what the normalizer gives.
+    // Control symbols match the original text, user-defined symbols the normalized text.
     auto& list = type == 3 ? table->added : table->added_normalized;
     if (!list) list = std::make_unique<fbs::AddedTokensT>();
     auto token = std::make_unique<fbs::AddedTokenT>();
@@ -103,7 +103,7 @@ void read_piece(Message message, fbs::TokenizerT* table, const std::string& wher
     if (!text.empty()) list->tokens.push_back(std::move(token));
   }
   add_piece(table, text, score, kind);
-  if (type == 4) table->kinds.back() = fbs::PieceKind::Absent;  // until pieces are indexed: no normal one
+  if (type == 4) table->kinds.back() = fbs::PieceKind::Absent;  // not a normal piece, until pieces are indexed
 }
 
 void add_steps(const Options& options, const std::string& where, fbs::TokenizerT* table) {
@@ -115,7 +115,7 @@ void add_steps(const Options& options, const std::string& where, fbs::TokenizerT
   }
   const std::string space = options.escape ? kSpace : " ";
   if (options.escape) steps.replace(" ", kSpace);
-  if (options.remove_spaces) steps.replace(space + "+\\z", "");  // also what was written so
+  if (options.remove_spaces) steps.replace(space + "+\\z", "");  // also those in the original text
   if (options.space) {
     if (options.space_behind)
       steps.replace("(?<=(?m:.))\\z", space);
@@ -159,9 +159,9 @@ std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const std::filesystem::path&
       if (part.field == 5) options.escape = part.number != 0;
     }
   }
-  if (table->pieces.empty()) fail("%s: it has no pieces: it is no model of SentencePiece", where.c_str());
+  if (table->pieces.empty()) fail("%s: it has no pieces: it is not a SentencePiece model", where.c_str());
   if (options.kind != 1 && options.kind != 2)
-    fail("%s: a model of SentencePiece's type %llu is not built: UNIGRAM (1) and BPE (2) are", where.c_str(),
+    fail("%s: a SentencePiece model of type %llu is not supported: expected UNIGRAM (1) or BPE (2)", where.c_str(),
          static_cast<unsigned long long>(options.kind));
   table->kind = options.kind == 1 ? fbs::TokenizerKind::Unigram : fbs::TokenizerKind::ScoredBpe;
   index_pieces(table.get());

@@ -1,4 +1,4 @@
-// tokenizer.model: SentencePiece's own file, a message ModelProto of its sentencepiece_model.proto.
+// tokenizer.model: SentencePiece's ModelProto (sentencepiece_model.proto).
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace ferry {
 
-// Compiled for the blob: BPE and Unigram, with their normalizer; control symbols are special tokens, user-defined ones
-// and they are found wherever they are written. Throws Error, which names what is not built.
+// Compiles BPE and Unigram models with their normalizer for the blob. Control symbols are special tokens; they and
+// user-defined symbols match anywhere in a text. Throws Error with the name of an unsupported part.
 std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const std::filesystem::path& file);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Normalizers and pre-tokenizers, as the `tokenizers` library has them.
+// Normalizers and pre-tokenizers of the `tokenizers` library.
 #include <array>
 
 #include "converter/checkpoint/json.h"
@@ -13,13 +13,13 @@ namespace {
 using fbs::Behaviour;
 using nlohmann::json;
 
-// BasicTokenizer's punctuation: ASCII's symbols count, too.
+// BasicTokenizer's punctuation, including ASCII symbols.
 constexpr const char* kPunctuation = "[!-/:-@\\[-`{-~\\p{P}]";
-// And its CJK ideographs.
+// BasicTokenizer's CJK ideographs.
 constexpr const char* kIdeographs =
     "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{20000}-\\x{2A6DF}\\x{2A700}-\\x{2B73F}\\x{2B740}-\\x{2B81F}"
     "\\x{2B920}-\\x{2CEAF}\\x{F900}-\\x{FAFF}\\x{2F800}-\\x{2FA1F}]";
-// GPT-2's words (its encoder.py).
+// GPT-2's word pattern (encoder.py).
 constexpr const char* kGpt2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
 std::string decode_base64(const std::string& text, const std::string& where) {
@@ -42,7 +42,7 @@ std::string decode_base64(const std::string& text, const std::string& where) {
   return out;
 }
 
-// BertNormalizer: BasicTokenizer's cleaning.
+// BertNormalizer: BasicTokenizer's cleanup.
 void add_bert(const json& part, StepBuilder& steps) {
   const bool lowercase = flag_of(part, "lowercase", steps.where(), true);
   if (flag_of(part, "clean_text", steps.where(), true)) {
@@ -60,7 +60,7 @@ void add_bert(const json& part, StepBuilder& steps) {
   if (lowercase) steps.lowercase();
 }
 
-// SentencePiece's rules for translation.
+// SentencePiece's nmt rules.
 void add_nmt(StepBuilder& steps) {
   steps.replace("[\\x01-\\x08\\x0B\\x0E-\\x1F\\x7F\\x{8F}\\x{9F}]", "");
   steps.replace("[\\t\\n\\f\\r\\x{1680}\\x{200B}-\\x{200F}\\x{2028}\\x{2029}\\x{2581}\\x{FEFF}\\x{FFFD}]", " ");
@@ -122,7 +122,7 @@ void add_normalizer(const json& part, StepBuilder& steps) {
     const std::string map = decode_base64(text_of(part, "precompiled_charsmap", steps.where()), steps.where());
     if (!map.empty()) steps.map(read_charsmap(map, steps.where()), true);
   } else {
-    fail("%s: the normalizer %s is not built", steps.where().c_str(), in_quotes(type).c_str());
+    fail("%s: the normalizer %s is not supported", steps.where().c_str(), in_quotes(type).c_str());
   }
 }
 
@@ -135,7 +135,7 @@ bool add_pre_tokenizer(const json& part, StepBuilder& steps) {
       fail("%s: its Sequence has no \"pretokenizers\"", where.c_str());
     bool bytes = false;
     for (const json& each : part["pretokenizers"]) {
-      if (bytes) fail("%s: a pre-tokenizer behind ByteLevel is not built", where.c_str());
+      if (bytes) fail("%s: a pre-tokenizer behind ByteLevel is not supported", where.c_str());
       bytes = add_pre_tokenizer(each, steps);
     }
     return bytes;
@@ -167,13 +167,13 @@ bool add_pre_tokenizer(const json& part, StepBuilder& steps) {
   } else if (type == "FixedLength") {
     steps.cut("(?m:.{1," + std::to_string(number_of(part, "length", where, 1, 1000, 5)) + "})", Behaviour::Isolated);
   } else {
-    fail("%s: the pre-tokenizer %s is not built", where.c_str(), in_quotes(type).c_str());
+    fail("%s: the pre-tokenizer %s is not supported", where.c_str(), in_quotes(type).c_str());
   }
   return false;
 }
 
 bool to_bytes(std::string* piece) {
-  // The printable characters of Latin-1 stand for their bytes, U+0100 and what follows for the others in order.
+  // Printable characters of Latin-1 represent their own bytes; U+0100 and following represent the others in order.
   static const std::array<int, 0x144> kBytes = [] {
     std::array<int, 0x144> bytes;
     bytes.fill(-1);

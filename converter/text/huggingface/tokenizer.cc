@@ -21,7 +21,7 @@ std::string token_of(const json& config, const char* key, const std::string& whe
   return token.is_object() ? huggingface::text_of(token, "content", where) : huggingface::text_of(config, key, where);
 }
 
-// The tokens that begin and end a text.
+// The tokens at the beginning and end of a text.
 void add_config(const std::filesystem::path& path, fbs::TokenizerT* table) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return;

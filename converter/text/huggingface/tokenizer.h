@@ -1,4 +1,4 @@
-// tokenizer.json, as the `tokenizers` library writes it, with the tokenizer_config.json beside it.
+// tokenizer.json of the `tokenizers` library, with the tokenizer_config.json beside it.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-// Compiled for the blob. Throws Error, which names what is not built, where the file is none that is.
+// Compiles it for the blob. Throws Error if it is invalid, or with the name of an unsupported part.
 std::unique_ptr<fbs::TokenizerT> read_huggingface_tokenizer(const std::filesystem::path& file);
 
 }  // namespace ferry

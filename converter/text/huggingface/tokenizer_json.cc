@@ -16,9 +16,9 @@ using nlohmann::json;
 constexpr size_t kMaxDepth = 64;
 constexpr size_t kMaxBytes = size_t{1} << 28;
 
-// A fraction as serde_json reads it, with which the library reads scores: its digits as a whole number, times or
-// divided by a power of ten, which may be one unit in the last place beside the nearest double. Pieces of equal scores
-// are chosen by such units.
+// Parses a fraction like serde_json, the library's parser of scores: the digits as an integer, times or divided by a
+// power of ten. The result may differ from the nearest double by one unit in the last place, which decides among pieces
+// of equal scores.
 double as_serde_reads(const std::string& text) {
   uint64_t digits = 0;
   int exponent = 0;
@@ -42,7 +42,7 @@ double as_serde_reads(const std::string& text) {
   return text[0] == '-' ? -value : value;
 }
 
-// What nlohmann's parser says of the file, value by value.
+// Receives the events of nlohmann's SAX parser.
 class Handler {
  public:
   using number_integer_t = json::number_integer_t;
@@ -98,7 +98,7 @@ class Handler {
   }
   bool end_array() {
     if (inner_ == 0) return end();
-    if (inner_ != 3) bad_vocabulary();  // both of a pair have come
+    if (inner_ != 3) bad_vocabulary();  // the pair is complete
     inner_ = 0;
     return true;
   }
@@ -111,15 +111,15 @@ class Handler {
 
   [[noreturn]] void bad_vocabulary() const {
     if (list_ == List::Merges)
-      fail("%s: merge %zu is no pair of pieces: [\"a\", \"b\"] or \"a b\"", where_.c_str(), out_->merges.size());
-    fail("%s: entry %zu of the vocabulary is no piece with its %s", where_.c_str(), out_->pieces.size(),
+      fail("%s: merge %zu is not a pair of pieces: [\"a\", \"b\"] or \"a b\"", where_.c_str(), out_->merges.size());
+    fail("%s: entry %zu of the vocabulary is not a piece with its %s", where_.c_str(), out_->pieces.size(),
          list_ == List::Scored ? "score" : "id");
   }
 
   bool in_model() const { return stack_.size() == 2 && keys_.size() == 2 && keys_[1] == "model"; }
 
   bool begin(List list, bool* has) {
-    if (*has) fail("%s: the model has two of the key %s", where_.c_str(), in_quotes(key_).c_str());
+    if (*has) fail("%s: the model has duplicates of the key %s", where_.c_str(), in_quotes(key_).c_str());
     *has = true;
     list_ = list;
     inner_ = 0;
@@ -162,7 +162,7 @@ class Handler {
       return &top.back();
     }
     const auto [at, added] = top.emplace(key_, std::move(v));
-    if (!added) fail("%s: an object has two of the key %s", where_.c_str(), in_quotes(key_).c_str());
+    if (!added) fail("%s: an object has duplicates of the key %s", where_.c_str(), in_quotes(key_).c_str());
     return &*at;
   }
   bool value(json v) {
@@ -189,11 +189,11 @@ class Handler {
 
   TokenizerJson* out_;
   std::string where_;
-  std::vector<json*> stack_;       // what is open; a list's elements stay where they are while one of them is
-  std::vector<std::string> keys_;  // under which
+  std::vector<json*> stack_;       // open values; a list does not grow while one of its elements is open
+  std::vector<std::string> keys_;  // their keys
   std::string key_;
   List list_ = List::None;
-  int inner_ = 0;  // in one pair of a list: 1 open, 2 with its first, 3 with both
+  int inner_ = 0;  // position in a pair of a list: 1 open, 2 after the first, 3 complete
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The file tokenizer.json of the `tokenizers` library. Its vocabulary and merges, which are most of it, are read as
-// they come; everything else is kept as JSON.
+// tokenizer.json of the `tokenizers` library. Vocabulary and merges, maximum of the file, are parsed by events; the
+// rest is kept as JSON.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace ferry::huggingface {
 struct TokenizerJson {
   nlohmann::json rest;  // without model.vocab and model.merges
   bool has_vocabulary = false, has_merges = false;
-  bool scored = false;                                 // the vocabulary is a list of pieces with their scores
-  std::vector<std::pair<std::string, double>> pieces;  // with their ids or scores, in the file's order
+  bool scored = false;                                 // the vocabulary is a list of pieces and scores
+  std::vector<std::pair<std::string, double>> pieces;  // with ids or scores, in the file's order
   std::vector<std::pair<std::string, std::string>> merges;
 };
 
-// Throws Error for what is no such file.
+// Throws Error if the file is invalid.
 TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
 
 }  // namespace ferry::huggingface

@@ -14,7 +14,7 @@ namespace ferry {
 namespace {
 
 constexpr UChar32 kLast = 0x10FFFF;
-constexpr UChar32 kFirstSyllable = 0xAC00, kLastSyllable = 0xD7A3;  // of Hangul: they are calculated
+constexpr UChar32 kFirstSyllable = 0xAC00, kLastSyllable = 0xD7A3;  // of Hangul, decomposed arithmetically
 
 std::string utf8(const icu::UnicodeString& text) {
   std::string out;
@@ -88,7 +88,7 @@ void StepBuilder::lowercase() {
   map(std::move(mapping));
 }
 
-// Decomposed, put in order, and composed (Unicode, 3.11).
+// Decomposition, canonical ordering, composition (Unicode, 3.11).
 void StepBuilder::normalize(UnicodeForm form) {
   const icu::Normalizer2& decomposing = normalizer(form.compatible);
   const icu::Normalizer2& composing = normalizer(false);

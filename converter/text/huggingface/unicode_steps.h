@@ -1,4 +1,4 @@
-// Steps of normalizers and pre-tokenizers (sdk/schema/text.fbs), with what they need of Unicode compiled into them.
+// Steps of normalizers and pre-tokenizers (sdk/schema/text.fbs), including the Unicode data that they need.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 namespace ferry {
 
 using StepList = std::vector<std::unique_ptr<fbs::StepT>>;
-using Mapping = std::vector<std::pair<std::string, std::string>>;  // texts and what they become
+using Mapping = std::vector<std::pair<std::string, std::string>>;  // texts and their replacements
 
 struct UnicodeForm {
   bool compatible;  // NFKC, NFKD
   bool composed;    // NFC, NFKC
 };
 
-// Adds steps to a list. `where` begins the sentence where a regular expression is none.
+// Adds steps to a list. `where` begins the message for an invalid regular expression.
 class StepBuilder {
  public:
   StepBuilder(StepList* steps, std::string where) : steps_(steps), where_(std::move(where)) {}
@@ -27,7 +27,7 @@ class StepBuilder {
 
   void cut(std::string_view expression, fbs::Behaviour behaviour, bool inverted = false);
   void replace(std::string_view expression, std::string_view content, fbs::Where where = fbs::Where::Everywhere);
-  // `clusters`: as the `tokenizers` library reads SentencePiece's charsmap.
+  // `clusters`: maps grapheme clusters, as the `tokenizers` library applies SentencePiece's charsmap.
   void map(Mapping mapping, bool clusters = false);
   void lowercase();
   void normalize(UnicodeForm form);

@@ -1,5 +1,5 @@
-// DeepSeek-V3 (DeepSeek-AI, arXiv:2412.19437) from the sizes in config.json: latent attention, and from some layer on
-// experts, of which groups are chosen first and one is shared by all tokens.
+// DeepSeek-V3 (DeepSeek-AI, arXiv:2412.19437), configured by config.json: multi-head latent attention; group-limited
+// mixtures of experts with a shared expert after the first dense layers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace ferry::deepseek_v3 {
 
-// Throws Error where the configuration is not one that is built here.
+// Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
 
 }  // namespace ferry::deepseek_v3

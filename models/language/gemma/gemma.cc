@@ -12,13 +12,13 @@ using language::Configuration;
 using language::Decoder;
 using language::DecoderLayer;
 
-// Layers that slide turn by a theta of their own, without scaling.
-constexpr language::RopeSpelling kFull = {.theta = 1e6, .layer_type = "full_attention"};
-constexpr language::RopeSpelling kSliding = {
+// Sliding layers have their own theta and no scaling.
+constexpr language::RopeDefaults kFull = {.theta = 1e6, .layer_type = "full_attention"};
+constexpr language::RopeDefaults kSliding = {
     .theta_name = "rope_local_base_freq", .scaling_name = nullptr, .layer_type = "sliding_attention"};
 
-// Five of six layers see a window, the sixth sees all. `_sliding_window_pattern`, as transformers 5 writes it, comes
-// with layer_types, which count.
+// Every sixth layer has full attention, the others a sliding window. Where transformers 5 writes
+// `_sliding_window_pattern`, it also writes layer_types, which take precedence.
 void set_layers(const Configuration& s, Decoder* c) {
   const auto pattern = static_cast<size_t>(s.count("sliding_window_pattern", s.count("_sliding_window_pattern", 6)));
   const auto slides = [&](size_t layer) { return (layer + 1) % pattern != 0; };
@@ -32,7 +32,7 @@ void set_layers(const Configuration& s, Decoder* c) {
   }
 }
 
-// transformers multiplies embeddings by sqrt(hidden_size) in the type of its weights: rounded to as many bits.
+// transformers multiplies embeddings by sqrt(hidden_size), rounded to the type of its weights.
 double embedding_scale(const Configuration& s, int width) {
   const std::string type = s.text("dtype", s.text("torch_dtype", "float32"));
   const int bits = type == "bfloat16" ? 8 : type == "float16" ? 11 : 24;
@@ -45,10 +45,9 @@ double embedding_scale(const Configuration& s, int width) {
 
 language::Network network(const nlohmann::json& json) {
   const Configuration s(json, "config.json");
-  if (s.has("attn_logit_softcapping"))
-    fail("config.json: attn_logit_softcapping is set: attention's scores are capped nowhere here");
+  if (s.has("attn_logit_softcapping")) fail("config.json: attn_logit_softcapping is set, which is not supported");
   if (s.flag("use_bidirectional_attention", false))
-    fail("config.json: use_bidirectional_attention is true, where text is seen up to each token");
+    fail("config.json: use_bidirectional_attention is true, which is not supported");
   Decoder c = language::decoder_of(
       s, {.head = 256, .tied = true, .activation_name = "hidden_activation", .activation = "gelu_pytorch_tanh"});
   set_layers(s, &c);

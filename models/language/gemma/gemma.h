@@ -1,4 +1,4 @@
-// Gemma 3's text model (arXiv:2503.19786) from the sizes in config.json.
+// Gemma 3's text model (arXiv:2503.19786), configured by config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,7 +7,7 @@
 
 namespace ferry::gemma3 {
 
-// Throws Error where the configuration is not one that is built here.
+// Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
 
 }  // namespace ferry::gemma3

@@ -9,7 +9,7 @@ namespace {
 
 using language::Configuration;
 
-// What transformers takes where a file says nothing of rope.
+// transformers' default if the file has no rope settings.
 nlohmann::json with_rope(nlohmann::json json) {
   const Configuration s(json, "config.json");
   if (!s.has("rope_parameters") && !s.has("rope_scaling"))
@@ -21,7 +21,7 @@ nlohmann::json with_rope(nlohmann::json json) {
 language::Experts experts(const Configuration& s, int hidden) {
   language::Experts e = language::experts_of(s, s.has("num_experts") ? "num_experts" : "num_local_experts", 128, 4);
   e.hidden = hidden;
-  e.router = {.name = "router", .bias = true, .scores = language::Router::Scores::SoftmaxOfChosen};
+  e.router = {.name = "router", .bias = true, .scores = language::Router::Scores::SoftmaxOfTopK};
   e.options = {.activation = fbs::ExpertsActivation::ClampedSwish,
                .alpha = s.number("swiglu_alpha", 1.702),
                .limit = s.number("swiglu_limit", 7.0)};

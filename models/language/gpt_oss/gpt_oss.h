@@ -1,5 +1,5 @@
-// GPT-OSS (OpenAI, arXiv:2508.10925) from the sizes in config.json: every layer has experts, every other one sees a
-// window, and attention has a sink for each head.
+// GPT-OSS (OpenAI, arXiv:2508.10925), configured by config.json: experts in every layer, a sliding window in every
+// other one, an attention sink per head.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace ferry::gpt_oss {
 
-// Throws Error where the configuration is not one that is built here.
+// Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
 
 }  // namespace ferry::gpt_oss

@@ -1,4 +1,4 @@
-// Llama (Touvron et al., arXiv:2302.13971) from the sizes in config.json.
+// Llama (Touvron et al., arXiv:2302.13971), configured by config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,7 +7,7 @@
 
 namespace ferry::llama {
 
-// Throws Error where the configuration is not one that is built here.
+// Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
 
 }  // namespace ferry::llama

@@ -1,4 +1,4 @@
-// Mistral (Jiang et al., arXiv:2310.06825) from the sizes in config.json: Llama whose layers see a window of the text.
+// Mistral (Jiang et al., arXiv:2310.06825), configured by config.json: Llama with sliding-window attention.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,7 +7,7 @@
 
 namespace ferry::mistral {
 
-// Throws Error where the configuration is not one that is built here.
+// Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
 
 }  // namespace ferry::mistral

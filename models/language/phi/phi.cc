@@ -5,13 +5,13 @@
 namespace ferry::phi3 {
 namespace {
 
-// transformers takes no others in a Phi-3's file (configuration_phi3.py).
+// transformers supports no other types in a Phi-3 file (configuration_phi3.py).
 void check_rope(const language::Configuration& s) {
   for (const char* name : {"rope_parameters", "rope_scaling"}) {
     const language::Configuration rope = s.inner(name);
     const std::string kind = rope.text("rope_type", rope.text("type", "default"));
     if (kind != "default" && kind != "longrope" && kind != "su")
-      fail("%s: rope of type '%s', where a Phi-3 has default or longrope", rope.where(), kind.c_str());
+      fail("%s: rope of type '%s', expected default or longrope for Phi-3", rope.where(), kind.c_str());
   }
 }
 

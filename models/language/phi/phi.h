@@ -1,5 +1,5 @@
-// Phi-3 (Abdin et al., arXiv:2404.14219) and Phi-4-mini (arXiv:2503.01743) from the sizes in config.json: Llama with
-// fused products, of whose heads a part may turn.
+// Phi-3 (Abdin et al., arXiv:2404.14219) and Phi-4-mini (arXiv:2503.01743), configured by config.json: Llama with fused
+// projections and optional partial rotary embedding.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace ferry::phi3 {
 
-// Throws Error where the configuration is not one that is built here.
+// Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
 
 }  // namespace ferry::phi3

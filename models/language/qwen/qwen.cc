@@ -10,7 +10,7 @@ namespace {
 using language::Configuration;
 using language::Decoder;
 
-// What both generations say alike. Where layer_types does not tell, the layers from max_window_layers on slide.
+// Common to both generations. Without layer_types, layers from max_window_layers on have a sliding window.
 Decoder configured(const Configuration& s, const language::DecoderDefaults& defaults) {
   Decoder c = language::decoder_of(s, defaults);
   c.ropes = {language::rope_of(s, c.head)};
@@ -21,28 +21,28 @@ Decoder configured(const Configuration& s, const language::DecoderDefaults& defa
   return c;
 }
 
-// What Qwen3 adds.
+// Qwen3's additions to attention.
 void set_attention(const Configuration& s, Decoder* c) {
   c->qkv_bias = c->output_bias = s.flag("attention_bias", false);
   c->head_norms = Decoder::HeadNorms::TokensFirst;
 }
 
 struct ExpertDefaults {
-  int count, chosen, hidden;
+  int count, top_k, hidden;
   bool normalized;
 };
 
 language::Experts experts(const Configuration& s, const ExpertDefaults& defaults) {
-  const bool local = s.has("num_local_experts");  // as transformers 5 spells it
+  const bool local = s.has("num_local_experts");  // transformers 5's spelling
   language::Experts e =
-      language::experts_of(s, local ? "num_local_experts" : "num_experts", defaults.count, defaults.chosen);
+      language::experts_of(s, local ? "num_local_experts" : "num_experts", defaults.count, defaults.top_k);
   e.hidden = s.count("moe_intermediate_size", defaults.hidden);
   e.router.normalized = s.flag("norm_topk_prob", defaults.normalized);
   e.options.activation = language::experts_activation(s, s.text("hidden_act", "silu"));
   return e;
 }
 
-// Beside them one for all tokens.
+// With a shared expert.
 language::Experts experts_and_shared(const Configuration& s, const ExpertDefaults& defaults) {
   language::Experts e = experts(s, defaults);
   e.shared = {
@@ -50,7 +50,7 @@ language::Experts experts_and_shared(const Configuration& s, const ExpertDefault
   return e;
 }
 
-// All layers have experts but those that decoder_sparse_step passes over, or mlp_only_layers names.
+// All layers have experts, except those that decoder_sparse_step skips or mlp_only_layers lists.
 void set_sparse_layers(const Configuration& s, Decoder* c) {
   const auto step = static_cast<size_t>(s.count("decoder_sparse_step", 1));
   for (size_t i = 0; i < c->layers.size(); ++i) c->layers[i].experts = (i + 1) % step == 0;
@@ -58,7 +58,7 @@ void set_sparse_layers(const Configuration& s, Decoder* c) {
     if (static_cast<size_t>(dense) < c->layers.size()) c->layers[static_cast<size_t>(dense)].experts = false;
 }
 
-// What hybrids say alike. Where layer_types does not tell, every full_attention_interval-th layer attends.
+// Common to the hybrids. Without layer_types, every full_attention_interval-th layer has attention.
 Decoder configured_hybrid(const Configuration& s, language::DecoderDefaults defaults) {
   defaults.head = 256;
   Decoder c = language::decoder_of(s, defaults);
@@ -73,8 +73,7 @@ Decoder configured_hybrid(const Configuration& s, language::DecoderDefaults defa
   for (size_t i = 0; i < c.layers.size(); ++i) {
     c.layers[i].delta = types.empty() ? (i + 1) % interval != 0 : types[i] == "linear_attention";
     if (!types.empty() && !c.layers[i].delta && types[i] != "full_attention")
-      fail("%s: layer_types holds '%s', where full_attention and linear_attention are known", s.where(),
-           types[i].c_str());
+      fail("%s: layer_types holds '%s', expected full_attention or linear_attention", s.where(), types[i].c_str());
   }
   return c;
 }
@@ -82,13 +81,13 @@ Decoder configured_hybrid(const Configuration& s, language::DecoderDefaults defa
 Decoder decoder_3_5(const Configuration& s) { return configured_hybrid(s, {.kv_heads = 4}); }
 
 Decoder decoder_3_5_moe(const Configuration& s) {
-  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 512});  // of no layer: all have experts
-  c.experts = experts_and_shared(s, {.count = 256, .chosen = 8, .hidden = 512, .normalized = true});
+  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 512});  // unused: all layers have experts
+  c.experts = experts_and_shared(s, {.count = 256, .top_k = 8, .hidden = 512, .normalized = true});
   for (language::DecoderLayer& layer : c.layers) layer.experts = true;
   return c;
 }
 
-// Of the text in Qwen3-VL: no window.
+// Qwen3-VL's text model: no sliding window.
 Decoder decoder_3_vl(const Configuration& s, const language::DecoderDefaults& defaults) {
   Decoder c = language::decoder_of(s, defaults);
   c.ropes = {language::rope_of(s, c.head, {.theta = 500000})};
@@ -96,34 +95,33 @@ Decoder decoder_3_vl(const Configuration& s, const language::DecoderDefaults& de
   return c;
 }
 
-// What a generation of models that see has where their files say nothing.
-struct Sight {
-  std::array<int, 3> sections;  // of multimodal rope
-  std::vector<int> deep;        // blocks of the vision tower
+// Defaults of a generation of vision-language models.
+struct VisionDefaults {
+  std::array<int, 3> sections;  // mrope_section
+  std::vector<int> deepstack;   // deepstack_visual_indexes
   int token, start, end;
 };
 
-const Sight kSight3 = {{24, 20, 20}, {8, 16, 24}, 151655, 151652, 151653};
-const Sight kSight35 = {{11, 11, 10}, {}, 248056, 248053, 248054};
+const VisionDefaults kVision3 = {{24, 20, 20}, {8, 16, 24}, 151655, 151652, 151653};
+const VisionDefaults kVision35 = {{11, 11, 10}, {}, 248056, 248053, 248054};
 
-// A decoder of text_config that sees images. What is said of tied weights beside text_config holds.
-language::Network seeing(const nlohmann::json& json, Decoder (*decoder)(const Configuration& text),
-                         const Sight& usual) {
+// A decoder of text_config with a vision tower. tie_word_embeddings beside text_config takes precedence.
+language::Network with_vision(const nlohmann::json& json, Decoder (*decoder)(const Configuration& text),
+                              const VisionDefaults& defaults) {
   const Configuration s(json, "config.json"), text = s.inner("text_config");
   Decoder c = decoder(text);
   c.module = "model.language_model";
   c.tied = s.flag("tie_word_embeddings", false);
   for (language::Rope& rope : c.ropes)
-    rope.axes = language::interleaved_axes(text, rope.frequencies.size(), usual.sections);
-  language::VisionTower tower = language::vision_tower_of(s.inner("vision_config"), usual.deep);
+    rope.axes = language::interleaved_axes(text, rope.frequencies.size(), defaults.sections);
+  language::VisionTower tower = language::vision_tower_of(s.inner("vision_config"), defaults.deepstack);
   if (tower.out != c.width)
-    fail("%s: vision_config: out_hidden_size is %d, where embeddings have %d channels", s.where(), tower.out, c.width);
-  tower.token = s.count("image_token_id", usual.token, 0);
-  tower.start = s.count("vision_start_token_id", usual.start, 0);
-  tower.end = s.count("vision_end_token_id", usual.end, 0);
+    fail("%s: vision_config: out_hidden_size is %d, but embeddings have %d channels", s.where(), tower.out, c.width);
+  tower.token = s.count("image_token_id", defaults.token, 0);
+  tower.start = s.count("vision_start_token_id", defaults.start, 0);
+  tower.end = s.count("vision_end_token_id", defaults.end, 0);
   for (const int id : {tower.token, tower.start, tower.end})
-    if (id >= c.vocabulary)
-      fail("%s: token %d is to stand for or beside images, and the vocabulary has %d", s.where(), id, c.vocabulary);
+    if (id >= c.vocabulary) fail("%s: image token %d is outside of the vocabulary of %d", s.where(), id, c.vocabulary);
   language::Network network = language::network_of(c);
   network.tower = std::move(tower);
   return network;
@@ -149,7 +147,7 @@ language::Network network_3_moe(const nlohmann::json& json) {
   Decoder c = language::decoder_of(s);
   c.ropes = {language::rope_of(s, c.head)};
   set_attention(s, &c);
-  c.experts = experts(s, {.count = 128, .chosen = 8, .hidden = 768, .normalized = false});
+  c.experts = experts(s, {.count = 128, .top_k = 8, .hidden = 768, .normalized = false});
   set_sparse_layers(s, &c);
   const int window = s.flag("use_sliding_window", false) ? language::sliding_window(s, 4096) : 0;
   for (language::DecoderLayer& layer : c.layers) layer.window = window;
@@ -160,7 +158,7 @@ language::Network network_next(const nlohmann::json& json) {
   const Configuration s(json, "config.json");
   Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 5632});
   c.delta->fused = true;
-  c.experts = experts_and_shared(s, {.count = 512, .chosen = 10, .hidden = 512, .normalized = true});
+  c.experts = experts_and_shared(s, {.count = 512, .top_k = 10, .hidden = 512, .normalized = true});
   set_sparse_layers(s, &c);
   return language::network_of(c);
 }
@@ -174,23 +172,25 @@ language::Network network_3_5_moe(const nlohmann::json& json) {
 }
 
 language::Network network_3_vl(const nlohmann::json& json) {
-  return seeing(
-      json, [](const Configuration& s) { return decoder_3_vl(s, {.head = 128, .kv_heads = 32}); }, kSight3);
+  return with_vision(
+      json, [](const Configuration& s) { return decoder_3_vl(s, {.head = 128, .kv_heads = 32}); }, kVision3);
 }
 
 language::Network network_3_vl_moe(const nlohmann::json& json) {
   const auto decoder = [](const Configuration& s) {
     Decoder c = decoder_3_vl(s, {.kv_heads = 16});
-    c.experts = experts(s, {.count = 60, .chosen = 4, .hidden = 1408, .normalized = true});
-    c.experts->router.normalized = true;  // whatever the file says
+    c.experts = experts(s, {.count = 60, .top_k = 4, .hidden = 1408, .normalized = true});
+    c.experts->router.normalized = true;  // transformers ignores the file's setting
     set_sparse_layers(s, &c);
     return c;
   };
-  return seeing(json, decoder, kSight3);
+  return with_vision(json, decoder, kVision3);
 }
 
-language::Network network_3_5_vl(const nlohmann::json& json) { return seeing(json, decoder_3_5, kSight35); }
+language::Network network_3_5_vl(const nlohmann::json& json) { return with_vision(json, decoder_3_5, kVision35); }
 
-language::Network network_3_5_vl_moe(const nlohmann::json& json) { return seeing(json, decoder_3_5_moe, kSight35); }
+language::Network network_3_5_vl_moe(const nlohmann::json& json) {
+  return with_vision(json, decoder_3_5_moe, kVision35);
+}
 
 }  // namespace ferry::qwen

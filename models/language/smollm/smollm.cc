@@ -11,11 +11,11 @@ language::Network network(const nlohmann::json& json) {
   c.qkv_bias = c.output_bias = s.flag("attention_bias", false);
   c.mlp_bias = s.flag("mlp_bias", false);
 
-  std::vector<bool> turns;  // despite its name, 1 in no_rope_layers is a layer with rope
-  if (s.has("no_rope_layers")) turns = s.flags("no_rope_layers", c.layers.size());
+  std::vector<bool> has_rope;  // despite the setting's name, 1 in no_rope_layers is a layer with rope
+  if (s.has("no_rope_layers")) has_rope = s.flags("no_rope_layers", c.layers.size());
   const auto interval = static_cast<size_t>(s.count("no_rope_layer_interval", 4));
   for (size_t i = 0; i < c.layers.size(); ++i)
-    if (turns.empty() ? (i + 1) % interval == 0 : !turns[i]) c.layers[i].rope.reset();
+    if (has_rope.empty() ? (i + 1) % interval == 0 : !has_rope[i]) c.layers[i].rope.reset();
 
   const int window = s.flag("use_sliding_window", false) ? language::sliding_window(s, 0) : 0;
   language::set_windows(

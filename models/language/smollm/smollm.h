@@ -1,5 +1,5 @@
-// SmolLM3 from the sizes in config.json: Llama in which some layers are not told the places of tokens (NoPE, Yang et
-// al., arXiv:2501.18795).
+// SmolLM3, configured by config.json: Llama with some layers without position encoding (NoPE, Yang et al.,
+// arXiv:2501.18795).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace ferry::smollm3 {
 
-// Throws Error where the configuration is not one that is built here.
+// Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
 
 }  // namespace ferry::smollm3

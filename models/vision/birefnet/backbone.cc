@@ -7,7 +7,7 @@
 namespace ferry::birefnet {
 namespace {
 
-// From the table of relative positions: a row for each difference of places within a window, a column for each head.
+// Reads the relative position bias table: one row per offset within a window, one column per head.
 Backbone::Stage stored_stage(const Weights& blocks) {
   Backbone::Stage stage = {};
   const auto has_block = [&](int b) {
@@ -17,7 +17,7 @@ Backbone::Stage stored_stage(const Weights& blocks) {
   const Weights first = blocks[0]["attn"];
   const Shape table = first.stored_shape("relative_position_bias_table");
   const std::string name = first.name() + ".relative_position_bias_table";
-  if (table.rank == 0) fail("the checkpoint has no '%s', by which windows and heads are known", name.c_str());
+  if (table.rank == 0) fail("the checkpoint has no '%s', which determines windows and heads", name.c_str());
   const int side = static_cast<int>(std::lround(std::sqrt(table[0])));
   if (table.rank != 2 || side * side != table[0] || side % 2 == 0)
     fail("'%s' has shape %s, expected [(2*window-1)^2,heads]", name.c_str(), to_string(table).c_str());
@@ -38,7 +38,7 @@ Backbone stored_backbone(const Weights& bb) {
   Backbone backbone;
   const Weights embed = bb["patch_embed"]["proj"];
   const Shape patches = embed.stored_shape("weight");
-  if (patches.rank == 0) fail("the checkpoint has no '%s.weight', by which the width is known", embed.name().c_str());
+  if (patches.rank == 0) fail("the checkpoint has no '%s.weight', which determines the width", embed.name().c_str());
   backbone.width = patches[0];
   for (int s = 0; s < Backbone::kStages; ++s) {
     Backbone::Stage& stage = backbone.stages[static_cast<size_t>(s)];

@@ -5,7 +5,7 @@
 namespace ferry::birefnet {
 namespace {
 
-// The authors' repositories on the hub, and the side of the images that each was trained with.
+// The authors' repositories on the hub, and the image side of each training.
 struct Published {
   const char *architecture, *tag, *hub;
   int height = 1024, width = 1024;
@@ -29,12 +29,12 @@ constexpr Published kPublished[] = {
     {kLite, "2k", "BiRefNet_lite-2K", 1440, 2560},
 };
 
-// Of the lite network: Swin tiny. The others have Swin large, and their name takes what else was trained.
+// The lite network has Swin-T; the others have Swin-L, named by their training data.
 constexpr int kLiteWidth = 96;
 const std::vector<int> kLiteDepths = {2, 2, 6, 2};
 
 constexpr int kColours = 3;
-constexpr int kSmallest = 8 * Backbone::kPatch;  // pixels along a side of the last map's places
+constexpr int kMinSide = 8 * Backbone::kPatch;  // smallest image: one position of the last feature map
 
 std::string list(const std::vector<int>& numbers) {
   std::string out;
@@ -49,11 +49,11 @@ void check(const Backbone& backbone, const Weights& w, const ImageOptions& optio
   if (!lite && options.variant.architecture == kLite)
     fail("the checkpoint's backbone is %d wide with %s blocks, that of %s %d with %s: --model %s takes any",
          backbone.width, list(backbone.depths()).c_str(), name.c_str(), kLiteWidth, list(kLiteDepths).c_str(), kLarge);
-  if (options.height % kSmallest != 0 || options.width % kSmallest != 0)
-    fail("input size %dx%d: both sides must be multiples of %d", options.height, options.width, kSmallest);
+  if (options.height % kMinSide != 0 || options.width % kMinSide != 0)
+    fail("input size %dx%d: both sides must be multiples of %d", options.height, options.width, kMinSide);
   if (options.in_chans != kColours)
     fail("%s takes images of %d channels, not %d", name.c_str(), kColours, options.in_chans);
-  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  if (options.num_classes.value_or(0) > 0) fail("%s has no classes, so --num-classes does not apply", name.c_str());
 }
 
 Tensor resize_as(Tensor x, Tensor other) {
@@ -61,7 +61,7 @@ Tensor resize_as(Tensor x, Tensor other) {
   return resize_to(x, fbs::ResizeKind::Bilinear, to[1], to[2], /*align_corners=*/true);
 }
 
-// Each stage's map of the image, and beside it that of the image at half the size.
+// Per stage, the feature map of the image concatenated with that of the image at half the size.
 std::vector<Tensor> encode(Tensor image, const Weights& bb, const Backbone& backbone) {
   const Shape size = image.shape();
   const Tensor half = resize_to(image, fbs::ResizeKind::Bilinear, size[1] / 2, size[2] / 2, /*align_corners=*/true);
@@ -71,7 +71,7 @@ std::vector<Tensor> encode(Tensor image, const Weights& bb, const Backbone& back
   return maps;
 }
 
-// The last map, with the others at its size before it, through one decoder block after the other.
+// Squeeze module: the last feature map, concatenated with the others resized to it, through the decoder blocks.
 Tensor squeeze(const std::vector<Tensor>& maps, const Weights& w) {
   std::vector<Tensor> parts;
   for (const Tensor& map : maps) parts.push_back(map.id == maps.back().id ? map : resize_as(map, maps.back()));

@@ -5,7 +5,7 @@ namespace {
 
 constexpr auto kBilinear = fbs::ResizeKind::Bilinear;
 
-// A convolution whose kernel reads where two others say, and as strongly as they say.
+// Modulated deformable convolution; two convolutions compute its offsets and its modulation.
 Tensor deformable(Tensor x, const Weights& w) {
   const int kernel = w["regular_conv"].stored_shape("weight")[2];
   const int cells = kernel * kernel, padding = kernel / 2;
@@ -32,8 +32,8 @@ Tensor pyramid(Tensor x, const Weights& w) {
   return tap(relu(batch_norm(mixed, w["bn1"])), w);
 }
 
-// A pixel's place within its cell of a grid becomes its place on the map, the cell a channel: colours are counted
-// slowest, then the grid's rows.
+// Splits the image into a height x width grid and stacks the cells as channels; within a channel index, the colour
+// varies slowest, then the grid's row.
 Tensor image_by_cells(Tensor image, int height, int width) {
   const Shape shape = image.shape();
   const int rows = shape[1] / height, columns = shape[2] / width;
@@ -41,7 +41,7 @@ Tensor image_by_cells(Tensor image, int height, int width) {
   return reshape(transpose(cells, {1, 3, 4, 0, 2}), {1, height, width, -1});
 }
 
-// The image beside the map, `out` channels of it.
+// Concatenates x with `out` channels of the image.
 Tensor with_image(Tensor x, Tensor image, const Weights& w, int out) {
   const Shape map = x.shape();
   Tensor y = image_by_cells(image, map[1], map[2]);
@@ -49,11 +49,11 @@ Tensor with_image(Tensor x, Tensor image, const Weights& w, int out) {
   return concat({x, tap(conv2d(y, w["conv_out"], {.out = out, .kernel = 3, .padding = 1}), w)});
 }
 
-// Where the image changes, as the network guesses: what it was trained to guess right is of no use here.
+// Gradient-guided attention. The gradient prediction itself serves training alone and is not computed.
 Tensor gradient_attention(Tensor x, const Weights& decoder, const std::string& level) {
   const Weights convs = decoder["gdt_convs_" + level], attention = decoder["gdt_convs_attn_" + level];
   decoder["gdt_convs_pred_" + level].discard();
-  if (!convs[0].has("weight") && !attention[0].has("weight")) return x;  // trained without
+  if (!convs[0].has("weight") && !attention[0].has("weight")) return x;  // trained without gradient supervision
   Tensor y = conv2d(x, convs[0], {.kernel = 3, .padding = 1});
   y = tap(relu(batch_norm(y, convs[1])), convs);
   return x * sigmoid(tap(conv2d(y, attention[0], {.out = 1, .kernel = 1}), attention));
@@ -80,7 +80,7 @@ Tensor decode(Tensor image, const std::vector<Tensor>& maps, const Weights& w) {
     x = with_image(x, image, w["ipt_blk" + above], width(wider) / 8);
     x = decoder_block(x, w["decoder_block" + number], level > 0 ? width(level - 1) : width(0) / 2);
     if (level == 0) break;
-    w["conv_ms_spvn_" + number].discard();  // a smaller answer, for training
+    w["conv_ms_spvn_" + number].discard();  // side output of a lower resolution, for training
     x = gradient_attention(x, w, number);
     const Tensor lateral = maps[static_cast<size_t>(level - 1)];
     const Shape map = lateral.shape();

@@ -5,8 +5,8 @@
 namespace ferry::birefnet {
 namespace {
 
-// The reference was called twice: of each module there are two records, of the backbone, which sees two images each
-// time, two and two.
+// The reference runs the decoder twice, so each module has two records; the backbone runs on two images each time and
+// has four.
 std::vector<Rename> taps() {
   std::vector<Rename> rules;
   const auto record = [&](const std::string& module, const std::string& source, int calls) {
@@ -14,7 +14,7 @@ std::vector<Rename> taps() {
   };
   const std::string block = "bb.layers.{s}.blocks.{b}";
   for (const char* module : {"bb", "bb.patch_embed", "bb.layers.{s}"}) record(module, module, 2);
-  // What the reference has as tokens.
+  // The reference has these as tokens.
   for (const std::string& module : {block, std::string("bb.layers.{s}.downsample"), std::string("bb.norm{s}")}) {
     rules.push_back({module, {}});
     record(module + ".tokens", module, 2);
@@ -29,7 +29,7 @@ std::vector<Rename> taps() {
          {"", ".conv_in", ".bn_in", ".relu_in", ".dec_att", ".dec_att.global_avg_pool", ".dec_att.conv1",
           ".dec_att.bn1", ".dec_att.aspp1", ".dec_att.aspp_deforms.{k}", ".conv_out", ".bn_out"})
       record(root + module, root + module, 1);
-    // Of the module that deforms the convolution, which itself is only asked for its weight.
+    // Taps of the deformable module. The convolution inside only provides its weight.
     for (const char* branch : {".dec_att.aspp1", ".dec_att.aspp_deforms.{k}"}) {
       const std::string deformable = root + branch + ".atrous_conv";
       record(deformable + ".regular_conv", deformable, 1);

@@ -17,7 +17,7 @@ Tensor pool(Tensor x, Pool kind) {
   return avg_pool2d(x, {.kernel = 2, .stride = 2});
 }
 
-// Half the size, and a 1x1 convolution where the channels differ.
+// Halves the size; a 1x1 convolution adapts the channels if they differ.
 Tensor downsample(Tensor x, const Weights& w, Pool kind, int out, bool bias) {
   x = tap(pool(x, kind), w["pool"]);
   if (channels(x) != out) x = conv2d(x, w["expand"], {.out = out, .kernel = 1, .bias = bias});
@@ -50,7 +50,7 @@ Tensor inverted_bottleneck(Tensor x, const Weights& w, const Config& config, int
   return tap(tap(x, w["drop_path"]) + shortcut, w, kBlock);
 }
 
-// A network's opinion on each difference of rows and columns, whose logarithms it is given.
+// Continuous position bias: an MLP maps log-coordinates of the row and column offsets to one bias per head.
 std::vector<double> position_table(const Weights& w, int heads, int hidden, int height, int width) {
   const auto read = [&w](const char* layer, const char* leaf, const Shape& shape) {
     return w.graph().values(w["mlp"][layer](leaf, shape).id);
@@ -113,7 +113,7 @@ Tensor transformer(Tensor x, const Weights& w, const Config& config, int out, in
   return tap(x + tap(scale(y, w["ls2"], config), w["drop_path2"]), w, kBlock);
 }
 
-// Pool, norm, a layer with tanh, classifier.
+// Pool, norm, a hidden layer with tanh, classifier.
 void hidden_head(Tensor x, const Weights& w, const Config& config, const ImageOptions& options) {
   x = layer_norm(tap(global_avg_pool(x), w["global_pool"], kBlock), w["norm"], kAttentionEpsilon);
   x = linear(tap(flatten(x), w["flatten"]), w["pre_logits.fc"], {.out = config.head_hidden});
@@ -150,7 +150,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   classify(tap(flatten(x), head["global_pool"], kBlock), head["fc"], options);
 }
 
-// timm's names are the canonical ones. Its head runs for `features` and again for `logits`: two records each.
+// timm's module names are canonical. The reference runs the head for `features` and for `logits`: two records each.
 std::span<const Naming> namings() {
   static const Naming table[] = {
       {.framework = "timm",

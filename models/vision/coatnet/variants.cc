@@ -169,7 +169,7 @@ constexpr Config kConfigs[] = {
      .head_hidden = 2048},
 };
 
-// Most images are on -1..1.
+// Most trainings normalize images to -1..1.
 ImageVariant timm(const char* architecture, const char* tag, Training training = {}) {
   training.crop_pct = training.crop_pct.value_or(0.95);
   training.pixels = training.pixels.value_or(Pixels::Inception);
@@ -184,7 +184,7 @@ const Config& config_of(const std::string& architecture) {
   fail("no CoAtNet is called '%s'", architecture.c_str());
 }
 
-// Settings as in timm's pretrained configurations; a row without a tag was never published with weights.
+// Settings of timm's pretrained configurations. timm publishes no weights for a row without a tag.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = {
       timm("coatnet_pico_rw_224", ""),

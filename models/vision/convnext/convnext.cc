@@ -25,7 +25,7 @@ Tensor stem(Tensor x, const Weights& w, const Config& config) {
 
 Tensor block(Tensor x, const Weights& w, const Config& config) {
   const int width = channels(x);
-  // Convolutions of 1x1 or, on N,H,W,C, linear layers.
+  // 1x1 convolutions, or linear layers on N,H,W,C.
   const bool conv_mlp = w["mlp.fc1"].stored_shape("weight").rank == 4;
   const Weights inner = conv_mlp ? w : w.channels_last();
   Tensor y = conv2d(x, w["conv_dw"], {.out = width, .kernel = 7, .padding = 3, .groups = width});
@@ -75,7 +75,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options, const Co
     graph.add_output("last_hidden_state", x, fbs::Layout::Same);
     return;
   }
-  // transformers' setting is for this norm alone.
+  // transformers' setting applies to this norm alone.
   const double epsilon = options.variant.layer_norm_eps.value_or(config.epsilon);
   classify(head(x, w["head"], config, epsilon), w["head"]["fc"], options);
   add_last_hidden_state(x, fbs::Layout::NCHW, options);

@@ -3,7 +3,7 @@
 namespace ferry::convnext {
 namespace {
 
-// timm's names are the canonical ones. Its head runs once for `features` and again for `logits`: two records.
+// timm's module names are canonical. The reference runs the head for `features` and for `logits`: two records each.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"stem.0.weight", "stages.0.blocks.0.conv_dw.weight", "stages.3.blocks.1.norm.weight"},
@@ -15,8 +15,8 @@ Naming timm() {
                    {"head.fc", {"head.fc", "head#1"}}}};
 }
 
-// transformers' ConvNextModel and ConvNextV2Model, `root` where a classifier holds them ("convnext."). Its last norm
-// sees what is flattened already.
+// transformers' ConvNextModel and ConvNextV2Model; `root` is their prefix inside a classifier ("convnext."). The input
+// of the last norm is flattened.
 Naming transformers(const std::string& root) {
   const std::string stage = root + "encoder.stages.{s}", layer = stage + ".layers.{b}";
   return {.framework = "transformers",
@@ -47,7 +47,7 @@ Naming transformers(const std::string& root) {
           .input = "pixel_values"};
 }
 
-// transformers' DINOv3ConvNextModel: the stem is the first stage's downsampling.
+// transformers' DINOv3ConvNextModel: the stem is the first stage's downsampling layer.
 Naming transformers_dinov3() {
   const std::string layer = "stages.{s}.layers.{b}";
   return {.framework = "transformers",

@@ -61,8 +61,8 @@ Training clip_squashed(int size, std::optional<int> num_classes = {}) {
   return {.num_classes = num_classes, .size = size, .crop_pct = 1, .squash = true, .pixels = Pixels::Clip};
 }
 
-// "facebook/convnext-tiny-224", "facebook/convnextv2-tiny-1k-224"; settings as in their preprocessor_config.json. From
-// 384 pixels on images are squashed.
+// "facebook/convnext-tiny-224", "facebook/convnextv2-tiny-1k-224", with the settings of their preprocessor_config.json.
+// From 384 pixels on, images are resized without preserving the aspect ratio.
 ImageVariant transformers(const char* architecture, const char* tag, const char* hub, int num_classes = 1000,
                           int size = 224) {
   ImageVariant variant = ferry::transformers(
@@ -73,7 +73,7 @@ ImageVariant transformers(const char* architecture, const char* tag, const char*
   return variant;
 }
 
-// "facebook/dinov3-convnext-tiny-pretrain-lvd1689m"; settings as in its preprocessor_config.json.
+// "facebook/dinov3-convnext-tiny-pretrain-lvd1689m", with the settings of its preprocessor_config.json.
 ImageVariant transformers_dinov3(const std::string& size) {
   return ferry::transformers("dinov3_convnext_" + size, "lvd1689m",
                              "facebook/dinov3-convnext-" + size + "-pretrain-lvd1689m",
@@ -88,7 +88,7 @@ const Config& config_of(const std::string& architecture) {
   fail("no ConvNeXt is called '%s'", architecture.c_str());
 }
 
-// Settings as in timm's pretrained configurations.
+// Settings of timm's pretrained configurations.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = {
       timm("convnext_tiny", "in12k_ft_in1k", {.crop_pct = 0.95}),
@@ -230,8 +230,8 @@ Config from_transformers(const nlohmann::json& json) {
                 .tokens = json["model_type"] == "dinov3_convnext",
                 .act = read.activation("hidden_act", "gelu")};
   if (config.depths.size() != config.widths.size())
-    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, as many as hidden_sizes has");
-  // The others' setting is for the last norm alone (ImageVariant::layer_norm_eps).
+    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, one per element of hidden_sizes");
+  // In the other models the setting applies to the last norm alone (ImageVariant::layer_norm_eps).
   if (config.tokens)
     config.epsilon = read.number("layer_norm_eps", 1e-6);
   else

@@ -7,11 +7,11 @@
 namespace ferry {
 namespace {
 
-// What the heads read.
+// Inputs of the heads.
 struct Maps {
   Tensor image;
-  Tensor low;   // an eighth of the image's size; of MobileNetV3 only
-  Tensor high;  // the last one
+  Tensor low;   // 1/8 of the image's size; MobileNetV3 only
+  Tensor high;  // the last feature map
 };
 
 Maps resnet(const Weights& w, const ResNetConfig& config, const ImageOptions& options) {
@@ -20,7 +20,7 @@ Maps resnet(const Weights& w, const ResNetConfig& config, const ImageOptions& op
 }
 
 Maps mobilenetv3(const Weights& w, const ImageOptions& options) {
-  constexpr size_t kEighth = 2;  // the stage
+  constexpr size_t kEighth = 2;  // the stage of 1/8 of the size
   MobileStyle style = kMobileNetV3Style;
   style.eps = kMobileNetV3Epsilon;
   style.separate = true;
@@ -31,7 +31,7 @@ Maps mobilenetv3(const Weights& w, const ImageOptions& options) {
   return {.image = image, .low = firsts[kEighth], .high = high};
 }
 
-// An architecture's trunk. Its last two stages are dilated.
+// The backbone of an architecture, with its last two stages dilated.
 Maps trunk(const Weights& w, const ImageOptions& options) {
   const std::string& architecture = options.variant.architecture;
   if (architecture.ends_with("mobilenet_v3_large")) return mobilenetv3(w, options);
@@ -46,13 +46,13 @@ Maps trunk(const Weights& w, const ImageOptions& options) {
                 options);
 }
 
-// A Sequential's first three modules.
+// The first three modules of a Sequential.
 Tensor conv_norm_relu(Tensor x, const Weights& w, Conv2dOptions conv) {
   conv.bias = false;
   return tap(relu(batch_norm(conv2d(x, w[0], conv), w[1])), w[2]);
 }
 
-// Atrous spatial pyramid pooling: the same place seen with ever wider kernels, and the mean of all places.
+// Atrous spatial pyramid pooling: convolutions of several dilation rates, and image pooling.
 Tensor pyramid_pooling(Tensor x, const Weights& w) {
   constexpr int kRates[] = {12, 24, 36};
   const Weights convs = w["convs"];
@@ -91,11 +91,11 @@ Tensor lraspp_head(const Maps& maps, const Weights& w) {
   return conv2d(maps.low, w["low_classifier"], {.kernel = 1}) + conv2d(high, w["high_classifier"], {.kernel = 1});
 }
 
-// The head's logits in the image's size are torchvision's "out".
+// torchvision's "out": the head's logits, resized to the image.
 void build(Tensor (*head)(const Maps& maps, const Weights& w), const Weights& w, const ImageOptions& options) {
   Graph& graph = w.graph();
   const Maps maps = trunk(w, options);
-  w["aux_classifier"].discard();  // helps to train
+  w["aux_classifier"].discard();  // auxiliary loss of training
   const Weights classifier = w["classifier"];
   if (options.num_classes == 0) return classify(flatten(global_avg_pool(maps.high)), classifier, options);
   const Tensor logits = tap(head(maps, classifier), classifier, kBlock);

@@ -1,6 +1,6 @@
-// Networks that tell the class of every pixel, as torchvision builds them over dilated trunks, in its names: DeepLabV3
-// (Chen et al., arXiv:1706.05587), FCN (Long et al., arXiv:1411.4038) and LR-ASPP (Howard et al., arXiv:1905.02244).
-// Channels and classes are as many as the weights have.
+// Semantic segmentation networks of torchvision with dilated backbones, and its module names: DeepLabV3 (Chen et al.,
+// arXiv:1706.05587), FCN (Long et al., arXiv:1411.4038) and LR-ASPP (Howard et al., arXiv:1905.02244). Channels and
+// classes are taken from the weights.
 #pragma once
 
 #include "models/vision/image_family.h"

@@ -6,7 +6,7 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-// A trunk's blocks share one activation, whose runs are counted.
+// The blocks share one activation module, whose calls are numbered.
 Naming over_resnet(Keys probes) {
   probes.push_back("backbone.conv1.weight");
   probes.push_back("backbone.layer4.0.conv3.weight");

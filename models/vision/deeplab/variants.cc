@@ -4,7 +4,7 @@
 namespace ferry {
 namespace {
 
-// As in torchvision's weight transforms: trained on those images of COCO that show Pascal VOC's classes.
+// Settings of torchvision's weight transforms. Trained on the COCO images that contain classes of Pascal VOC.
 std::vector<ImageVariant> published(std::initializer_list<const char*> architectures) {
   std::vector<ImageVariant> all;
   for (const char* architecture : architectures) {

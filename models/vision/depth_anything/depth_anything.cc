@@ -16,16 +16,15 @@ Config network_of(const ImageOptions& options) {
   return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
 }
 
-// The side of the square grid that the table of positions has entries for, besides the class token's; 0 where it has
-// another shape.
+// The side of the square patch grid of the position table, without the class token; 0 if the table has another shape.
 int side_of(const Weights& table) {
   const Shape stored = table.stored_shape("");
-  const int places = stored.rank == 3 ? stored[1] - 1 : 0;
-  const int side = static_cast<int>(std::lround(std::sqrt(std::max(places, 0))));
-  return side * side == places ? side : 0;
+  const int position_count = stored.rank == 3 ? stored[1] - 1 : 0;
+  const int side = static_cast<int>(std::lround(std::sqrt(std::max(position_count, 0))));
+  return side * side == position_count ? side : 0;
 }
 
-// Positions for the grid of `map`, whatever it is at run time; the class token and its own come first.
+// Position embeddings for the grid of `map` at run time, after the class token with its own.
 Tensor positions(const Weights& w, Tensor map, Tensor class_token, const Config& c) {
   const int side = side_of(w), width = channels(map);
   if (side == 0)
@@ -37,13 +36,13 @@ Tensor positions(const Weights& w, Tensor map, Tensor class_token, const Config&
 }
 
 Tensor embed(Tensor map, const Weights& w, const Config& c) {
-  w["mask_token"].discard();  // hides patches in training
-  const Tensor places = positions(w["pos_embed"], map, w["cls_token"].parameter({1, 1, c.width}), c);
+  w["mask_token"].discard();  // masks patches in training
+  const Tensor embedding = positions(w["pos_embed"], map, w["cls_token"].parameter({1, 1, c.width}), c);
   fbs::PadT one_before;
   one_before.before = {0, 1, 0};
   one_before.after = {0, 0, 0};
   const Tensor tokens = tap(to_tokens(map), w["patch_embed"]);
-  return tap(w.graph().add_op("", one_before, {tokens}) + places, w["pos_drop"], kBlock);
+  return tap(w.graph().add_op("", one_before, {tokens}) + embedding, w["pos_drop"], kBlock);
 }
 
 Tensor block(Tensor x, const Weights& w, const Config& c) {
@@ -57,7 +56,7 @@ Tensor block(Tensor x, const Weights& w, const Config& c) {
   return tap(x + scale(y, w["ls2"]), w, kBlock);
 }
 
-// The tokens of each level.
+// Returns the tokens of each level.
 std::vector<Tensor> backbone(Tensor map, const Weights& w, const Config& c) {
   Tensor x = embed(map, w, c);
   std::vector<Tensor> after = {x}, levels;
@@ -67,7 +66,7 @@ std::vector<Tensor> backbone(Tensor map, const Weights& w, const Config& c) {
     w["norm"].discard();
     return levels;
   }
-  // One norm for all, one after the other.
+  // One norm shared by all levels, which are concatenated.
   const Shape width{c.width};
   const Tensor weight = w["norm"]("weight", width), bias = w["norm"]("bias", width);
   fbs::LayerNormT params;
@@ -79,7 +78,7 @@ std::vector<Tensor> backbone(Tensor map, const Weights& w, const Config& c) {
   return levels;
 }
 
-// A level's map in its own size.
+// Reassembles tokens to a map of the level's size.
 Tensor reassemble(Tensor x, const Weights& w, int out, double factor) {
   x = conv2d(x, w["projection"], {.out = out, .kernel = 1});
   const int scale = static_cast<int>(factor), stride = static_cast<int>(1 / factor);
@@ -102,8 +101,8 @@ Tensor residual(Tensor x, const Weights& w) {
   return tap(y + x, w);
 }
 
-// `x` is what the deeper levels have become, null at the deepest one; `next` the level that comes after this one, null
-// at the last one, which is doubled.
+// Feature fusion. `x` is the output of the deeper level, null at the deepest one. `next` is the following level, null
+// at the last one, whose size is doubled.
 Tensor fuse(const Tensor* x, Tensor level, const Tensor* next, const Weights& w) {
   if (!x) w["residual_layer1"].discard();
   Tensor y = residual(x ? *x + residual(level, w["residual_layer1"]) : level, w["residual_layer2"]);
@@ -111,21 +110,21 @@ Tensor fuse(const Tensor* x, Tensor level, const Tensor* next, const Weights& w)
   return tap(conv2d(y, w["projection"], {.out = channels(y), .kernel = 1}), w, kBlock);
 }
 
-// From the deepest level up; the fused maps, in that order.
+// Returns the fused maps, deepest level first.
 std::vector<Tensor> neck(const std::vector<Tensor>& tokens, Tensor map, const Weights& w, const Config& c) {
   std::vector<Tensor> levels, fused;
   const int count = static_cast<int>(tokens.size());
   for (int i = 0; i < count; ++i) {
-    const size_t place = static_cast<size_t>(i);
-    Tensor x = to_map(slice(tokens[place], 1, 1, -1), map);
-    x = reassemble(x, w["reassemble_stage.layers"][i], c.neck[place], c.factors[place]);
+    const size_t index = static_cast<size_t>(i);
+    Tensor x = to_map(slice(tokens[index], 1, 1, -1), map);
+    x = reassemble(x, w["reassemble_stage.layers"][i], c.neck[index], c.factors[index]);
     if (i == 0) tap(x, w["reassemble_stage"]);
     levels.push_back(conv2d(x, w["convs"][i], {.out = c.fusion, .kernel = 3, .padding = 1, .bias = false}));
   }
   std::reverse(levels.begin(), levels.end());
   for (int i = 0; i < count; ++i) {
-    const size_t place = static_cast<size_t>(i);
-    fused.push_back(fuse(i > 0 ? &fused.back() : nullptr, levels[place], i + 1 < count ? &levels[place + 1] : nullptr,
+    const size_t index = static_cast<size_t>(i);
+    fused.push_back(fuse(i > 0 ? &fused.back() : nullptr, levels[index], i + 1 < count ? &levels[index + 1] : nullptr,
                          w["fusion_stage.layers"][i]));
   }
   tap(tap(fused.front(), w["fusion_stage"]), w);
@@ -151,7 +150,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& c) {
   const std::string name = options.variant.name();
-  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  if (options.num_classes.value_or(0) > 0) fail("%s has no classes, so --num-classes does not apply", name.c_str());
   const Tensor image = image_input(graph, options);
   const Tensor map = patch_map(image, w["backbone.patch_embed"], {.out = c.width, .patch = c.patch});
   const std::vector<Tensor> fused = neck(backbone(map, w["backbone"], c), map, w["neck"], c);

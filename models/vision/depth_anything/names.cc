@@ -3,7 +3,7 @@
 namespace ferry::depth_anything {
 namespace {
 
-// The head's names are the canonical ones.
+// The head's names are canonical.
 Naming transformers(bool swiglu) {
   const std::string block = "backbone.encoder.layer.{b}", canonical = "backbone.blocks.{b}";
   Naming naming{.framework = "transformers",
@@ -31,13 +31,13 @@ Naming transformers(bool swiglu) {
                  {canonical + ".ls1", {block + ".layer_scale1", block + ".drop_path"}},
                  {canonical + ".ls2", {block + ".layer_scale2", block + ".drop_path#1"}},
                  {canonical + ".mlp", {block + ".mlp"}}};
-  // The gate of SwiGLU is no module there.
+  // SwiGLU's gate is not a module there.
   naming.taps.push_back(swiglu ? Rename{canonical + ".mlp.act", {}}
                                : Rename{canonical + ".mlp.act", {block + ".mlp.activation"}});
   return naming;
 }
 
-// The authors' repositories. They count levels from 1, and what fuses them by the level.
+// The authors' repositories count levels from 1, and group the fusion modules by level.
 Naming authors(bool swiglu) {
   const std::string head = "depth_head.", scratch = head + "scratch.", block = "pretrained.blocks.{b}";
   const std::string layer = "neck.reassemble_stage.layers.{i}", canonical = "backbone.blocks.{b}";
@@ -95,7 +95,7 @@ Naming authors(bool swiglu) {
 }  // namespace
 
 std::span<const Naming> namings() {
-  // The gated form first: it has the other's probes as well.
+  // SwiGLU comes first: its table's keys include all probes of the other's.
   static const Naming table[] = {transformers(true), transformers(false), authors(true), authors(false)};
   return table;
 }

@@ -10,18 +10,18 @@
 namespace ferry::depth_anything {
 namespace {
 
-constexpr int kLargestScale = 64;  // of a level's size or an MLP's width
+constexpr int kMaxScale = 64;  // of a level's size, or of an MLP's width
 
-struct Size {
-  const char* name;     // transformers' name of it
-  const char* encoder;  // the authors'
-  const char* title;    // in their repositories
+struct NetworkSize {
+  const char* name;     // in transformers
+  const char* encoder;  // in the authors' code
+  const char* title;    // in their repositories' names
   int width, depth, heads;
   std::vector<int> neck;
   int fusion;
-  std::vector<int> levels;  // of V2; V1 reads the last four
+  std::vector<int> levels;  // of V2; V1 has the last four
 };
-const Size kSizes[] = {
+const NetworkSize kSizes[] = {
     {"small", "vits", "Small", 384, 12, 6, {48, 96, 192, 384}, 64, {3, 6, 9, 12}},
     {"base", "vitb", "Base", 768, 12, 12, {96, 192, 384, 768}, 128, {3, 6, 9, 12}},
     {"large", "vitl", "Large", 1024, 24, 16, {256, 512, 1024, 1024}, 256, {5, 12, 18, 24}},
@@ -37,7 +37,7 @@ std::string prefix_of(Kind kind) {
   return kind == Kind::Indoor ? "depth_anything_v2_metric_indoor_" : "depth_anything_v2_metric_outdoor_";
 }
 
-Config network(const Size& size, Kind kind) {
+Config network(const NetworkSize& size, Kind kind) {
   Config config{.architecture = "",
                 .width = size.width,
                 .depth = size.depth,
@@ -48,7 +48,7 @@ Config network(const Size& size, Kind kind) {
                 .fusion = size.fusion};
   if (kind == Kind::V1) config.levels = {size.depth - 3, size.depth - 2, size.depth - 1, size.depth};
   config.metric = kind == Kind::Indoor || kind == Kind::Outdoor;
-  // Of Hypersim's rooms and Virtual KITTI's streets.
+  // Hypersim (indoor) and Virtual KITTI (outdoor).
   if (config.metric) config.maximum = kind == Kind::Indoor ? 20 : 80;
   return config;
 }
@@ -67,7 +67,7 @@ ImageVariant variant(const std::string& architecture, const char* framework, con
   return row;
 }
 
-std::string transformers_hub(Kind kind, const Size& size) {
+std::string transformers_hub(Kind kind, const NetworkSize& size) {
   switch (kind) {
     case Kind::V1: return std::string("LiheYoung/depth-anything-") + size.name + "-hf";
     case Kind::V2: return std::string("depth-anything/Depth-Anything-V2-") + size.title + "-hf";
@@ -77,7 +77,7 @@ std::string transformers_hub(Kind kind, const Size& size) {
   return {};
 }
 
-std::string authors_hub(Kind kind, const Size& size) {
+std::string authors_hub(Kind kind, const NetworkSize& size) {
   switch (kind) {
     case Kind::V1: return std::string("LiheYoung/depth_anything_") + size.encoder + "14";
     case Kind::V2: return std::string("depth-anything/Depth-Anything-V2-") + size.title;
@@ -87,7 +87,7 @@ std::string authors_hub(Kind kind, const Size& size) {
   return {};
 }
 
-// The blocks whose tokens the head reads, of out_indices or of the names in out_features, "stem" and "stage1" on.
+// The blocks whose tokens the head takes: from out_indices, or from the names in out_features ("stem", "stage1"...).
 std::vector<int> levels_of(const nlohmann::json& json, const ConfigReader& read, int depth) {
   std::vector<int> levels;
   const std::string expected = "stages from 0 to " + std::to_string(depth) + " in rising order";
@@ -129,7 +129,7 @@ void read_backbone(const nlohmann::json& json, Config* config) {
   config->norm = read.flag("apply_layernorm", true);
   config->epsilon = read.number("layer_norm_eps", 1e-6);
   const double ratio = read.number("mlp_ratio", 4);
-  if (ratio > kLargestScale) read.refuse("mlp_ratio", "a number of at most " + std::to_string(kLargestScale));
+  if (ratio > kMaxScale) read.refuse("mlp_ratio", "a number of at most " + std::to_string(kMaxScale));
   const int hidden = static_cast<int>(config->width * ratio);
   config->hidden = config->swiglu ? static_cast<int>((int64_t{hidden} * 2 / 3 + 7) / 8 * 8) : hidden;
   if (!config->swiglu) config->act = read.activation("hidden_act", "gelu");
@@ -146,7 +146,7 @@ const Config& config_of(const std::string& architecture) {
   static const std::vector<Entry> all = [] {
     std::vector<Entry> entries;
     for (const Kind kind : kKinds)
-      for (const Size& size : kSizes) {
+      for (const NetworkSize& size : kSizes) {
         entries.push_back({prefix_of(kind) + size.name, network(size, kind)});
         entries.push_back({prefix_of(kind) + size.encoder, network(size, kind)});
         entries.back().config.position_offset = 0.1;
@@ -159,16 +159,16 @@ const Config& config_of(const std::string& architecture) {
   fail("no Depth Anything is called '%s'", architecture.c_str());
 }
 
-// Images as in the preprocessor_config.json of the repositories. The authors' code upscales what is smaller on both
-// sides so that the shorter one fits; it is scaled by less here.
+// Image settings of the repositories' preprocessor_config.json. The authors' code upscales small images until their
+// shorter side fits; here the scale is smaller.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = [] {
     std::vector<ImageVariant> rows;
     for (const Kind kind : kKinds)
-      for (const Size& size : kSizes)
+      for (const NetworkSize& size : kSizes)
         rows.push_back(variant(prefix_of(kind) + size.name, "transformers", transformers_hub(kind, size)));
     for (const Kind kind : kKinds)
-      for (const Size& size : kSizes)
+      for (const NetworkSize& size : kSizes)
         rows.push_back(variant(prefix_of(kind) + size.encoder, "DepthAnything", authors_hub(kind, size)));
     return rows;
   }();
@@ -177,7 +177,7 @@ std::span<const ImageVariant> variants() {
 
 Config from_transformers(const nlohmann::json& json) {
   const ConfigReader read(json);
-  if (read.has("backbone")) read.refuse("backbone", "a backbone_config in its place");
+  if (read.has("backbone")) read.refuse("backbone", "a backbone_config instead");
   Config config{.architecture = "",
                 .width = 384,
                 .depth = 12,
@@ -193,19 +193,19 @@ Config from_transformers(const nlohmann::json& json) {
   const std::string count = std::to_string(config.neck.size());
   if (config.levels.size() != config.neck.size())
     read.refuse("neck_hidden_sizes",
-                std::to_string(config.levels.size()) + " numbers, as many as the backbone's out_indices");
+                std::to_string(config.levels.size()) + " numbers, one per element of the backbone's out_indices");
   if (config.factors.size() != config.neck.size())
-    read.refuse("reassemble_factors", count + " numbers, as many as neck_hidden_sizes has");
+    read.refuse("reassemble_factors", count + " numbers, one per element of neck_hidden_sizes");
   for (const double factor : config.factors)
-    if ((factor > 1 && factor != std::floor(factor)) || factor > kLargestScale || factor * kLargestScale < 1)
-      read.refuse("reassemble_factors", "whole numbers, and fractions below 1");
+    if ((factor > 1 && factor != std::floor(factor)) || factor > kMaxScale || factor * kMaxScale < 1)
+      read.refuse("reassemble_factors", "integers, and fractions below 1");
   if (read.integer("reassemble_hidden_size", 384) != config.width)
     read.refuse("reassemble_hidden_size", std::to_string(config.width) + ", the backbone's hidden_size");
   const std::string kind = read.text("depth_estimation_type", "relative");
   if (kind != "relative" && kind != "metric") read.refuse("depth_estimation_type", "relative or metric");
   config.metric = kind == "metric";
   config.maximum = read.number("max_depth", 1);
-  // As Python counts: -1 is the last one.
+  // Python's indexing: -1 is the last one.
   const int levels = static_cast<int>(config.neck.size());
   const int level = read.integer("head_in_index", -1, -levels);
   config.head_level = level < 0 ? level + levels : level;

@@ -18,7 +18,7 @@ Config network_of(const ImageOptions& options) {
   return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
 }
 
-// Wavelengths of the rotary embedding along one axis, where the image is 2 long. The authors' checkpoints hold them,
+// Wavelengths of the rotary embedding along one axis, with coordinates in -1..1. The authors' checkpoints store them,
 // rounded to bfloat16.
 std::vector<double> periods(const Weights& w, int count, double theta) {
   if (w.has("periods")) return w.values("periods", count);
@@ -27,17 +27,17 @@ std::vector<double> periods(const Weights& w, int count, double theta) {
   return out;
 }
 
-// Angles of a head's first half are those of the row's place, then of the column's; the second half repeats them. The
-// prefix is not turned.
+// The first half of a head's channels has the angles of the row, then of the column; the second half repeats them. The
+// prefix tokens are not rotated.
 RotaryTable rotary(const Weights& w, Grid grid, const Config& config) {
   const int head = config.width / config.heads, prefix = prefix_of(config);
   const std::vector<double> wavelengths = periods(w, head / 4, config.theta);
-  const auto place = [](int i, int count) { return 2 * (i + 0.5) / count - 1; };
+  const auto coordinate_of = [](int i, int count) { return 2 * (i + 0.5) / count - 1; };
   std::vector<double> cos(static_cast<size_t>(prefix * head), 1.0), sin(cos.size(), 0.0);
   for (int y = 0; y < grid.height; ++y) {
     for (int x = 0; x < grid.width; ++x) {
       for (int half = 0; half < 2; ++half) {
-        for (const double coordinate : {place(y, grid.height), place(x, grid.width)}) {
+        for (const double coordinate : {coordinate_of(y, grid.height), coordinate_of(x, grid.width)}) {
           for (const double wavelength : wavelengths) {
             const double angle = 2 * std::numbers::pi * coordinate / wavelength;
             cos.push_back(std::cos(angle));
@@ -79,7 +79,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
 void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
   const Grid grid{options.height / config.patch, options.width / config.patch};
   const int width = config.width, prefix = prefix_of(config);
-  w["mask_token"].discard();  // hides patches in training
+  w["mask_token"].discard();  // masks patches in training
   const RotaryTable table = rotary(w["rope"], grid, config);
   tap(slice(table.cos, 0, prefix, grid.size()), w["rope"]);
 

@@ -3,15 +3,15 @@
 namespace ferry::dinov3 {
 namespace {
 
-// timm's names are the canonical ones. Its head runs once for `features` and again for `logits`: two records. Scales
-// and tables of the rotary embedding are no modules there.
+// timm's module names are canonical. The reference runs the head for `features` and for `logits`: two records each.
+// LayerScale and the rotary tables are not modules there.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"reg_token", "patch_embed.proj.weight", "blocks.0.gamma_1"},
           .taps = {{"fc_norm", {"fc_norm", "fc_norm#1"}}, {"rope", {}}, {"blocks.{b}.gamma_{i}", {}}}};
 }
 
-// transformers' DINOv3ViTModel. Its blocks are called `layer` in checkpoints and `model.layer` in the model.
+// transformers' DINOv3ViTModel: its blocks are `layer` in checkpoints, but `model.layer` in the module tree.
 Naming transformers() {
   const std::string key = "layer.{b}", tap = "model.layer.{b}";
   Naming naming{.framework = "transformers",
@@ -73,7 +73,7 @@ Naming facebook(bool gated) {
 }  // namespace
 
 std::span<const Naming> namings() {
-  // The gated form first: it has the other's probes as well.
+  // SwiGLU comes first: its table's keys include all probes of the other's.
   static const Naming table[] = {timm(), transformers(), facebook(true), facebook(false)};
   return table;
 }

@@ -8,20 +8,20 @@
 namespace ferry::dinov3 {
 namespace {
 
-struct Size {
+struct VitSize {
   int width, depth, heads, hidden;
   bool gated = false;
 };
-constexpr Size kTiny{192, 12, 3, 768};
-constexpr Size kSmall{384, 12, 6, 1536};
-constexpr Size kSmallPlus{384, 12, 6, 1536, true};
-constexpr Size kBase{768, 12, 12, 3072};
-constexpr Size kLarge{1024, 24, 16, 4096};
-constexpr Size kHugePlus{1280, 32, 20, 5120, true};
-constexpr Size kSevenB{4096, 40, 32, 8192, true};
+constexpr VitSize kTiny{192, 12, 3, 768};
+constexpr VitSize kSmall{384, 12, 6, 1536};
+constexpr VitSize kSmallPlus{384, 12, 6, 1536, true};
+constexpr VitSize kBase{768, 12, 12, 3072};
+constexpr VitSize kLarge{1024, 24, 16, 4096};
+constexpr VitSize kHugePlus{1280, 32, 20, 5120, true};
+constexpr VitSize kSevenB{4096, 40, 32, 8192, true};
 
-// timm's, which pools the patches.
-Config eva(const char* architecture, const Size& size, bool qkv_bias) {
+// timm's, pooled by the mean of the patches.
+Config eva(const char* architecture, const VitSize& size, bool qkv_bias) {
   return {.architecture = architecture,
           .width = size.width,
           .depth = size.depth,
@@ -32,8 +32,8 @@ Config eva(const char* architecture, const Size& size, bool qkv_bias) {
           .act = size.gated ? silu : gelu};
 }
 
-// The authors' own and transformers', which give the class token.
-Config own(const char* architecture, const Size& size, bool qkv_bias = true) {
+// The authors' and transformers', pooled by the class token.
+Config own(const char* architecture, const VitSize& size, bool qkv_bias = true) {
   Config config = eva(architecture, size, qkv_bias);
   config.class_pool = true;
   return config;
@@ -60,7 +60,7 @@ const Config kConfigs[] = {
     own("dinov3_vit7b16", kSevenB, false),
 };
 
-// Images of the training on satellite images.
+// Normalization of the training on satellite images.
 void look_from_above(ImageVariant* variant) {
   variant->image.mean = {0.430f, 0.411f, 0.296f};
   variant->image.std = {0.213f, 0.156f, 0.143f};
@@ -89,7 +89,7 @@ const Config& config_of(const std::string& architecture) {
   fail("no DINOv3 is called '%s'", architecture.c_str());
 }
 
-// Settings as in timm's pretrained configurations, and the preprocessor_config.json of the facebook/dinov3-*
+// Settings of timm's pretrained configurations, and of the preprocessor_config.json of the facebook/dinov3-*
 // repositories.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = {
@@ -137,7 +137,7 @@ Config from_transformers(const nlohmann::json& json) {
                 .theta = read.number("rope_theta", 100),
                 .act = read.activation("hidden_act", "gelu"),
                 .mlp_bias = read.flag("mlp_bias", true)};
-  // Each axis turns a quarter of a head's channels by pairs.
+  // Each axis rotates a quarter of a head's channels in pairs.
   if (config.width % (4 * config.heads) != 0)
     read.refuse("num_attention_heads",
                 "heads of a multiple of 4 channels, of hidden_size " + std::to_string(config.width));

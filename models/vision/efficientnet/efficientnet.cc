@@ -17,7 +17,8 @@ MobileStages stages(double squeeze) {
   };
 }
 
-// TensorFlow's layers in timm's port of its weights; torchvision took over the epsilon for the large ones alone.
+// timm's port of TensorFlow's weights keeps TensorFlow's epsilon and padding; torchvision uses the epsilon in the large
+// networks alone.
 MobileStyle style_of(const ImageVariant& variant, const Config& config) {
   MobileStyle style = {.act = config.lite ? relu6 : silu};
   style.same_padding = variant.architecture.starts_with("tf_");

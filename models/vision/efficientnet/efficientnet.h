@@ -1,5 +1,5 @@
-// EfficientNet B0 to B7 (Tan and Le, arXiv:1905.11946) and EfficientNet-Lite, in timm's names; a naming table reads
-// torchvision's checkpoints.
+// EfficientNet B0 to B7 (Tan and Le, arXiv:1905.11946) and EfficientNet-Lite, with timm's module names. A naming table
+// reads torchvision's checkpoints.
 #pragma once
 
 #include "models/vision/image_family.h"
@@ -8,12 +8,13 @@ namespace ferry::efficientnet {
 
 struct Config {
   const char* architecture;
-  double width = 1;   // channel multiplier
-  double depth = 1;   // block multiplier, rounded up
-  int size = 224;     // of the images it was designed for
-  bool lite = false;  // relu6, no squeeze-and-excitation, stem, head and the ends' depth as in B0
+  double width = 1;  // channel multiplier
+  double depth = 1;  // block multiplier, rounded up
+  int size = 224;    // image side that it was designed for
+  // ReLU6, no squeeze-and-excitation; the multipliers do not apply to stem, head, first and last stage
+  bool lite = false;
 };
-// Of "efficientnet_b0" and of "tf_efficientnet_b0" alike.
+// For both "efficientnet_b0" and "tf_efficientnet_b0".
 const Config& config_of(const std::string& architecture);
 
 std::span<const ImageVariant> variants();

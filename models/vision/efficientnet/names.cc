@@ -3,14 +3,14 @@
 namespace ferry::efficientnet {
 namespace {
 
-// timm's names are the canonical ones. Its head runs the pool for `features` and again for `logits`: two records.
+// timm's module names are canonical. The reference runs the pool for `features` and for `logits`: two records.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"conv_stem.weight", "blocks.0.0.conv_dw.weight", "blocks.6.0.conv_pwl.weight", "conv_head.weight"},
           .taps = {{"global_pool", {"global_pool", "global_pool#1"}}}};
 }
 
-// torchvision counts the stages from 1, and a convolution, its normalization and activation are one Sequential.
+// torchvision counts the stages from 1; a convolution, its normalization and activation are one Sequential.
 Naming torchvision() {
   Naming naming{.framework = "torchvision",
                 .probes = {"features.0.0.weight", "features.1.0.block.1.fc1.weight", "features.8.0.weight"}};
@@ -27,7 +27,7 @@ Naming torchvision() {
                  {"global_pool", {}},
                  {"global_pool.pool", {"avgpool"}},
                  {"classifier", {"classifier", "classifier.1"}}};
-  // Without expansion, a block of the first stage begins with the depthwise convolution.
+  // Blocks of the first stage have no expansion and begin with the depthwise convolution.
   const auto step = [&naming](const std::string& stage, int first, const char* conv, const char* bn, bool act) {
     const std::string from = "blocks." + stage + ".{b}.";
     const std::string to = "features." + std::to_string(std::stoi(stage) + 1) + ".{b}.block." + std::to_string(first);

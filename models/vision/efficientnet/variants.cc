@@ -24,7 +24,7 @@ constexpr Config kConfigs[] = {
     {.architecture = "efficientnet_lite4", .width = 1.4, .depth = 1.8, .size = 380, .lite = true},
 };
 
-// The part of an image that the crop keeps: its margin is 32 pixels whatever the size.
+// The share of an image that the crop keeps: the margin is 32 pixels for every size.
 double crop_pct_of(int size) {
   switch (size) {
     case 224: return 0.875;
@@ -38,23 +38,23 @@ double crop_pct_of(int size) {
   }
 }
 
-// An architecture at the size it was designed for.
+// An architecture with its native image size.
 ImageVariant designed(const std::string& architecture, const std::string& tag = "", Training training = {}) {
   training.size = config_of(architecture).size;
   training.crop_pct = training.crop_pct.value_or(crop_pct_of(training.size));
   return timm(architecture, tag, training);
 }
 
-// `resize`: what the shorter edge becomes.
+// `resize`: the size of the shorter edge.
 ImageVariant torchvision(const char* architecture, const char* tag, int resize, int size, fbs::Filter filter = Bicubic,
                          const char* digest = "") {
-  // Any share that floors to `resize`; the middle is safe from rounding.
+  // Every share in a range floors to `resize`; its centre is safe from rounding.
   const double crop_pct = resize == size ? 1 : size / (resize + 0.5);
   return ferry::torchvision(architecture, tag,
                             {.size = size, .crop_pct = crop_pct, .filter = filter, .digest = digest});
 }
 
-// Settings as in timm's pretrained configurations and torchvision's weight transforms.
+// Settings of timm's pretrained configurations and torchvision's weight transforms.
 std::vector<ImageVariant> make_variants() {
   std::vector<ImageVariant> all = {
       designed("efficientnet_b0", "ra_in1k"),
@@ -82,7 +82,7 @@ std::vector<ImageVariant> make_variants() {
       torchvision("efficientnet_b6", "v1", 528, 528),
       torchvision("efficientnet_b7", "v1", 600, 600),
   };
-  // Google's weights: noisy student, adversarial propagation, AutoAugment, RandAugment, and the first ones.
+  // Google's weights: NoisyStudent, AdvProp, AutoAugment, RandAugment, and the original ones.
   for (int b = 0; b <= 7; ++b) {
     const std::string architecture = "tf_efficientnet_b" + std::to_string(b);
     all.push_back(designed(architecture, "ns_jft_in1k"));

@@ -12,8 +12,8 @@ Tensor conv_norm(Tensor x, const Weights& w, Conv2dOptions o) {
   return tap(batch_norm(conv2d(x, w["conv"], o), w["bn"]), w);
 }
 
-// MobileOne's branches without what follows their sum: the norm of the input where the shapes allow it, a 1x1
-// convolution beside larger ones, and the convolution itself.
+// MobileOne's branches before the activation: a BatchNorm of the input if the shapes allow it, a 1x1 convolution beside
+// larger kernels, and the convolution.
 Tensor mobile_one_branches(Tensor x, const Weights& w, const Conv2dOptions& o) {
   Tensor sum = conv_norm(x, w["conv_kxk"][0], o);
   Conv2dOptions point = o;
@@ -67,7 +67,7 @@ Tensor attention_block(Tensor x, const Weights& w, int ratio) {
   return x + layer_scale(mlp(x, w["mlp"], ratio), w["layer_scale_2"]);
 }
 
-// Twice the channels, half the height and width.
+// Doubles the channels and halves the height and width.
 Tensor patch_embed(Tensor x, const Weights& w) {
   const Weights proj = w["proj"];
   Conv2dOptions o = {.out = 2 * channels(x), .kernel = 7, .stride = 2, .groups = channels(x)};

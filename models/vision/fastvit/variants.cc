@@ -12,7 +12,7 @@ constexpr Config kConfigs[] = {
     {"fastvit_ma36", 76, {6, 6, 18, 6}, 4, true},
 };
 
-// As in timm's pretrained configurations.
+// Settings of timm's pretrained configurations.
 std::vector<ImageVariant> make_variants() {
   std::vector<ImageVariant> all;
   for (const Config& config : kConfigs) {
@@ -23,7 +23,7 @@ std::vector<ImageVariant> make_variants() {
   return all;
 }
 
-// timm's head runs its pool for `features` and again for `logits`: two records; dropout and flatten change nothing.
+// The reference runs the pool for `features` and for `logits`: two records. Dropout and flatten are identities.
 Naming timm_names() {
   return {.framework = "timm",
           .probes = {"stem.0.conv_kxk.0.conv.weight", "stages.0.blocks.0.token_mixer.mixer.conv_scale.conv.weight"},

@@ -15,24 +15,24 @@ struct Published {
   int side;
 };
 
-// The authors' three generators for devices: of places (Places2), of faces, and of places.
+// The authors' generators for mobile devices, trained on Places2, on FFHQ (faces), and on Places2.
 constexpr Published kPublished[] = {{"migan_256", "", 256}, {"migan_256", "ffhq", 256}, {"migan_512", "", 512}};
-// One for images of any other side.
+// A network with any other image side.
 constexpr char kAnySide[] = "migan";
 
-constexpr int kSmallest = 4;    // side of the map where the encoder ends
-constexpr int kLargest = 4096;  // side of an image
+constexpr int kMinMapSide = 4;  // side of the encoder's last feature map
+constexpr int kMaxSide = 4096;  // maximum side of an image
 constexpr int kColours = 3;
 constexpr int kInputs = 1 + kColours;
-constexpr int kFilter = 4;  // side of the filters that halve and double a map
+constexpr int kFilter = 4;  // side of the filters of down- and upsampling
 
-// After convolutions: leaky ReLU of that slope, times the gain, clamped.
+// The activation: leaky ReLU with this slope, times the gain, clamped.
 constexpr double kSlope = 0.2, kLimit = 256;
 const double kGain = std::sqrt(2.0);
 
-// The side of the images that the network takes, by where its encoder begins; 0: it begins nowhere.
+// The image side, from the name of the encoder's first block; 0: there is none.
 int side_of(const Weights& w) {
-  for (int side = 2 * kSmallest; side <= kLargest; side *= 2) {
+  for (int side = 2 * kMinMapSide; side <= kMaxSide; side *= 2) {
     const Weights begin = w["encoder"]["b" + std::to_string(side)]["fromrgb"];
     if (begin.has("weight") || begin.has("bias")) return side;
   }
@@ -41,7 +41,7 @@ int side_of(const Weights& w) {
 
 void check_variant(int side, const Weights& w, const ImageOptions& options) {
   const ImageVariant& variant = options.variant;
-  if (side == 0) fail("the checkpoint has no 'encoder.bN.fromrgb.weight', N the side of its images");
+  if (side == 0) fail("the checkpoint has no 'encoder.bN.fromrgb.weight', where N is the image side");
   if (variant.architecture != kAnySide && variant.height != side)
     fail("the checkpoint is for images of %dx%d, %s is for %dx%d: --model %s takes any", side, side,
          variant.name().c_str(), variant.height, variant.width, kAnySide);
@@ -49,27 +49,26 @@ void check_variant(int side, const Weights& w, const ImageOptions& options) {
     if (w.trying() && variant.architecture == kAnySide && side == row.side)
       fail("the checkpoint has the sizes of %s", row.architecture);
   if (!w.trying() && (options.height != side || options.width != side))
-    fail("the checkpoint is for images of %dx%d alone, not %dx%d", side, side, options.height, options.width);
+    fail("the checkpoint supports images of %dx%d only, not %dx%d", side, side, options.height, options.width);
   if (options.in_chans != kInputs)
-    fail("%s takes %d channels, the mask's and three colours', not %d", variant.name().c_str(), kInputs,
-         options.in_chans);
-  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", variant.name().c_str());
+    fail("%s takes %d channels (mask and RGB), not %d", variant.name().c_str(), kInputs, options.in_chans);
+  if (options.num_classes.value_or(0) > 0)
+    fail("%s has no classes, so --num-classes does not apply", variant.name().c_str());
 }
 
-// Of what was multiplied by the gain: that, and the clamp, go before the function, where the passes take them into the
+// x has been multiplied by the gain. The clamp comes before leaky ReLU, so that the passes fuse it into the
 // convolution.
 Tensor activate(Tensor x) {
   x = clamp(x, static_cast<float>(-kLimit / kSlope), static_cast<float>(kLimit));
   return leaky_relu(x, static_cast<float>(kSlope));
 }
 
-// Drawn once, a number a place, times a strength that was learnt, times the gain.
+// A stored noise map times its learned strength, times the gain.
 Tensor noise(const Weights& w, int side) {
   Graph& graph = w.graph();
   const Tensor strength = w("noise_strength");
   if (strength.shape().elements() != 1)
-    fail("'%s.noise_strength' has shape %s, expected one number", w.name().c_str(),
-         to_string(strength.shape()).c_str());
+    fail("'%s.noise_strength' has shape %s, expected a scalar", w.name().c_str(), to_string(strength.shape()).c_str());
   const double factor = graph.values(strength.id).front() * kGain;
   std::vector<double> values = graph.values(w("noise_const", {side, side}).id);
   for (double& value : values) value *= factor;
@@ -86,9 +85,10 @@ Tensor halve(Tensor x, const Weights& w) {
   return tap(x.graph->add_op("", params, {x, filter(w, channels(x))}), w);
 }
 
-// To repeat every pixel is to put zeros between pixels and to add up 2 x 2 neighbours. So a filter of 4 x 4 that is
-// another of 3 x 3, each of whose cells is added to 2 x 2, gives over zeros what the smaller one gives over repeated
-// pixels, at the edges, too. Those of the authors, [1 3 3 1] in both directions, are. False: this filter is not.
+// Upsampling inserts zeros, then applies a 4 x 4 filter. Repeating pixels equals inserting zeros and adding up 2 x 2
+// neighbours. So if a 3 x 3 filter convolved with 2 x 2 ones is the 4 x 4 filter, applying it to repeated pixels gives
+// the same result, edges included. That holds for the authors' [1 3 3 1] in both directions. Returns false if it does
+// not hold.
 bool find_smaller(std::span<const double> large, std::span<double> small) {
   constexpr int kSmall = kFilter - 1;
   const auto cell = [&](int y, int x) {
@@ -105,11 +105,10 @@ bool find_smaller(std::span<const double> large, std::span<double> small) {
       else
         error = std::max(error, std::fabs(rest));
     }
-  return error <= 1e-7 * largest;  // float32's rounding
+  return error <= 1e-7 * largest;  // float32 rounding
 }
 
-// Twice as high and wide: zeros between the pixels, then a filter for each channel, two places of padding before and
-// one behind.
+// Doubles height and width: zero insertion, then a depthwise filter with padding of 2 before and 1 behind.
 Tensor upscale(Tensor x, const Weights& w) {
   Graph& graph = w.graph();
   const int count = channels(x), side = 2 * x.shape()[1];
@@ -140,13 +139,13 @@ Tensor upscale(Tensor x, const Weights& w) {
   params.stride_h = params.stride_w = 2;
   params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = 1;
   params.groups = count;
-  std::vector<double> turned(large.size());
-  for (size_t i = 0; i < large.size(); ++i) turned[i] = large[i / kLarge * kLarge + (kLarge - 1 - i % kLarge)];
-  return tap(graph.add_op("", params, {x, graph.add_constant(name, stored.shape(), std::move(turned))}), w);
+  std::vector<double> flipped(large.size());
+  for (size_t i = 0; i < large.size(); ++i) flipped[i] = large[i / kLarge * kLarge + (kLarge - 1 - i % kLarge)];
+  return tap(graph.add_op("", params, {x, graph.add_constant(name, stored.shape(), std::move(flipped))}), w);
 }
 
 struct Separable {
-  int out = 0;  // channels; 0: as many as the weight has
+  int out = 0;  // channels; 0: taken from the weight
   bool halve = false, upscale = false, noise = false;
 };
 
@@ -212,17 +211,17 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   add_recipes(graph, side);
   const Weights encoder = w["encoder"], synthesis = w["synthesis"];
   Tensor x = graph.add_input(options.input_name, {1, side, side, kInputs}, fbs::Layout::NCHW);
-  std::map<int, Tensor> seen;  // by the map's side
-  for (int s = side; s >= kSmallest; s /= 2) {
+  std::map<int, Tensor> seen;  // encoder features by the map's side
+  for (int s = side; s >= kMinMapSide; s /= 2) {
     const Weights block = encoder["b" + std::to_string(s)];
     if (s == side) x = activate(conv2d(x, block["fromrgb"], {.kernel = 1}) * kGain);
     seen[s] = separable(x, block["conv1"], {.out = channels(x)});
-    x = tap(separable(seen[s], block["conv2"], {.halve = s > kSmallest}), block, kBlock);
+    x = tap(separable(seen[s], block["conv2"], {.halve = s > kMinMapSide}), block, kBlock);
   }
   Tensor image;
-  for (int s = kSmallest; s <= side; s *= 2) {
+  for (int s = kMinMapSide; s <= side; s *= 2) {
     const Weights block = synthesis["b" + std::to_string(s)];
-    const bool larger = s > kSmallest;
+    const bool larger = s > kMinMapSide;
     x = separable(x, block["conv1"], {.out = channels(seen[s]), .upscale = larger, .noise = larger});
     x = separable(x + seen[s], block["conv2"], {.out = channels(x), .noise = larger});
     tap(x, block, kBlock);

@@ -3,14 +3,15 @@
 namespace ferry::mobilenetv2 {
 namespace {
 
-// timm's names are the canonical ones. Its head runs the pool for `features` and again for `logits`: two records.
+// timm's module names are canonical. The reference runs the pool for `features` and for `logits`: two records.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"conv_stem.weight", "blocks.0.0.conv_dw.weight", "blocks.6.0.conv_pwl.weight"},
           .taps = {{"global_pool", {"global_pool", "global_pool#1"}}}};
 }
 
-// torchvision numbers all blocks through, and a convolution, its normalization and activation are one Sequential.
+// torchvision numbers the blocks of all stages consecutively; a convolution, its normalization and activation are one
+// Sequential.
 Naming torchvision() {
   Naming naming{.framework = "torchvision",
                 .probes = {"features.0.0.weight", "features.1.conv.0.0.weight", "features.18.0.weight"}};
@@ -34,7 +35,7 @@ Naming torchvision() {
                  {"global_pool", {}},
                  {"global_pool.pool", {}},
                  {"classifier", {"classifier", "classifier.1"}}};
-  constexpr int kFirst[] = {1, 2, 4, 7, 11, 14, 17};  // where each stage begins
+  constexpr int kFirst[] = {1, 2, 4, 7, 11, 14, 17};  // first block of each stage
   for (int s = 1; s < 7; ++s) {
     const std::string canonical = "blocks." + std::to_string(s) + ".{b}";
     const std::string block = "features.{b+" + std::to_string(kFirst[s]) + "}";
@@ -52,14 +53,14 @@ Naming torchvision() {
   return naming;
 }
 
-// transformers' MobileNetV2Model, `root` where a classifier holds it ("mobilenet_v2."): all blocks but the first are
-// numbered through, and a convolution, its normalization and activation are one module.
+// transformers' MobileNetV2Model; `root` is its prefix inside a classifier ("mobilenet_v2."). All blocks but the first
+// are numbered consecutively; a convolution, its normalization and activation are one module.
 Naming transformers(const std::string& root) {
   Naming naming{
       .framework = "transformers",
       .probes = {root + "conv_stem.first_conv.convolution.weight", root + "layer.15.conv_3x3.convolution.weight"},
       .input = "pixel_values"};
-  // The layer of convolution `conv` and normalization `norm`, which has an activation or not.
+  // Adds a layer of convolution `conv`, normalization `norm` and, if `act`, an activation.
   const auto layer = [&](const std::string& conv, const std::string& norm, const std::string& source, bool act) {
     const std::string whole = root + source, normalization = whole + ".normalization";
     naming.keys.push_back({conv, {whole + ".convolution"}});
@@ -71,7 +72,7 @@ Naming transformers(const std::string& root) {
   layer("blocks.0.0.conv_dw", "blocks.0.0.bn1", "conv_stem.conv_3x3", true);
   layer("blocks.0.0.conv_pw", "blocks.0.0.bn2", "conv_stem.reduce_1x1", false);
   layer("conv_head", "bn2", "conv_1x1", true);
-  constexpr int kFirst[] = {0, 0, 2, 5, 9, 12, 15};  // where each stage begins
+  constexpr int kFirst[] = {0, 0, 2, 5, 9, 12, 15};  // first block of each stage
   for (int s = 1; s < 7; ++s) {
     const std::string canonical = "blocks." + std::to_string(s) + ".{b}";
     const std::string block = "layer.{b+" + std::to_string(kFirst[s]) + "}";

@@ -16,14 +16,14 @@ constexpr Config kConfigs[] = {
     {.architecture = "mobilenetv2_110d", .width = 1.1, .depth = 1.2, .fixed_ends = true},
     {.architecture = "mobilenetv2_120d", .width = 1.2, .depth = 1.4, .fixed_ends = true},
     {.architecture = "mobilenetv2_140", .width = 1.4},
-    {.architecture = "mobilenet_v2"},  // as torchvision calls mobilenetv2_100
+    {.architecture = "mobilenet_v2"},  // torchvision's name of mobilenetv2_100
     {.architecture = "mobilenet_v2_0.35", .width = 0.35, .same_padding = true, .integers = true},
     {.architecture = "mobilenet_v2_0.75", .width = 0.75, .same_padding = true, .integers = true},
     {.architecture = "mobilenet_v2_1.0", .same_padding = true, .integers = true},
     {.architecture = "mobilenet_v2_1.4", .width = 1.4, .same_padding = true, .integers = true},
 };
 
-// "google/mobilenet_v2_1.0_224": TensorFlow's weights, with its class for the background; settings as in its
+// "google/mobilenet_v2_1.0_224": TensorFlow's weights, with a background class, and the settings of its
 // preprocessor_config.json.
 ImageVariant google(const std::string& width, int size) {
   const std::string architecture = "mobilenet_v2_" + width;
@@ -37,7 +37,7 @@ ImageVariant google(const std::string& width, int size) {
   return variant;
 }
 
-// Settings as in timm's pretrained configurations and torchvision's weight transforms.
+// Settings of timm's pretrained configurations and torchvision's weight transforms.
 std::vector<ImageVariant> make_variants() {
   std::vector<ImageVariant> all = {
       timm("mobilenetv2_035", ""),
@@ -54,7 +54,7 @@ std::vector<ImageVariant> make_variants() {
       google("0.75", 160),
       google("0.35", 96),
   };
-  // TensorFlow's published weights under torchvision's names: images on -1..1.
+  // TensorFlow's weights under torchvision's names; images are normalized to -1..1.
   all.push_back(torchvision("mobilenet_v2", "tf", {.crop_pct = 1, .pixels = Pixels::Inception}));
   all.back().hub.clear();
   return all;
@@ -76,7 +76,7 @@ std::span<const ImageVariant> variants() {
 Config from_transformers(const nlohmann::json& json) {
   const ConfigReader read(json);
   read.require("first_layer_is_expansion", true);
-  // Less is reached by dilated convolutions.
+  // A smaller output stride needs dilated convolutions.
   if (read.integer("output_stride", 32) < 32) read.refuse("output_stride", "32");
   return {.architecture = "",
           .width = read.number("depth_multiplier", 1.0),

@@ -20,7 +20,7 @@ MobileStages stages_of(const Config& config) {
   return stages;
 }
 
-// TensorFlow's epsilon and padding in timm's port of its weights.
+// timm's port of TensorFlow's weights keeps TensorFlow's epsilon and padding.
 MobileStyle style_of(const ImageVariant& variant, const Config& config) {
   MobileStyle style = kMobileNetV3Style;
   if (config.minimal) style.act = relu;

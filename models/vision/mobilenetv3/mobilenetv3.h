@@ -1,5 +1,5 @@
-// MobileNetV3 large and small (Howard et al., arXiv:1905.02244), in timm's names; naming tables read torchvision's
-// checkpoints.
+// MobileNetV3 large and small (Howard et al., arXiv:1905.02244), with timm's module names. Naming tables read
+// torchvision's checkpoints.
 #pragma once
 
 #include "models/vision/image_family.h"
@@ -10,9 +10,9 @@ struct Config {
   const char* architecture;
   bool large;
   double width = 1;      // channel multiplier
-  bool minimal = false;  // 3x3 kernels, relu, no squeeze-and-excitation
+  bool minimal = false;  // 3x3 kernels, ReLU, no squeeze-and-excitation
 };
-// Of "mobilenetv3_small_100", "tf_mobilenetv3_small_100" and torchvision's "mobilenet_v3_small" alike.
+// For "mobilenetv3_small_100", "tf_mobilenetv3_small_100" and torchvision's "mobilenet_v3_small".
 const Config& config_of(const std::string& architecture);
 
 std::span<const ImageVariant> variants();

@@ -4,7 +4,7 @@
 namespace ferry::mobilenetv3 {
 namespace {
 
-// timm's names are the canonical ones. Its head runs for `pooled` and again for `logits`: two records.
+// timm's module names are canonical. The reference runs the head for `pooled` and for `logits`: two records.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"conv_stem.weight", "blocks.0.0.conv_dw.weight", "blocks.1.1.conv_pwl.weight", "conv_head.bias"},
@@ -13,7 +13,7 @@ Naming timm() {
                    {"norm_head", {"norm_head", "norm_head#1"}}}};
 }
 
-// torchvision's classifier begins with what is timm's conv_head, as a linear layer.
+// The first layer of torchvision's classifier is timm's conv_head, as a linear layer.
 Naming torchvision(const MobileStages& stages) {
   Naming naming{.framework = "torchvision"};
   const std::string last = "features." + std::to_string(add_torchvision_names(&naming, stages, "", "features."));

@@ -17,7 +17,7 @@ constexpr Config kConfigs[] = {
     {.architecture = "mobilenetv3_small_075", .large = kSmall, .width = 0.75},
     {.architecture = "mobilenetv3_small_100", .large = kSmall},
     {.architecture = "mobilenetv3_small_minimal_100", .large = kSmall, .minimal = true},
-    {.architecture = "mobilenet_v3_large", .large = kLarge},  // as torchvision calls mobilenetv3_large_100
+    {.architecture = "mobilenet_v3_large", .large = kLarge},  // torchvision's name of mobilenetv3_large_100
     {.architecture = "mobilenet_v3_small", .large = kSmall},
 };
 
@@ -34,7 +34,7 @@ const Config& config_of(const std::string& architecture) {
   fail("no MobileNetV3 is called '%s'", architecture.c_str());
 }
 
-// Settings as in timm's pretrained configurations and torchvision's weight transforms.
+// Settings of timm's pretrained configurations and torchvision's weight transforms.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = {
       timm("mobilenetv3_large_075", "", {.filter = Bilinear}),

@@ -8,7 +8,7 @@
 namespace ferry::mobilenetv4 {
 namespace {
 
-// The paper's universal inverted bottleneck: depthwise kernels before and after the expansion, 0 for none.
+// Universal inverted bottleneck (UIB): depthwise kernels before and after the expansion, 0 for none.
 constexpr MobileRow universal(int repeats, int start, int middle, int stride, double expansion, int channels) {
   return {.kind = MobileBlock::Universal,
           .repeats = repeats,
@@ -86,7 +86,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   pool_conv_classify(x, w, style, 1280, true, options);
 }
 
-// The head runs for `pooled` and again for `logits`: two records.
+// The reference runs the head for `pooled` and for `logits`: two records.
 std::span<const Naming> namings() {
   static const Naming table[] = {{.framework = "timm",
                                   .probes = {"conv_stem.weight", "blocks.2.0.dw_start.conv.weight", "norm_head.weight"},
@@ -96,7 +96,7 @@ std::span<const Naming> namings() {
   return table;
 }
 
-// Settings as in timm's pretrained configurations.
+// Settings of timm's pretrained configurations.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = {
       timm("mobilenetv4_conv_small_035", "", {.pixels = Pixels::Inception}),

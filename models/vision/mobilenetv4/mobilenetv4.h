@@ -1,4 +1,4 @@
-// MobileNetV4's convolutional networks (Qin et al., arXiv:2404.10518), in timm's names.
+// MobileNetV4's convolutional networks (Qin et al., arXiv:2404.10518), with timm's module names.
 #pragma once
 
 #include "models/vision/image_family.h"

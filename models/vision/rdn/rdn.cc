@@ -10,8 +10,8 @@ constexpr int kBlocks = 2;
 constexpr int kFeatures = 64;
 constexpr int kGrowth = 4;
 
-// Every convolution on the longest way through the network widens what a pixel sees: F_m1, F_0, F_1_1, F_2_1, GFF_2,
-// UPN1 (5x5), UPN2, UPN3 and, above the upsampling, SR, whose single output pixel is less than one of the input's.
+// The receptive field grows with every convolution on the longest path: F_m1, F_0, F_1_1, F_2_1, GFF_2, UPN1 (5x5),
+// UPN2, UPN3. SR, after the upsampling, adds one output pixel, which is less than an input pixel.
 constexpr int kHalo = 1 + 1 + kBlocks + 1 + 2 + 1 + 1 + 1;
 
 std::string architecture(int scale) { return "esrgan_slim_x" + std::to_string(scale); }
@@ -56,7 +56,7 @@ std::span<const Naming> namings() {
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const int scale = scale_of(options.variant.architecture);
-  // Trained on levels 0..255, both ways.
+  // Trained on levels 0..255 of input and output.
   const Tensor input =
       image_to_image_input(graph, options, fbs::Layout::Same, {.upscale = scale, .halo = kHalo, .levels = 255});
   const Tensor shallow = conv2d(input, w["F_m1"], {.out = kFeatures, .kernel = 3, .padding = 1});

@@ -75,7 +75,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options, const Co
     graph.add_output("pooled", x, fbs::Layout::Same);
     return;
   }
-  // The second classifier was taught by another network: they are averaged.
+  // The second classifier was trained by distillation; the logits are averaged.
   x = tap((norm_linear(x, head["head"]) + norm_linear(x, head["head_dist"])) * 0.5, head);
   check_classes(channels(x), head["head.l"], options);
   graph.add_output("logits", x, fbs::Layout::Same);

@@ -12,7 +12,7 @@ constexpr Config kConfigs[] = {
     {"repvit_m2", 64, {2, 2, 12, 2}, true}, {"repvit_m3", 64, {4, 4, 18, 2}, true},
 };
 
-// As in timm's pretrained configurations.
+// Settings of timm's pretrained configurations.
 std::vector<ImageVariant> make_variants() {
   const Training training = {.crop_pct = 0.95};
   std::vector<ImageVariant> all;

@@ -3,14 +3,14 @@
 namespace ferry::resnet {
 namespace {
 
-// timm's names are the canonical ones. Its head runs the pool for `features` and again for `logits`: two records.
+// timm's module names are canonical. The reference runs the pool for `features` and for `logits`: two records.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"layer1.0.conv1.weight", "layer4.1.bn2.running_var"},
           .taps = {{"layer{s}.{b}.shortcut", {}}, {"global_pool", {"global_pool", "global_pool#1"}}}};
 }
 
-// The same keys as timm's, but activations are one shared module without a name of their own.
+// torchvision has timm's keys; a block's activations are one shared module without keys.
 Naming torchvision() {
   return {.framework = "torchvision",
           .probes = {"layer1.0.conv1.weight", "layer4.1.bn2.running_var"},
@@ -21,9 +21,9 @@ Naming torchvision() {
                    {"global_pool", {}}}};
 }
 
-// transformers' ResNetForImageClassification counts stages from 0 and a block's convolutions as layer.0, layer.1...;
-// a convolution, its normalization and its activation (an Identity after the last) are one module. `root` is the module
-// that holds the network in a model with a classifier ("resnet."); ResNetModel is that module itself.
+// transformers' ResNetForImageClassification counts stages from 0 and a block's convolutions as layer.0, layer.1...; a
+// convolution, its normalization and its activation (an Identity after the last) are one module. `root` is the prefix
+// of the network inside a classifier ("resnet."); ResNetModel has none.
 Naming transformers(const std::string& root, bool bottleneck) {
   const std::string block = root + "encoder.stages.{s-1}.layers.{b}";
   const std::string last = bottleneck ? "2" : "1", last_bn = bottleneck ? "bn3" : "bn2";
@@ -58,7 +58,7 @@ Naming transformers(const std::string& root, bool bottleneck) {
 }  // namespace
 
 std::span<const Naming> namings() {
-  // transformers' bottleneck before its basic block, whose probes a bottleneck has as well.
+  // transformers' bottleneck comes first: its keys include the probes of the basic block.
   static const Naming table[] = {timm(),
                                  torchvision(),
                                  transformers("", true),

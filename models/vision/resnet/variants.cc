@@ -31,7 +31,7 @@ const Config kConfigs[] = {
 
 ImageVariant microsoft(const char* architecture, const char* hub) { return transformers(architecture, "", hub); }
 
-// Settings as in timm's pretrained configurations, torchvision's weight transforms, and the preprocessor_config.json of
+// Settings of timm's pretrained configurations, torchvision's weight transforms, and the preprocessor_config.json of
 // the microsoft/resnet-* repositories.
 std::vector<ImageVariant> make_variants() {
   std::vector<ImageVariant> all = {
@@ -131,8 +131,8 @@ Config from_transformers(const nlohmann::json& json) {
                 .stride_first = read.flag("downsample_in_first_stage", false)};
   if (config.bottleneck) config.stride_early = read.flag("downsample_in_bottleneck", false);
   if (config.layers.size() != config.widths.size())
-    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, as many as hidden_sizes has");
-  // As the published ones say it.
+    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, one per element of hidden_sizes");
+  // Widths equal to the defaults become empty, as in the published configurations.
   std::vector<int> usual;
   for (size_t stage = 0; stage < config.widths.size() && stage < 16; ++stage)
     usual.push_back((config.bottleneck ? 256 : 64) << stage);

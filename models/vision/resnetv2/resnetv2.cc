@@ -36,7 +36,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   Tensor x = image_input(graph, options);
   x = std_conv(x, stem["conv"], {.out = 64 * config.width, .kernel = 7, .stride = 2, .adapt_input = true});
   graph.add_tap("feat/0", tap(x, stem["conv"], kBlock), fbs::Layout::NCHW, kBlock);
-  // Zeros around, which may be the maximum: the convolution's values are of either sign.
+  // Padding with zeros instead of -infinity: the convolution's values may be negative, so zeros can be the maximum.
   x = tap(pad2d(x, 1, 1, 1, 1), stem["pad"]);
   x = tap(tap(max_pool2d(x, {.kernel = 3, .stride = 2}), stem["pool"]), stem, kBlock);
   for (int s = 0; s < 4; ++s) {
@@ -51,7 +51,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   x = group_norm_act(x, w["norm"], relu);
   graph.add_tap("features", x, fbs::Layout::NCHW, kBlock);
 
-  // The classifier is a convolution of the pooled map.
+  // The classifier is a 1x1 convolution of the pooled map.
   x = tap(global_avg_pool(x), head["global_pool"], kBlock);
   const Tensor pooled = tap(flatten(x), head["flatten"], kBlock);
   graph.add_tap("pooled", pooled, fbs::Layout::Same, kBlock);

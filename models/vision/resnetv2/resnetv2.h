@@ -1,5 +1,5 @@
 // Big Transfer's pre-activation ResNets (Kolesnikov et al., arXiv:1912.11370): group normalization and
-// weight-standardized convolutions, in timm's names.
+// weight-standardized convolutions, with timm's module names.
 #pragma once
 
 #include "models/vision/image_family.h"
@@ -9,7 +9,7 @@ namespace ferry::resnetv2 {
 struct Config {
   const char* architecture;
   int layers[4];
-  int width;  // of every layer, in ResNet's
+  int width;  // multiplier of ResNet's channels
 };
 const Config& config_of(const std::string& architecture);
 

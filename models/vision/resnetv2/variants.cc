@@ -11,14 +11,14 @@ constexpr Config kConfigs[] = {
     {"resnetv2_152x2_bit", {3, 8, 36, 3}, 2}, {"resnetv2_152x4_bit", {3, 8, 36, 3}, 4},
 };
 
-// Images on -1..1.
+// Images are normalized to -1..1.
 ImageVariant timm(const std::string& architecture, const std::string& tag, int size, fbs::Filter filter,
                   double crop_pct) {
   return ferry::timm(architecture, tag,
                      {.size = size, .crop_pct = crop_pct, .filter = filter, .pixels = Pixels::Inception});
 }
 
-// As in timm's pretrained configurations.
+// Settings of timm's pretrained configurations.
 std::vector<ImageVariant> make_variants() {
   using enum fbs::Filter;
   std::vector<ImageVariant> all = {
@@ -35,7 +35,7 @@ std::vector<ImageVariant> make_variants() {
   return all;
 }
 
-// timm's head runs its pool for `features` and again for `logits`: two records; dropout changes nothing.
+// The reference runs the pool for `features` and for `logits`: two records. Dropout is an identity.
 Naming timm_names() {
   return {
       .framework = "timm",

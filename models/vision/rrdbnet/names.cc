@@ -2,8 +2,8 @@
 
 namespace ferry::rrdbnet {
 
-// The code speaks BasicSR's names. ESRGAN's program numbers its modules instead, activations and upscalings among
-// them: {n} of conv_body is the number of blocks, and {p} that of the convolution in its list.
+// BasicSR's names are canonical. ESRGAN's code numbers its modules, activations and upsamplings included: {n} of
+// conv_body is the number of blocks, {p} the index of a convolution in the list.
 std::span<const Naming> namings() {
   static const std::vector<Rename> no_taps = {{"body.{n}.rdb{k}.act{i}", {}},
                                               {"body.{n}.rdb{k}.sum", {}},
@@ -28,14 +28,14 @@ std::span<const Naming> namings() {
                 {"conv_up{i}.{p}", {"model.{p}"}},
                 {"conv_hr.{p}", {"model.{p}"}},
                 {"conv_last.{p}", {"model.{p}"}}},
-       .taps = {{"body", {}},  // there the Sequential ends with conv_body
+       .taps = {{"body", {}},  // ESRGAN's Sequential ends with conv_body
                 {"conv_body.{n}", {"model.1.sub.{n}", "model.1.sub"}},
                 {"body.{n}.rdb{k}.act{i}", {"model.1.sub.{n}.RDB{k}.conv{i}.1", "model.1.sub.{n}.RDB{k}.conv{i}"}},
                 {"body.{n}.rdb{k}.sum", {"model.1.sub.{n}.RDB{k}.conv5"}},
                 {"trunk", {"model.1"}},
                 {"upscaled.{p}", {"model.{p-1}"}},
                 {"act.{p}", {"model.{p+1}"}}}},
-      {.framework = "esrgan",  // its first release
+      {.framework = "esrgan",  // the first release
        .probes = {"conv_first.weight", "RRDB_trunk.0.RDB1.conv1.weight"},
        .keys = {{"body", {"RRDB_trunk"}},
                 {"body.{n}", {"RRDB_trunk.{n}"}},

@@ -8,7 +8,7 @@ namespace {
 struct Sizes {
   int blocks, features, growth;
   int doublings;  // of the map after the blocks
-  int unshuffle;  // input pixels to a side of one of the map's
+  int unshuffle;  // pixel-unshuffle factor of the input
 
   bool operator==(const Sizes&) const = default;
 };
@@ -28,26 +28,26 @@ constexpr Published kPublished[] = {
     {"esrgan_x4", "", "esrgan", {23, 64, 32, 2, 1}},
     {"esrgan_x4", "psnr", "esrgan", {23, 64, 32, 2, 1}},
 };
-// A network of any other sizes: many were trained with the same programs.
+// A network of any other size: the same training code produced many.
 constexpr char kAnySizes[] = "rrdbnet";
 
-constexpr int kConvolutions = 5;  // of a dense block
-constexpr int kDenseBlocks = 3;   // of a residual block
+constexpr int kConvolutions = 5;  // per dense block
+constexpr int kDenseBlocks = 3;   // per residual block
 constexpr int kMaxDoublings = 4;
 
-// Cells around a tile. Hundreds can reach it, but what is added to a block's input is damped, and of trained networks
-// no more than these change a level of 255 (docs/status.md). The authors' programs take 10 pixels.
+// Halo of a tile, in cells. The receptive field is hundreds of cells, but residual scaling damps its border: in trained
+// networks, no cell beyond these changes a level of 255 (docs/status.md). The authors' code uses 10 pixels.
 constexpr int kHalo = 16;
 
-// Of which the checkpoint has at least a part: the other is then missed by its name.
+// Whether the checkpoint has weight or bias. If only one exists, reading the other reports its name.
 bool has_convolution(const Weights& w) { return w.has("weight") || w.has("bias"); }
 
-// Where ESRGAN's list of modules has the i-th convolution after an upscaling, i from 1.
-int place_of_doubling(int i) { return 3 * i; }
+// Index in ESRGAN's module list of the i-th convolution after an upsampling, i from 1.
+int index_of_upsampling(int i) { return 3 * i; }
 
-Weights doubling(const Weights& w, int i) { return w["conv_up" + std::to_string(i)][place_of_doubling(i)]; }
+Weights doubling(const Weights& w, int i) { return w["conv_up" + std::to_string(i)][index_of_upsampling(i)]; }
 
-// Input pixels to a side that one of the first convolution's takes as its channels.
+// Pixel-unshuffle factor that the input channels of the first convolution imply.
 int unshuffle_of(const Weights& conv_first, int in) {
   for (int factor : {1, 2, 4})
     if (in == 3 * factor * factor) return factor;
@@ -78,7 +78,7 @@ std::string in_words(const Sizes& s) {
          std::to_string(s.unshuffle) + "x" + std::to_string(s.unshuffle) + " pixels";
 }
 
-// A published architecture is of its own sizes; what is of none of theirs goes by the common name.
+// A published architecture requires its own sizes; other networks have the generic name.
 void check_variant(const Sizes& sizes, const Weights& w, const ImageVariant& variant) {
   for (const Published& row : kPublished) {
     if (variant.architecture == row.architecture && sizes != row.sizes)
@@ -93,8 +93,8 @@ Tensor convolve(Tensor x, const Weights& w, int out) { return conv2d(x, w, {.out
 
 Tensor activate(Tensor x, const Weights& w) { return tap(leaky_relu(x, 0.2f), w); }
 
-// The first convolution of a network whose input's cells of factor x factor pixels are channels (PyTorch's
-// pixel_unshuffle): the same sums over the pixels themselves, with a larger kernel and stride.
+// pixel_unshuffle followed by the first convolution, computed on the pixels themselves: the kernel and the stride are
+// `factor` times larger.
 Tensor convolve_cells(Tensor x, const Weights& w, int out, int factor) {
   if (factor == 1) return convolve(x, w, out);
   const int kernel = 3 * factor, cell = factor * factor;
@@ -154,7 +154,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   check_variant(sizes, w, options.variant);
   const int scale = 1 << sizes.doublings;
   if (scale < sizes.unshuffle)
-    fail("a network of %s gives a smaller image: expected one as large, or upscaled", in_words(sizes).c_str());
+    fail("a network of %s outputs a smaller image: expected the same size or upscaling", in_words(sizes).c_str());
   const Tensor input = image_to_image_input(
       graph, options, fbs::Layout::NCHW,
       {.upscale = scale / sizes.unshuffle, .halo = kHalo * sizes.unshuffle, .multiple_of = sizes.unshuffle});
@@ -163,15 +163,15 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   for (int i = 0; i < sizes.blocks; ++i) x = residual_block(x, w["body"][i], sizes);
   x = convolve(tap(x, w["body"]), w["conv_body"][sizes.blocks], sizes.features);
   x = tap(x + shallow, w["trunk"]);
-  int place = 0;
+  int index = 0;
   for (int i = 1; i <= sizes.doublings; ++i) {
-    place = place_of_doubling(i);
-    x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["upscaled"][place]);
-    x = activate(convolve(x, doubling(w, i), sizes.features), w["act"][place]);
+    index = index_of_upsampling(i);
+    x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["upscaled"][index]);
+    x = activate(convolve(x, doubling(w, i), sizes.features), w["act"][index]);
   }
-  place += 2;
-  x = activate(convolve(x, w["conv_hr"][place], sizes.features), w["act"][place]);
-  graph.add_output("output", convolve(x, w["conv_last"][place + 2], 3), fbs::Layout::NCHW);
+  index += 2;
+  x = activate(convolve(x, w["conv_hr"][index], sizes.features), w["act"][index]);
+  graph.add_output("output", convolve(x, w["conv_last"][index + 2], 3), fbs::Layout::NCHW);
 }
 
 }  // namespace ferry::rrdbnet

@@ -1,6 +1,6 @@
-// RRDBNet, the generator of ESRGAN (Wang et al., arXiv:1809.00219) and Real-ESRGAN (arXiv:2107.10833): residual blocks
-// of dense blocks at the input's size, or at a part of it whose pixels are channels, then upscaling by repetition
-// with a convolution after each doubling. All sizes follow from the checkpoint.
+// RRDBNet, the generator of ESRGAN (Wang et al., arXiv:1809.00219) and Real-ESRGAN (arXiv:2107.10833):
+// residual-in-residual dense blocks at the input's size (or after pixel unshuffle), then nearest-neighbour upsampling
+// with a convolution after each doubling. All sizes are taken from the checkpoint.
 #pragma once
 
 #include "models/vision/image_family.h"

@@ -7,12 +7,12 @@ namespace {
 
 constexpr int kScales[] = {2, 3, 4, 8};
 constexpr int kBlocks = 10;
-constexpr int kDenseBlocks = 3;   // of a residual block
-constexpr int kConvolutions = 4;  // of a dense block, before the one that fuses their maps
+constexpr int kDenseBlocks = 3;   // per residual block
+constexpr int kConvolutions = 4;  // per dense block, before the fusing convolution
 constexpr int kFeatures = 64;
 constexpr int kGrowth = 32;
 
-// As RRDBNet's (models/vision/rrdbnet/rrdbnet.cc); a pixel could reach as far as 154.
+// As in models/vision/rrdbnet/rrdbnet.cc; the receptive field is 154.
 constexpr int kHalo = 16;
 
 std::string architecture(int scale) { return "esrgan_thick_x" + std::to_string(scale); }
@@ -25,14 +25,14 @@ int scale_of(const std::string& name) {
 
 Tensor convolve(Tensor x, const Weights& w, int out) { return conv2d(x, w, {.out = out, .kernel = 3, .padding = 1}); }
 
-Tensor dense_block(Tensor x, const Weights& w, const std::string& place) {
+Tensor dense_block(Tensor x, const Weights& w, const std::string& block) {
   Tensor maps = x;
   for (int c = 1; c <= kConvolutions; ++c) {
-    const std::string i = place + "_" + std::to_string(c), name = "F_" + i;
+    const std::string i = block + "_" + std::to_string(c), name = "F_" + i;
     const Tensor y = tap(relu(convolve(maps, w[name], kGrowth)), w[name + "_Relu"]);
     maps = tap(concat({maps, y}), w["RDB_Concat_" + i]);
   }
-  return tap(convolve(maps, w["LFF_" + place], kFeatures) * 0.2 + x, w["LRL_" + place]);
+  return tap(convolve(maps, w["LFF_" + block], kFeatures) * 0.2 + x, w["LRL_" + block]);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// One of the configurations in the whole; what it leaves out has transformers' defaults.
+// A sub-configuration; absent settings have transformers' defaults.
 const json& part(const json& config, const char* name) {
   static const json kEmpty = json::object();
   const auto found = config.find(name);
@@ -19,7 +19,7 @@ const json& part(const json& config, const char* name) {
   return *found;
 }
 
-// Blocks that see the whole image.
+// Indices of the blocks with global attention.
 std::vector<int> global_blocks(const json& vision, int depth) {
   std::vector<int> all;
   const auto found = vision.find("global_attn_indexes");
@@ -34,7 +34,7 @@ std::vector<int> global_blocks(const json& vision, int depth) {
   return found->get<std::vector<int>>();
 }
 
-// Rows that tell a block's longest distance, from -side + 1 to side - 1.
+// Side of the attended map: the table has a row per offset, from -side + 1 to side - 1.
 int side_of(const Weights& block) {
   const Shape rows = block["attn"].stored_shape("rel_pos_h");
   return rows.rank == 2 ? (rows[0] + 1) / 2 : 0;
@@ -59,7 +59,7 @@ Config from_transformers(const json& config) {
   out.global = global_blocks(vision, out.depth);
   out.qkv_bias = image.flag("qkv_bias", true);
   out.positions = image.flag("use_abs_pos", true);
-  out.distances = image.flag("use_rel_pos", true);
+  out.rel_pos = image.flag("use_rel_pos", true);
   out.epsilon = image.number("layer_norm_eps", 1e-6);
   out.act = image.activation("hidden_act", "gelu");
   out.embedding = image.integer("output_channels", 256);
@@ -111,7 +111,7 @@ Config from_shapes(const Weights& w) {
   out.heads = std::max(1, out.width / std::max(1, size("image_encoder.blocks.0.attn", "rel_pos_h", 1, out.width)));
   out.depth = 0;
   while (blocks[out.depth]["norm1"].has("weight")) ++out.depth;
-  // The smallest table of distances is that of windows; larger ones are of blocks that see the whole image.
+  // The smallest relative position tables belong to window attention, the larger ones to global attention.
   const int grid = size("image_encoder.pos_embed", "", 1, 0);
   out.window = grid;
   for (int b = 0; b < out.depth; ++b) out.window = std::min(out.window, side_of(blocks[b]));

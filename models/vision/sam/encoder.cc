@@ -10,12 +10,12 @@ namespace {
 
 // ---- SAM's own vision transformer
 
-// The table of positions, 1,H,W,C, for the grid of `x`.
+// Position embeddings, 1,H,W,C, for the grid of `x`.
 Tensor positions(const Weights& w, Tensor x) {
   const Shape stored = w.stored_shape("");
   const Shape wanted = {1, x.shape()[1], x.shape()[2], channels(x)};
   const Grid from{stored[1], stored[2]}, to{wanted[1], wanted[2]};
-  // A checkpoint tells the size of images by this table: only the size it was made for counts as a fit.
+  // identify matches checkpoints by the size of this table, so a trial run accepts the stored size alone.
   if (stored.rank != 4 || from == to || w.trying()) return w.parameter(wanted);
   const Tensor table = w.parameter({1, from.height, from.width, wanted[3]});
   Graph& graph = w.graph();
@@ -23,10 +23,10 @@ Tensor positions(const Weights& w, Tensor x) {
                             resample_bicubic(graph.values(table.id), wanted[3], from, to));
 }
 
-// What each of `side` places, as a query, adds to its score for each one, as a key: [side,side,D], to be multiplied
-// with the query. The table has a row for each distance, the most negative first; where it was made for another side it
-// is resampled linearly. All is divided by `scale`, with which attention multiplies scores.
-Tensor distances(const Weights& w, const char* leaf, int side, int size, double scale) {
+// Relative position embeddings [side,side,D] for each query and key position, to be multiplied with the query. The
+// table has one row per offset, ascending; for another side it is resampled linearly. The result is divided by `scale`,
+// by which attention multiplies scores.
+Tensor rel_pos(const Weights& w, const char* leaf, int side, int size, double scale) {
   const Shape stored = w.stored_shape(leaf);
   const Tensor table = w(leaf, {stored.rank == 2 ? stored[0] : 2 * side - 1, size});
   const std::vector<double> rows = w.graph().values(table.id);
@@ -35,9 +35,9 @@ Tensor distances(const Weights& w, const char* leaf, int side, int size, double 
   out.reserve(static_cast<size_t>(side * side) * static_cast<size_t>(size));
   for (int query = 0; query < side; ++query) {
     for (int key = 0; key < side; ++key) {
-      const double place = std::clamp((query - key + side - 1 + 0.5) * from / to - 0.5, 0.0, from - 1.0);
-      const int first = std::min(static_cast<int>(place), from - 1), second = std::min(first + 1, from - 1);
-      const double share = place - first;
+      const double position = std::clamp((query - key + side - 1 + 0.5) * from / to - 0.5, 0.0, from - 1.0);
+      const int first = std::min(static_cast<int>(position), from - 1), second = std::min(first + 1, from - 1);
+      const double share = position - first;
       for (int c = 0; c < size; ++c) {
         const auto at = [&](int row) { return rows[static_cast<size_t>(row * size + c)]; };
         out.push_back(((1 - share) * at(first) + share * at(second)) / scale);
@@ -47,31 +47,31 @@ Tensor distances(const Weights& w, const char* leaf, int side, int size, double 
   return w.graph().add_constant(w.name() + "." + leaf, Shape{side, side, size}, std::move(out));
 }
 
-// One where a place's row or column is the channel's: [H*W,1,offset+H+W], `offset` channels before them 0.
+// One-hot rows and columns of the positions: [H*W,1,offset+H+W], preceded by `offset` zero channels.
 Tensor own_row_and_column(Graph& graph, Grid grid, int offset) {
   const int width = offset + grid.height + grid.width;
   std::vector<float> out(static_cast<size_t>(grid.size()) * static_cast<size_t>(width), 0.0f);
-  for (int place = 0; place < grid.size(); ++place) {
-    float* row = &out[static_cast<size_t>(place) * static_cast<size_t>(width)];
-    row[offset + place / grid.width] = row[offset + grid.height + place % grid.width] = 1;
+  for (int position = 0; position < grid.size(); ++position) {
+    float* row = &out[static_cast<size_t>(position) * static_cast<size_t>(width)];
+    row[offset + position / grid.width] = row[offset + grid.height + position % grid.width] = 1;
   }
   return graph.add_constant("", Shape{grid.size(), 1, width}, std::move(out));
 }
 
-// q and k N,H,W,C with channels behind each head's own: of q its products with the distances of rows and of columns,
-// of k which row and column it is. So the product of the two is attention's score with what the distances add.
+// q and k N,H,W,C with extra channels per head: for q its products with the relative positions of rows and columns, for
+// k its one-hot row and column. Their product is the attention score plus the relative position bias.
 struct QueryKey {
   Tensor q, k;
 };
-QueryKey with_distances(Tensor q, Tensor k, const Weights& w, int heads, double scale) {
+QueryKey with_rel_pos(Tensor q, Tensor k, const Weights& w, int heads, double scale) {
   const Grid grid{q.shape()[1], q.shape()[2]};
   const int size = channels(q) / heads, height = grid.height, width = grid.width;
   const auto by_heads = [&](Tensor x) { return reshape(x, {0, grid.size(), heads, size}); };
-  Tensor rows = matmul(reshape(q, {0, height, width * heads, size}), distances(w, "rel_pos_h", height, size, scale),
+  Tensor rows = matmul(reshape(q, {0, height, width * heads, size}), rel_pos(w, "rel_pos_h", height, size, scale),
                        false, /*transpose_b=*/true);
   rows = reshape(rows, {0, grid.size(), heads, height});
   Tensor columns = transpose(reshape(q, {0, height, width, heads, size}), {0, 2, 1, 3, 4});
-  columns = matmul(reshape(columns, {0, width, height * heads, size}), distances(w, "rel_pos_w", width, size, scale),
+  columns = matmul(reshape(columns, {0, width, height * heads, size}), rel_pos(w, "rel_pos_w", width, size, scale),
                    false, /*transpose_b=*/true);
   columns = transpose(reshape(columns, {0, width, height, heads, width}), {0, 2, 1, 3, 4});
   columns = reshape(columns, {0, grid.size(), heads, width});
@@ -83,7 +83,7 @@ QueryKey with_distances(Tensor q, Tensor k, const Weights& w, int heads, double 
           reshape(padded + own_row_and_column(*k.graph, grid, size), {0, 0, -1})};
 }
 
-// x N,H,W,C: every place sees all of its map.
+// Global attention over x N,H,W,C.
 Tensor self_attention(Tensor x, const Weights& w, const Config& config) {
   const int width = channels(x), heads = config.heads;
   const double scale = 1 / std::sqrt(static_cast<double>(width / heads));
@@ -91,12 +91,12 @@ Tensor self_attention(Tensor x, const Weights& w, const Config& config) {
   const Tensor qkv = linear(x, w["qkv"], {.out = 3 * width, .bias = config.qkv_bias});
   const Tensor q = slice(qkv, -1, 0, width), k = slice(qkv, -1, width, width);
   const Tensor v = to_tokens(slice(qkv, -1, 2 * width, width));
-  const QueryKey both = config.distances ? with_distances(q, k, w, heads, scale) : QueryKey{to_tokens(q), to_tokens(k)};
+  const QueryKey both = config.rel_pos ? with_rel_pos(q, k, w, heads, scale) : QueryKey{to_tokens(q), to_tokens(k)};
   const Tensor y = attention(both.q, both.k, v, {.heads = heads, .scale = scale});
   return tap(linear(to_map(y, {map[1], map[2]}), w["proj"], {.out = width}), w);
 }
 
-// In windows of that side, those at the edges filled up with zeros, which are seen like any other place.
+// Window attention; the map is padded with zeros, which take part like other positions.
 Tensor window_attention(Tensor x, const Weights& w, const Config& config) {
   const int side = config.window;
   const Shape map = x.shape();
@@ -118,7 +118,7 @@ Tensor block(Tensor x, const Weights& w, const Config& config, bool global) {
   return tap(x + y, w, kBlock);
 }
 
-// ---- both
+// ---- both image encoders
 
 Tensor neck(Tensor x, const Weights& w, int out) {
   x = conv2d(x, w[0], {.out = out, .kernel = 1, .bias = false});
@@ -128,7 +128,7 @@ Tensor neck(Tensor x, const Weights& w, int out) {
 
 int row_count(const Weights& w, const char* leaf, const char* what) {
   const Shape stored = w.stored_shape(leaf);
-  if (stored.rank == 0) fail("the checkpoint has no '%s.%s', which tells %s", w.name().c_str(), leaf, what);
+  if (stored.rank == 0) fail("the checkpoint has no '%s.%s', which determines %s", w.name().c_str(), leaf, what);
   return stored[0];
 }
 
@@ -149,9 +149,9 @@ Tensor encode_image(Tensor image, const Weights& weights, const Config& config) 
   return neck(x, weights["neck"], config.embedding);
 }
 
-// The windows of a published network are no smaller than its table of distances tells; its last stage keeps the sides.
+// In published networks, the last stage keeps the map's size, and the table of relative positions covers one window.
 Tensor encode_image_tiny(Tensor image, const Weights& w) {
-  w["norm_head"].discard();  // of the classifier that the encoder was before
+  w["norm_head"].discard();  // classifier of the encoder's pretraining
   w["head"].discard();
   const auto stages = w["stages"];
   constexpr int kStages = 4;
@@ -167,8 +167,8 @@ Tensor encode_image_tiny(Tensor image, const Weights& w) {
     for (int b = 0; stages[s]["blocks"][b]["attn.norm"].has("weight"); ++b) {
       const Weights block = stages[s]["blocks"][b];
       const int heads = row_count(block["attn"], "attention_biases", "its heads");
-      const int places = block["attn"].stored_shape("attention_biases")[1];
-      const int side = static_cast<int>(std::lround(std::sqrt(places)));
+      const int count = block["attn"].stored_shape("attention_biases")[1];
+      const int side = static_cast<int>(std::lround(std::sqrt(count)));
       x = tap(tiny_vit_block(to_map(x, grid), block, heads, side), block, kBlock);
     }
     x = to_map(s + 1 < kStages ? x : tap(x, stages[s], kBlock), grid);

@@ -3,20 +3,20 @@
 namespace ferry::sam {
 namespace {
 
-// Values that are no module's: what the authors' functions give.
+// Outputs of functions in the authors' code, not of modules.
 const std::vector<Rename> kValues = {{"prompt_encoder.sparse", {"sparse_prompt"}},
                                      {"mask_decoder.masks", {"low_res_masks"}},
                                      {"mask_decoder.qualities", {"iou_predictions"}}};
 
-// The authors' names are the canonical ones.
+// The authors' names are canonical.
 Naming facebook() {
   return {.framework = "facebookresearch",
           .probes = {"image_encoder.blocks.0.attn.qkv.weight", "mask_decoder.iou_token.weight"},
           .taps = kValues};
 }
 
-// MobileSAM's image encoder; timm's names of TinyViT are the canonical ones. There the convolutions between two
-// stages are the end of the first one, here the beginning of the second.
+// MobileSAM's image encoder; timm's names of TinyViT are canonical. MobileSAM puts downsampling at the end of a stage,
+// timm at the beginning of the next one.
 Naming mobilesam() {
   Naming naming{.framework = "mobilesam",
                 .probes = {"image_encoder.patch_embed.seq.0.c.weight", "mask_decoder.iou_token.weight"}};
@@ -43,7 +43,7 @@ Naming mobilesam() {
   return naming;
 }
 
-// transformers' SamModel. Its point and mask encoders share the frequencies, which checkpoints hold under two names.
+// transformers' SamModel. Point and mask encoders share the frequencies, which checkpoints store under two names.
 Naming transformers() {
   Naming naming{.framework = "transformers",
                 .probes = {"vision_encoder.patch_embed.projection.weight", "mask_decoder.iou_token.weight"},

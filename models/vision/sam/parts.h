@@ -1,4 +1,4 @@
-// What SAM's graphs are put together from.
+// The modules of SAM's graphs.
 #pragma once
 
 #include <string>
@@ -7,37 +7,37 @@
 
 namespace ferry::sam {
 
-inline constexpr double kMapEpsilon = 1e-6;  // of normalization over a map's channels
+inline constexpr double kMapEpsilon = 1e-6;  // of layer normalization over a map's channels
 
-// Published networks with SAM's own vision transformer.
+// Published networks with SAM's ViT.
 struct Published {
   const char* architecture;
   const char* hub;  // transformers'
   int width, depth;
 };
 std::span<const Published> published();
-// The architecture of any other.
+// The architecture name of other networks.
 inline constexpr char kAnyViT[] = "sam_vit";
-// Throws Error where the checkpoint's network is not the architecture's.
+// Throws Error if the checkpoint's network is not the architecture's.
 void check_architecture(const std::string& architecture, const Config& config);
 
-// The checkpoint's image encoder is a TinyViT.
+// Whether the checkpoint's image encoder is a TinyViT.
 bool is_tiny(const Weights& weights);
 
-// An image to its embedding, 1,H,W,C. `w`: "image_encoder".
+// Returns the image embedding, 1,H,W,C. `w`: "image_encoder".
 Tensor encode_image(Tensor image, const Weights& w, const Config& config);
 Tensor encode_image_tiny(Tensor image, const Weights& w);
 
 struct Prompt {
-  Tensor sparse;  // a token for each point: 1,P,C
-  Tensor dense;   // the former mask, or that there is none; broadcasts to 1,H,W,C
-  Tensor places;  // sines and cosines that tell the embedding's places: 1,H*W,C
+  Tensor sparse;             // tokens of points and boxes: 1,P,C
+  Tensor dense;              // mask embedding, or the learned one for no mask; broadcasts to 1,H,W,C
+  Tensor position_encoding;  // position encoding of the image embedding: 1,H*W,C
 };
-// Adds the graph's inputs. `grid`: of the embedding; `side`: of the image. `w`: "prompt_encoder".
+// Adds the graph's inputs. `grid`: size of the embedding; `side`: of the image. `w`: "prompt_encoder".
 Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid grid, int side);
 
 struct Masks {
-  Tensor logits, qualities;  // 1,4H,4W,masks and 1,masks
+  Tensor logits, qualities;  // 1,4H,4W,masks and 1,masks (predicted IoU)
 };
 // `w`: "mask_decoder".
 Masks decode_masks(Tensor embedding, const Prompt& prompt, const Weights& w, const Config& config);

@@ -6,8 +6,8 @@
 namespace ferry::sam {
 namespace {
 
-constexpr int kDefaultPoints = 2, kMostPoints = 64;
-constexpr int kKinds = 4;  // of points: not of the thing, of it, a box's top left, its bottom right
+constexpr int kDefaultPoints = 2, kMaxPoints = 64;
+constexpr int kKinds = 4;  // point labels: background, foreground, top left and bottom right corner of a box
 
 Tensor apply(fbs::UnaryKind kind, Tensor x) {
   fbs::UnaryT params;
@@ -15,8 +15,8 @@ Tensor apply(fbs::UnaryKind kind, Tensor x) {
   return x.graph->add_op("", params, {x});
 }
 
-// Sines and cosines of random frequencies (Tancik et al., arXiv:2006.10739) of a place; coordinates are on -1..1.
-// Frequencies times 2 pi, as rows: [C/2,2].
+// Position encoding by random Fourier features (Tancik et al., arXiv:2006.10739), with coordinates in -1..1. Rows are
+// frequencies times 2 pi: [C/2,2].
 struct Frequencies {
   std::vector<double> rows;
   int count;
@@ -30,8 +30,8 @@ Frequencies frequencies(const Weights& w, int width) {
   return out;
 }
 
-// Of all places of the embedding: 1,H*W,C.
-Tensor places(const Weights& w, const Frequencies& of, Grid grid) {
+// Of all positions of the embedding: 1,H*W,C.
+Tensor position_encoding(const Weights& w, const Frequencies& of, Grid grid) {
   std::vector<double> out;
   out.reserve(2 * of.rows.size() / 2 * static_cast<size_t>(grid.size()));
   for (int row = 0; row < grid.height; ++row) {
@@ -47,16 +47,16 @@ Tensor places(const Weights& w, const Frequencies& of, Grid grid) {
   return table;
 }
 
-// The place that a point has in pixels.
-Tensor places_of(Tensor coords, const Frequencies& of, int side) {
+// Position encoding of points, given in pixels.
+Tensor point_encoding(Tensor coords, const Frequencies& of, int side) {
   Graph& graph = *coords.graph;
   const Tensor weight = graph.add_constant("", Shape{of.count, 2}, of.rows);
   const Tensor angles = graph.add_op("", fbs::LinearT{}, {(coords + 0.5) * (2.0 / side) + -1.0, weight});
   return concat({apply(fbs::UnaryKind::Sin, angles), apply(fbs::UnaryKind::Cos, angles)});
 }
 
-// What a point is, by its label: a token of its own where it is none, else its kind's added to its place's. A choice by
-// arithmetic: 1 where the label is that one, and 0.
+// Point embeddings: the position encoding plus the label's embedding, or the not-a-point embedding. The choice is
+// arithmetic: a factor of 1 for the matching label, 0 for others.
 Tensor points(Tensor coords, Tensor labels, const Weights& w, const Frequencies& of, int side) {
   Graph& graph = w.graph();
   const int width = 2 * of.count;
@@ -70,11 +70,11 @@ Tensor points(Tensor coords, Tensor labels, const Weights& w, const Frequencies&
   const Tensor which = relu(apply(fbs::UnaryKind::Abs, reshape(labels, {0, -1, 1}) - known) * -1.0 + 1.0);
   const Tensor kinds = graph.add_op("", fbs::LinearT{}, {which, transpose(concat(tokens, 0), {1, 0})});
   const Tensor is_point = slice(which, -1, 0, 1) * -1.0 + 1.0;
-  return tap(places_of(coords, of, side) * is_point + kinds, w["sparse"], kBlock);
+  return tap(point_encoding(coords, of, side) * is_point + kinds, w["sparse"], kBlock);
 }
 
-// A former mask, of four times the embedding's sides, as an embedding.
-Tensor former_mask(Tensor mask, const Weights& w, const Config& config) {
+// Embeds the mask of an earlier prediction, of four times the embedding's sides.
+Tensor mask_embedding(Tensor mask, const Weights& w, const Config& config) {
   const int between = config.mask_channels;
   Tensor x = conv2d(mask, w[0], {.out = between / 4, .kernel = 2, .stride = 2});
   x = tap(config.mask_act(layer_norm(x, w[1], config.mask_epsilon)), w[2]);
@@ -88,9 +88,9 @@ Tensor former_mask(Tensor mask, const Weights& w, const Config& config) {
 Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid grid, int side) {
   const int width = config.embedding;
   const Tensor coords = graph.add_input("point_coords", {1, kDefaultPoints, 2}, fbs::Layout::Same);
-  graph.table.inputs.back()->bound = {1, kMostPoints, 2};
+  graph.table.inputs.back()->bound = {1, kMaxPoints, 2};
   const Tensor labels = graph.add_input("point_labels", {1, kDefaultPoints}, fbs::Layout::Same);
-  graph.table.inputs.back()->bound = {1, kMostPoints};
+  graph.table.inputs.back()->bound = {1, kMaxPoints};
   const Tensor mask = graph.add_input("mask_input", {1, 4 * grid.height, 4 * grid.width, 1}, fbs::Layout::NCHW);
   graph.table.inputs.back()->static_input = true;
   const Tensor has_mask = graph.add_input("has_mask_input", {1}, fbs::Layout::Same);
@@ -99,10 +99,10 @@ Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid 
   w["shared_embedding"].discard();  // transformers' second name of the frequencies
   const Frequencies of = frequencies(w["pe_layer"], width);
   const Tensor none = w["no_mask_embed"]("weight", {1, width});
-  const Tensor embedded = former_mask(mask, w["mask_downscaling"], config);
+  const Tensor embedded = mask_embedding(mask, w["mask_downscaling"], config);
   return {.sparse = points(coords, labels, w, of, side),
           .dense = embedded * has_mask + none * (has_mask * -1.0 + 1.0),
-          .places = places(w["pe_layer"], of, grid)};
+          .position_encoding = position_encoding(w["pe_layer"], of, grid)};
 }
 
 }  // namespace ferry::sam

@@ -19,16 +19,15 @@ Config network_of(const Weights& w, const ImageOptions& options) {
   return config;
 }
 
-// The embedding's sides: TinyViT's strides are those of the other's patches.
+// Size of the embedding: TinyViT's total stride equals ViT's patch side.
 Grid grid_of(const Config& config, const ImageOptions& options) {
-  if (options.height != options.width)
-    fail("--input-size %dx%d: images lie in a square", options.height, options.width);
+  if (options.height != options.width) fail("--input-size %dx%d: images must be square", options.height, options.width);
   if (options.height % config.patch != 0)
     fail("--input-size %d: the side must be a multiple of the patch's, %d", options.height, config.patch);
   return {options.height / config.patch, options.width / config.patch};
 }
 
-// What frameworks give of the masks where a point may mean several things: all but the first. For taps.
+// Taps of the frameworks' multimask output: all masks but the first.
 void tap_alternatives(const Masks& masks, const Weights& w, const Config& config) {
   const Tensor logits = slice(masks.logits, -1, 1, -1), qualities = slice(masks.qualities, -1, 1, -1);
   const Shape map = logits.shape();
@@ -55,7 +54,7 @@ void build_prompt(Graph& graph, const Weights& w, const ImageOptions& options) {
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   if (options.num_classes.value_or(0) > 0)
-    fail("%s has no classes to choose the number of", options.variant.name().c_str());
+    fail("%s has no classes, so --num-classes does not apply", options.variant.name().c_str());
   const Config config = network_of(w, options);
   grid_of(config, options);
   const Tensor image = image_input(graph, options);

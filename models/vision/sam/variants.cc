@@ -12,8 +12,8 @@ constexpr Published kPublished[] = {
     {"sam_vit_h", "facebook/sam-vit-huge", 1280, 32},
 };
 
-// The longer side becomes 1024 pixels, and zeros fill the square once the image is normalized to ImageNet's mean and
-// deviation: segment-anything's ResizeLongestSide and Sam.preprocess, and transformers' SamImageProcessor.
+// The longer side is resized to 1024 pixels, normalized by ImageNet's mean and deviation, and padded with zeros to a
+// square: segment-anything's ResizeLongestSide and Sam.preprocess, and transformers' SamImageProcessor.
 ImageVariant variant(const char* architecture, const char* framework, const char* hub = "") {
   ImageVariant row;
   row.architecture = architecture;

@@ -3,8 +3,8 @@
 namespace ferry::segformer {
 namespace {
 
-// transformers' modules. Since its version 5 they are called otherwise than in checkpoints. `root` is the module that
-// holds the encoder in a model with a head; a model without one is that module itself.
+// transformers' modules, whose names differ from the checkpoint's since version 5. `root` is the prefix of the encoder
+// in a model with a head; a model without one has none.
 Naming transformers(const std::string& root) {
   const std::string encoder = root + "encoder.", block = encoder + "block.{s}.{b}";
   const std::string stage = "stages.{s}", layer = stage + ".blocks.{b}";

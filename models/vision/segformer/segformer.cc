@@ -8,21 +8,21 @@
 namespace ferry::segformer {
 namespace {
 
-// What transformers' modules and the authors' decoder leave to PyTorch.
+// PyTorch's default, which transformers and the authors' decoder use.
 constexpr double kEpsilon = 1e-5;
 
 Config network_of(const ImageOptions& options) {
   return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
 }
 
-// What a stage's blocks share.
+// Settings shared by the blocks of a stage.
 struct Stage {
-  Tensor map;  // whose rows and columns the tokens are
+  Tensor map;  // map with the tokens' rows and columns
   int width, heads, reduction, hidden;
   Tensor (*act)(Tensor);
 };
 
-// Keys and values are of a smaller map: a cell of `reduction` x `reduction` places is one.
+// Efficient self-attention: keys and values are of a map reduced by a convolution of stride `reduction`.
 Tensor self_attention(Tensor x, const Weights& w, const Stage& s) {
   const Tensor q = linear(x, w["query"], {.out = s.width});
   Tensor from = x;
@@ -34,7 +34,7 @@ Tensor self_attention(Tensor x, const Weights& w, const Stage& s) {
   return tap(linear(attention(q, k, v, {.heads = s.heads}), w["output"], {.out = s.width}), w);
 }
 
-// An MLP that sees a place's neighbours: positions come from there.
+// Mix-FFN: an MLP with a depthwise convolution, which provides position information.
 Tensor mix_mlp(Tensor x, const Weights& w, const Stage& s) {
   x = linear(x, w["dense1"], {.out = s.hidden});
   x = conv2d(to_map(x, s.map), w["dwconv"], {.out = s.hidden, .kernel = 3, .padding = 1, .groups = s.hidden});
@@ -47,7 +47,7 @@ Tensor block(Tensor x, const Weights& w, const Stage& s) {
   return tap(x + mix_mlp(layer_norm(x, w["layer_norm_2"], kEpsilon), w["mlp"], s), w, kBlock);
 }
 
-// From a map to a smaller one.
+// Overlapping patch merging, then the blocks of a stage.
 Tensor stage(Tensor x, const Weights& w, const Config& c, size_t s) {
   const int width = c.widths[s], patch = c.patches[s];
   const Tensor map =
@@ -62,8 +62,8 @@ Tensor stage(Tensor x, const Weights& w, const Config& c, size_t s) {
   return x;
 }
 
-// Every stage's map in the size of the first, mixed place by place.
-void classify_places(const std::vector<Tensor>& maps, const Weights& w, const Config& c, const ImageOptions& options) {
+// The all-MLP decoder: every stage's map at the size of the first, fused per position.
+void decode_head(const std::vector<Tensor>& maps, const Weights& w, const Config& c, const ImageOptions& options) {
   std::vector<Tensor> all;
   for (size_t s = maps.size(); s-- > 0;) {
     Tensor x = linear(to_tokens(maps[s]), w["linear_c"][static_cast<int>(s)], {.out = c.decoder});
@@ -88,7 +88,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   Tensor x = image_input(graph, options);
   std::vector<Tensor> maps;
   for (size_t s = 0; s < c.widths.size(); ++s) maps.push_back(x = stage(x, w["stages"][static_cast<int>(s)], c, s));
-  if (c.head == Head::Places && options.num_classes != 0) return classify_places(maps, w["decode_head"], c, options);
+  if (c.head == Head::Segmentation && options.num_classes != 0) return decode_head(maps, w["decode_head"], c, options);
   w["decode_head"].discard();
   classify(flatten(global_avg_pool(x)), w["classifier"], options);
   add_last_hidden_state(x, fbs::Layout::NCHW, options);

@@ -1,5 +1,5 @@
-// SegFormer (Xie et al., arXiv:2105.15203): Mix Transformers and the decoder that tells the class of every place, in
-// transformers' names; the encoder with a classifier of whole images, too.
+// SegFormer (Xie et al., arXiv:2105.15203): Mix Transformers with the all-MLP decoder for semantic segmentation, or
+// with an image classifier; transformers' module names.
 #pragma once
 
 #include <vector>
@@ -9,20 +9,20 @@
 
 namespace ferry::segformer {
 
-// What is made of the last stages.
+// The head.
 enum class Head {
-  Places,  // logits for each place of the first stage's map
-  Image,   // logits for the image; or nothing, where no classes are asked for
+  Segmentation,    // segmentation: logits per position of the first stage's map
+  Classification,  // classification; none, if num_classes is 0
 };
 
 struct Config {
   const char* architecture;
-  std::vector<int> widths, depths;  // a stage
-  Head head = Head::Places;
+  std::vector<int> widths, depths;  // per stage
+  Head head = Head::Segmentation;
   int decoder = 256;  // channels of the decoder
   std::vector<int> heads = {1, 2, 5, 8};
-  std::vector<int> reductions = {8, 4, 2, 1};  // keys and values are of a map so many times smaller
-  std::vector<int> patches = {7, 3, 3, 3}, strides = {4, 2, 2, 2};  // of a stage's first convolution
+  std::vector<int> reductions = {8, 4, 2, 1};                       // sequence reduction ratios of keys and values
+  std::vector<int> patches = {7, 3, 3, 3}, strides = {4, 2, 2, 2};  // kernel and stride of each stage's patch merging
   std::vector<double> mlp_ratios = {4, 4, 4, 4};
   Tensor (*act)(Tensor) = gelu;
 
@@ -34,7 +34,7 @@ std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 Described described_by(const nlohmann::json& config);
-// The network of a transformers config.json.
+// The configuration that a transformers config.json describes.
 Config from_transformers(const nlohmann::json& config);
 
 }  // namespace ferry::segformer

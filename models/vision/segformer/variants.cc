@@ -8,13 +8,13 @@
 namespace ferry::segformer {
 namespace {
 
-constexpr int kLargestRatio = 64;  // of an MLP's width to its input's
+constexpr int kMaxRatio = 64;  // maximum ratio of an MLP's width to its input's
 
 const std::vector<int> kNarrow = {32, 64, 160, 256}, kWide = {64, 128, 320, 512};
 
 const std::vector<Config>& configs() {
   static const std::vector<Config> all = [] {
-    std::vector<Config> places = {
+    std::vector<Config> segmenters = {
         {.architecture = "segformer_b0", .widths = kNarrow, .depths = {2, 2, 2, 2}},
         {.architecture = "segformer_b1", .widths = kWide, .depths = {2, 2, 2, 2}},
         {.architecture = "segformer_b2", .widths = kWide, .depths = {3, 4, 6, 3}, .decoder = 768},
@@ -24,12 +24,12 @@ const std::vector<Config>& configs() {
     };
     const char* encoders[] = {"mit_b0", "mit_b1", "mit_b2", "mit_b3", "mit_b4", "mit_b5"};
     for (size_t i = 0; i < std::size(encoders); ++i) {
-      Config encoder = places[i];
+      Config encoder = segmenters[i];
       encoder.architecture = encoders[i];
-      encoder.head = Head::Image;
-      places.push_back(encoder);
+      encoder.head = Head::Classification;
+      segmenters.push_back(encoder);
     }
-    return places;
+    return segmenters;
   }();
   return all;
 }
@@ -46,8 +46,7 @@ ImageVariant published(const std::string& architecture, const char* tag, const s
 std::vector<int> one_a_stage(const ConfigReader& read, const char* key, const std::vector<int>& otherwise,
                              size_t stages) {
   const std::vector<int> numbers = read.integers(key, otherwise);
-  if (numbers.size() != stages)
-    read.refuse(key, std::to_string(stages) + " numbers, as many as num_encoder_blocks says");
+  if (numbers.size() != stages) read.refuse(key, std::to_string(stages) + " numbers, as in num_encoder_blocks");
   return numbers;
 }
 
@@ -59,7 +58,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no SegFormer is called '%s'", architecture.c_str());
 }
 
-// Sizes that the names of the nvidia/* repositories tell; the encoders' as in their preprocessor_config.json.
+// Sizes by the names of the nvidia/* repositories; the encoders' preprocessing is that of their
+// preprocessor_config.json.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = [] {
     std::vector<ImageVariant> rows;
@@ -90,27 +90,27 @@ Config from_transformers(const nlohmann::json& json) {
   const ConfigReader read(json);
   const size_t stages = static_cast<size_t>(read.integer("num_encoder_blocks", 4));
   const std::vector<nlohmann::json> models = json.value("architectures", std::vector<nlohmann::json>{});
-  Config config{
-      .architecture = "",
-      .widths = one_a_stage(read, "hidden_sizes", kNarrow, stages),
-      .depths = one_a_stage(read, "depths", {2, 2, 2, 2}, stages),
-      .head = models.empty() || models.front() == "SegformerForSemanticSegmentation" ? Head::Places : Head::Image,
-      .decoder = read.integer("decoder_hidden_size", 256),
-      .heads = one_a_stage(read, "num_attention_heads", {1, 2, 5, 8}, stages),
-      .reductions = one_a_stage(read, "sr_ratios", {8, 4, 2, 1}, stages),
-      .patches = one_a_stage(read, "patch_sizes", {7, 3, 3, 3}, stages),
-      .strides = one_a_stage(read, "strides", {4, 2, 2, 2}, stages),
-      .mlp_ratios = read.numbers("mlp_ratios", {4, 4, 4, 4}),
-      .act = read.activation("hidden_act", "gelu")};
+  Config config{.architecture = "",
+                .widths = one_a_stage(read, "hidden_sizes", kNarrow, stages),
+                .depths = one_a_stage(read, "depths", {2, 2, 2, 2}, stages),
+                .head = models.empty() || models.front() == "SegformerForSemanticSegmentation" ? Head::Segmentation
+                                                                                               : Head::Classification,
+                .decoder = read.integer("decoder_hidden_size", 256),
+                .heads = one_a_stage(read, "num_attention_heads", {1, 2, 5, 8}, stages),
+                .reductions = one_a_stage(read, "sr_ratios", {8, 4, 2, 1}, stages),
+                .patches = one_a_stage(read, "patch_sizes", {7, 3, 3, 3}, stages),
+                .strides = one_a_stage(read, "strides", {4, 2, 2, 2}, stages),
+                .mlp_ratios = read.numbers("mlp_ratios", {4, 4, 4, 4}),
+                .act = read.activation("hidden_act", "gelu")};
   if (config.mlp_ratios.size() != stages)
-    read.refuse("mlp_ratios", std::to_string(stages) + " numbers, as many as num_encoder_blocks says");
+    read.refuse("mlp_ratios", std::to_string(stages) + " numbers, as in num_encoder_blocks");
   for (const double ratio : config.mlp_ratios)
-    if (ratio > kLargestRatio) read.refuse("mlp_ratios", "numbers of at most " + std::to_string(kLargestRatio));
+    if (ratio > kMaxRatio) read.refuse("mlp_ratios", "numbers of at most " + std::to_string(kMaxRatio));
   for (size_t s = 0; s < stages; ++s)
     if (config.widths[s] % config.heads[s] != 0)
       read.refuse("num_attention_heads", "divisors of hidden_sizes, " + nlohmann::json(config.widths).dump());
-  // Without, the decoder would take the last stage's channels for places.
-  if (config.head == Head::Places) read.require("reshape_last_stage", true);
+  // Without it, the decoder would interpret channels of the last stage as positions.
+  if (config.head == Head::Segmentation) read.require("reshape_last_stage", true);
   return config;
 }
 

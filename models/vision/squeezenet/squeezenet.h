@@ -1,4 +1,4 @@
-// SqueezeNet 1.0 and 1.1 (Iandola et al., arXiv:1602.07360), in torchvision's names.
+// SqueezeNet 1.0 and 1.1 (Iandola et al., arXiv:1602.07360), with torchvision's module names.
 #pragma once
 
 #include "models/vision/image_family.h"

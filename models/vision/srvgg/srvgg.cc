@@ -12,8 +12,8 @@ struct Config {
   int upscale;
 };
 
-// Published by Real-ESRGAN (v0.2.5.0 and v0.2.3.0); x2 and x3 come with its ncnn port. "wdn" is the twin without
-// denoising that the demonstration program blends with.
+// Published by Real-ESRGAN (v0.2.5.0 and v0.2.3.0); x2 and x3 by its ncnn port. "wdn" is the variant for noisy input
+// that the demo blends in.
 constexpr Config kConfigs[] = {
     {"realesr_animevideov3", "", 16, 4}, {"realesr_animevideov3_x3", "", 16, 3}, {"realesr_animevideov3_x2", "", 16, 2},
     {"realesr_general_x4v3", "", 32, 4}, {"realesr_general_x4v3", "wdn", 32, 4},

@@ -1,5 +1,5 @@
-// SRVGGNetCompact, the small super-resolution network of Real-ESRGAN (https://github.com/xinntao/Real-ESRGAN): a row of
-// 3x3 convolutions at the input's size, a pixel shuffle, and the input added, upscaled by repetition.
+// SRVGGNetCompact, the small super-resolution network of Real-ESRGAN (https://github.com/xinntao/Real-ESRGAN): 3x3
+// convolutions at the input's size and a pixel shuffle, plus the input upscaled by nearest neighbour.
 #pragma once
 
 #include "models/vision/image_family.h"

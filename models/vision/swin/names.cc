@@ -6,7 +6,7 @@
 namespace ferry::swin {
 namespace {
 
-// timm's names are the canonical ones. Its head runs for `features` and again for `logits`: two records each.
+// timm's module names are canonical. The reference runs the head for `features` and for `logits`: two records each.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"patch_embed.norm.weight", "layers.0.blocks.1.attn.relative_position_bias_table"},
@@ -15,8 +15,8 @@ Naming timm() {
                    {"head.fc", {"head.fc", "head.flatten#1", "head#1"}}}};
 }
 
-// torchvision numbers a Sequential of all: the embedding, then stages and merging layers by turns. It computes on maps
-// what timm computes on tokens: those taps are left out.
+// torchvision numbers one Sequential: the embedding, then stages and merging layers alternately. It computes on maps
+// where timm computes on tokens: these taps are omitted.
 Naming torchvision() {
   Naming naming{.framework = "torchvision",
                 .probes = {"features.0.2.weight", "features.1.1.attn.relative_position_bias_table"}};
@@ -52,8 +52,8 @@ Naming torchvision() {
   return naming;
 }
 
-// transformers' SwinModel, `root` where a classifier holds it ("swin."). It merges patches at the end of a stage, and
-// computes on tokens what timm computes on maps: of those taps only the blocks' are left.
+// transformers' SwinModel; `root` is its prefix inside a classifier ("swin."). Patches are merged at the end of a
+// stage. It computes on tokens where timm computes on maps: of these taps only the blocks' are kept.
 Naming transformers(const std::string& root) {
   const std::string layers = root + "encoder.layers.";
   Naming naming{

@@ -9,12 +9,12 @@
 namespace ferry::swin {
 namespace {
 
-// Throws unless windows of `side` cover the map exactly and, but for the last stage, pairs of places do.
+// Throws Error unless windows of `side` and, before the last stage, 2x2 merging cover the map exactly.
 void check_map(Tensor x, int side, int stage, const Config& config, const ImageOptions& options) {
   const Shape map = x.shape();
   const bool last = stage + 1 == static_cast<int>(config.depths.size());
   if (config.padded && std::min(map[1], map[2]) < side)
-    fail("input size %dx%d: stage %d gets a map of %dx%d, which is smaller than a window of %dx%d", options.height,
+    fail("input size %dx%d: stage %d gets a map of %dx%d, smaller than a window of %dx%d", options.height,
          options.width, stage, map[1], map[2], side, side);
   if (config.padded) return;
   if (map[1] % side == 0 && map[2] % side == 0 && (last || (map[1] % 2 == 0 && map[2] % 2 == 0))) return;
@@ -26,7 +26,7 @@ void check_map(Tensor x, int side, int stage, const Config& config, const ImageO
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const Config config = options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
-  const double epsilon = options.variant.layer_norm_eps.value_or(1e-5);  // of blocks and of the last norm
+  const double epsilon = options.variant.layer_norm_eps.value_or(1e-5);  // of the blocks and the last norm
   if (options.height % config.patch != 0 || options.width % config.patch != 0)
     fail("input size %dx%d: both sides must be multiples of the patch's, %d", options.height, options.width,
          config.patch);

@@ -1,5 +1,5 @@
-// Swin Transformer (Liu et al., arXiv:2103.14030) and its searched windows S3 (Chen et al., arXiv:2111.14725), in
-// timm's names; torchvision's and transformers' checkpoints are read too.
+// Swin Transformer (Liu et al., arXiv:2103.14030) and S3 with searched windows (Chen et al., arXiv:2111.14725), with
+// timm's module names. Naming tables read torchvision's and transformers' checkpoints.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,16 @@ namespace ferry::swin {
 
 struct Config {
   const char* architecture;
-  int width;                // channels of the first stage; each further one has twice as many
-  std::vector<int> depths;  // of each stage
+  int width;                // channels of the first stage; each stage doubles them
+  std::vector<int> depths;  // blocks per stage
   std::vector<int> heads;
-  std::vector<int> windows;  // their sides
-  int patch = 4;             // its side in pixels
+  std::vector<int> windows;  // window side per stage
+  int patch = 4;             // patch side in pixels
   double mlp_ratio = 4;
   bool qkv_bias = true;
   Tensor (*act)(Tensor) = gelu;
-  // transformers': maps that windows do not cover are padded, and a map that one window covers along one axis is not
-  // shifted along the other either.
+  // transformers: maps are padded to multiples of the window, and if one window covers the map along either axis,
+  // neither axis is shifted.
   bool padded = false;
 
   bool operator==(const Config& other) const {
@@ -34,7 +34,7 @@ std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const ImageOptions& options);
 Described described_by(const nlohmann::json& config);
-// The network of a transformers config.json.
+// The configuration that a transformers config.json describes.
 Config from_transformers(const nlohmann::json& config);
 
 }  // namespace ferry::swin

@@ -28,12 +28,12 @@ ImageVariant timm(const char* architecture, const char* tag, int size = 224) {
   return ferry::timm(architecture, tag, {.size = size, .crop_pct = size == 224 ? 0.9 : 1.0});
 }
 
-// crop_pct: shorter edge 232, 246 or 238.
+// crop_pct: the shorter edge is resized to 232, 246 or 238.
 ImageVariant torchvision(const char* architecture, double crop_pct) {
   return ferry::torchvision(architecture, "v1", {.crop_pct = crop_pct, .filter = fbs::Filter::Bicubic});
 }
 
-// "microsoft/swin-tiny-patch4-window7-224", images as its preprocessor_config.json has them.
+// "microsoft/swin-tiny-patch4-window7-224", with the preprocessing of its preprocessor_config.json.
 ImageVariant transformers(const std::string& size, int window, const char* tag = "", int num_classes = 1000) {
   const int side = 32 * window;
   const std::string ending = "_patch4_window" + std::to_string(window) + "_" + std::to_string(side);
@@ -51,7 +51,7 @@ const Config& config_of(const std::string& architecture) {
   fail("no Swin Transformer is called '%s'", architecture.c_str());
 }
 
-// Settings as in timm's pretrained configurations and torchvision's weight transforms.
+// Settings of timm's pretrained configurations and torchvision's weight transforms.
 std::span<const ImageVariant> variants() {
   static const ImageVariant table[] = {
       timm("swin_tiny_patch4_window7_224", "ms_in1k"),
@@ -105,7 +105,7 @@ Config from_transformers(const nlohmann::json& json) {
                 .padded = true};
   const size_t stages = config.depths.size();
   if (config.heads.size() != stages)
-    read.refuse("num_heads", std::to_string(stages) + " numbers, as many as depths has");
+    read.refuse("num_heads", std::to_string(stages) + " numbers, one per element of depths");
   for (size_t s = 0; s < stages; ++s)
     if (stages > 16 || (config.width << s) % config.heads[s] != 0)
       read.refuse("num_heads", "divisors of " + std::to_string(config.width) + " and its doubles");

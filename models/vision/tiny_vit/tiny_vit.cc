@@ -12,7 +12,7 @@ struct Config {
   const char* architecture;
   int widths[4];
   int heads[4];    // of stages 1 to 3
-  int windows[4];  // sides, likewise
+  int windows[4];  // window sides, likewise
 };
 
 constexpr int kDepths[] = {2, 2, 6, 2};
@@ -30,7 +30,7 @@ const Config& config_of(const std::string& architecture) {
   fail("no TinyViT is called '%s'", architecture.c_str());
 }
 
-// timm's names are the canonical ones. Its head runs for `features` and again for `logits`: two records each.
+// timm's module names are canonical. The reference runs the head for `features` and for `logits`: two records each.
 Naming timm_names() {
   return {.framework = "timm",
           .probes = {"patch_embed.conv1.bn.weight", "stages.1.blocks.0.attn.attention_biases"},
@@ -75,7 +75,7 @@ std::span<const Naming> namings() {
   return table;
 }
 
-// Settings as in timm's pretrained configurations.
+// Settings of timm's pretrained configurations.
 std::span<const ImageVariant> variants() {
   static const ImageVariant table[] = {
       timm("tiny_vit_5m_224", "dist_in22k"),

@@ -1,5 +1,5 @@
-// TinyViT (Wu et al., arXiv:2207.10666) in timm's names: inverted bottlenecks, then attention in windows with a
-// depthwise convolution between attention and MLP.
+// TinyViT (Wu et al., arXiv:2207.10666) with timm's module names: MBConv blocks, then window attention with a depthwise
+// convolution between attention and MLP.
 #pragma once
 
 #include "models/vision/image_family.h"

@@ -9,7 +9,7 @@
 namespace ferry::vgg {
 namespace {
 
-// Convolutions in each of the five stages.
+// Convolutions per stage.
 struct Config {
   const char* architecture;
   int convs[5];
@@ -44,7 +44,7 @@ Tensor features(Tensor x, const Weights& w, const Config& config, bool norm) {
   return x;
 }
 
-// timm's fully connected layers are convolutions: on a large map they are averaged over all places.
+// timm's fully connected layers are convolutions; on large maps their output is averaged.
 Tensor convolved(Tensor x, const Weights& w) {
   const Weights layers = w["pre_logits"];
   if (std::min(x.shape()[1], x.shape()[2]) < 7)
@@ -55,7 +55,7 @@ Tensor convolved(Tensor x, const Weights& w) {
   return tap(flatten(global_avg_pool(tap(x, layers, kBlock))), w["head"]["global_pool"], kBlock);
 }
 
-// torchvision's are linear ones: a large map is averaged to 7x7 before them.
+// torchvision's are linear layers; large maps are average-pooled to 7x7 first.
 Tensor flattened(Tensor x, const Weights& w) {
   const Weights layers = w["pre_logits"];
   const int height = x.shape()[1], width = x.shape()[2];
@@ -70,8 +70,8 @@ Tensor flattened(Tensor x, const Weights& w) {
   return tap(relu(linear(x, layers["fc2"], {.out = 4096})), layers["act2"], kBlock);
 }
 
-// The pool before the classifier and what follows it in timm's head are one tensor; the head runs for `pooled` and
-// again for `logits`: two records.
+// In timm's head, the pool's output is one tensor with its successors'; the reference runs the head for `pooled` and
+// for `logits`: two records.
 Naming timm_names() {
   return {.framework = "timm",
           .probes = {"features.0.weight", "pre_logits.fc1.weight", "head.fc.weight"},
@@ -108,7 +108,7 @@ std::span<const Naming> namings() {
   return table;
 }
 
-// timm's weights are torchvision's, and so is the preparation.
+// timm uses torchvision's weights and preprocessing.
 std::span<const ImageVariant> variants() {
   static const std::vector<ImageVariant> all = [] {
     std::vector<std::string> architectures;

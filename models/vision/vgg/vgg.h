@@ -1,5 +1,5 @@
-// VGG 11, 13, 16 and 19, with BatchNorm or without (Simonyan and Zisserman, arXiv:1409.1556), in timm's names;
-// a naming table reads torchvision's checkpoints.
+// VGG 11, 13, 16 and 19, with or without BatchNorm (Simonyan and Zisserman, arXiv:1409.1556), with timm's module names.
+// A naming table reads torchvision's checkpoints.
 #pragma once
 
 #include "models/vision/image_family.h"

@@ -4,23 +4,23 @@
 namespace ferry::vit {
 namespace {
 
-constexpr Size kTiny{192, 12, 3};
-constexpr Size kSmall{384, 12, 6};
-constexpr Size kBase{768, 12, 12};
-constexpr Size kLarge{1024, 24, 16};
-constexpr Size kHuge{1280, 32, 16};
-constexpr Size kGiant{1536, 40, 24, 4096};
-constexpr Size kWee{256, 14, 4, 1280};
-constexpr Size kLittle{320, 14, 5, 1792};
-constexpr Size kMedium{512, 12, 8};
-constexpr Size kMediumDeep{512, 20, 8};
-constexpr Size kBetwixt{640, 12, 10};
+constexpr VitSize kTiny{192, 12, 3};
+constexpr VitSize kSmall{384, 12, 6};
+constexpr VitSize kBase{768, 12, 12};
+constexpr VitSize kLarge{1024, 24, 16};
+constexpr VitSize kHuge{1280, 32, 16};
+constexpr VitSize kGiant{1536, 40, 24, 4096};
+constexpr VitSize kWee{256, 14, 4, 1280};
+constexpr VitSize kLittle{320, 14, 5, 1792};
+constexpr VitSize kMedium{512, 12, 8};
+constexpr VitSize kMediumDeep{512, 20, 8};
+constexpr VitSize kBetwixt{640, 12, 10};
 
-constexpr Config clip(const char* architecture, int patch, Size size, bool quick = false) {
+constexpr Config clip(const char* architecture, int patch, VitSize size, bool quick = false) {
   return {.architecture = architecture, .patch = patch, .size = size, .act = quick ? quick_gelu : gelu, .clip = true};
 }
 
-constexpr Config dinov2(const char* architecture, Size size, int registers = 0) {
+constexpr Config dinov2(const char* architecture, VitSize size, int registers = 0) {
   return {.architecture = architecture,
           .patch = 14,
           .size = size,
@@ -30,8 +30,8 @@ constexpr Config dinov2(const char* architecture, Size size, int registers = 0) 
           .entries = registers == 0 ? Entries::All : Entries::Patches};
 }
 
-// transformers' and the authors' own.
-constexpr Config own_dinov2(const char* architecture, Size size, int registers = 0) {
+// transformers' and the authors'.
+constexpr Config own_dinov2(const char* architecture, VitSize size, int registers = 0) {
   Config config = dinov2(architecture, size, registers);
   config.entries = Entries::ClassToken;
   config.antialias = registers > 0;
@@ -39,8 +39,8 @@ constexpr Config own_dinov2(const char* architecture, Size size, int registers =
   return config;
 }
 
-// Patches alone are pooled, between norm and classifier.
-constexpr Config gap(const char* architecture, Size size, bool plain = false) {
+// Average pooling of the patches, between norm and classifier.
+constexpr Config gap(const char* architecture, VitSize size, bool plain = false) {
   return {.architecture = architecture,
           .patch = 16,
           .size = size,
@@ -50,8 +50,8 @@ constexpr Config gap(const char* architecture, Size size, bool plain = false) {
           .pool = Pool::NormThenMean};
 }
 
-// Registers in place of a class token, and the norm after the pool.
-constexpr Config registers(const char* architecture, Size size, int count, bool layer_scale = true) {
+// Registers instead of a class token; the norm follows the pool.
+constexpr Config registers(const char* architecture, VitSize size, int count, bool layer_scale = true) {
   return {.architecture = architecture,
           .patch = 16,
           .size = size,

@@ -3,14 +3,14 @@
 namespace ferry::vit {
 namespace {
 
-// timm's names are the canonical ones. Its head runs once for `features` and again for `logits`: two records.
+// timm's module names are canonical. The reference runs the head for `features` and for `logits`: two records each.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"patch_embed.proj.weight", "pos_embed", "blocks.0.attn.proj.weight"},
           .taps = {{"fc_norm", {"fc_norm", "fc_norm#1"}}}};
 }
 
-// DINOv2's own repository has timm's modules and a token that hides patches in training.
+// DINOv2's repository has timm's modules, and a mask token for training.
 Naming facebook(bool swiglu) {
   Naming naming{.framework = "facebookresearch",
                 .probes = {"mask_token", "pos_embed", "blocks.0.ls1.gamma"},
@@ -24,8 +24,8 @@ Naming facebook(bool swiglu) {
   return naming;
 }
 
-// What transformers' ViT and DINOv2 share. `root` is the module that holds the network in a model with a classifier
-// ("vit."); a model without one is that module itself.
+// Shared by transformers' ViT and DINOv2. `root` is the prefix of the network inside a classifier ("vit."); a model
+// without one has none.
 Naming transformers(const std::string& root) {
   const std::string block = root + "encoder.layer.{b}";
   Naming naming{.framework = "transformers", .probes = {root + "embeddings.cls_token"}, .input = "pixel_values"};
@@ -51,7 +51,7 @@ Naming transformers(const std::string& root) {
   return naming;
 }
 
-// The second product's module adds what bypasses the MLP.
+// The module of the second linear layer includes the residual addition.
 Naming transformers_vit(const std::string& root) {
   const std::string block = root + "encoder.layer.{b}";
   Naming naming = transformers(root);
@@ -80,7 +80,7 @@ Naming transformers_dinov2(const std::string& root, bool swiglu) {
                                          {"blocks.{b}.ls2", {block + ".layer_scale2", block + ".drop_path#1"}},
                                          {"blocks.{b}.mlp", {block + ".mlp"}},
                                          {"fc_norm", {"pooler_output"}}});
-  // The gate of SwiGLU is no module there.
+  // SwiGLU's gate is not a module there.
   naming.taps.push_back(swiglu ? Rename{"blocks.{b}.mlp.act", {}}
                                : Rename{"blocks.{b}.mlp.act", {block + ".mlp.activation"}});
   return naming;
@@ -89,7 +89,7 @@ Naming transformers_dinov2(const std::string& root, bool swiglu) {
 }  // namespace
 
 std::span<const Naming> namings() {
-  // Where one table's probes are among another's, the other stands first.
+  // A table whose keys include another's probes comes first.
   static const std::vector<Naming> table = [] {
     std::vector<Naming> all = {facebook(true), facebook(false), timm()};
     for (const char* root : {"", "dinov2.", "dinov2_with_registers."})

@@ -10,25 +10,25 @@ namespace {
 
 using enum Pixels;
 
-// Most images are on -1..1.
+// Most trainings normalize images to -1..1.
 ImageVariant timm(const char* architecture, const char* tag, Training training = {}) {
   training.crop_pct = training.crop_pct.value_or(0.9);
   training.pixels = training.pixels.value_or(Inception);
   ImageVariant variant = ferry::timm(architecture, tag, training);
-  // The checkpoint is published under the name of the network with another activation.
+  // The hub has the checkpoint under the name of the network with the other activation.
   constexpr std::string_view kQuick = "quickgelu_";
   if (const size_t at = variant.hub.find(kQuick); at != std::string::npos) variant.hub.erase(at, kQuick.size());
   return variant;
 }
 
-// transformers' ViT, whose epsilon is no other network's.
+// transformers' ViT, the only one with this epsilon.
 ImageVariant transformers(const char* architecture, const char* tag, const char* hub, const Training& training) {
   ImageVariant variant = ferry::transformers(architecture, tag, hub, training);
   variant.layer_norm_eps = 1e-12;
   return variant;
 }
 
-// Google's and those made from timm's weights of the same training, on -1..1.
+// Google's, and conversions of timm's weights of the same training; images are normalized to -1..1.
 ImageVariant google(const char* architecture, const char* hub, int size = 224, const char* tag = "") {
   return transformers(architecture, tag, hub,
                       {.num_classes = *tag == '\0' ? 1000 : 0,
@@ -45,8 +45,8 @@ ImageVariant dino(const char* architecture, const char* hub) {
       {.num_classes = 0, .crop_pct = 1.0, .squash = true, .filter = fbs::Filter::Bilinear, .pixels = ImageNet});
 }
 
-// DINOv2 of transformers and of its authors: positions are stored for 518 pixels, images are prepared with 224 by the
-// preprocessor_config.json of the facebook/dinov2-* repositories.
+// DINOv2 of transformers and of its authors: the position table is for 518 pixels, but preprocessor_config.json of the
+// facebook/dinov2-* repositories crops images to 224.
 std::vector<ImageVariant> own_dinov2(const std::string& architecture, const std::string& hub) {
   const ImageVariant own = ferry::transformers(architecture, "", "facebook/" + hub, {.num_classes = 0, .size = 518});
   ImageVariant classifier = own, authors = own;
@@ -95,7 +95,7 @@ std::vector<ImageVariant> make_variants() {
   return all;
 }
 
-// Settings as in timm's pretrained configurations.
+// Settings of timm's pretrained configurations.
 std::vector<ImageVariant> timm_variants() {
   return {
       timm("vit_tiny_patch16_224", "augreg_in21k_ft_in1k"),

@@ -11,8 +11,8 @@
 namespace ferry::vit {
 namespace {
 
-// Tokens before the patches that have entries in the table of positions.
-int placed_prefix(const Config& config) {
+// Number of prefix tokens that have entries in the position table.
+int prefix_with_positions(const Config& config) {
   if (config.entries == Entries::All) return config.registers + (config.class_token ? 1 : 0);
   return config.entries == Entries::ClassToken ? 1 : 0;
 }
@@ -25,12 +25,12 @@ class Network {
  public:
   Network(const Config& config, Grid grid, double epsilon) : config_(config), grid_(grid), epsilon_(epsilon) {}
 
-  // Patches and prefix with their positions.
+  // Patch and prefix tokens with position embeddings.
   Tensor embed(Tensor x, const Weights& w) const {
     const int width = config_.size.width;
     x = to_tokens(patch_map(x, w["patch_embed"], {.out = width, .patch = config_.patch, .bias = !config_.clip}));
     tap(x, w["patch_embed"]);
-    const int entries = placed_prefix(config_);
+    const int entries = prefix_with_positions(config_);
     const Tensor positions = position_table(w["pos_embed"], width, entries, grid_, config_.antialias);
     x = x + (entries > 0 ? slice(positions, 1, entries, grid_.size()) : positions);
     std::vector<Tensor> tokens;
@@ -93,7 +93,7 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
 void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
   const Network network(config, {options.height / config.patch, options.width / config.patch},
                         options.variant.layer_norm_eps.value_or(config.clip ? 1e-5 : 1e-6));
-  w["mask_token"].discard();  // hides patches in training
+  w["mask_token"].discard();  // masks patches in training
   if (config.registers == 0) w["reg_token"].discard();
   Tensor x = network.embed(image_input(graph, options), w);
   for (int b = 0; b < config.size.depth; ++b) {
@@ -122,8 +122,8 @@ std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions& 
   const Config config = network_of(options);
   const Shape table = w["pos_embed"].stored_shape("");
   if (table.rank != 3) return {};
-  const int places = table[1] - placed_prefix(config), patch = config.patch;
-  // A grid that is not square is known only by what says its sides.
+  const int places = table[1] - prefix_with_positions(config), patch = config.patch;
+  // A grid that is not square needs the requested size.
   if (places == (options.height / patch) * (options.width / patch))
     return Settings::Size{options.height, options.width};
   const int side = static_cast<int>(std::lround(std::sqrt(std::max(places, 0))));

@@ -1,6 +1,6 @@
-// Vision transformers (Dosovitskiy et al., arXiv:2010.11929): timm's VisionTransformer with class tokens or average
-// pooling, the image towers of CLIP, DINO and DINOv2 (Oquab et al., arXiv:2304.07193), in timm's names. Naming tables
-// read transformers' checkpoints of ViT and DINOv2 and the DINOv2 authors' own too.
+// Vision transformers (Dosovitskiy et al., arXiv:2010.11929): timm's VisionTransformer with class token or average
+// pooling, the image encoders of CLIP, DINO and DINOv2 (Oquab et al., arXiv:2304.07193), with timm's module names.
+// Naming tables also read transformers' checkpoints of ViT and DINOv2, and those of DINOv2's authors.
 #pragma once
 
 #include "models/blocks/mlp.h"
@@ -10,44 +10,44 @@ namespace ferry::vit {
 
 enum class Pool {
   ClassToken,
-  Average,       // of the patches, then normalized (fc_norm)
-  NormThenMean,  // the other way round
+  Average,       // mean of the patches, then fc_norm
+  NormThenMean,  // norm, then the mean of the patches
 };
 
-// Which tokens have entries in the table of positions: the patches, and of those before them
+// Tokens with entries in the position table, in addition to the patches.
 enum class Entries {
   Patches,     // none
   ClassToken,  // the class token, not the registers
   All,
 };
 
-struct Size {
+struct VitSize {
   int width, depth, heads;
   int hidden = 0;  // of the MLP; 0: four times the width
 
-  bool operator==(const Size& other) const {
-    const auto wide = [](const Size& s) { return s.hidden > 0 ? s.hidden : 4 * s.width; };
+  bool operator==(const VitSize& other) const {
+    const auto wide = [](const VitSize& s) { return s.hidden > 0 ? s.hidden : 4 * s.width; };
     return width == other.width && depth == other.depth && heads == other.heads && wide(*this) == wide(other);
   }
 };
 
 struct Config {
   const char* architecture;
-  int patch;  // its side in pixels
-  Size size;
-  Tensor (*act)(Tensor) = gelu;  // of the MLP; SwiGLU has its own
-  bool clip = false;             // images of CLIP's: normalized before the blocks, patches without bias, epsilon 1e-5
+  int patch;  // patch side in pixels
+  VitSize size;
+  Tensor (*act)(Tensor) = gelu;  // of the MLP; SwiGLU has silu
+  bool clip = false;  // CLIP's image encoder: a norm before the blocks, no bias of the patch embedding, epsilon 1e-5
   bool qkv_bias = true;
   bool layer_scale = false;
   bool swiglu = false;
   bool class_token = true;
   int registers = 0;
   Entries entries = Entries::All;
-  bool antialias = false;       // where the table of positions is resampled
-  bool class_and_mean = false;  // the classifier's input: the class token and, behind it, the mean of the patches
+  bool antialias = false;       // of resampling the position table
+  bool class_and_mean = false;  // the classifier's input is the class token concatenated with the mean of the patches
   Pool pool = Pool::ClassToken;
-  Tensor (*pooler_act)(Tensor) = tanh;  // of transformers' pooler, which the checkpoint may have
-  int pooler = 0;                       // its channels; 0: the width
+  Tensor (*pooler_act)(Tensor) = tanh;  // of transformers' pooler, if the checkpoint has one
+  int pooler = 0;                       // channels of the pooler; 0: the width
 
   bool operator==(const Config&) const = default;
 };
@@ -56,12 +56,12 @@ const Config& config_of(const std::string& architecture);
 std::span<const ImageVariant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const ImageOptions& options);
-// The same of any configuration.
+// The same with an explicit configuration.
 void build(Graph& graph, const Weights& weights, const ImageOptions& options, const Config& config);
 Described described_by(const nlohmann::json& config);
-// The network of a transformers config.json.
+// The configuration that a transformers config.json describes.
 Config from_transformers(const nlohmann::json& config);
-// The image that the table of positions covers.
+// The image size of the position table.
 std::optional<Settings::Size> stored_size(const Weights& weights, const ImageOptions& options);
 
 }  // namespace ferry::vit
