@@ -30,9 +30,10 @@ def enumerator(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
-# Instructions by opcodes from first to last: which word is the identifier of the result, the one before being its type (0: none
-# has), and whether all words behind it are literals. The first range that fits counts, of all others the second word is; they have
-# identifiers and small literals. sdk/gpu/device/shaders.cc reads the same list.
+# For ranges of opcodes (first, last): the index of the word with the result's identifier, whose type is the word before
+# it (0: no result), and whether all later words are literals. The first matching range counts. All other instructions
+# have the result in the second word, followed by identifiers and small literals. sdk/gpu/device/shaders.cc has the same
+# list.
 OPCODES = [
     (11, 11, 1, True), (12, 12, 2, False), (14, 17, 0, True),  # OpExtInstImport, OpExtInst, OpMemoryModel to OpCapability
     (43, 43, 2, True), (50, 50, 2, True),  # OpConstant, OpSpecConstant
@@ -40,7 +41,7 @@ OPCODES = [
     (18, 18, 0, False), (62, 62, 0, False), (71, 72, 0, False), (224, 224, 0, False),  # OpStore, OpDecorate..., OpControlBarrier
     (246, 255, 0, False),  # merges and branches
 ]
-# From which word on an instruction has literals, and where that is not its end, where they end.
+# By opcode: the first word that is a literal, and the end of the literals if it is not the instruction's end.
 LITERALS = {12: (4, 5), 14: (1,), 16: (2,), 17: (1,), 21: (2,), 22: (2,), 23: (3,), 24: (3,), 32: (2, 3), 43: (3,), 50: (3,),
             52: (3, 4), 54: (3, 4), 59: (3, 4), 61: (4,), 62: (3,), 71: (2,), 72: (2,), 79: (5,), 81: (4,), 82: (5,), 246: (3,),
             247: (2,), 349: (4, 5), 350: (4, 5), 358: (4, 5)}
@@ -63,7 +64,7 @@ def identifiers(instruction):
     opcode, every = opcode_of(instruction), range(1, len(instruction))
     if opcode == OP_EXT_INST_IMPORT:
         return [1]
-    if opcode == OP_ENTRY_POINT:  # the execution model, an identifier, a name to its zero byte, identifiers
+    if opcode == OP_ENTRY_POINT:  # the execution model, an identifier, a zero-terminated name, identifiers
         end = next(i for i in every if i > 2 and 0 in instruction[i].to_bytes(4, "little"))
         return [2, *range(end + 1, len(instruction))]
     if opcode == OP_SWITCH:
@@ -98,7 +99,7 @@ def renumber(modules):
             place, _ = form(instruction)
             if place == 0:
                 continue
-            if i < begin:  # known by what it says
+            if i < begin:  # implied by the opcode
                 ids = identifiers(instruction)
                 says = tuple(known[w] if k in ids else w for k, w in enumerate(instruction) if k != place)
                 says = (*says, *decorations[instruction[place]])
@@ -122,10 +123,9 @@ def renumber(modules):
 
 
 def split(modules, first):
-    """All words of all modules, sorted into streams that compress to a third: headers, opcodes, results by their distance from the one
-    before; then types, and all other words, each sorted by the opcode that they belong to. Identifiers from `first` on are told by
-    their distance from the last result, even numbers those before it, behind all that are not told so. sdk/gpu/device/shaders.cc does
-    the reverse."""
+    """Sorts all words of all modules into streams, which compress better: headers, opcodes, results as differences; then types and
+    other words by opcode. Identifiers from `first` on are encoded by their distance from the last result: even codes are before it,
+    odd ones after it, and all are above the other identifiers. sdk/gpu/device/shaders.cc is the inverse."""
     headers, opcodes, results = [], [], []
     types, operands = collections.defaultdict(list), collections.defaultdict(list)
     for header, instructions in modules:
@@ -154,7 +154,7 @@ everything = b"".join(contents)
 renumbered, first_local = renumber([content for content in contents if content])
 streams = split(renumbered, first_local)
 words = b"".join(struct.pack(f"<{len(s)}I", *s) for s in streams)
-# A raw stream, as sdk/gpu/device/lzma.h reads it.
+# A raw LZMA stream, which sdk/gpu/device/lzma.h decodes.
 packed = lzma.compress(words, lzma.FORMAT_RAW, filters=[
     {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "nice_len": 273, "lc": 0, "lp": 2, "pb": 2}])
 ends, total = [], 0
