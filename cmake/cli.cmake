@@ -1,5 +1,5 @@
-# The ferry command. Parity is a library of its own, because its tests link it too, with what it shares with the other
-# commands; it needs no converter. So is the search for what is wrong, which needs one.
+# The ferry command. cli/parity and cli/html form a library that the parity tests link; it needs no converter.
+# cli/bisect is another one, which needs the converter.
 
 ferry_add_room(ferry_parity cli/html/*.cc cli/parity/*.cc cli/arguments.cc cli/machine.cc cli/parameters.cc cli/sdk.cc)
 target_link_libraries(ferry_parity PUBLIC ferry_tools)

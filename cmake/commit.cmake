@@ -1,5 +1,5 @@
-# Which commit the command was built from (cli/machine.h, built_from()): written when a commit is made or another one is
-# checked out, as the checkout's log of its HEAD tells, so that nothing is configured anew. An archive has none.
+# Writes the commit that the command was built from (cli/machine.h, built_from()). It depends on the checkout's log of HEAD,
+# so that a new commit or checkout rewrites it without a new configure. In an archive the commit is "unknown".
 #
 #     cmake -DOUT=FILE -P cmake/commit.cmake      writes the file
 
@@ -7,10 +7,10 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(commit "unknown")
   get_filename_component(source "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
   if(EXISTS "${source}/.git")
-    execute_process(COMMAND git -C "${source}" rev-parse --short=12 HEAD OUTPUT_VARIABLE told RESULT_VARIABLE failed
+    execute_process(COMMAND git -C "${source}" rev-parse --short=12 HEAD OUTPUT_VARIABLE head RESULT_VARIABLE failed
       OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(NOT failed)
-      set(commit "${told}")
+      set(commit "${head}")
     endif()
   endif()
   file(WRITE "${OUT}" "#include \"cli/machine.h\"\n\nconst char* ferry::cli::built_from() { return \"${commit}\"; }\n")

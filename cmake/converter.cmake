@@ -1,11 +1,11 @@
-# Left of the blob. Reading checkpoints, the graph, the oracle, packing and recipes are small and built on every target, because
-# tests and parity need them there too; families, passes and importers are built for the desktop only.
+# The converter. Checkpoints, the graph, the oracle, packing and preprocessing are small and built for every target,
+# because tests and parity need them. Families, passes and importers are built for desktops only.
 
 function(ferry_add_room name)
   ferry_sources(sources ${ARGN})
   if(sources)
     add_library(${name} STATIC ${sources})
-    # a*b+c rounds twice here, on every host: folded weights, and with them the blob, must have the same bytes.
+    # No contraction to FMA: folded weights, and so the blob, must have the same bytes on every host.
     target_compile_options(${name} PRIVATE -ffp-contract=off)
     target_link_libraries(${name} PUBLIC ferry_core PRIVATE ferry_options)
   else()
@@ -64,7 +64,7 @@ if(FERRY_BUILD_CONVERTER)
       endif()
       ferry_sources(hub_sources converter/hub/*.cc)
       list(REMOVE_ITEM hub_sources "${PROJECT_SOURCE_DIR}/converter/hub/settings.cc") # reads references in any build
-      set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/hub/http.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # tests/fuzz/hub.cc stands in for it
+      set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/hub/http.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # tests/fuzz/hub.cc replaces it
       target_sources(ferry_converter PRIVATE ${hub_sources})
       target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_HUB=1)
       target_link_libraries(ferry_converter PRIVATE CURL::libcurl)
@@ -77,9 +77,9 @@ if(FERRY_BUILD_CONVERTER)
       set_source_files_properties(converter/onnx/convert_onnx.cc PROPERTIES COMPILE_DEFINITIONS FERRY_HAS_ONNX=1)
       target_compile_definitions(ferry_converter INTERFACE FERRY_HAS_ONNX=1)
     endif()
-    # The families stand above: they know the converter, which is handed them.
+    # Model families use the converter, which receives them as a table.
     ferry_add_room(ferry_models models/*.cc models/*/*.cc models/*/*/*.cc)
-    # In unity builds the families' tables go together by their kind: timm() is a naming in one and a variant in another.
+    # In unity builds the families' tables are grouped by kind: timm() is a naming in one and a variant in another.
     set_target_properties(ferry_models PROPERTIES UNITY_BUILD_MODE GROUP)
     get_target_property(models ferry_models SOURCES)
     set(i 0)
@@ -99,7 +99,7 @@ foreach(room ferry_recipes ferry_text_files ferry_tokenizer_files ferry_export f
     target_compile_options(${room} PRIVATE ${FERRY_COLD})
   endif()
 endforeach()
-if(FERRY_SANITIZE AND TARGET ferry_export) # these two go through every number of a checkpoint
+if(FERRY_SANITIZE AND TARGET ferry_export) # these two process every element of a checkpoint
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/converter/export/record.cc" "${PROJECT_SOURCE_DIR}/converter/export/restore.cc"
                APPEND PROPERTY COMPILE_OPTIONS -O1)
 endif()

@@ -1,4 +1,4 @@
-# examples/NAME.c or NAME.cc, each a program of its own that includes only <ferry/...>. They link the static library.
+# Every examples/NAME.c or NAME.cc is a program that includes only <ferry/...> and links the static library.
 
 ferry_sources(example_sources examples/*.c examples/*.cc)
 foreach(source IN LISTS example_sources)
@@ -9,8 +9,8 @@ foreach(source IN LISTS example_sources)
   target_link_libraries(example_${name} PRIVATE ferry_text ferry_core)
 endforeach()
 
-# examples/camera-linux finds an installed Ferry when it is built by itself, and this build here. Its libraries are the
-# host's, of the host's C++ library.
+# examples/camera-linux uses an installed Ferry if built separately, and this build here. Its libraries are the host's,
+# built for the host's C++ library.
 if(NOT CMAKE_CROSSCOMPILING AND NOT CMAKE_CXX_FLAGS MATCHES "libc\\+\\+")
   find_package(PkgConfig)
   if(PkgConfig_FOUND)

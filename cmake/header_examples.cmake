@@ -1,5 +1,4 @@
-# The example in each public header's opening comment, cut out of the header itself, so that tests/runtime compiles and
-# runs what users read.
+# Extracts the example in each public header's opening comment, so that tests/runtime compiles and runs it.
 
 set(examples_dir "${PROJECT_BINARY_DIR}/header_examples")
 file(MAKE_DIRECTORY "${examples_dir}")
@@ -7,7 +6,7 @@ set(header_examples)
 foreach(header ferry.h image.h task.h text.h ferry.hpp text.hpp vulkan.h)
   set(source "${PROJECT_SOURCE_DIR}/sdk/include/ferry/${header}")
   set(example "${examples_dir}/${header}.inc")
-  # Lines of the first comment that are indented by three spaces.
+  # Takes the lines of the first comment that are indented by three spaces.
   add_custom_command(
     OUTPUT "${example}"
     COMMAND sed -nE -e "/^#ifndef/q" -e "s,^( \\*|//)   ,,p" "${source}" > "${example}"
@@ -20,6 +19,6 @@ foreach(program runtime_tests gpu_tests) # vulkan.h's is for gpu_tests
     target_include_directories(${program} PRIVATE "${examples_dir}")
   endif()
 endforeach()
-# As an app may be built.
+# Compiled as an app may be.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/runtime/veneer_example_test.cc"
   "${PROJECT_SOURCE_DIR}/tests/runtime/veneer_test.cc" PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")

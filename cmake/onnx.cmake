@@ -1,5 +1,5 @@
-# The ONNX project's own schema, compiled by protoc: target ferry_onnx_schema with "onnx.pb.h". Only the converter has it.
-# protobuf is linked statically where it can be, so that the ferry command runs where it is not installed.
+# The ONNX project's schema, compiled by protoc: target ferry_onnx_schema with "onnx.pb.h". Only the converter uses it.
+# protobuf is linked statically if possible, so that the ferry command runs on machines without it.
 
 set(Protobuf_USE_STATIC_LIBS ON)
 find_package(Protobuf 3.12)
@@ -9,8 +9,8 @@ if(NOT Protobuf_FOUND OR NOT Protobuf_PROTOC_EXECUTABLE OR NOT FERRY_ONNX_PROTO)
                       "run scripts/setup), or build without ONNX files: -DFERRY_ONNX=OFF")
 endif()
 
-# A distribution's protobuf is built for one C++ library: with another (clang's libc++ on Debian) what reads ONNX files is
-# compiled, and no program has it.
+# A distribution's protobuf is built for one C++ library. With another one (clang's libc++ on Debian) the importer is
+# compiled but not linked.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_LIBRARIES ${Protobuf_LITE_LIBRARIES} Threads::Threads)
 set(CMAKE_REQUIRED_INCLUDES ${Protobuf_INCLUDE_DIRS})
@@ -35,12 +35,13 @@ add_library(ferry_onnx_schema STATIC "${generated}/onnx.pb.cc")
 target_include_directories(ferry_onnx_schema SYSTEM PUBLIC "${generated}" ${Protobuf_INCLUDE_DIRS})
 target_link_libraries(ferry_onnx_schema PUBLIC ${Protobuf_LITE_LIBRARIES})
 
-# The importer: from a file to a graph.
+# The importer, from a file to a graph.
 ferry_sources(onnx_sources converter/onnx/*.cc converter/onnx/*/*.cc)
-list(REMOVE_ITEM onnx_sources "${PROJECT_SOURCE_DIR}/converter/onnx/convert_onnx.cc" # in ferry_converter: says in any build what is missing
+list(REMOVE_ITEM onnx_sources "${PROJECT_SOURCE_DIR}/converter/onnx/convert_onnx.cc" # in ferry_converter: reports a build
+                                                                                     # without ONNX
   "${PROJECT_SOURCE_DIR}/converter/onnx/images.cc")
 add_library(ferry_onnx STATIC ${onnx_sources})
-# Its rows are functions by name, next to which no file's own may lie.
+# Its rows are functions found by name; names of other files would clash in a unity build.
 set_source_files_properties(converter/onnx/ops/table.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_options(ferry_onnx PRIVATE -ffp-contract=off)
 target_link_libraries(ferry_onnx PUBLIC ferry_tools PRIVATE ferry_onnx_schema ferry_options)

@@ -1,11 +1,11 @@
-# What of its parts the library has: all, or what the blobs need that FERRY_OPERATORS_FILE was made for (`ferry build --for`).
-# A line a part: `operator conv2d`, `feature winograd`, `task Classification`; after # comes a remark. The rest of the SDK learns
-# it by constants in a header (sdk/operators/built_in.h): what no code refers to then, XNNPACK's kernels too, the linker leaves
-# out.
+# Selects the parts of the library: all, or those that the blobs of FERRY_OPERATORS_FILE need (`ferry build --for`).
+# Each line of the file is a part: `operator conv2d`, `feature winograd`, `task Classification`; # starts a comment. The
+# selection becomes constants in a header (sdk/operators/built_in.h). The linker then removes code, XNNPACK's kernels
+# included, that nothing refers to.
 
 set(FERRY_OPERATORS_FILE "" CACHE FILEPATH "What the library has, as `ferry build --for` lists it; empty: everything")
 
-# kind: operator, feature, task; `known`: NAME=C++ of the bit. Gives the bits of the names that are listed.
+# kind: operator, feature or task. `known`: NAME=C++ constant of the bit. Sets `result` to the bits of the names listed.
 function(ferry_bits result kind known)
   set(bits "0")
   foreach(name IN LISTS ARGN)

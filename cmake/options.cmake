@@ -1,23 +1,24 @@
-# How our own code is compiled. Third-party code is built elsewhere (xnnpack.cmake) or included as system headers.
+# Compile options of our own code. Third-party code is built elsewhere (xnnpack.cmake) or included as system headers.
 
 add_library(ferry_options INTERFACE)
-# Designated initializers leave the other fields at their defaults on purpose; gcc warns of each.
+# Designated initializers omit fields with default values on purpose; gcc warns about each.
 target_compile_options(ferry_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
                        -ffunction-sections -fdata-sections)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR NOT FERRY_SANITIZE) # gcc gives false alarms of instrumented code
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR NOT FERRY_SANITIZE) # gcc gives false positives in instrumented code
   target_compile_options(ferry_options INTERFACE -Werror)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND FERRY_SANITIZE) # loops that a kernel asks to be vectorised, and are not at -O1
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND FERRY_SANITIZE) # -O1 does not vectorise the loops for which kernels
+                                                              # request it
   target_compile_options(ferry_options INTERFACE -Wno-pass-failed)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(ferry_options INTERFACE -Wno-restrict) # gcc bug 105329: false alarms on "text" + string
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^arm") # notes of what gcc 7 has changed
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^arm") # notes about ABI changes of gcc 7
   target_compile_options(ferry_options INTERFACE -Wno-psabi)
 endif()
-# For what never computes long, the command line, the tests, what reads files and describes networks: they take longer to
-# compile than to run, instrumented even longer.
+# For code that never computes for long (command line, tests, readers, descriptions of networks): with optimisation, and
+# more so with sanitizers, it takes longer to compile than to run.
 if(FERRY_SANITIZE)
   set(FERRY_COLD -O0)
 else()
@@ -25,24 +26,23 @@ else()
 endif()
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/operators/shape.h", "converter/error.h"...
 
-# The presets that scripts/check tests compile eight files at once (CMAKE_UNITY_BUILD), in a third of the time. release and
-# clang compile each alone, where one that lives on another's includes is found. Files that use the same names, each for what
-# is its own, stay apart everywhere.
+# The presets that scripts/check tests use unity builds (CMAKE_UNITY_BUILD). release and clang compile each file alone,
+# which finds files that lack an include. Files whose local names clash are compiled apart everywhere.
 set(FERRY_APART UNITY_BUILD OFF)
 
-# Blobs and packed files may be longer than 2 GB on 32 bits, too.
+# Blobs and packed files may exceed 2 GB on 32-bit targets.
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   add_compile_definitions(_FILE_OFFSET_BITS=64)
 endif()
 
-# Dead code goes away in every program: an app pays for the operators that it links, not for the library.
+# Remove unused sections from every program, so that an app pays only for the operators that it links.
 add_link_options(-Wl,--gc-sections)
 
 find_program(FERRY_CCACHE ccache)
 if(FERRY_CCACHE)
   foreach(lang C CXX)
     if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
-      # Objects are the same in every clone, wherever it lies: what is compiled in one is known in the next.
+      # Makes objects independent of the clone's path, so that clones share the cache.
       set(CMAKE_${lang}_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${FERRY_CCACHE}")
     endif()
   endforeach()
@@ -71,7 +71,7 @@ if(FERRY_CHECK_HANDLES)
   add_compile_definitions(FERRY_CHECK_HANDLES)
 endif()
 
-# The sources of one room. CONFIGURE_DEPENDS: a new file is picked up by the next build without editing anything here.
+# The sources of one folder. CONFIGURE_DEPENDS: the next build picks up new files.
 function(ferry_sources result)
   set(patterns)
   foreach(pattern IN LISTS ARGN)

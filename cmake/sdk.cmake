@@ -1,16 +1,16 @@
-# What ships inside an app: libferry.so, libferry.a; and for apps that work with text libferry_text.so, libferry_text.a
-# (sdk/text), which use the first through the C API alone. No RTTI; only ferry_* is exported, and no exception leaves them
+# The libraries that apps link: libferry.so and libferry.a; for text also libferry_text.so and libferry_text.a (sdk/text),
+# which use the first only through the C API. They have no RTTI, export only ferry_*, and let no exception escape
 # (sdk/attempt.h).
 #
-# The libraries are compiled for size. A file's suffix asks for something else:
+# The libraries are compiled for size. A file's suffix selects other flags:
 #
-#     *.kernel.cc       hot loops: for speed, vectorised; FERRY_KERNEL (sdk/kernel.h) works there
-#     *_avx2.cc         likewise, with vectors of AVX2 (sdk/cpu/elementwise/vector.h)
-#     *_neon_fp16.cc    likewise, with the float16 instructions of ARMv8.2 on arm64
+#     *.kernel.cc       hot loops: optimised for speed, vectorised; FERRY_KERNEL (sdk/kernel.h) is available
+#     *_avx2.cc         the same, with AVX2 vectors (sdk/cpu/elementwise/vector.h)
+#     *_neon_fp16.cc    the same, with ARMv8.2's float16 instructions on arm64
 
 set(optimised $<NOT:$<CONFIG:Debug>>)
 
-# How everything that ships is compiled.
+# Compile options of everything that ships.
 function(ferry_ships target)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
@@ -22,25 +22,25 @@ function(ferry_ships target)
   endif()
 endfunction()
 
-# Hot loops. gcc turns a comparison in a loop into a selection only where floating-point traps may be ignored; no value
-# changes. Where AVX-512 runs, gcc would use half of each register.
+# Hot loops. gcc turns a comparison in a loop into a select only if floating-point traps may be ignored; values do not
+# change. With AVX-512, gcc would use only half of each register by default.
 function(ferry_is_hot target)
   target_compile_definitions(${target} PRIVATE FERRY_HOT=1)
   if(FERRY_SANITIZE)
-    return() # -O1, as the preset says: optimised further, instrumented kernels take minutes to compile
+    return() # keep the preset's -O1: with more optimisation, instrumented kernels take minutes to compile
   endif()
   target_compile_options(${target} PRIVATE $<${optimised}:-O3> -fno-trapping-math)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -fno-peel-loops)
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
       target_compile_options(${target} PRIVATE -mprefer-vector-width=512)
-    elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # all registers hold sums: reordered, some would live in memory
+    elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # accumulators fill all registers: rescheduling would spill them
       target_compile_options(${target} PRIVATE -fno-schedule-insns)
     endif()
   endif()
 endfunction()
 
-# Identical functions are kept once: nothing here compares functions by address. gcc looks for lld beside its own ld.
+# Folds identical functions; no code compares function addresses. gcc looks for lld next to its own ld.
 find_program(FERRY_LLD ld.lld)
 if(CMAKE_SYSTEM_NAME STREQUAL "Android") # the NDK's linker
   set(FERRY_LINK_SMALL -Wl,--icf=all -Wl,-O2)
@@ -50,17 +50,17 @@ elseif(FERRY_LLD AND NOT FERRY_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x8
   set(FERRY_LINK_SMALL "-B${PROJECT_BINARY_DIR}/lld" -fuse-ld=lld -Wl,--icf=all -Wl,-O2)
 endif()
 
-# A shared library of such objects. The version script names what may be seen; tests/package compares the result with
+# A shared library of these objects. The version script lists the exported symbols; tests/package compares them with
 # sdk/abi.txt.
-function(ferry_shared_library target name) # sources
+function(ferry_shared_library target name)
   add_library(${target} SHARED ${ARGN})
   set_target_properties(${target} PROPERTIES
     OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${FERRY_ABI_VERSION}
     LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
   target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
   target_link_options(${target} PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map" ${FERRY_LINK_SMALL}
-                      "-Wl,-Map=${PROJECT_BINARY_DIR}/lib${name}.map") # scripts/component-sizes reads it
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # runs on pages of 4 and 16 KB; for 64 KB the file would have up to 48 KB of holes
+                      "-Wl,-Map=${PROJECT_BINARY_DIR}/lib${name}.map") # for scripts/component-sizes
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # supports 4 and 16 KB pages; 64 KB would add up to 48 KB of padding
     target_link_options(${target} PRIVATE -Wl,-z,max-page-size=16384)
   endif()
   if(NOT FERRY_SANITIZE) # the sanitizers' runtime is found in the program, not in the library
@@ -74,7 +74,7 @@ if(FERRY_GPU)
   include(cmake/shaders.cmake)
   ferry_sources(gpu_sources sdk/gpu/*/*.cc)
   list(APPEND sdk_sources ${gpu_sources})
-  # volk finds Vulkan's functions at run time. It is one C file, compiled as its authors wrote it.
+  # volk loads Vulkan's functions at run time. Its single C file is compiled unchanged.
   set(volk "${PROJECT_BINARY_DIR}/third_party/include/volk.c")
   set_source_files_properties("${volk}" PROPERTIES COMPILE_OPTIONS -w)
   list(APPEND sdk_sources "${volk}")
@@ -85,7 +85,7 @@ foreach(suffix kernel avx2 neon_fp16)
   list(REMOVE_ITEM sdk_sources ${${suffix}_sources})
 endforeach()
 
-# Our objects alone. Tests and the command line link this one and may include internal headers.
+# Our objects only. Tests and the command line link this and may include internal headers.
 add_library(ferry_core STATIC ${sdk_sources})
 target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
@@ -101,20 +101,21 @@ foreach(suffix kernel avx2 neon_fp16)
   target_link_libraries(ferry_${suffix} PRIVATE ferry_schema XNNPACK::XNNPACK ferry_options)
   ferry_ships(ferry_${suffix})
   ferry_is_hot(ferry_${suffix})
-  set_target_properties(ferry_${suffix} PROPERTIES ${FERRY_APART}) # short names, and instructions that other files lack
+  set_target_properties(ferry_${suffix} PROPERTIES ${FERRY_APART}) # short names that clash, and instructions that other
+                                                                   # files may not use
   target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_${suffix}>)
 endforeach()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   target_compile_options(ferry_neon_fp16 PRIVATE -march=armv8.2-a+fp16)
-  # It asks the headers for vectors of float16, which files compiled together with it must not get.
+  # It enables float16 vector types in system headers, which other files of a unity must not see.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_fp16.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
 
 if(FERRY_SANITIZE)
-  # Instrumented and optimised, these templates take minutes each to compile.
+  # With sanitizers and optimisation these templates take minutes each to compile.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise.kernel.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_avx2.cc"
                               PROPERTIES COMPILE_OPTIONS -O0)
-  # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0)
+  # for a PNG with an empty chunk, stb calls memcpy(NULL, NULL, 0)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS -fno-sanitize=nonnull-attribute)
 else() # stb's decoders, and the loops that hand out work
   ferry_sources(threads sdk/threads/*.cc)
@@ -126,7 +127,7 @@ ferry_shared_library(ferry_shared ferry $<TARGET_OBJECTS:ferry_core> $<TARGET_OB
 target_link_libraries(ferry_shared PRIVATE XNNPACK::XNNPACK)
 add_library(Ferry::ferry ALIAS ferry_shared)
 
-# The static library, with XNNPACK inside: an app links one archive.
+# The static library contains XNNPACK, so that an app links one archive.
 set(FERRY_STATIC_ARCHIVE "${PROJECT_BINARY_DIR}/lib/libferry.a")
 file(WRITE "${PROJECT_BINARY_DIR}/libferry.mri.in"
      "CREATE ${FERRY_STATIC_ARCHIVE}\nADDLIB $<TARGET_FILE:ferry_core>\nADDLIB ${FERRY_XNNPACK_ARCHIVE}\nSAVE\nEND\n")
@@ -140,7 +141,7 @@ add_custom_command(
   COMMENT "Merging libferry.a" VERBATIM)
 add_custom_target(ferry_static_archive ALL DEPENDS "${FERRY_STATIC_ARCHIVE}")
 
-# What works with text. Statuses are values of each library's own.
+# The text library. It has its own copy of Status.
 ferry_sources(text_sources sdk/text/*.cc sdk/text/*/*.cc)
 add_library(ferry_text STATIC ${text_sources})
 ferry_ships(ferry_text)

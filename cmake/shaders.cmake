@@ -1,4 +1,4 @@
-# shaders/*.comp -> SPIR-V, twice each (float32 and float16 storage): glslc, spirv-opt, spirv-val; then all of it in one
+# shaders/*.comp -> SPIR-V, in two variants (float32 and float16 storage): glslc, spirv-opt, spirv-val; then one
 # compressed array. Defines the target ferry_shaders: "sdk/gpu/kernels.h" and "generated_shaders.inc".
 
 find_program(FERRY_GLSLC glslc)
@@ -13,13 +13,15 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(shader_folder "${PROJECT_BINARY_DIR}/generated/shaders")
 file(MAKE_DIRECTORY "${shader_folder}" "${PROJECT_BINARY_DIR}/generated/sdk/gpu")
 ferry_sources(kernels shaders/*.comp)
-# Not -O: functions stay functions, which is smaller. Drivers inline them, once they know the specialization constants.
+# Not -O: it would inline functions, which makes the code larger. Drivers inline them when they know the specialization
+# constants.
 set(passes --eliminate-dead-functions --eliminate-dead-code-aggressive --eliminate-local-single-block
            --eliminate-local-single-store --ssa-rewrite --eliminate-dead-code-aggressive --simplify-instructions
            --redundancy-elimination --eliminate-dead-code-aggressive --cfg-cleanup --strip-debug --compact-ids)
-# Of these a second kernel, <name>_float16, multiplies in float16: for float16 storage only, on devices that have the arithmetic.
-set(in_halves conv2d matmul matmul_shared)
-foreach(name IN LISTS in_halves) # beside what it is alike, which compresses best
+# These get an additional kernel, <name>_float16, that multiplies in float16. It needs float16 storage and a device with
+# float16 arithmetic.
+set(float16_products conv2d matmul matmul_shared)
+foreach(name IN LISTS float16_products) # next to its float32 variant, which compresses best
   set(file "${PROJECT_SOURCE_DIR}/shaders/${name}.comp")
   list(FIND kernels "${file}" at)
   math(EXPR at "${at} + 1")
@@ -30,7 +32,7 @@ foreach(entry IN LISTS kernels)
   string(REGEX MATCH "^(.*/([^/]*)[.]comp)(@(_float16))?$" ignored "${entry}")
   set(kernel "${CMAKE_MATCH_1}")
   set(name "${CMAKE_MATCH_2}${CMAKE_MATCH_4}")
-  set(halves "${CMAKE_MATCH_4}")
+  set(multiplies_float16 "${CMAKE_MATCH_4}")
   foreach(suffix "" ".float16")
     set(module "${shader_folder}/${name}${suffix}.spv")
     list(APPEND modules "${module}")
@@ -38,10 +40,10 @@ foreach(entry IN LISTS kernels)
     if(suffix)
       set(define -DFLOAT16)
     endif()
-    if(halves)
+    if(multiplies_float16)
       list(APPEND define -DFLOAT16_ARITHMETIC)
     endif()
-    if(halves AND NOT suffix)
+    if(multiplies_float16 AND NOT suffix)
       if(NOT EXISTS "${module}")
         file(WRITE "${module}" "")
       endif()

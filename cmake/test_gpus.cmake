@@ -1,8 +1,7 @@
-# The GPUs that tests run on: software drivers, two of them, so that nothing fits one only, under the validation layer with
-# synchronization validation. One message of it fails the test that caused it.
-#
-# Sets FERRY_TEST_GPUS (a part of each device's name; empty: no driver here) and validation_message, which no test's output
-# may hold, and adds to test_environment.
+# The GPUs of the tests: two software drivers, so that no code relies on one of them, with the validation layer and
+# synchronization validation. A validation message fails the test that caused it.
+# Sets FERRY_TEST_GPUS (a part of each device's name; empty without a driver) and validation_message, which no test's
+# output may contain, and extends test_environment.
 
 set(FERRY_TEST_GPUS)
 set(manifests)
@@ -15,7 +14,7 @@ if(FERRY_GPU AND NOT CMAKE_CROSSCOMPILING) # an emulated target has no driver: t
   foreach(entry "llvmpipe:/usr/share/vulkan/icd.d/lvp_icd.*.json" # lavapipe's device
                 "SwiftShader:${cache}/ferry/swiftshader/*/vk_swiftshader_icd.json") # scripts/fetch-swiftshader
     if(FERRY_SANITIZE AND manifests)
-      break() # sanitizers see our code, which is the same for every driver
+      break() # sanitizers check only our code, which is the same for every driver
     endif()
     string(REGEX MATCH "^([^:]*):(.*)$" ignored "${entry}")
     file(GLOB found "${CMAKE_MATCH_2}")
@@ -46,7 +45,7 @@ if(FERRY_TEST_GPUS)
   list(APPEND test_environment ${gpu_environment})
 endif()
 
-# For test programs started by hand: . build/dev/test_environment.sh
+# To start test programs by hand: . build/dev/test_environment.sh
 list(TRANSFORM gpu_environment REPLACE "^([^=]*)=(.*)$" "export \\1='\\2'")
 list(JOIN gpu_environment "\n" gpu_environment)
 file(WRITE "${PROJECT_BINARY_DIR}/test_environment.sh" "${gpu_environment}\n")

@@ -1,5 +1,5 @@
-# One test program per folder of tests/ (all its *.cc), labelled with the folder's name; scripts in tests/package
-# and tests/parity. Helpers that several folders share lie in tests/support.
+# One test program per folder of tests/ with all its *.cc, labelled with the folder's name, and the scripts in
+# tests/package and tests/parity. tests/support has shared helpers.
 
 include(GoogleTest)
 ferry_provide_gtest()
@@ -11,19 +11,20 @@ target_link_libraries(ferry_test_support PUBLIC ferry_gtest ferry_tools PRIVATE 
 if(TARGET ferry_models)
   target_link_libraries(ferry_test_support PUBLIC ferry_models)
 endif()
-# What lies beside the project: fixtures, real weights. Tests that need it are skipped where it is absent.
+# Fixtures and real weights are outside the project. Tests that need them are skipped if they are absent.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/paths.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
   COMPILE_DEFINITIONS "FERRY_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";FERRY_BINARY_DIR=\"${PROJECT_BINARY_DIR}\";FERRY_COMMAND=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry\"")
 target_compile_definitions(ferry_test_support PUBLIC $<$<BOOL:${CMAKE_CROSSCOMPILING}>:FERRY_EMULATED=1>)
 
-# Names as short as those of tests/gpu/canary_networks.h.
+# Its names clash with those of tests/gpu/canary_networks.h.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/gpu/alternatives_test.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-# The C++ API as an app sees it, beside which our own Tensor and Status are ambiguous; and allocations, which have short names.
+# These include the C++ API, next to which the internal Tensor and Status are ambiguous; and allocations, whose names
+# are short.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/conformance/run_blob.cc" "${PROJECT_SOURCE_DIR}/tests/memory/failing.cc"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 set(test_environment "FERRY_BUILD=${PROJECT_BINARY_DIR}")
-if(FERRY_SANITIZE MATCHES fuzzer) # preset fuzz: the harnesses, and nothing else
+if(FERRY_SANITIZE MATCHES fuzzer) # preset fuzz: only the harnesses
   add_subdirectory(tests/fuzz)
   return()
 endif()
@@ -34,9 +35,9 @@ if(FERRY_SANITIZE)
 endif()
 include(cmake/test_gpus.cmake)
 
-# Folders whose tests share an expensive set-up run as one ctest test; so does everything on an emulator, where each
-# start of a process is dear. Others start a program a suite: a GPU's pipelines take longer to make than most cases to run.
-# What is left, each case on its own, are networks and drivers that fail.
+# Folders whose tests share an expensive set-up run as a single ctest test, and so do all folders on an emulator, where
+# starting a process is slow. Others start one process per suite, because creating a GPU's pipelines takes longer than
+# most cases. The rest runs each case separately: networks and drivers that fail.
 set(whole_programs cli threads)
 set(by_suite unit ops converter memory)
 
@@ -50,11 +51,11 @@ function(ferry_labels result test label)
   set(${result} "${label}" PARENT_SCOPE)
 endfunction()
 
-# Networks take minutes, on software GPUs even more: tests of their own, in parts that run side by side.
+# Whole networks take minutes. They are separate tests, in parts that run in parallel.
 function(ferry_add_parts name count filter)
   foreach(part RANGE 1 ${count})
     set(test ${name})
-    # The heap keeps what large networks free, whose pages else come and go: a third of the time of VGG-11's tests.
+    # Keeps freed memory of large networks in the heap; otherwise the kernel maps its pages again and again.
     set(environment "GTEST_FILTER=${filter}" ${test_environment}
         "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592")
     if(count GREATER 1)
@@ -65,11 +66,11 @@ function(ferry_add_parts name count filter)
     string(REGEX REPLACE "(_gpu)?/.*$" "" folder ${name})
     ferry_labels(labels ${test} ${folder})
     add_test(NAME ${test} COMMAND ${folder}_tests)
-    # COST: the long ones start first, on a machine that has never run them, too.
+    # COST: starts the long ones first, even on a machine without timings of earlier runs.
     set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS "${labels}" TIMEOUT 1200 COST 1000
                          FAIL_REGULAR_EXPRESSION "${validation_message}")
     if(FERRY_SANITIZE AND name MATCHES "^parity_gpu/")
-      # Leaks are counted in tests/gpu; looking for them here, LeakSanitizer has crashed among the threads that drivers leave.
+      # tests/gpu checks for leaks. LeakSanitizer may crash here among the threads that drivers leave behind.
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
     endif()
   endforeach()
@@ -81,8 +82,8 @@ function(ferry_add_suites folder)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${PROJECT_BINARY_DIR}/${folder}_suites.cmake")
 endfunction()
 
-# Sanitizers see our code, not the drivers' which compute nor the numbers: they need what takes a way through the code, and
-# not a network again with other weights, with every tap, or with another fault planted.
+# Sanitizers check the paths through our code, not drivers or values. So they skip networks that only repeat a path with
+# other weights, taps or planted faults.
 set(left_out)
 set(network_tests "Fixtures/Family*")
 set(gpu_networks ".")
@@ -94,10 +95,10 @@ if(FERRY_SANITIZE)
   set(network_tests "Fixtures/Family.Release*")
   set(gpu_networks "^timm_mobilenetv2_100$")
   set(repeated ":*CommonMistake*:*IsFoundInAFamily*:Bisect.0*:Bisect.1*:*RoundedImage*:TransformersMobileNetV2*:*ComputeWhatTimmDoes*:*deeplabv3_resnet50*")
-  # Of each kind of network the lightest.
+  # Only the lightest network of each kind.
   set(repeated_networks "_in1c$|_seed1$|vgg11|convnext_tiny|hf_resnet50|fcn_resnet50|deeplabv3_mobilenet|coatnet_0_224|hf_dinov3_vits16|migan_256|esrgan_x4_6b")
 endif()
-if(FERRY_SANITIZE STREQUAL "thread") # what one thread does the other sanitizers have seen
+if(FERRY_SANITIZE STREQUAL "thread") # single-threaded code is covered by the other sanitizers
   set(whole_program "-Hostile*:GoldenBlob*:Examples*:Veneer*")
 endif()
 set(discovered)
@@ -110,7 +111,7 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
     continue()
   endif()
   if(folder STREQUAL "conformance" AND NOT FERRY_ONNX_LINKS)
-    add_library(conformance_tests OBJECT ${sources}) # compiled, and nothing to run
+    add_library(conformance_tests OBJECT ${sources}) # compiled only
     target_link_libraries(conformance_tests PRIVATE ferry_options ferry_test_support ferry_onnx ferry_onnx_schema)
     set_target_properties(conformance_tests PROPERTIES ${FERRY_APART})
     continue()
@@ -126,16 +127,16 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   if(folder STREQUAL "gpu") # functions are volk's
     target_compile_definitions(gpu_tests PRIVATE VK_NO_PROTOTYPES=)
   endif()
-  if(folder STREQUAL "threads") # which the system refuses to start: tests/threads/workers.h
+  if(folder STREQUAL "threads") # so that thread creation can fail: tests/threads/workers.h
     target_link_options(threads_tests PRIVATE -Wl,--wrap=pthread_create)
   endif()
-  if(folder STREQUAL "memory") # allocations go through tests/memory/failing.cc, those of the standard library, too
+  if(folder STREQUAL "memory") # redirects allocations, including the standard library's, to tests/memory/failing.cc
     foreach(function malloc calloc realloc free posix_memalign mmap munmap _Znwm _Znam _ZnwmRKSt9nothrow_t
                      _ZnamRKSt9nothrow_t _ZnwmSt11align_val_t _ZnwmSt11align_val_tRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t
                      _ZdlPvmSt11align_val_t)
       target_link_options(memory_tests PRIVATE "-Wl,--wrap=${function}")
     endforeach()
-    # and not what drivers and layers allocate, which would take the standard library from a program that shows its own
+    # hides them from drivers and layers, which would otherwise use this program's standard library
     set(exports "${PROJECT_SOURCE_DIR}/tests/memory/exports.map")
     target_link_options(memory_tests PRIVATE -static-libstdc++ "-Wl,--version-script=${exports}")
     set_target_properties(memory_tests PROPERTIES LINK_DEPENDS "${exports}")
@@ -167,7 +168,7 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
       ferry_add_parts(parity_gpu/others 1 "*EveryGpu*-Fixtures/Family*")
     endif()
   elseif(folder STREQUAL "runtime" AND NOT CMAKE_CROSSCOMPILING)
-    ferry_add_parts(runtime 2 "${whole_program}") # hostile blobs take minutes with a sanitizer
+    ferry_add_parts(runtime 2 "${whole_program}") # hostile blobs take minutes with sanitizers
   elseif(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
     ferry_add_parts(${folder} 1 "${whole_program}")
   elseif(folder IN_LIST by_suite)
@@ -179,13 +180,13 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   endif()
 endforeach()
 
-# gtest_discover_tests() takes lists apart: what holds one is set by a script that ctest reads after it.
+# gtest_discover_tests() splits lists, so a script that ctest reads later sets properties that contain lists.
 list(JOIN discovered " " discovered_lists)
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/discovered_tests.cmake" CONTENT [[
 foreach(test IN LISTS @discovered_lists@)
   set(cost 0)
   if(test MATCHES "^gpu/")
-    set(cost 10) # as suites: some take half a minute
+    set(cost 10) # like suites: some take half a minute
   endif()
   if(test MATCHES "@long_tests@")
     set_property(TEST "${test}" APPEND PROPERTY LABELS long)
@@ -207,7 +208,7 @@ if(FERRY_GPU)
   endif()
 endif()
 if(TARGET ferry_models AND FERRY_HUB AND FERRY_ONNX AND FERRY_ONNX_LINKS)
-  add_subdirectory(tests/fuzz) # they read whatever there is to read
+  add_subdirectory(tests/fuzz) # they read all corpora
 endif()
 foreach(folder package parity cli device camera)
   if(EXISTS "${PROJECT_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")
@@ -215,7 +216,7 @@ foreach(folder package parity cli device camera)
   endif()
 endforeach()
 
-# What LD_PRELOAD takes so that an instrumented library loads into a program that is not.
+# The LD_PRELOAD value with which a program that is not instrumented can load an instrumented library.
 function(ferry_sanitizer_runtimes result)
   set(runtimes libasan.so libubsan.so)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -236,7 +237,7 @@ if(FERRY_BUILD_CONVERTER AND TARGET ferry_cli)
   add_subdirectory(bindings/android/tests)
 endif()
 
-# One whole network on the emulated CPU, against the framework that trained it.
+# One whole network on the emulated CPU, compared with its framework.
 if(CMAKE_CROSSCOMPILING AND TARGET ferry_cli)
   add_test(NAME parity/fixture
     COMMAND bash "${PROJECT_SOURCE_DIR}/tests/parity/emulated_parity.sh" "${PROJECT_SOURCE_DIR}/build/parity"
@@ -250,7 +251,7 @@ if(CMAKE_CROSSCOMPILING AND TARGET ferry_cli)
   endif()
 endif()
 
-# Tables for docs/performance.md, made by hand on a quiet machine: built by name only.
+# Programs that print the tables of docs/performance.md. They are built by name only.
 if(FERRY_BUILD_CONVERTER)
   add_executable(kernel_limits EXCLUDE_FROM_ALL tests/bench/kernel_limits.cc)
   target_link_libraries(kernel_limits PRIVATE ferry_options ferry_test_support)
@@ -265,7 +266,7 @@ if(FERRY_BUILD_CONVERTER)
     add_executable(shader_statistics EXCLUDE_FROM_ALL tests/bench/shader_statistics.cc)
     target_link_libraries(shader_statistics PRIVATE ferry_options ferry_headers ${CMAKE_DL_LIBS})
   endif()
-  find_library(FERRY_LIBYUV yuv) # the peer of compare_frames alone
+  find_library(FERRY_LIBYUV yuv) # only compare_frames needs it
   if(FERRY_LIBYUV)
     add_executable(compare_frames EXCLUDE_FROM_ALL tests/bench/compare_frames.cc)
     target_link_libraries(compare_frames PRIVATE ferry_options ferry_test_support ${FERRY_LIBYUV})

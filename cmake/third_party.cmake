@@ -1,9 +1,10 @@
-# Header-only libraries and GoogleTest, all from Debian packages (docs/dependencies.md). Cross-builds use the very same
-# headers, so they are linked into a folder of their own: -I/usr/include would hand the host's libc to the target.
+# Header-only libraries and GoogleTest from Debian packages (docs/dependencies.md). Cross-builds use the same headers.
+# They are linked into a separate folder, because -I/usr/include would expose the host's libc.
 #
-# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
+# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema
+# (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
 
-# Where the headers lie. Elsewhere than on Debian, name another root: -DFERRY_HEADER_ROOT=/opt/include
+# The root of the headers. On other distributions: -DFERRY_HEADER_ROOT=/opt/include
 set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, vulkan/, volk.h, nlohmann/ and CLI/")
 
 function(ferry_provide_headers)
@@ -71,14 +72,14 @@ function(ferry_embed_text)
 endfunction()
 ferry_embed_text()
 
-# GoogleTest is compiled from Debian's sources: that fits sanitizers and cross-builds as well as plain ones.
+# GoogleTest is compiled from Debian's sources with the build's own sanitizer and target.
 function(ferry_provide_gtest)
   set(source /usr/src/googletest/googletest)
   if(NOT EXISTS "${source}/src/gtest-all.cc")
     message(FATAL_ERROR "${source} is missing: install googletest (or run scripts/setup), or set FERRY_BUILD_TESTS=OFF")
   endif()
   add_library(ferry_gtest STATIC "${source}/src/gtest-all.cc" "${source}/src/gtest_main.cc")
-  set_target_properties(ferry_gtest PROPERTIES ${FERRY_APART}) # programs with a main() of their own link it, too
+  set_target_properties(ferry_gtest PROPERTIES ${FERRY_APART}) # programs with their own main() link it too
   target_compile_options(ferry_gtest PRIVATE ${FERRY_COLD})
   target_include_directories(ferry_gtest SYSTEM PUBLIC "${source}/include" PRIVATE "${source}")
   find_package(Threads REQUIRED)

@@ -1,8 +1,8 @@
 # XNNPACK with pthreadpool and cpuinfo, as one static archive.
 #
-# The sources are pinned and checked by scripts/fetch-sources. The library is built once per (version, compiler, target,
-# flags) into the cache folder and shared by every build folder, so that only the very first configure pays those
-# minutes. It is never instrumented: the asan preset uses the same archive.
+# scripts/fetch-sources pins and checks the sources. The library is built once per (version, compiler, target, flags)
+# into the cache folder, and every build folder uses that archive. It is never instrumented: the asan preset uses the
+# same archive.
 #
 # Defines: target XNNPACK::XNNPACK (include folder and archive), variable FERRY_XNNPACK_ARCHIVE.
 
@@ -50,7 +50,7 @@ function(ferry_build_xnnpack source_lines prefix options)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "XNNPACK could not be configured; see ${build}/configure.log")
   endif()
-  # Ninja's own progress line goes to the terminal: five silent minutes look like a hang.
+  # Ninja's progress line goes to the terminal, because minutes of silence look like a hang.
   execute_process(
     COMMAND "${CMAKE_COMMAND}" --build "${build}" --target XNNPACK microkernels-prod pthreadpool cpuinfo
     RESULT_VARIABLE result)
@@ -58,8 +58,8 @@ function(ferry_build_xnnpack source_lines prefix options)
     message(FATAL_ERROR "XNNPACK could not be built; the compiler's words are above, the folder is ${build}")
   endif()
 
-  # XNNPACK's loops run on our threads (sdk/threads/xnnpack.cc): what it calls of pthreadpool gets the names there. Likewise
-  # what it calls of cpuinfo, where we have that ourselves.
+  # XNNPACK's loops run on our threads: calls of pthreadpool are renamed to the functions in sdk/threads/xnnpack.cc.
+  # Calls of cpuinfo are renamed where we implement it ourselves.
   set(renamed "--redefine-syms=${FERRY_XNNPACK_THREADS}")
   if(FERRY_OWN_CPUINFO)
     list(APPEND renamed "--redefine-syms=${FERRY_XNNPACK_CPUINFO}")
@@ -72,7 +72,7 @@ function(ferry_build_xnnpack source_lines prefix options)
     endif()
   endforeach()
 
-  # One archive: XNNPACK and its kernels refer to each other, and an app should not have to care about link order.
+  # One archive: XNNPACK and its kernels refer to each other, and apps should not have to order them.
   file(GLOB_RECURSE archives "${build}/*XNNPACK.a" "${build}/*microkernels-prod.a" "${build}/*pthreadpool.a")
   if(NOT FERRY_OWN_CPUINFO)
     file(GLOB_RECURSE cpuinfo "${build}/*libcpuinfo.a")
@@ -103,7 +103,8 @@ function(ferry_build_xnnpack source_lines prefix options)
 endfunction()
 
 function(ferry_provide_xnnpack)
-  if(FERRY_SANITIZE AND NOT CMAKE_CROSSCOMPILING) # takes what the dev preset has, whichever compiler instruments our own code
+  if(FERRY_SANITIZE AND NOT CMAKE_CROSSCOMPILING) # uses the dev preset's archive, whichever compiler instruments our
+                                                  # own code
     find_program(FERRY_UNINSTRUMENTED_C cc REQUIRED)
     find_program(FERRY_UNINSTRUMENTED_CXX c++ REQUIRED)
     set(CMAKE_C_COMPILER "${FERRY_UNINSTRUMENTED_C}")
@@ -111,7 +112,7 @@ function(ferry_provide_xnnpack)
     set(CMAKE_C_COMPILER_ID GNU)
     execute_process(COMMAND "${CMAKE_C_COMPILER}" -dumpfullversion OUTPUT_VARIABLE CMAKE_C_COMPILER_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
-  set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden") # no tables for unwinding: see sdk.cmake
+  set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden") # no unwind tables: see sdk.cmake
   string(APPEND flags " -fno-asynchronous-unwind-tables -fno-unwind-tables")
   set(options
       -DCMAKE_BUILD_TYPE=Release
@@ -125,8 +126,8 @@ function(ferry_provide_xnnpack)
       -DPTHREADPOOL_LIBRARY_TYPE=static
       -DXNNPACK_BUILD_TESTS=OFF
       -DXNNPACK_BUILD_BENCHMARKS=OFF
-      -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF # ON: 3457 objects instead of about 1000, none of them used
-      -DXNNPACK_ENABLE_DWCONV_MULTIPASS=ON # OFF: 7x7 depthwise convolutions are 12 times slower
+      -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF # ON would add some 2500 objects that nothing uses
+      -DXNNPACK_ENABLE_DWCONV_MULTIPASS=ON # OFF makes 7x7 depthwise convolutions much slower
       -DXNNPACK_ENABLE_KLEIDIAI=${FERRY_XNNPACK_KLEIDIAI})
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
     list(APPEND options -DXNNPACK_ENABLE_AVX512AMX=OFF -DXNNPACK_ENABLE_AVX512FP16=OFF
@@ -134,11 +135,11 @@ function(ferry_provide_xnnpack)
   endif()
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 14)
     list(APPEND options -DXNNPACK_ENABLE_ARM_SME=OFF -DXNNPACK_ENABLE_ARM_SME2=OFF)
-    if(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv") # whose vectors gcc does not know before
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv") # older gcc does not know their vector intrinsics
       list(APPEND options -DXNNPACK_ENABLE_RISCV_VECTOR=OFF -DXNNPACK_ENABLE_RISCV_FP16_VECTOR=OFF)
     endif()
   endif()
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm|riscv") # phones and boards count bytes
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm|riscv") # on phones and boards size matters
     list(APPEND options -DFERRY_SMALL_OPERATORS=ON)
     foreach(name cpuinfo pthreadpool)
       list(APPEND options "-DCMAKE_PROJECT_${name}_INCLUDE=${PROJECT_SOURCE_DIR}/cmake/xnnpack_small.cmake")
@@ -159,7 +160,7 @@ function(ferry_provide_xnnpack)
   endif()
   string(REPLACE "\n" ";" sources "${sources}")
 
-  # What the bytes of the archive depend on, and nothing else.
+  # The inputs that determine the archive's bytes.
   string(REPLACE "${PROJECT_SOURCE_DIR}" "" kind "${options}")
   file(SHA256 "${FERRY_XNNPACK_THREADS}" threads)
   file(SHA256 "${PROJECT_SOURCE_DIR}/cmake/xnnpack_kernels.cmake" kernels)
@@ -180,16 +181,16 @@ function(ferry_provide_xnnpack)
       message(STATUS "XNNPACK: another configure is building it; waiting")
       file(LOCK "${prefix}.lock" GUARD FUNCTION TIMEOUT 3600 RESULT_VARIABLE locked)
     endif()
-    if(NOT EXISTS "${prefix}/libxnnpack.a") # another configure may have built it while we waited
+    if(NOT EXISTS "${prefix}/libxnnpack.a") # another configure may have built it meanwhile
       ferry_build_xnnpack("${sources}" "${prefix}" "${options}")
     endif()
   endif()
 
   find_package(Threads REQUIRED)
   set(libraries Threads::Threads m)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv") # gcc 12 calls a library for atomic bytes
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv") # gcc 12 calls libatomic for atomic bytes
     list(APPEND libraries atomic)
-    set(FERRY_LIBATOMIC atomic PARENT_SCOPE) # for who links libferry.a
+    set(FERRY_LIBATOMIC atomic PARENT_SCOPE) # for users of libferry.a
   endif()
   add_library(XNNPACK::XNNPACK STATIC IMPORTED GLOBAL)
   set_target_properties(XNNPACK::XNNPACK PROPERTIES

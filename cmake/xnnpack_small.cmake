@@ -1,2 +1,2 @@
-# Runs inside the configure of cpuinfo and pthreadpool (CMAKE_PROJECT_..._INCLUDE) where the library must stay small.
+# Runs inside the configure of cpuinfo and pthreadpool (CMAKE_PROJECT_..._INCLUDE) for small targets.
 add_compile_options(-Os)

@@ -10,7 +10,7 @@
 
 namespace {
 
-// One failing step decides the outcome; a Status carries its sentence.
+// Stops at the first failing step; its Status has the message.
 ferry::Status upscale(const char* blob, const char* source, const char* destination) {
   ferry::Result<ferry::Model> model = ferry::Model::open(blob);
   if (!model) return model.status();

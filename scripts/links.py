@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the links of the Markdown pages: every relative one leads to a file of the repository, every anchor to a
-heading, and where a link is followed by a section's name in quotes ([format.md](format.md), "Graph"), the page has that
-section. scripts/site reads pages by this, too.
+"""Checks the links of the Markdown pages. Every relative link must lead to a file of the repository and every anchor to a
+heading. If a section's name in quotes follows a link ([format.md](format.md), "Graph"), the page must have that section.
+scripts/site parses pages with this module.
 
-    scripts/links.py            all pages; ends with 1 where a link leads nowhere
+    scripts/links.py            all pages; exit code 1 if a link is broken
     scripts/links.py PAGE...
 """
 import os, posixpath, re, subprocess, sys
@@ -20,7 +20,7 @@ def read(page):
 
 
 def files():
-    """The paths of the repository, folders with them; without git, of what lies here."""
+    """The repository's paths, including folders; without git, those of the file system."""
     git = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     paths = set(git.stdout.split("\0")) - {""}
@@ -40,13 +40,13 @@ def pages(paths):
 
 
 def prose(text):
-    """The page without code, of which nothing is a link; lines stay where they are."""
+    """The page without code, which has no links; line numbers stay the same."""
     lines, fenced, before = [], False, ""
     for line in text.split("\n"):
         fence = line.lstrip().startswith("```")
         fenced ^= fence
         code = fenced or fence or (line.startswith("    ") and not before.strip())
-        # An indented block goes on as long as its lines are indented.
+        # An indented block continues while lines are indented.
         before = "" if code or not line.strip() else line
         lines.append("" if code else line)
     inline = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.S)
@@ -74,7 +74,7 @@ def headings(text):
 
 
 def names(text):
-    """What sections of a page are called, in small letters: its headings, and bold words at paragraphs' beginnings."""
+    """The lower-case names of a page's sections: its headings, and bold words at the start of paragraphs."""
     bold = re.findall(r"^(?:- )?\*\*(.+?)\.?\*\*", text, re.M)
     return [name.replace("`", "").lower() for name in bold + [heading for _, heading, _ in headings(text)]]
 

@@ -1,4 +1,4 @@
-// What lies beside the project and is not part of it: parity fixtures, real weights, photographs.
+// Locates data outside the repository: parity fixtures, real weights, photographs.
 #pragma once
 
 #include <cstdlib>
@@ -7,8 +7,8 @@
 
 namespace ferry {
 
-// The folder FERRY_SHARED names, else `../shared` of the source tree; empty where neither exists. Tests that need it
-// GTEST_SKIP() with a message when it is empty.
+// The folder FERRY_SHARED, by default `../shared` of the source tree; empty if it does not exist. Tests that need it
+// then call GTEST_SKIP() with a message.
 inline std::filesystem::path shared_dir() {
   namespace fs = std::filesystem;
   const char* named = std::getenv("FERRY_SHARED");

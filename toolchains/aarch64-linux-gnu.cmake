@@ -1,10 +1,10 @@
-# Cross-builds for arm64 Linux with Debian's compiler (crossbuild-essential-arm64) and runs what it builds with
-# qemu-user-static. The emulated CPU is chosen at run time by the environment variable QEMU_CPU (qemu's own); programs see
-# its name and caches, too (qemu-aarch64 beside this file):
+# Cross-builds for arm64 Linux with Debian's compiler (crossbuild-essential-arm64), and runs the programs with
+# qemu-user-static. qemu's environment variable QEMU_CPU selects the emulated CPU at run time; programs see its name and
+# caches too (qemu-aarch64 beside this file):
 #
 #     QEMU_CPU=cortex-a53 ctest --preset arm64      plain NEON
-#     QEMU_CPU=cortex-a76 ctest --preset arm64      dot product, half precision
-#     QEMU_CPU=max        ctest --preset arm64      8-bit matrix multiply and all the rest
+#     QEMU_CPU=cortex-a76 ctest --preset arm64      dot product, float16
+#     QEMU_CPU=max        ctest --preset arm64      8-bit matrix multiply and everything else
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

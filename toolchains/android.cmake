@@ -2,13 +2,13 @@
 #
 #     ANDROID_NDK=~/android-ndk-r27 cmake --preset android-arm64      or android-armv7, android-x86_64
 #
-# ANDROID_ABI (arm64-v8a) and ANDROID_PLATFORM (android-24, or a later one) may be set as for the NDK's own toolchain file.
+# ANDROID_ABI (arm64-v8a) and ANDROID_PLATFORM (android-24, or a later one) are set as for the NDK's own toolchain file.
 
 if(NOT ANDROID_NDK)
   set(ANDROID_NDK "$ENV{ANDROID_NDK}")
 endif()
 set(ANDROID_NDK "${ANDROID_NDK}" CACHE PATH "The Android NDK")
-# CMake's compiler checks read this file again in a project of their own, which knows only what is named here.
+# CMake's compiler checks read this file again in a project of their own, with only these variables.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ANDROID_NDK ANDROID_ABI ANDROID_PLATFORM ANDROID_STL)
 if(NOT ANDROID_NDK)
   message(FATAL_ERROR "ANDROID_NDK is not set. It must name an unpacked Android NDK (r26 or later), "
@@ -31,7 +31,7 @@ endif()
 if(NOT DEFINED ANDROID_STL)
   set(ANDROID_STL c++_static)
 endif()
-# Devices with 16 KB pages refuse libraries that are aligned to less.
+# Devices with 16 KB pages refuse libraries with a smaller alignment.
 string(APPEND CMAKE_SHARED_LINKER_FLAGS_INIT " -Wl,-z,max-page-size=16384")
 string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,-z,max-page-size=16384")
 

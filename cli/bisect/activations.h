@@ -1,4 +1,4 @@
-// Functions of single numbers that networks are known to use.
+// The activation functions that networks are known to use.
 #pragma once
 
 #include <limits>

@@ -26,16 +26,16 @@
 namespace ferry::bisect {
 namespace {
 
-// An operator that differs by more from the oracle, of the absolute maximum, is wrong: float32's rounding within one
-// operator stays below, and what puts a tensor out of parity's bounds does not.
+// An operator whose result differs from the oracle by more than this, relative to the absolute maximum, is wrong.
+// Rounding within one float32 operator stays below; an error that moves a tensor out of parity's bounds does not.
 constexpr double kTolerance = 3e-5;
 
 std::string probe_name(TensorId tensor) { return "#" + std::to_string(index_of(tensor)); }
 
-// One graph of a blob.
+// Searches one graph of a blob.
 class Bisector {
  public:
-  // `table`: a blob of that graph alone, over `data`; `index`: its number in the blob that was converted.
+  // `table`: a blob of that graph alone, over `data`. `index`: the graph's number in the converted blob.
   Bisector(fbs::GraphT table, std::span<const std::byte> data, size_t index, const ConvertOptions& convert,
            const parity::Fixture& fixture, const RunNetwork& run, Families from)
       : data_(data), fixture_(fixture), run_(run) {
@@ -46,14 +46,14 @@ class Bisector {
       matching_ = match(model_, index, convert, from);
     } catch (const Error& e) {
       if (!other_file_) throw;
-      fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s, and is of another network: %s",
+      fail("the blob was made from a checkpoint with SHA-256 %s, but %s has %s and is another network: %s",
            model_.provenance->source_sha256.c_str(), convert.checkpoint.c_str(), checkpoint_->sha256().c_str(),
            e.what());
     }
     list_constants();
   }
 
-  // As the search found it, until this object ends.
+  // The run that the search examined; valid while this object lives.
   const parity::Network& network() const { return *network_; }
 
   Finding find() {
@@ -61,7 +61,7 @@ class Bisector {
     finding_.runs = 1;
     const parity::Comparison comparison = parity::compare(fixture_, network_->tensors());
     const parity::Row* first = comparison.first_out_of_bounds();
-    // Of a right blob the fixture's weights are the blob's, and bear the checkpoint's names.
+    // If the blob is right, the fixture's weights are the blob's and have the checkpoint's names.
     if (first == nullptr) {
       if (other_file_ && !names_unlike(unlike_fixture(*checkpoint_, fixture_), Fault::OtherCheckpoint))
         is_unlike_blob();
@@ -136,8 +136,8 @@ class Bisector {
     return {};
   }
 
-  // Runs the network once more, keeping the result of every operator between the good tensors and the bad one, and
-  // compares each in its turn with the oracle.
+  // Runs the network once more and keeps the result of every operator between the good tensors and the bad one.
+  // Compares each with the oracle.
   void look_into(TensorId bad, const std::map<TensorId, std::string>& good) {
     Values given;
     for (const auto& [tensor, name] : good) given[tensor];
@@ -185,8 +185,8 @@ class Bisector {
     }
   }
 
-  // Is the result of `op` what the oracle makes of the same inputs, with the blob's parameters and with the
-  // checkpoint's?
+  // Compares the result of `op` with the oracle's for the same inputs, by the blob's parameters and by the
+  // checkpoint's.
   void judge(const Source& source, const fbs::OperatorT& op) {
     const TensorId output = op.outputs.front();
     const Piece own = cut(source, output, values_);
@@ -202,7 +202,7 @@ class Bisector {
     found.right = compute(piece).at(raw->second);
     found.difference = difference(found.ours, found.right);
     if (found.difference.relative <= kTolerance) return;
-    // Passes may keep a value in another form, its channels in another order: then they say the same as the blob.
+    // Passes may store a value in another layout. Then their graph agrees with the blob.
     const TensorId packed = matching_.passed.at(output);
     const Piece passed = cut(source_of(*matching_.after_passes), packed, translated(matching_.passed));
     if (difference(found.ours, compute(passed).at(packed)).relative > kTolerance)
@@ -211,8 +211,8 @@ class Bisector {
     if (!passes_) passes_ = std::move(found);
   }
 
-  // Each operator that both have gives the same: does what is called like the tensor, too? Where the blob lacks an
-  // operator at a module's end, the value before that bears the module's name.
+  // All operators that both graphs have agree. Checks that the tensor's name refers to the same value in both: if the
+  // blob lacks an operator at a module's end, the value before it bears the module's name.
   void judge_name(const parity::Row& row, TensorId bad) {
     const auto tensor = tensor_of(row, matching_.graph->table);
     const auto matched = matching_.raw.find(bad);
@@ -231,7 +231,7 @@ class Bisector {
             reference::empty_states(graph)};
   }
 
-  // What the blob computed, by the tensors of another graph.
+  // The values that the blob computed, by the other graph's tensors.
   Values translated(const std::map<TensorId, TensorId>& names) const {
     Values out;
     for (const auto& [tensor, value] : values_)
@@ -240,7 +240,7 @@ class Bisector {
   }
 
   struct Departure {
-    const fbs::OperatorT* op = nullptr;  // the blob's
+    const fbs::OperatorT* op = nullptr;  // in the blob
     Array ours, right;
     Difference difference;
   };
@@ -267,8 +267,8 @@ class Bisector {
     }
   }
 
-  // Whether the cause is about another operator than the one that departs. What computes nothing shows that something
-  // before it is not there; and what has no module is found by the next operator that has one.
+  // True if the cause is about another operator than the departing one. If the departing operator computes nothing,
+  // something before it is missing; an operator without a module is found by the next one that has a module.
   bool is_about_former(const Piece& right, const fbs::OperatorT& departing) const {
     const auto type = departing.params.type;
     if (type == fbs::OpParams::Reshape || type == fbs::OpParams::Transpose) return true;
@@ -278,7 +278,7 @@ class Bisector {
                        [&](const auto& op) { return op.params.type == type && op.name == departing.name; });
   }
 
-  // The operator that the cause is about.
+  // Names the operator that the cause is about.
   void name_planted(const Piece& piece) {
     const fbs::OperatorT& op = piece.operators[planted_at_];
     finding_.op = op_name(op.params.type);
@@ -286,7 +286,7 @@ class Bisector {
     finding_.parameters = cli::parameters_text(op);
   }
 
-  // What of the checkpoint the family's graph reads for what it gives.
+  // Collects the checkpoint's constants that the family's graph reads for its outputs.
   void list_constants() {
     const Graph& graph = *matching_.graph;
     std::set<TensorId> wanted;
@@ -304,7 +304,7 @@ class Bisector {
     }
   }
 
-  // What explains the departure of a piece, by `distance` of what it computes then from what is to be explained.
+  // Finds the cause that explains a piece's departure. `distance` measures what remains to be explained.
   void explain(const Piece& piece, Trial trial, double departure, const Distance& distance) {
     const Values computed = compute(piece);
     const Tried tried = try_causes({piece, computed, *checkpoint_, read_, embeddings_}, trial, departure, distance);
@@ -314,7 +314,7 @@ class Bisector {
     planted_at_ = tried.at.value_or(planted_at_);
   }
 
-  // No operator departs from the checkpoint's graph: the graph itself is not the reference's network.
+  // No operator departs from the checkpoint's graph, so the graph itself differs from the reference's network.
   void graph_fault(const parity::Row& row, TensorId bad, const std::map<TensorId, std::string>& good) {
     finding_.fault = Fault::Graph;
     finding_.name = row.module;
@@ -344,7 +344,7 @@ class Bisector {
     finding_.from = region.from;
     finding_.region = region.operators;
     if (finding_.cause.empty()) {
-      if (region.places.size() != 1) return;  // one of these, and nothing tells which
+      if (region.places.size() != 1) return;  // any of these may be the one
       planted_at_ = region.places.front();
     }
     name_planted(piece);
@@ -366,15 +366,16 @@ class Bisector {
   std::span<const std::byte> data_;
   const parity::Fixture fixture_;
   const RunNetwork& run_;
-  Graph graph_;  // the blob's, without constants
+  Graph graph_;  // the blob's graph, without constants
   fbs::GraphT& model_ = graph_.table;
   std::shared_ptr<const Checkpoint> checkpoint_;
   Matching matching_;
-  std::set<std::string> read_, embeddings_;  // names of constants that the family's graph reads; those it takes rows of
-  std::set<TensorId> on_gpu_;                // what operators there read, which round no rows
-  Values values_;                            // of the blob's tensors, as the backend computed them
+  std::set<std::string> read_, embeddings_;  // names of the constants that the family's graph reads; those that
+                                             // embeddings read
+  std::set<TensorId> on_gpu_;                // inputs of operators that ran on the GPU, which quantizes no rows
+  Values values_;                            // by the blob's tensors, as the backend computed them
   std::optional<Departure> passes_;          // the first value that the passes changed
-  std::set<TensorId> in_bounds_;             // of the fixture's tensors, before and behind the bad one
+  std::set<TensorId> in_bounds_;             // the fixture's tensors in bounds, before and after the bad one
   bool other_file_ = false;                  // the checkpoint is not the file that the blob was made from
   size_t planted_at_ = 0;
   std::unique_ptr<parity::Network> network_;

@@ -1,4 +1,3 @@
-// ferry bisect
 #include "cli/bisect/bisect_command.h"
 
 #include <chrono>
@@ -33,11 +32,11 @@ struct Options {
   cli::ThreadOptions threads;
 };
 
-// An ONNX file is its own graph: there is no second one, built from a checkpoint, to compare the blob with.
+// An ONNX file is its own graph. No second graph can be built from it to compare the blob with.
 void refuse_onnx(const std::string& what) {
   fail(
-      "%s: bisect takes a checkpoint (safetensors, PyTorch's or TensorFlow.js) and the blob that a family built of it; "
-      "`ferry parity` compares a blob from an ONNX file with a fixture",
+      "%s: bisect needs a checkpoint (safetensors, PyTorch or TensorFlow.js) and the blob that was converted from it; "
+      "use `ferry parity` to compare a blob from an ONNX file with a fixture",
       what.c_str());
 }
 
@@ -47,11 +46,11 @@ int run(const Options& o) {
   ferry_session_options session = cli::session_options(o.threads);
   session.gpu_required = true;
   cli::set_backend(o.backend, &session);
-  if (session.precision == FERRY_PRECISION_FLOAT16) fail("--precision f16: the search is for float32");
+  if (session.precision == FERRY_PRECISION_FLOAT16) fail("--precision f16: bisect searches float32 runs only");
   if (parity::has_rounded_constants(o.blob))
     fail(
-        "%s has rounded weights, and the search is for float32: `ferry parity` judges its operators, "
-        "and a blob without --weights can be searched for what else is wrong",
+        "%s has rounded weights, but bisect searches float32 runs only: use `ferry parity` to check its operators, "
+        "or convert without --weights to search for other faults",
         o.blob.c_str());
   std::unique_ptr<Mapping> blob;
   if (const Status status = Mapping::map_path(o.blob.c_str(), &blob); !status.ok())
@@ -70,23 +69,22 @@ int run(const Options& o) {
                                    return std::make_unique<parity::Network>(what, fixture, session);
                                  });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::fputs(told(finding, seconds).c_str(), stdout);
+  std::fputs(finding_text(finding, seconds).c_str(), stdout);
   return finding.fault == Fault::None ? 0 : 1;
 }
 
 }  // namespace
 
 void add_command(CLI::App& app, int* exit_code) {
-  const cli::Command command(app, "bisect", "Find the operator where a blob departs from its reference, and why");
+  const cli::Command command(app, "bisect", "Find the faulty operator of a blob and the likely cause");
   command.footer(
-      "\nRuns the blob on the fixture's input, and once more keeping every operator's result before the first tensor\n"
-      "out of bounds. Each operator is compared with the oracle (in double, fed with the same inputs), by the blob's\n"
-      "parameters and by those of the graph built anew from the checkpoint. Known causes (a flipped kernel, an\n"
-      "epsilon, the padding's side, a rotary base, a norm that is left out...) are then tried on the first operator\n"
-      "that departs; where blob and graph agree, what makes them give the reference's values is the cause.\n"
-      "Where a task has prompts, the graph that takes them is searched after the first one, by the reference's values\n"
-      "in the place of what that gave.\n"
-      "Blobs from ONNX files have no such checkpoint: `ferry parity` compares them.\n"
+      "\nRuns the blob on the fixture's input. A second run keeps every operator's result before the first tensor\n"
+      "out of bounds. The oracle computes each operator in float64 from the same inputs, once with the blob's\n"
+      "parameters and once with those of a graph rebuilt from the checkpoint. Known causes (a flipped kernel, an\n"
+      "epsilon, the padding's side, a rotary base, a missing norm...) are then tried on the first operator that\n"
+      "differs. If blob and graph agree, the search looks for a cause that reproduces the reference's values.\n"
+      "If the task has prompts, the graph that takes them is searched second, on the reference's values.\n"
+      "Blobs from ONNX files have no checkpoint to rebuild from: compare them with `ferry parity`.\n"
       "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k\n"
@@ -97,7 +95,7 @@ void add_command(CLI::App& app, int* exit_code) {
   command.add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors")
       .required()
       .type_name("FOLDER");
-  command.add_option("--model", o->model, "Which network the graph is built of; without it, what the blob says")
+  command.add_option("--model", o->model, "Variant to rebuild the graph as [default: the blob's own]")
       .type_name("VARIANT");
   cli::add_backend_options(command, &o->backend, cli::Tuning::No);
   cli::add_thread_options(command, &o->threads);

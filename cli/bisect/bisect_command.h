@@ -5,8 +5,7 @@
 
 namespace ferry::bisect {
 
-// Adds the subcommand; when it has run, *exit_code is 0 (in bounds) or 1 (a fault was found). Bad input is thrown as
-// Error.
+// Adds the subcommand. After a run *exit_code is 0 (in bounds) or 1 (a fault was found). Throws Error for bad input.
 void add_command(CLI::App& app, int* exit_code);
 
 }  // namespace ferry::bisect

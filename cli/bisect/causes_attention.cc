@@ -8,7 +8,6 @@
 namespace ferry::bisect {
 namespace {
 
-// "0.176777 (1/sqrt(32))"
 std::string scale_text(double scale) {
   char text[64];
   const double width = std::nearbyint(1 / (scale * scale));
@@ -21,7 +20,7 @@ std::string scale_text(double scale) {
 
 Cause scale_cause(size_t k, float now, float other) {
   const auto text = [](float wrong, float right) {
-    return "attention's scale is " + scale_text(static_cast<double>(wrong)) + " in place of " +
+    return "attention's scale is " + scale_text(static_cast<double>(wrong)) + " instead of " +
            scale_text(static_cast<double>(right));
   };
   return {.text = text(other, now), .repaired = text(now, other), .from = k, .plant = [k, other](Piece& p) {
@@ -44,9 +43,11 @@ void scale_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, Ca
                         }});
 }
 
-std::string seen_text(int window) { return window == 0 ? "all before it" : "the last " + std::to_string(window); }
+std::string seen_text(int window) {
+  return window == 0 ? "all previous tokens" : "the last " + std::to_string(window) + " tokens";
+}
 
-// The number of tokens that attention sees, one less and more first: all of them where texts are short.
+// Other sizes of the attention window: all small ones and those near powers of two. 0 means no window.
 void extent_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, std::vector<Cause>& out) {
   const Array* keys = suspect.value(suspect.piece.operators[k].inputs[1]);
   if (!a.causal || keys == nullptr || keys->shape.rank != 3) return;
@@ -58,7 +59,7 @@ void extent_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, s
   for (const int window : windows) {
     if (window == now || window < 0 || window >= length) continue;
     const auto text = [](int wrong, int right) {
-      return "attention's window: a token sees " + seen_text(wrong) + ", where " + seen_text(right) + " are right";
+      return "attention's window: a token attends to " + seen_text(wrong) + " instead of " + seen_text(right);
     };
     out.push_back({.text = text(window, now), .repaired = text(now, window), .from = k, .plant = [k, window](Piece& p) {
                      p.operators[k].params.AsAttention()->window = window;
@@ -79,7 +80,7 @@ void attention_causes(const Suspect& suspect, size_t k, Causes& out) {
   scale_causes(suspect, k, a, out);
   extent_causes(suspect, k, a, out.known);
   if (a.sinks)
-    add("attention's sinks are left out", "attention has sinks, which are not wanted", [](fbs::OperatorT& o) {
+    add("attention's sinks are left out", "attention has sinks and should not", [](fbs::OperatorT& o) {
       o.inputs.pop_back();
       o.params.AsAttention()->sinks = false;
     });
@@ -88,16 +89,16 @@ void attention_causes(const Suspect& suspect, size_t k, Causes& out) {
         [bias](fbs::OperatorT& o) { o.inputs.erase(o.inputs.begin() + static_cast<std::ptrdiff_t>(bias)); });
   const auto see_all = [](fbs::OperatorT& o) { o.params.AsAttention()->causal = false; };
   const auto see_past = [](fbs::OperatorT& o) { o.params.AsAttention()->causal = true; };
-  const std::string sees_all = "attention sees the tokens that follow (the causal mask is dropped)",
-                    sees_past = "attention does not see the tokens that follow (it is causal, and should not be)";
+  const std::string sees_all = "attention attends to later tokens (the causal mask is dropped)",
+                    sees_past = "attention does not attend to later tokens (it is causal and should not be)";
   if (a.causal)
     add(sees_all, sees_past, see_all);
   else
     add(sees_past, sees_all, see_past);
-  const auto turned = [](const char* pair) { return blob_has(pair, "these two the other way round"); };
-  add("query and key are exchanged", turned("attention's query and key as they are"),
+  const auto turned = [](const char* pair) { return blob_has(pair, "in the other"); };
+  add("query and key are exchanged", turned("attention's query and key in one order"),
       [](fbs::OperatorT& o) { std::swap(o.inputs[0], o.inputs[1]); });
-  add("key and value are exchanged", turned("attention's key and value as they are"),
+  add("key and value are exchanged", turned("attention's key and value in one order"),
       [](fbs::OperatorT& o) { std::swap(o.inputs[1], o.inputs[2]); });
 }
 

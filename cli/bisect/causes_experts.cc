@@ -4,7 +4,7 @@
 namespace ferry::bisect {
 namespace {
 
-// The operator of the piece that computes `tensor`; none where that is from outside.
+// The operator of the piece that computes `tensor`; nullopt if it comes from outside.
 std::optional<size_t> writer_of(const Piece& piece, TensorId tensor) {
   for (size_t i = 0; i < piece.operators.size(); ++i)
     if (piece.operators[i].outputs.front() == tensor) return i;
@@ -15,10 +15,10 @@ bool is_binary(const fbs::OperatorT& op, fbs::BinaryKind kind) {
   return op.params.type == fbs::OpParams::Binary && op.params.AsBinary()->kind == kind;
 }
 
-constexpr const char* kLeftAsTheyAre = "the router's shares are left as they are, and should be divided by their sum";
-constexpr const char* kNormalized = "the router's shares are divided by their sum, and should be left as they are";
+constexpr const char* kNotNormalized = "the router's weights are not divided by their sum and should be";
+constexpr const char* kNormalized = "the router's weights are divided by their sum and should not be";
 
-// What is divided by its own sum: where shares are normalized, the operator that does it.
+// The operator that divides `shares` by their sum, if they are normalized.
 std::optional<size_t> normalization_of(const Piece& piece, TensorId shares) {
   auto op = writer_of(piece, shares);
   while (op && is_binary(piece.operators[*op], fbs::BinaryKind::Mul) &&
@@ -30,7 +30,7 @@ std::optional<size_t> normalization_of(const Piece& piece, TensorId shares) {
   return op;
 }
 
-// `shares` divided by their sum.
+// Divides `shares` by their sum.
 void normalize(Piece& piece, size_t k) {
   const TensorId shares = piece.operators[k].inputs[2];
   Edit edit(piece, k);
@@ -51,14 +51,14 @@ void experts_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   if (piece.operators[k].params.type != fbs::OpParams::Experts) return;
   const TensorId shares = piece.operators[k].inputs[2];
   if (const auto division = normalization_of(piece, shares)) {
-    out.push_back({.text = kLeftAsTheyAre,
+    out.push_back({.text = kNotNormalized,
                    .repaired = kNormalized,
                    .from = *division,
                    .plant = [at = *division](Piece& p) { bypass(p.operators[at]); },
                    .at = k});
   } else if (const Array* values = suspect.value(shares); values != nullptr && values->shape.rank == 2) {
     out.push_back(
-        {.text = kNormalized, .repaired = kLeftAsTheyAre, .from = k, .plant = [k](Piece& p) { normalize(p, k); }});
+        {.text = kNormalized, .repaired = kNotNormalized, .from = k, .plant = [k](Piece& p) { normalize(p, k); }});
   }
 }
 

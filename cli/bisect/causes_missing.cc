@@ -1,4 +1,4 @@
-// What the graph has not: an activation behind an operator, or before it.
+// Activations that the graph lacks before or after an operator.
 #include <algorithm>
 #include <set>
 
@@ -29,10 +29,10 @@ void missing_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const std::string called = op_name(op.params.type) + (op.name.empty() ? std::string() : " '" + op.name + "'");
   const auto add = [&](const std::string& where, const auto& plant) {
     for (const Activation& a : kActivations) {
-      if (&a == kActivations) continue;  // none
+      if (&a == kActivations) continue;  // "none" is no activation
       fbs::UnaryT unary;
       unary.kind = a.kind, unary.alpha = a.alpha, unary.beta = a.beta;
-      out.push_back({std::string("an activation, ") + a.name + ", is applied" + where + " and should not be",
+      out.push_back({std::string("an activation (") + a.name + ") is applied" + where + " and should not be",
                      blob_has("no activation" + where, a.name), k, [plant, unary](Piece& p) { plant(p, unary); }});
     }
   };
@@ -41,7 +41,7 @@ void missing_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
       return std::find(o.inputs.begin(), o.inputs.end(), value) != o.inputs.end();
     });
   };
-  // Of what the piece is given, or others read as well, before this operator alone.
+  // Values from outside the piece, or with several readers, get the activation before this operator only.
   std::set<TensorId> seen;
   for (const TensorId value : op.inputs)
     if (takes_activations(op.params.type) && !piece.is_constant(value) && seen.insert(value).second &&
@@ -53,7 +53,7 @@ void missing_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
       });
   const TensorId value = op.outputs.front();
   if (op.params.type == fbs::OpParams::Unary || op.outputs.size() != 1 || is_activated(piece, value)) return;
-  add(" behind " + called, [k, value](Piece& p, const fbs::UnaryT& unary) {
+  add(" after " + called, [k, value](Piece& p, const fbs::UnaryT& unary) {
     Edit edit(p, k + 1);
     edit.add(unary, {edit.detach(value)});
     edit.attach(value);

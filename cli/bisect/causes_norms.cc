@@ -17,7 +17,7 @@ std::string epsilon_text(double value) {
 
 fbs::BinaryKind kind_of(const fbs::OperatorT& op) { return op.params.AsBinary()->kind; }
 
-// The constant that the operator combines with a value; None where it has none.
+// The constant operand of the operator; None if it has none.
 TensorId constant_of(const Piece& piece, const fbs::OperatorT& op) {
   if (op.params.type != fbs::OpParams::Binary) return TensorId::None;
   for (TensorId input : op.inputs)
@@ -25,14 +25,14 @@ TensorId constant_of(const Piece& piece, const fbs::OperatorT& op) {
   return TensorId::None;
 }
 
-// A module's statistics in the checkpoint; empty where it has none.
+// A module's statistics in the checkpoint; empty if it has none.
 std::vector<double> statistic(const Checkpoint& checkpoint, const std::string& name, size_t count) {
   const auto found = checkpoint.tensors().find(name);
   if (found == checkpoint.tensors().end() || static_cast<size_t>(found->second.elements()) != count) return {};
   return found->second.to_doubles();
 }
 
-// A batch norm's constants in the piece: both, or one where the other is outside. None: not there.
+// A batch norm's operators and constants in the piece. One of the two may be outside; None marks it.
 struct BatchNorm {
   std::string module;
   TensorId scale = TensorId::None, shift = TensorId::None;
@@ -69,7 +69,7 @@ void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoin
   const auto scale_for = [&](double epsilon) {
     return [&weight, &variance, epsilon](size_t c) { return weight[c] / std::sqrt(variance[c] + epsilon); };
   };
-  // The epsilon that the graph was built with: the one that gives its constants.
+  // Infers the epsilon that the graph was built with from its folded constants.
   double right = 0, minimum = HUGE_VAL;
   for (double e : kEpsilons) {
     double error = 0;
@@ -115,7 +115,7 @@ void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoin
       [&](size_t c) { return scale(c) * scale(c); }, 1, 1);
 }
 
-// A multiplication by, or an addition of, a constant that may have been lost on the way.
+// A multiplication by, or an addition of, a constant that may have been lost.
 void constant_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const fbs::OperatorT& op = piece.operators[k];
   const TensorId constant = constant_of(piece, op);
@@ -134,10 +134,9 @@ void constant_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     cause(scale, " is dropped", "", "none", [](double) { return 1.0; });
     cause(scale, " is applied twice", " applied once", "applies it twice", [](double v) { return v * v; });
     if (divides)
-      cause(scale, " multiplies where it should divide", " as a divisor", "as a factor",
-            [](double v) { return 1 / v; });
+      cause(scale, " multiplies and should divide", " as a divisor", "as a factor", [](double v) { return 1 / v; });
     else
-      cause(scale, " divides where it should multiply", " as a factor", "as a divisor", [](double v) { return 1 / v; });
+      cause(scale, " divides and should multiply", " as a factor", "as a divisor", [](double v) { return 1 / v; });
   } else {
     const std::string shift = "the shift (a bias, or a position embedding)";
     cause(shift, " is dropped", "", "none", [](double) { return 0.0; });
@@ -146,14 +145,12 @@ void constant_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   }
 }
 
-// A weight may be stored as what it differs from 1 by.
+// A weight may be stored as its difference from 1.
 void zero_centered_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const TensorId weight = piece.operators[k].inputs[1];
   if (!piece.is_constant(weight)) return;
-  constexpr const char* kPlain =
-      "the norm's weight is taken as it is stored, which is what it differs from 1 by "
-      "(zero-centred: 1 is to be added)";
-  constexpr const char* kCentered = "1 is added to the norm's weight, which is to be taken as it is stored";
+  constexpr const char* kPlain = "the norm's weight is used as stored, but it is stored minus 1 (zero-centred: add 1)";
+  constexpr const char* kCentered = "1 is added to the norm's weight, which should be used as stored";
   for (const auto& [by, text, repaired] : {std::tuple{-1.0, kPlain, kCentered}, {1.0, kCentered, kPlain}})
     out.push_back({text, repaired, k, [weight, by = by](Piece& p) {
                      for (double& v : p.known.at(weight).values) v += by;
@@ -192,8 +189,7 @@ void norm_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   if (const auto* group = op.params.AsGroupNorm())
     for (int groups : {1, 2, 4, 8, 16, 32, 64})
       if (groups != group->groups)
-        out.push_back(exchanged("the number of the norm's groups", std::to_string(group->groups),
-                                std::to_string(groups), k,
+        out.push_back(exchanged("the norm's number of groups", std::to_string(group->groups), std::to_string(groups), k,
                                 [=](Piece& p) { p.operators[k].params.AsGroupNorm()->groups = groups; }));
 }
 

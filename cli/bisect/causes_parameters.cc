@@ -13,12 +13,11 @@ class Parameters {
  public:
   Parameters(size_t k, std::vector<Cause>& out) : k_(k), out_(out) {}
 
-  template <typename Change>  // of fbs::OperatorT&
+  template <typename Change>
   void add(std::string text, std::string repaired, Change change) {
     out_.push_back({std::move(text), std::move(repaired), k_, [k = k_, change](Piece& p) { change(p.operators[k]); }});
   }
 
-  // One of several in the place of another.
   template <typename Change>
   void exchange(const std::string& what, const std::string& now, const std::string& other, Change change) {
     out_.push_back(exchanged(what, now, other, k_, [k = k_, change](Piece& p) { change(p.operators[k]); }));
@@ -29,7 +28,7 @@ class Parameters {
   std::vector<Cause>& out_;
 };
 
-// Padding moved to one side, for a convolution or a pool; its sum stays, and with it the output's shape.
+// Padding moved to one side, for convolutions and pools. The sum, and so the output's shape, stays the same.
 template <typename Params>
 void padding_causes(Parameters& add, const Params& p, Params* (fbs::OpParamsUnion::*as)()) {
   if (p.pad_top + p.pad_bottom + p.pad_left + p.pad_right == 0) return;
@@ -87,7 +86,7 @@ void activation_causes(Parameters& add, const fbs::UnaryT& right) {
       });
 }
 
-// The clamp that a convolution, a linear or arithmetic applies to its result, where fusion put one there.
+// The clamp that fusion put into a convolution, linear or arithmetic operator.
 template <typename Params>
 void fused_clamp_causes(Parameters& add, const Params& p, Params* (fbs::OpParamsUnion::*as)()) {
   fbs::UnaryT now;
@@ -100,11 +99,11 @@ void fused_clamp_causes(Parameters& add, const Params& p, Params* (fbs::OpParams
       });
 }
 
-// The last module before that value, where the piece has one.
+// The last module before that value, if the piece has one.
 std::string origin_text(const Piece& piece, TensorId tensor) {
   for (auto op = piece.operators.rbegin(); op != piece.operators.rend(); ++op) {
     if (op->outputs.front() != tensor) continue;
-    if (!op->name.empty()) return ": what '" + op->name + "' gives";
+    if (!op->name.empty()) return ": the output of '" + op->name + "'";
     if (op->inputs.empty()) break;
     tensor = op->inputs.front();
   }
@@ -155,11 +154,11 @@ void resize_causes(Parameters& add, const fbs::Resize2dT& r) {
 void pool_causes(Parameters& add, const fbs::Pool2dT& p) {
   const auto name = [](bool max) { return max ? "the maximum" : "the mean"; };
   const bool max = p.kind == fbs::PoolKind::Max;
-  add.exchange("what the pool takes", name(max), name(!max), [max](fbs::OperatorT& op) {
+  add.exchange("the pool's reduction", name(max), name(!max), [max](fbs::OperatorT& op) {
     op.params.AsPool2d()->kind = max ? fbs::PoolKind::Average : fbs::PoolKind::Max;
   });
   const auto divisor = [](bool all) {
-    return all ? "the kernel's size (count_include_pad)" : "the cells within the map";
+    return all ? "the kernel's size (count_include_pad)" : "the elements without the padding";
   };
   add.exchange("the divisor of the mean", divisor(p.count_include_pad), divisor(!p.count_include_pad),
                [](fbs::OperatorT& op) { op.params.AsPool2d()->count_include_pad ^= true; });
@@ -175,11 +174,11 @@ void reduce_causes(Parameters& add, const fbs::ReduceT& r) {
   if (r.kind == fbs::ReduceKind::Min || r.kind == fbs::ReduceKind::Prod) return;
   for (const auto kind : {fbs::ReduceKind::Mean, fbs::ReduceKind::Sum, fbs::ReduceKind::Max})
     if (kind != r.kind)
-      add.add(std::string(name(kind)) + " is taken in place of " + name(r.kind), blob_has(name(r.kind), name(kind)),
+      add.add(std::string(name(kind)) + " is taken instead of " + name(r.kind), blob_has(name(r.kind), name(kind)),
               [kind](fbs::OperatorT& op) { op.params.AsReduce()->kind = kind; });
 }
 
-// Two parts of a concatenation in each other's place.
+// Exchanges two inputs of a concatenation.
 void concat_causes(Parameters& add, const fbs::OperatorT& right) {
   constexpr size_t kMost = 8;
   const size_t count = std::min(right.inputs.size(), kMost);
@@ -211,8 +210,8 @@ void pad_causes(Parameters& add, const fbs::PadT& p) {
   };
   sides("the padding's sides are exchanged", "the same on the opposite sides",
         [](int all, int at) { return all - at; });
-  sides("the padding is all behind", "all of it behind", [](int, int) { return 0; });
-  sides("the padding is all in front", "all of it in front", [](int all, int) { return all; });
+  sides("the padding is all after", "all of it after", [](int, int) { return 0; });
+  sides("the padding is all before", "all of it before", [](int all, int) { return all; });
   sides("the padding is the same on both sides", "the same on both sides", [](int all, int) { return all / 2; });
   if (p.value != 0) {
     char value[32];
@@ -221,7 +220,7 @@ void pad_causes(Parameters& add, const fbs::PadT& p) {
   }
 }
 
-// An activation on the other side of the arithmetic beside it.
+// Moves an activation to the other side of the adjacent arithmetic.
 void order_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   if (k + 1 >= piece.operators.size()) return;
   const fbs::OperatorT &first = piece.operators[k], &second = piece.operators[k + 1];
@@ -259,7 +258,7 @@ void order_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     if (!piece.is_constant(first.inputs[side])) cause("after", "before", side);
 }
 
-// Rows of a table, learned positions for one, that are counted from another number.
+// Table rows (learned positions, for instance) that are counted from another start.
 void index_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const fbs::OperatorT& right = piece.operators[k];
   const fbs::GatherT& g = *right.params.AsGather();
@@ -267,7 +266,7 @@ void index_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     return;
   for (const int by : {1, -1, 2, -2}) {
     const auto text = [&](int off) {
-      return "the rows of '" + piece.constants.at(right.inputs[0]) + "' are taken at indices that are " +
+      return "the rows of '" + piece.constants.at(right.inputs[0]) + "' are read at indices that are " +
              std::to_string(std::abs(off)) + " too " + (off > 0 ? "high" : "low");
     };
     out.push_back({.text = text(by), .repaired = text(-by), .from = k, .plant = [k, by](Piece& p) {
@@ -280,7 +279,7 @@ void index_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   }
 }
 
-std::string told(const fbs::OperatorT& op) {
+std::string subject_text(const fbs::OperatorT& op) {
   const std::string what = op.params.type == fbs::OpParams::LayerNorm ? "norm" : "operator";
   return "the " + what + (op.name.empty() ? "" : " '" + op.name + "'");
 }
@@ -327,10 +326,10 @@ void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   } else if (const auto* resize = params.AsResize2d()) {
     resize_causes(add, *resize);
   } else if (const auto* rotary = params.AsRotaryEmbedding()) {
-    const auto name = [](bool pairs) { return pairs ? "neighbouring channels" : "the halves of a head"; };
-    add.exchange("what the rotary embedding turns", name(rotary->interleaved), name(!rotary->interleaved),
+    const auto name = [](bool pairs) { return pairs ? "adjacent channels" : "the halves of a head"; };
+    add.exchange("what the rotary embedding pairs", name(rotary->interleaved), name(!rotary->interleaved),
                  [](fbs::OperatorT& op) { op.params.AsRotaryEmbedding()->interleaved ^= true; });
-    add.add("sine and cosine are exchanged", blob_has("sine and cosine one way round", "the other"),
+    add.add("sine and cosine are exchanged", blob_has("sine and cosine in one order", "in the other"),
             [](fbs::OperatorT& op) { std::swap(op.inputs[1], op.inputs[2]); });
   } else if (const auto* parting = params.AsWindowPartition()) {
     window_causes(add, *parting, static_cast<fbs::WindowPartitionT* (Union::*)()>(&Union::AsWindowPartition));
@@ -342,7 +341,8 @@ void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     pad_causes(add, *pad);
   }
   if (params.type != fbs::OpParams::Unary && right.outputs.size() == 1)
-    add.add(told(right) + " is left out", blob_has(told(right), "none"), [](fbs::OperatorT& op) { bypass(op); });
+    add.add(subject_text(right) + " is left out", blob_has(subject_text(right), "none"),
+            [](fbs::OperatorT& op) { bypass(op); });
   order_causes(piece, k, out);
 }
 

@@ -1,5 +1,5 @@
-// Rotary embeddings turn channels by angles that tables hold. What a table is about follows from its numbers: it is
-// scale * cos or sin (place * frequency), with a frequency for each column.
+// Rotary embeddings rotate channels by angles from tables. A table's parameters are inferred from its values: scale *
+// cos or sin (position * frequency), one frequency for each column.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,13 +12,13 @@
 namespace ferry::bisect {
 namespace {
 
-using Frequencies = std::vector<double>;  // one for each pair of channels that turn
+using Frequencies = std::vector<double>;  // one for each pair of rotated channels
 
 struct Table {
   TensorId tensor;
   bool sine;
   double scale;
-  bool neighbours;  // a pair's columns are neighbours, not half a head apart
+  bool neighbours;  // a pair's columns are adjacent, not half a head apart
   Frequencies frequencies;
 
   double frequency(size_t column) const { return frequencies[neighbours ? column / 2 : column % frequencies.size()]; }
@@ -33,7 +33,7 @@ void write(const Table& table, Array& array) {
   for (size_t i = 0; i < array.values.size(); ++i) array.values[i] = table.number(i / columns, i % columns);
 }
 
-// What the array says, if it is such a table.
+// The table that the array holds, if it is one.
 std::optional<Table> table_of(TensorId tensor, const Array& array) {
   constexpr double kSame = 1e-5;
   if (array.shape.rank != 2 || array.shape[0] < 3 || array.shape[1] < 2 || array.shape[1] % 2 != 0) return {};
@@ -50,7 +50,7 @@ std::optional<Table> table_of(TensorId tensor, const Array& array) {
   }
   if (out.sine) out.scale = at(1, 0) / std::sin(each[0]);
   if (!(std::fabs(out.scale) > 0)) return {};
-  // What acos loses of small angles, later places tell.
+  // acos is imprecise for small angles; rows of later positions refine the frequency.
   for (size_t i = 0; i < columns; ++i) {
     const double far = std::floor(1.5 / each[i]);
     const auto place = static_cast<size_t>(std::min<double>(array.shape[0] - 1, far));
@@ -98,7 +98,7 @@ class TableCauses {
       if (suspect.piece.operators[k].params.type == fbs::OpParams::RotaryEmbedding) turns_ = k;
   }
 
-  template <typename Change>  // of a Table&
+  template <typename Change>
   Cause changed(std::string text, std::string repaired, Change change) const {
     return {.text = std::move(text),
             .repaired = std::move(repaired),
@@ -124,7 +124,7 @@ std::string number(double value) {
   return text;
 }
 
-// The base of which frequencies are powers, base^-(i / n), all of them times a factor.
+// Frequencies that are powers of a base, base^-(i / n), times a common factor.
 struct Powers {
   double base, factor;
 };
@@ -143,7 +143,7 @@ Frequencies frequencies_of(double base, double factor, size_t n) {
   return out;
 }
 
-// 9999.99 is 10000 with what was lost in a table.
+// Rounds off the table's rounding error: 9999.99 becomes 10000.
 double tidied(double base) {
   const double unit = std::pow(10, std::floor(std::log10(base)) - 3), near = std::nearbyint(base / unit) * unit;
   return std::fabs(near / base - 1) < 1e-3 ? near : base;
@@ -152,19 +152,20 @@ double tidied(double base) {
 void base_causes(const TableCauses& make, const Frequencies& f, Causes& out) {
   const auto powers = powers_of(f);
   if (!powers) {
-    // Long waves stretched, as most ways of extending a model's texts have it: the shortest ones tell the base.
+    // Most methods of context extension stretch low frequencies only, so the highest ones determine the base.
     const double base = tidied(std::pow(f[0] / f[1], static_cast<double>(f.size())));
-    const std::string plain = "the rotary angles are those of base " + number(base) + " throughout",
-                      scaled = "the rotary angles of slow channels are scaled";
+    const std::string plain = "use base " + number(base) + " at all frequencies",
+                      scaled = "be scaled at low frequencies";
     out.known.push_back(
-        make.changed(plain + ", and should be scaled", scaled + ": " + plain + " is right",
+        make.changed("the rotary angles " + plain + " and should " + scaled,
+                     "the rotary angles are scaled at low frequencies and should " + plain,
                      [base](Table& table) { table.frequencies = frequencies_of(base, 1, table.frequencies.size()); }));
     return;
   }
   const double now = tidied(powers->base);
   const auto of_base = [make, now, factor = powers->factor](double base) {
     const auto text = [](double wrong, double right) {
-      return "the rotary base (rope_theta) is " + number(wrong) + " in place of " + number(right);
+      return "the rotary base (rope_theta) is " + number(wrong) + " instead of " + number(right);
     };
     return make.changed(text(base, now), text(now, base), [base, factor](Table& table) {
       table.frequencies = frequencies_of(base, factor, table.frequencies.size());
@@ -175,10 +176,10 @@ void base_causes(const TableCauses& make, const Frequencies& f, Causes& out) {
   out.fits.push_back({.low = 100, .high = 1e9, .cause = of_base});
 }
 
-// All angles by one factor: positions that are interpolated.
+// All angles times one factor: interpolated positions.
 void stretch_causes(const TableCauses& make, Causes& out) {
   const auto stretched = [make](double factor) {
-    const auto text = [](double by) { return "the rotary angles are " + number(by) + " times those that are right"; };
+    const auto text = [](double by) { return "the rotary angles are " + number(by) + " times the right ones"; };
     return make.changed(text(factor), text(1 / factor), [factor](Table& table) {
       for (double& f : table.frequencies) f *= factor;
     });
@@ -189,13 +190,12 @@ void stretch_causes(const TableCauses& make, Causes& out) {
   }
 }
 
-constexpr const char* kFloat16s =
-    "the rotary embedding turns the halves of a head, where neighbouring channels are right";
-constexpr const char* kNeighbours =
-    "the rotary embedding turns neighbouring channels (interleaved), where the halves of a head are right";
+constexpr const char* kSplitHalves = "the rotary embedding rotates the halves of a head instead of adjacent channels";
+constexpr const char* kInterleaved =
+    "the rotary embedding rotates adjacent channels (interleaved) instead of the halves of a head";
 
 Cause pairing_cause(const TableCauses& make, bool neighbours) {
-  Cause out = make.changed(neighbours ? kFloat16s : kNeighbours, neighbours ? kNeighbours : kFloat16s,
+  Cause out = make.changed(neighbours ? kSplitHalves : kInterleaved, neighbours ? kInterleaved : kSplitHalves,
                            [](Table& table) { table.neighbours ^= true; });
   out.plant = [tables = out.plant](Piece& p) {
     tables(p);
@@ -205,9 +205,9 @@ Cause pairing_cause(const TableCauses& make, bool neighbours) {
   return out;
 }
 
-// ---- places ----
+// ---- positions ----
 
-// Which input of attention the operator leads to; none where that is not in the piece.
+// The input of attention that the operator leads to; nullopt if it is outside the piece.
 std::optional<size_t> input_of_attention(const Piece& piece, size_t k) {
   std::set<TensorId> from{piece.operators[k].outputs.front()};
   for (size_t i = k + 1; i < piece.operators.size(); ++i) {
@@ -224,8 +224,8 @@ struct Angles {
   Array cos, sin;
 };
 
-// The angles of the places one further on, or one before: those of consecutive places tell by how much they grow. None
-// where places are not consecutive.
+// The angles `by` positions later: the angle between consecutive positions is added. nullopt if the positions are not
+// consecutive.
 std::optional<Angles> moved(const Array& cos, const Array& sin, int by) {
   if (cos.shape.rank != 2 || cos.shape != sin.shape || cos.shape[0] < 3) return {};
   const auto columns = static_cast<size_t>(cos.shape[1]);
@@ -246,18 +246,19 @@ std::optional<Angles> moved(const Array& cos, const Array& sin, int by) {
   return out;
 }
 
-// Places of queries and keys that are one apart. That all are one further on than the reference's changes nothing.
+// Positions of queries and keys that are off by one from each other. A shift of both by one changes nothing.
 void place_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   const fbs::OperatorT& op = suspect.piece.operators[k];
   const Array *cos = suspect.value(op.inputs[1]), *sin = suspect.value(op.inputs[2]);
   const auto role = input_of_attention(suspect.piece, k);
-  if (cos == nullptr || sin == nullptr || role == 1u) return;  // of keys queries tell, the other way round
+  if (cos == nullptr || sin == nullptr || role == 1u)
+    return;  // a shift of the keys equals the opposite shift of the queries
   for (const int by : {1, -1}) {
     const auto angles = moved(*cos, *sin, by);
     if (!angles) return;
     const auto text = [&](bool ahead) {
       const std::string whose = role ? "the queries' are one " : "they are one ", of = role ? " the keys'" : "";
-      return "the places that the rotary embedding counts are off by one: " + whose +
+      return "the positions of the rotary embedding are off by one: " + whose +
              (ahead ? "ahead" + (role ? " of" + of : "") : "behind" + of);
     };
     out.push_back({.text = text(by > 0), .repaired = text(by < 0), .from = k, .plant = [k, angles = *angles](Piece& p) {
@@ -268,9 +269,9 @@ void place_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   }
 }
 
-// ---- sections: places of several axes (an image's time, height and width), each of which turns some of the channels.
+// ---- sections: the positions of an image have several axes (time, height, width); each rotates some channels ----
 
-// A constant [axes,...,channels] of zeros, and a one for each channel's own axis: the axis by channel.
+// The axis of each channel, from a mask [axes,...,channels] with a single one per channel.
 std::optional<std::vector<int>> axes_of(const Array& mask) {
   if (mask.shape.rank < 2 || mask.shape[0] < 2 || mask.shape[0] > 4) return {};
   const auto channels = static_cast<size_t>(mask.shape[mask.shape.rank - 1]);
@@ -289,7 +290,7 @@ std::optional<std::vector<int>> axes_of(const Array& mask) {
 struct Sections {
   size_t k;
   TensorId mask;
-  std::vector<int> axes;  // by channel, each half of them alike
+  std::vector<int> axes;  // by channel; both halves are equal
 };
 
 Cause section_cause(const Sections& s, std::string text, std::string repaired, std::vector<int> axes) {
@@ -319,12 +320,12 @@ void section_causes(const Sections& s, std::vector<Cause>& out) {
   for (size_t i = 0; i < pairs; ++i) ++sizes[static_cast<size_t>(s.axes[i])];
   std::vector<int> beside, in_turns;
   for (size_t axis = 0; axis < sizes.size(); ++axis) beside.insert(beside.end(), sizes[axis], static_cast<int>(axis));
-  for (size_t i = 0; i < pairs; ++i) {  // the first axis takes the turns of those that are used up
+  for (size_t i = 0; i < pairs; ++i) {  // the first axis takes over from axes that are used up
     const size_t axis = i % sizes.size();
     in_turns.push_back(i / sizes.size() < sizes[axis] ? static_cast<int>(axis) : 0);
   }
-  const std::string are_beside = sections + "lie side by side, and should take turns",
-                    take_turns = sections + "take turns, and should lie side by side";
+  const std::string are_beside = sections + "are contiguous and should be interleaved",
+                    take_turns = sections + "are interleaved and should be contiguous";
   for (const auto& [axes, text, repaired] :
        {std::tuple{&beside, &are_beside, &take_turns}, {&in_turns, &take_turns, &are_beside}}) {
     std::vector<int> both = *axes;

@@ -1,4 +1,4 @@
-// What the checkpoint has, and the graph does not read: a port that leaves a module out leaves its weights aside.
+// Tensors of the checkpoint that the graph does not read. A port that leaves out a module leaves its weights unread.
 #include <algorithm>
 #include <cctype>
 #include <functional>
@@ -17,13 +17,13 @@ std::string folder_of(const std::string& name) {
 }
 std::string leaf_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
-// "gate_proj" and "gate_norm" have the same: "gate".
+// The common stem of "gate_proj" and "gate_norm" is "gate".
 std::string stem_of(const std::string& module) {
   const std::string leaf = leaf_of(module);
   return leaf.substr(0, leaf.find('_'));
 }
 
-// Is some module in the name one of a list: "layers.3"?
+// True if a module in the name is an item of a list: "layers.3".
 bool has_number(const std::string& name) {
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
     if (dot + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[dot + 1])) != 0) return true;
@@ -58,7 +58,7 @@ struct NormKind {
   bool zero_centered;
 };
 
-// Root mean square normalization of `tensor`, a norm's size at a time. `width`: its last dimension.
+// Root mean square normalization of `tensor` in groups of the norm's size. `width`: its last dimension.
 void normalize(Piece& p, size_t at, TensorId tensor, int width, const Norm& norm, Array weight, const NormKind& kind) {
   if (kind.zero_centered)
     for (double& w : weight.values) w += 1;
@@ -79,7 +79,7 @@ void normalize(Piece& p, size_t at, TensorId tensor, int width, const Norm& norm
   edit.attach(tensor);
 }
 
-// Norms differ in these; the checkpoint does not tell.
+// Variants of a norm that the checkpoint does not determine.
 std::vector<NormKind> norm_kinds(const Piece& piece) {
   std::set<float> epsilons{1e-6f, 1e-5f};
   for (const fbs::OperatorT& op : piece.operators)
@@ -90,15 +90,15 @@ std::vector<NormKind> norm_kinds(const Piece& piece) {
   return out;
 }
 
-// Of what is applied where nothing of the graph reads it.
+// A cause that applies a part of the checkpoint that the graph does not read.
 Cause left_out(const std::string& what, size_t from, std::function<void(Piece&)> apply) {
-  return {.text = what + " of the checkpoint is applied and should be left aside",
+  return {.text = what + " of the checkpoint is applied and should not be",
           .repaired = what + " of the checkpoint is left out",
           .from = from,
           .plant = std::move(apply)};
 }
 
-// On what an operator gives, or reads first.
+// The norm on the operator's output or first input.
 void norm_at(const Suspect& suspect, size_t at, size_t from, TensorId tensor, std::vector<Cause>& out) {
   const Array* value = suspect.value(tensor);
   if (value == nullptr || value->shape.rank != 3) return;
@@ -114,7 +114,7 @@ void norm_at(const Suspect& suspect, size_t at, size_t from, TensorId tensor, st
 
 bool is_linear(const fbs::OperatorT& op) { return op.params.type == fbs::OpParams::Linear; }
 
-// Several at once, each behind the product that is called like it: q_norm behind q_proj.
+// Several norms at once, each after the linear operator with the same stem: q_norm after q_proj.
 void norms_by_name(const Suspect& suspect, std::vector<Cause>& out) {
   struct Place {
     Norm norm;
@@ -145,13 +145,13 @@ void norms_by_name(const Suspect& suspect, std::vector<Cause>& out) {
     }));
 }
 
-// ---- an expert for all tokens ----
+// ---- shared expert ----
 
 struct Perceptron {
-  std::string module, gate;  // `gate`: a product to one number; may be empty
+  std::string module, gate;  // `gate`: a linear operator with one output; may be empty
 };
 
-// With a product beside it, whose name begins like it, or without.
+// Perceptrons with or without a gate, whose name begins like the perceptron's.
 std::vector<Perceptron> unread_perceptrons(const Suspect& suspect) {
   std::vector<Perceptron> out;
   const std::vector<std::string> unread = unread_beside(suspect);
@@ -207,7 +207,7 @@ void exchanged_weights(const Suspect& suspect, size_t k, std::vector<Cause>& out
   for (const auto& [key, tensor] : suspect.checkpoint.tensors()) {
     const bool fits =
         tensor.shape.size() == 2 && shape.rank == 2 && tensor.shape[0] == shape[0] && tensor.shape[1] == shape[1];
-    // Those of this layer, and those of none.
+    // Candidates from the same layer, and from no layer.
     const bool near = folder_of(folder_of(key)) == folder_of(folder_of(own)) || !has_number(key);
     if (!fits || !near || key == own) continue;
     const auto text = [&](const std::string& wrong, const std::string& right) {
@@ -215,10 +215,10 @@ void exchanged_weights(const Suspect& suspect, size_t k, std::vector<Cause>& out
         return (suspect.embeddings.contains(name) ? "the embedding '" : "'") + name + "'";
       };
       const bool tied = suspect.embeddings.contains(wrong) || suspect.embeddings.contains(right);
-      return std::string("the weight is ") + called(wrong) + " in place of " + called(right) +
+      return std::string("the weight is ") + called(wrong) + " instead of " + called(right) +
              (!tied                                ? ""
-              : suspect.embeddings.contains(right) ? ": the head is to be tied to it"
-                                                   : ": the head is not to be tied to it");
+              : suspect.embeddings.contains(right) ? ": the head should be tied to it"
+                                                   : ": the head should not be tied to it");
     };
     out.push_back({.text = text(key, own),
                    .repaired = text(own, key),
@@ -267,7 +267,7 @@ std::vector<std::string> unread_beside(const Suspect& suspect) {
     if (tensor.shape.empty() || suspect.read.contains(key)) continue;
     std::string folder = folder_of(key);
     for (int up = 0; up < 2 && !folders.contains(folder); ++up) folder = folder_of(folder);
-    // One of a list is read as a part of what stacks the list.
+    // An item of a list may be read as a part of a stacked tensor.
     if (folders.contains(folder) && !has_number(key.substr(folder.size()))) out.push_back(key);
   }
   return out;
@@ -285,7 +285,7 @@ void unread_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   const Piece& piece = suspect.piece;
   const fbs::OperatorT& op = piece.operators[k];
   if (k == 0) norms_by_name(suspect, out);
-  // What the piece is given has no operator: it stands before the first one that reads it.
+  // Inputs of the piece have no operator; the norm goes before their first reader.
   for (const TensorId input : op.inputs) {
     const auto reads = [input](const fbs::OperatorT& o) {
       return std::count(o.inputs.begin(), o.inputs.end(), input) > 0;

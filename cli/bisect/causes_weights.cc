@@ -9,7 +9,7 @@ namespace {
 
 using Place = std::array<int64_t, 4>;  // o, ky, kx, i
 
-// A weight as O,KH,KW,I: a linear's kernel is a point.
+// A weight's shape as O,KH,KW,I; a linear weight has a 1x1 kernel.
 Place extent(const Shape& shape) {
   if (shape.rank == 4) return {shape[0], shape[1], shape[2], shape[3]};
   return {shape[0], 1, 1, shape[1]};
@@ -19,7 +19,7 @@ size_t flat(const Place& n, const Place& p) {
   return static_cast<size_t>(((p[0] * n[1] + p[1]) * n[2] + p[2]) * n[3] + p[3]);
 }
 
-// The weight with every element taken from another place.
+// Replaces every element of the weight by the one at from(position).
 template <typename From>
 void rearrange(Array& weight, const From& from) {
   const Place n = extent(weight.shape);
@@ -31,7 +31,7 @@ void rearrange(Array& weight, const From& from) {
         for (p[3] = 0; p[3] < n[3]; ++p[3]) weight.values[flat(n, p)] = old[flat(n, from(p, n))];
 }
 
-// The element at flat place `at` of the weight written in another order of dimensions.
+// The position of element `at` of the weight, stored in another order of dimensions.
 Place unflat(const Place& n, const std::array<int, 4>& order, int64_t at) {
   Place p{};
   for (size_t d = 4; d-- > 0; at /= n[static_cast<size_t>(order[d])])
@@ -63,11 +63,11 @@ class WeightCauses {
                     }});
   }
 
-  // Read as if it were stored in `order` (0: O, 1: KH, 2: KW, 3: I) without being turned.
+  // The weight read as if it were stored in `order` (0: O, 1: KH, 2: KW, 3: I) and not transposed.
   void order(const char* name, std::array<int, 4> order) {
     const std::string read = std::string("read in the order ") + name;
-    moved("the weight is " + read + " without being turned to O,KH,KW,I",
-          blob_has("the weight as O,KH,KW,I", "the same numbers " + read),
+    moved("the weight is " + read + " without being transposed to O,KH,KW,I",
+          blob_has("the weight as O,KH,KW,I", "the same values " + read),
           [order](const Place& p, const Place& n) { return unflat(n, order, static_cast<int64_t>(flat(n, p))); });
   }
 
@@ -83,21 +83,22 @@ class WeightCauses {
 void kernel_causes(WeightCauses& w) {
   const Place n = w.extent_of();
   if (n[1] * n[2] == 1) return;
-  w.moved("the kernel is turned by 180 degrees (flipped)",
-          blob_has("the kernel one way round", "has it turned by 180 degrees (flipped)"), [](Place p, const Place& m) {
+  w.moved("the kernel is rotated by 180 degrees (flipped)",
+          blob_has("the kernel in one orientation", "has it rotated by 180 degrees (flipped)"),
+          [](Place p, const Place& m) {
             return Place{p[0], m[1] - 1 - p[1], m[2] - 1 - p[2], p[3]};
           });
-  w.moved("the kernel is mirrored left to right", blob_has("the kernel one way round", "has it mirrored left to right"),
-          [](Place p, const Place& m) {
+  w.moved("the kernel is mirrored left to right",
+          blob_has("the kernel in one orientation", "has it mirrored left to right"), [](Place p, const Place& m) {
             return Place{p[0], p[1], m[2] - 1 - p[2], p[3]};
           });
-  w.moved("the kernel is mirrored top to bottom", blob_has("the kernel one way round", "has it mirrored top to bottom"),
-          [](Place p, const Place& m) {
+  w.moved("the kernel is mirrored top to bottom",
+          blob_has("the kernel in one orientation", "has it mirrored top to bottom"), [](Place p, const Place& m) {
             return Place{p[0], m[1] - 1 - p[1], p[2], p[3]};
           });
   if (n[1] == n[2])
     w.moved("the kernel's rows and columns are exchanged",
-            blob_has("the kernel one way round", "has its rows and columns exchanged"), [](Place p, const Place&) {
+            blob_has("the kernel in one orientation", "has its rows and columns exchanged"), [](Place p, const Place&) {
               return Place{p[0], p[2], p[1], p[3]};
             });
   w.order("O,I,KH,KW (PyTorch's)", {0, 3, 1, 2});
@@ -108,7 +109,7 @@ void channel_causes(WeightCauses& w, bool linear) {
   const Place n = w.extent_of();
   if (n[0] == n[3] && n[0] > 1)
     w.moved("the weight is transposed: outputs and inputs are exchanged",
-            blob_has("the weight one way round", "has it transposed"), [](Place p, const Place&) {
+            blob_has("the weight in one orientation", "has it transposed"), [](Place p, const Place&) {
               return Place{p[3], p[1], p[2], p[0]};
             });
   else if (linear)
@@ -149,27 +150,27 @@ void channel_causes(WeightCauses& w, bool linear) {
     if (n[0] % groups != 0 || n[0] == groups) continue;
     const std::string count = std::to_string(groups), channels = "the output channels ";
     w.moved(channels + "of " + count + " groups are interleaved",
-            blob_has(channels + "of " + count + " groups one behind the other", "interleaved"),
+            blob_has(channels + "of " + count + " groups contiguous", "interleaved"),
             [groups](Place p, const Place& m) {
               return Place{p[0] % groups * (m[0] / groups) + p[0] / groups, p[1], p[2], p[3]};
             });
-    w.moved(channels + "are taken as interleaved by " + count + " groups, and are not",
-            blob_has(channels + "interleaved by " + count + " groups", "one group behind the other"),
+    w.moved(channels + "are read as interleaved by " + count + " groups and are not",
+            blob_has(channels + "interleaved by " + count + " groups", "one group after the other"),
             [groups](Place p, const Place& m) {
               const int64_t size = m[0] / groups;
               return Place{p[0] % size * groups + p[0] / size, p[1], p[2], p[3]};
             });
   }
-  // A flattened map: C,H,W in PyTorch, H,W,C in TensorFlow and here.
+  // A flattened feature map: C,H,W in PyTorch; H,W,C in TensorFlow and Ferry.
   for (int64_t area : {4, 9, 16, 25, 36, 49, 64, 81, 100, 144, 196}) {
     if (!linear || n[3] % area != 0 || n[3] == area) continue;
-    const std::string map = "the flattened map of " + std::to_string(area) + " places";
-    w.moved(map + " is read as H,W,C, and is C,H,W", blob_has(map + " as C,H,W", "as H,W,C"),
+    const std::string map = "the flattened feature map of " + std::to_string(area) + " positions";
+    w.moved(map + " is read as H,W,C and is C,H,W", blob_has(map + " as C,H,W", "as H,W,C"),
             [area](Place p, const Place& m) {
               const int64_t c = m[3] / area;
               return Place{p[0], p[1], p[2], p[3] % c * area + p[3] / c};
             });
-    w.moved(map + " is read as C,H,W, and is H,W,C", blob_has(map + " as H,W,C", "as C,H,W"),
+    w.moved(map + " is read as C,H,W and is H,W,C", blob_has(map + " as H,W,C", "as C,H,W"),
             [area](Place p, const Place& m) {
               const int64_t c = m[3] / area;
               return Place{p[0], p[1], p[2], p[3] % area * c + p[3] / area};
@@ -187,9 +188,9 @@ void weight_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   WeightCauses w(piece, k, out);
   kernel_causes(w);
   channel_causes(w, linear);
-  w.mapped("the weights are rounded to float16", blob_has("the weights as they are", "rounded to float16"),
+  w.mapped("the weights are rounded to float16", blob_has("the weights unrounded", "rounded to float16"),
            [](double v) { return rounded(v, 11); });
-  w.mapped("the weights are rounded to bfloat16", blob_has("the weights as they are", "rounded to bfloat16"),
+  w.mapped("the weights are rounded to bfloat16", blob_has("the weights unrounded", "rounded to bfloat16"),
            [](double v) { return rounded(v, 8); });
   w.mapped("the weights have the wrong sign", blob_has("the weights with one sign", "with the other"),
            [](double v) { return -v; });

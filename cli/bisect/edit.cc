@@ -44,7 +44,7 @@ void reread(fbs::OperatorT& op, TensorId old, TensorId now) {
 }
 
 void bypass(fbs::OperatorT& op, size_t input) {
-  fbs::UnaryT params;  // a clamp that lets all through
+  fbs::UnaryT params;  // an identity
   params.alpha = -std::numeric_limits<float>::infinity();
   params.beta = std::numeric_limits<float>::infinity();
   op.params.Set(std::move(params));

@@ -1,4 +1,4 @@
-// Changing a piece: what causes plant.
+// Editing primitives that causes use to change a piece.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace ferry::bisect {
 
-// Adds operators to a piece, one behind the other, from a place on.
+// Inserts operators into a piece, one after the other, from a position on.
 class Edit {
  public:
-  // Before operator number `at`.
+  // Starts before operator number `at`.
   Edit(Piece& piece, size_t at);
 
   TensorId add_constant(const std::string& name, Array value);
 
-  template <typename Params>  // fbs::LinearT...
+  template <typename Params>
   TensorId add(Params params, std::vector<TensorId> inputs) {
     fbs::OperatorT op;
     op.params.Set(std::move(params));
@@ -25,10 +25,10 @@ class Edit {
     return insert(std::move(op));
   }
 
-  // What computed `tensor`, or gave it from outside, gives another one from now on, which is returned: `tensor` is to
-  // be what attach() says.
+  // Renames the output of the tensor's producer, or the outside value, and returns the new id. attach() then says what
+  // `tensor` becomes.
   TensorId detach(TensorId tensor);
-  // `tensor` is what the operator added last computes.
+  // Makes `tensor` the output of the operator added last.
   void attach(TensorId tensor);
 
   // The number of the next operator to be added.
@@ -40,12 +40,12 @@ class Edit {
 
   Piece& piece_;
   size_t at_;
-  size_t next_ = 0;  // an id that no tensor has
+  size_t next_ = 0;  // an unused id
 };
 
-// Everything in `op` that reads `old` reads `now`.
+// Replaces `old` by `now` in the inputs of `op`.
 void reread(fbs::OperatorT& op, TensorId old, TensorId now);
-// The operator gives its input number `input` as it is.
+// Makes the operator return its input number `input` unchanged.
 void bypass(fbs::OperatorT& op, size_t input = 0);
 
 }  // namespace ferry::bisect

@@ -6,10 +6,10 @@
 
 namespace ferry::bisect {
 
-// Graph `index` of a blob as a blob of its own over the same data, without a task, which may be about other graphs.
+// Graph `index` of a blob as a blob of its own over the same data. It has no task, which may refer to other graphs.
 fbs::GraphT alone(const fbs::Graph& root, size_t index);
 
-// What the graph computed, with the fixture's values in the place of those outputs that it holds whole.
+// `computed`, with the fixture's values for those outputs of the graph that it holds whole.
 parity::ComputedTensors with_reference(const fbs::Graph& graph, const parity::Fixture& fixture,
                                        parity::ComputedTensors computed);
 

@@ -14,7 +14,7 @@ bool alike(const fbs::GraphT& a, const fbs::OperatorT& x, const fbs::GraphT& b, 
          a.tensors[index_of(x.outputs.front())]->shape == b.tensors[index_of(y.outputs.front())]->shape;
 }
 
-// The longest common subsequence of two lists of operators, as pairs of their outputs.
+// The longest common subsequence of two operator lists, as pairs of outputs.
 std::map<TensorId, TensorId> common(const fbs::GraphT& a, const fbs::GraphT& b) {
   const Operators &x = a.operators, &y = b.operators;
   std::vector<std::vector<int>> length(x.size() + 1, std::vector<int>(y.size() + 1));
@@ -44,7 +44,7 @@ Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& conv
     return std::move(graphs[index]);
   };
   Matching out{.graph = build(), .after_passes = build(), .raw = {}, .passed = {}};
-  // Passes renumber tensors, and keep their names.
+  // Passes renumber tensors but keep their names.
   auto& tensors = out.after_passes->table.tensors;
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i]->name = "#" + std::to_string(i);
   run_passes(*out.after_passes, {.keep_taps = convert.keep_taps});

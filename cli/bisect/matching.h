@@ -1,4 +1,4 @@
-// Which value of a blob is which of the graph that its checkpoint gives.
+// Matches a blob's values with those of the graph that its checkpoint gives.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ struct Matching {
   std::map<TensorId, TensorId> raw, passed;  // from the blob's tensors to those of either graph
 };
 
-// Of the blob's graph number `index`. Operators are matched by module, kind and shape, in order; what only one side has
-// is left out.
+// Matches the blob's graph number `index`. Operators are matched by module, kind and shape, in order. Operators of one
+// side only are left out.
 Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert, Families families);
 
 }  // namespace ferry::bisect

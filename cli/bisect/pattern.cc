@@ -6,13 +6,13 @@
 namespace ferry::bisect {
 namespace {
 
-// Elements that agree to this much of the largest value are the same.
+// Elements are equal if they differ by at most this, relative to the absolute maximum.
 constexpr double kSame = 1e-4;
 
 struct Channel {
-  double scale = 0, shift = 0;  // wrong = scale * right + shift, the best fit
-  double left = 0;              // the largest difference that the fit leaves
-  double difference = 0;        // the largest difference without it
+  double scale = 0, shift = 0;  // the least-squares fit wrong = scale * right + shift
+  double left = 0;              // the largest difference after the fit
+  double difference = 0;        // the largest difference before it
 };
 
 Channel fit(const Array& wrong, const Array& right, size_t channel, size_t channels) {
@@ -43,13 +43,13 @@ std::string pattern_of(const Array& wrong, const Array& right) {
   std::vector<Channel> fits;
   for (size_t c = 0; c < channels; ++c) fits.push_back(fit(wrong, right, c, channels));
   const auto all = [&](auto holds) { return std::all_of(fits.begin(), fits.end(), holds); };
-  const bool few = right.values.size() / channels < 8;  // values a channel, too few to tell a fit from chance
+  const bool few = right.values.size() / channels < 8;  // too few values per channel to tell a fit from chance
 
   std::vector<size_t> bad;
   for (size_t c = 0; c < channels; ++c)
     if (!(fits[c].difference <= same)) bad.push_back(c);
   if (bad.size() * 4 <= channels && bad.size() < channels) {
-    std::string text = "only " + std::to_string(bad.size()) + " of " + std::to_string(channels) + " channels depart:";
+    std::string text = "only " + std::to_string(bad.size()) + " of " + std::to_string(channels) + " channels differ:";
     for (size_t i = 0; i < bad.size() && i < 8; ++i) text += " " + std::to_string(bad[i]);
     return text + (bad.size() > 8 ? "... (those weights differ)" : " (those weights differ)");
   }
@@ -66,7 +66,7 @@ std::string pattern_of(const Array& wrong, const Array& right) {
     return all([&](const Channel& c) { return std::fabs(c.scale - 1) <= 1e-3; })
                ? "each channel is shifted by a constant: a bias is missing or wrong"
                : "each channel is scaled and shifted by constants: a norm's statistics, weight or bias are wrong";
-  // The same channels at other places.
+  // The same channels at other positions.
   const size_t rows = right.values.size() / channels;
   size_t found = 0;
   for (size_t c = 0; c < channels && found == c; ++c)

@@ -19,8 +19,8 @@ PerTensor<int> Source::producers() const {
 
 namespace {
 
-// Computes an operator that reads nothing but constants; false where it is another one, or the target's. A graph
-// without passes makes weights of a checkpoint's tensors so, and causes want to know them.
+// Computes an operator that reads only constants. Returns false for others, and for the target. A graph without passes
+// derives weights from a checkpoint's tensors this way, and causes need their values.
 bool fold(const fbs::OperatorT& op, Piece* piece) {
   const auto is_constant = [piece](TensorId tensor) { return piece->is_constant(tensor); };
   const auto type = op.params.type;

@@ -1,4 +1,4 @@
-// A few operators cut out of a graph, which the oracle computes: from some of its values to one of them.
+// A piece is a few operators cut out of a graph, from some of its values to one of them. The oracle computes it.
 #pragma once
 
 #include <functional>
@@ -19,34 +19,34 @@ using Values = std::map<TensorId, Array>;
 // A graph to cut from: a converter's or a blob's.
 struct Source {
   const fbs::GraphT* model = nullptr;
-  std::function<Array(TensorId)> constant;  // the values of a constant
+  std::function<Array(TensorId)> constant;  // returns the values of a constant
   std::vector<reference::State> states;     // before the run
 
-  // By tensor: the operator that computes it, -1 for inputs and constants.
+  // By tensor: the operator that computes it, or -1 for inputs and constants.
   PerTensor<int> producers() const;
 };
 
 struct Piece {
-  std::vector<fbs::OperatorT> operators;      // in order
-  Values known;                               // what they read from outside, and constants
-  std::map<TensorId, std::string> constants;  // their names
+  std::vector<fbs::OperatorT> operators;      // in execution order
+  Values known;                               // values read from outside, and constants
+  std::map<TensorId, std::string> constants;  // the constants' names
   std::vector<reference::State> states;       // of the graph, before the run
   TensorId target = TensorId::None;
 
   bool is_constant(TensorId tensor) const { return constants.contains(tensor); }
 };
 
-// The operators that lead to `target` from the values in `given`; `target` itself is computed even where it is given,
-// and what constants alone lead to is a constant.
-// Throws Error where they lead to an input of the graph that is not given.
+// Cuts out the operators that lead from the values in `given` to `target`. `target` itself is computed even if it is
+// given. Values that depend only on constants become constants.
+// Throws Error if an input of the graph is needed and not given.
 Piece cut(const Source& source, TensorId target, const Values& given);
 
-// Everything that the piece computes, by the oracle. Values that `former` has are taken from there for the operators
-// before number `from`.
+// Computes all values of the piece with the oracle. For the operators before number `from`, values are taken from
+// `former` if it has them.
 Values compute(const Piece& piece, const Values* former = nullptr, size_t from = 0);
 
-// The largest difference over the absolute maximum of `right`, and where. Infinite where shapes differ or a value is
-// not a number.
+// The largest difference relative to the absolute maximum of `right`, and its position. Infinite if the shapes differ
+// or a value is NaN.
 struct Difference {
   double relative = 0;
   size_t at = 0;

@@ -28,7 +28,7 @@ double reference_error(const parity::Entry& entry, const Array& value, bool chan
 std::string worst_text(const parity::Row& row) {
   std::string place;
   for (int64_t at : row.worst) place += (place.empty() ? "" : ",") + std::to_string(at);
-  return "[" + place + "]: " + format("%.6g where the reference has %.6g", row.worst_ours, row.worst_reference);
+  return "[" + place + "]: " + format("%.6g, the reference has %.6g", row.worst_ours, row.worst_reference);
 }
 
 std::string worst_text(const Array& ours, const Array& right, const Difference& difference) {
@@ -36,8 +36,7 @@ std::string worst_text(const Array& ours, const Array& right, const Difference& 
   size_t at = difference.at;
   for (int d = right.shape.rank; d-- > 0; at /= static_cast<size_t>(right.shape[d]))
     place = std::to_string(at % static_cast<size_t>(right.shape[d])) + (place.empty() ? "" : ",") + place;
-  return "[" + place +
-         "]: " + format("%.6g where %.6g is right", ours.values[difference.at], right.values[difference.at]);
+  return "[" + place + "]: " + format("%.6g, expected %.6g", ours.values[difference.at], right.values[difference.at]);
 }
 
 }  // namespace ferry::bisect

@@ -1,4 +1,4 @@
-// Values against those that are right: the reference's, or the oracle's.
+// Compares values with the right ones, which are the reference's or the oracle's.
 #pragma once
 
 #include "cli/bisect/piece.h"
@@ -6,11 +6,11 @@
 
 namespace ferry::bisect {
 
-// The relative error of a value that is to be the fixture's; infinite where it is not a number. `channels_first`: the
+// The relative error of `value` against the fixture's entry; infinite if a value is NaN. `channels_first`: the
 // fixture's layout is N,C,H,W.
 double reference_error(const parity::Entry& entry, const Array& value, bool channels_first);
 
-// The worst element: "[0,27,3,114]: 2.31 where 2.32 is right", or where the reference has another.
+// The worst element: "[0,27,3,114]: 2.31, expected 2.32", or "the reference has 2.32".
 std::string worst_text(const parity::Row& row);
 std::string worst_text(const Array& ours, const Array& right, const Difference& difference);
 

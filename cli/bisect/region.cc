@@ -8,7 +8,7 @@
 namespace ferry::bisect {
 namespace {
 
-// What is computed on the way to one of `values`, these included.
+// All tensors that `values` depend on, including themselves.
 std::set<TensorId> before(const Source& graph, const std::set<TensorId>& values) {
   const PerTensor<int> producers = graph.producers();
   std::set<TensorId> out;
@@ -25,7 +25,7 @@ std::set<TensorId> before(const Source& graph, const std::set<TensorId>& values)
 
 }  // namespace
 
-std::string told(const fbs::OperatorT& op, const fbs::GraphT& graph) {
+std::string operator_text(const fbs::OperatorT& op, const fbs::GraphT& graph) {
   std::string out = op_name(op.params.type);
   fbs::OpParamsUnion params = op.params;
   if (const auto* unary = params.AsUnary()) out += std::string(" ") + fbs::EnumNameUnaryKind(unary->kind);
@@ -50,7 +50,7 @@ Region region_of(const Piece& piece, const Source& graph, const std::map<TensorI
     const std::vector<TensorId>& outputs = piece.operators[k].outputs;
     if (std::all_of(outputs.begin(), outputs.end(), [&](TensorId tensor) { return cleared.contains(tensor); }))
       continue;
-    out.operators.push_back(told(piece.operators[k], *graph.model));
+    out.operators.push_back(operator_text(piece.operators[k], *graph.model));
     out.places.push_back(k);
   }
   return out;

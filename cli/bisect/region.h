@@ -1,4 +1,4 @@
-// Where a fault must lie when no operator is known to be wrong.
+// Bounds the location of a fault if no operator is known to be wrong.
 #pragma once
 
 #include <map>
@@ -10,20 +10,21 @@
 
 namespace ferry::bisect {
 
-// Operators between values that are right and one that is not.
+// The operators between right values and a wrong one.
 struct Region {
-  std::vector<std::string> from;       // the right values: the fixture's names, or inputs of the graph
-  std::vector<std::string> operators;  // in order: "conv2d 'stem.conv'"
-  std::vector<size_t> places;          // theirs in the piece
+  std::vector<std::string> from;       // the right values: names of the fixture, or inputs of the graph
+  std::vector<std::string> operators;  // in execution order: "conv2d 'stem.conv'"
+  std::vector<size_t> places;          // their positions in the piece
 
   bool empty() const { return operators.empty(); }
 };
 
-// Of a piece of `graph`. `names`: of values that are right. What leads to one of `right` besides is no suspect.
+// The region of a piece of `graph`. `names`: the names of the values that are right. Operators whose outputs only lead
+// to values in `right` are left out.
 Region region_of(const Piece& piece, const Source& graph, const std::map<TensorId, std::string>& names,
                  const std::set<TensorId>& right);
 
-// "unary Gelu, before 'layer.output'": kind, module, and of what bears no module's name its most telling parameter.
-std::string told(const fbs::OperatorT& op, const fbs::GraphT& graph);
+// Describes an operator by kind, most significant parameter and module: "unary Gelu, before 'layer.output'".
+std::string operator_text(const fbs::OperatorT& op, const fbs::GraphT& graph);
 
 }  // namespace ferry::bisect

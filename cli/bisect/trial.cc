@@ -9,13 +9,12 @@
 namespace ferry::bisect {
 namespace {
 
-// A cause is believed where it leaves at most this much of the departure...
+// A cause is accepted if at most this fraction of the departure remains.
 constexpr double kExplained = 0.25;
-// ...and a number that was looked for until it fitted, where it leaves next to nothing: this much of the departure, or
-// what rounding leaves.
+// A fitted parameter is accepted if almost nothing remains: this fraction of the departure, or the rounding error.
 constexpr double kFitted = 0.01, kRounding = 3e-5;
-// Trying ends after so many seconds.
-constexpr double kPatience = 40;
+// The time limit for trying causes, in seconds.
+constexpr double kTimeLimitSeconds = 40;
 
 class Trials {
  public:
@@ -37,13 +36,14 @@ class Trials {
 
  private:
   double left_by(const Cause& cause) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > kPatience) return HUGE_VAL;
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > kTimeLimitSeconds)
+      return HUGE_VAL;
     Piece changed = suspect_.piece;
     ++tried_.count;
     try {
       cause.plant(changed);
       return distance_(compute(changed, &suspect_.computed, cause.from).at(changed.target));
-    } catch (const Error&) {  // it does not fit this place: another shape follows
+    } catch (const Error&) {  // the cause does not fit here: it changes the shape
       return HUGE_VAL;
     }
   }
@@ -55,8 +55,8 @@ class Trials {
     tried_.text = trial_ == Trial::MakesWrong ? cause.text : cause.repaired;
   }
 
-  // The number that leaves the least: the best of a row, then between its neighbours by the golden section. Of four
-  // digits, where these do as well.
+  // The parameter with the smallest remaining error: the best of a logarithmic grid, refined by golden-section search.
+  // Rounded to four digits if these fit as well.
   double best_number(const Fit& fit) {
     constexpr int kRow = 32, kSteps = 30;
     const double low = std::log(fit.low), step = (std::log(fit.high) - low) / kRow;

@@ -10,8 +10,8 @@
 namespace ferry::bisect {
 namespace {
 
-// What a checkpoint's type makes of a float32 value: halves round by up to 2^-9 of it (bfloat16), and below 2^-14 by up
-// to 2^-25 (float16).
+// Rounding to a checkpoint's type moves a float32 value by up to 2^-9 of itself (bfloat16). float16 subnormals move by
+// up to 2^-25.
 bool same(float stored, float made, ElementType type) {
   if (stored == made) return true;
   if (type == ElementType::F32) return false;

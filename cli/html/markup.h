@@ -1,4 +1,4 @@
-// Small pieces that the page and the plot share.
+// Helpers that the report pages and the plot share.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 namespace ferry::parity {
 
-// For text and attribute values in HTML and SVG.
+// Escapes text and attribute values for HTML and SVG.
 inline std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -21,7 +21,7 @@ inline std::string escaped(const std::string& text) {
   return out;
 }
 
-// Formatted as by printf.
+// snprintf into a std::string.
 template <typename... Args>
 std::string format(const char* pattern, Args... args) {
   char text[512];

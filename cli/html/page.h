@@ -1,5 +1,5 @@
-// What the pages of `ferry parity`, `ferry bench --suite` and `ferry inspect --graph` share: one file each that needs
-// nothing else, in the reader's colours, light or dark.
+// The frame of the HTML pages that `ferry parity`, `ferry bench --suite` and `ferry inspect --graph` write. Each page
+// is one file without external resources, and follows the reader's light or dark scheme.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace ferry::parity {
 
-// Up to the end of the page's <head>: its title, the colours and type that all have, then `style`.
+// Everything up to the end of <head>: the title, the shared colours and fonts, then `style`.
 std::string page_head(const std::string& title, std::string_view style);
 
-// Of pages to read: <main> is open afterwards. Figures on cards, tables with meters in them.
+// For report pages: adds the styles of cards and tables with meters, and opens <main>.
 std::string report_head(const std::string& title);
 inline constexpr const char* kReportEnd = "</main></body></html>\n";
 
-// A figure and what it is, both as markup.
+// A card with a figure and its caption; both are markup.
 std::string card(const std::string& figure, const std::string& caption);
-// A name that may be broken after its dots.
+// The name with a line-break opportunity after each dot.
 std::string breakable(const std::string& name);
 
 }  // namespace ferry::parity

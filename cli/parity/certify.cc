@@ -19,9 +19,10 @@
 namespace ferry::parity {
 namespace {
 
-// In the flatbuffer: a stage's table with its offsets, a string besides its characters, and the certificate's own.
+// Sizes in the flatbuffer: a stage's table with its offsets, a string besides its characters, and the certificate
+// itself.
 constexpr size_t kStageBytes = 40, kStringBytes = 8, kOwnBytes = 1024;
-// Fewer tell too little of a tensor.
+// Fewer samples say too little about a tensor.
 constexpr size_t kMinSamples = 16, kMaxSamples = 2048;
 
 std::unique_ptr<fbs::CertificateInputT> certified_input(const FixtureInput& input, const fbs::Port& port,
@@ -50,7 +51,7 @@ bool is_tap(const fbs::Graph& graph, const std::string& name) {
                                                 [&](const fbs::Port* port) { return text(port->name()) == name; });
 }
 
-// The first `count` of an entry's samples, by the rule that a fixture samples by.
+// The first `count` of an entry's samples, by the same rule as a fixture's.
 std::vector<float> samples(const Entry& entry, size_t count) {
   if (!entry.positions.empty()) {
     count = std::min(count, entry.values.size());
@@ -62,11 +63,11 @@ std::vector<float> samples(const Entry& entry, size_t count) {
   return out;
 }
 
-// Does the stage's name say what the entry is called?
+// True if the stage's name already implies the entry's name.
 bool is_implied(const Entry& entry, const std::string& name) { return entry.name == "tap/" + name; }
 
-// Of a stage's largest error. Where constants are rounded, what rounding moves a value there by at most, with the room
-// that its square has (rounding.h).
+// The bound of a stage's maximum error. With rounded constants it is the largest change that rounding causes there,
+// times the factor by which the squared error may exceed its cost (rounding.h).
 double bound_of(const Row& row) {
   if (row.rounding_reach < 0) return row.bound;
   return std::max(std::sqrt(rounding_factor(row.compared)) * row.rounding_reach / row.absmax, kRelativeBound);
@@ -91,7 +92,7 @@ size_t packed_bytes(const fbs::CertificateT& certificate) {
   return builder.GetSize();
 }
 
-// The graph's certificate but for its stages. Inputs by the names of the root's outputs are from there.
+// The graph's certificate without its stages. Inputs named like outputs of the root graph are taken from these.
 std::unique_ptr<fbs::CertificateT> without_stages(const GraphFixture& graph, const fbs::Graph& root,
                                                   const Fixture& fixture) {
   auto out = std::make_unique<fbs::CertificateT>();
@@ -145,13 +146,13 @@ Certificates certificates_of(const std::filesystem::path& blob, const Fixture& f
       spent < kMaxCertificateBytes ? (kMaxCertificateBytes - spent) / (stages * sizeof(float)) : size_t{0};
   if (count < kMinSamples)
     fail(
-        "%s: its inputs and %zu stages leave no room for samples in %zu KiB; an input that follows from the fixture's "
-        "seed takes none, and a blob without --keep-taps has fewer stages",
+        "%s: its inputs and %zu stages leave no room for samples in %zu KiB; seeded inputs need no room, "
+        "and a blob without --keep-taps has fewer stages",
         what.c_str(), stages, kMaxCertificateBytes >> 10);
   for (const Row& row : report.comparison.rows) {
     const Entry& entry = *entries.at(row.name);
     const std::string name = name_of(row);
-    // Of two graphs with one name, what the later one gave was compared.
+    // If two graphs have an output of one name, the later graph's was compared.
     const auto graph = std::find_if(graphs.rbegin(), graphs.rend(), [&](const GraphFixture& g) {
       return is_output(g.model->graph(), name) || is_tap(g.model->graph(), name);
     });
@@ -159,7 +160,7 @@ Certificates certificates_of(const std::filesystem::path& blob, const Fixture& f
     list.push_back(certified_stage(row, entry, name, std::min(count, kMaxSamples)));
     const fbs::CertificateStageT& stage = *list.back();
     if (stage.error > stage.bound)
-      fail("%s: the error at %s is %g, where rounding explains %g", what.c_str(), row.name.c_str(),
+      fail("%s: the error at %s is %g, but rounding explains only %g", what.c_str(), row.name.c_str(),
            static_cast<double>(stage.error), static_cast<double>(stage.bound));
   }
   size_t bytes = 0;

@@ -1,5 +1,5 @@
-// Certificates: what a fixture holds of every stage of a network, put into the blob, so that `ferry verify` and
-// ferry_model_verify() can measure it anywhere.
+// Certificates: the fixture's values at every stage of a network, stored in the blob. `ferry verify` and
+// ferry_model_verify() compare them with a run on any device.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace ferry::parity {
 
-// Of all graphs of a blob together.
+// For all graphs of a blob together.
 inline constexpr size_t kMaxCertificateBytes = 64 << 10;
 
-// Certificates from `fixture` for the graphs of the blob that it is about, by graph. Runs them on the CPU; throws Error
-// where one is out of the fixture's bounds, and where the fixture's inputs neither follow from its seed nor are small.
+// Builds certificates from `fixture` for the graphs of the blob that it covers, by graph. Runs these on the CPU. Throws
+// Error if one is out of the fixture's bounds, or if the fixture's inputs are neither seeded nor small.
 Certificates certificates_of(const std::filesystem::path& blob, const Fixture& fixture);
 
 }  // namespace ferry::parity

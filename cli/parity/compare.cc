@@ -35,7 +35,6 @@ Dims coordinates(int64_t flat, const Dims& shape) {
   return out;
 }
 
-// "layer2.11.conv1" -> "layer#.#.conv#"
 std::string pattern(const std::string& name) {
   std::string out;
   for (char c : name) {
@@ -82,7 +81,7 @@ Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> 
     row.problem = "the blob's shape is " + to_string(shape) + ", the reference's " + to_string(entry.shape);
     return row;
   }
-  // Not only the samples: a NaN anywhere is a failure.
+  // Checks all values, not only the samples: a NaN anywhere is a failure.
   const auto bad = std::find_if(ours.begin(), ours.end(), [](float v) { return !std::isfinite(v); });
   if (bad != ours.end()) {
     row.worst = coordinates(bad - ours.begin(), shape);
@@ -109,7 +108,7 @@ Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> 
   if (row.max_abs_error == 0)
     row.relative_error = 0;
   else
-    row.relative_error = row.max_abs_error / row.absmax;  // infinite for a reference that is all zero
+    row.relative_error = row.max_abs_error / row.absmax;  // infinite if the reference is all zero
   row.squared_error = squares == 0 ? 0 : squares / reference_squares;
   const double figures[] = {row.max_abs_error, row.relative_error, row.squared_error};
   row.in_bounds = row.compared > 0 && figures[static_cast<size_t>(row.measure)] <= row.bound;
@@ -122,11 +121,11 @@ Comparison compare(const Fixture& fixture, const ComputedTensors& computed, Prec
     if (tensor.block) blocks.insert(pattern(name));
   Comparison out;
   for (const Entry& entry : fixture.entries) {
-    auto it = computed.find(entry.name);  // a blob may name a level of a pyramid, "feat/0", or only its module
+    auto it = computed.find(entry.name);  // a blob may name a pyramid level, "feat/0", or only its module
     const bool named = it != computed.end();
     if (!named) it = computed.find(entry.module);
     if (!named && it != computed.end() && entry.kind == EntryKind::Pyramid && it->second.shape != entry.shape) {
-      out.not_in_blob.push_back(entry.name);  // a map made of the module's tokens
+      out.not_in_blob.push_back(entry.name);  // a feature map made of the module's tokens
     } else if (it != computed.end()) {
       out.rows.push_back(compare_entry(entry, it->second.shape, it->second.read(), precision));
       out.rows.back().depth = it->second.depth;

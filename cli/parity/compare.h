@@ -1,4 +1,4 @@
-// What a network computed against what a fixture holds, tensor by tensor.
+// Compares the tensors that a network computed with a fixture's.
 #pragma once
 
 #include <functional>
@@ -11,63 +11,64 @@
 
 namespace ferry::parity {
 
-// The bounds of a float32 port: `logits` within 1e-3 absolute, everything else within 1e-4 of the reference's absolute
-// maximum. They tell a wrong epsilon, a flipped kernel, padding on the wrong side and a tanh GELU from rounding.
+// The bounds of a float32 run: `logits` within 1e-3 absolute, all other tensors within 1e-4 of the reference's absolute
+// maximum. They separate rounding from a wrong epsilon, a flipped kernel, padding on the wrong side and a tanh GELU.
 inline constexpr double kLogitsBound = 1e-3;
 inline constexpr double kRelativeBound = 1e-4;
-// The bound of a float16 run: every tensor's mean squared error over the reference's mean square. A port that stores
-// halves rounds each value by up to 5e-4 of itself, at every operator; 1e-5 is a root mean square of 3e-3.
+// The bound of a float16 run, for every tensor's mean squared error relative to the reference's mean square. Stored
+// float16 values are rounded by up to 5e-4 of themselves at every operator; 1e-5 is a root mean square of 3e-3.
 inline constexpr double kSquaredBound = 1e-5;
 
 enum class Precision { Float32, Float16 };
 
-// Which figure of a row its bound is for.
+// The figure of a row that its bound applies to.
 enum class Measure { Absolute, Relative, Squared };
 
-// A tensor that the network gives, in the reference's layout.
+// An output or tap of the network, in the reference's layout.
 struct Computed {
   Dims shape;
-  int depth = 0;                             // position of the operator that writes it
-  bool block = false;                        // the output of a block, which a blob always holds
+  int depth = 0;                             // index of the operator that writes it
+  bool block = false;                        // the output of a block, which every blob keeps
   std::function<std::vector<float>()> read;  // integers as the nearest float
 };
 using ComputedTensors = std::map<std::string, Computed>;  // by module name
 
-// One compared entry.
+// The comparison of one entry.
 struct Row {
-  std::string name;    // the fixture's
-  std::string module;  // the blob's
+  std::string name;    // in the fixture
+  std::string module;  // in the blob
   EntryKind kind = EntryKind::Tap;
   Dims shape;
   int depth = 0;
-  size_t compared = 0;  // values: all of them or the samples
-  double absmax = 0;    // the reference's
+  size_t compared = 0;  // number of values compared: all or the samples
+  double absmax = 0;    // of the reference
   double max_abs_error = 0;
   double relative_error = 0;    // max_abs_error / absmax
   double squared_error = 0;     // mean squared error over the reference's mean square, of the compared values
-  double reference_error = -1;  // squared_error against the reference, where squared_error became another (judge.h)
-  double rounding_cost = -1;    // what of reference_error rounding explains; negative: not measured
-  double rounding_reach = -1;   // the largest difference that rounding makes to a value; negative: not measured
-  double floor = -1;            // the reference's own float32 error relative to absmax; negative: not known
+  double reference_error = -1;  // the error against the reference, if squared_error was replaced (judge.h)
+  double rounding_cost = -1;    // the part of reference_error that rounding explains; negative if not measured
+  double rounding_reach = -1;   // the largest change of a value by rounding; negative if not measured
+  double floor = -1;            // the reference's own float32 error relative to absmax; negative if unknown
   Measure measure = Measure::Relative;
-  double bound = 0;  // of that figure
+  double bound = 0;  // for the figure that `measure` selects
   Dims worst;        // coordinates of the element with the largest error
   double worst_ours = 0, worst_reference = 0;
   bool in_bounds = false;
-  std::string problem;  // where the comparison could not be made, or a value is not a number
+  std::string problem;  // set if the comparison was impossible or a value is not finite
 };
 
 struct Comparison {
   std::vector<Row> rows;                 // in network order
-  std::vector<std::string> not_in_blob;  // inner taps, fused away, and levels that only inner taps would give
+  std::vector<std::string> not_in_blob;  // inner taps that were fused away, and pyramid levels that only these would
+                                         // provide
   std::vector<std::string> missing;      // block outputs and outputs that the blob must hold and does not
 
   // At least one row, all of them in bounds, nothing missing.
   bool passed() const;
-  // NULL where every row is in bounds.
+  // Null if every row is in bounds.
   const Row* first_out_of_bounds() const;
-  // The row with the largest relative error, or squared error where that is what is bounded; NaN above all. NULL where
-  // there are no rows.
+  // The row with the largest relative error, or squared error if that is bounded; NaN counts as largest. Null if there
+  // are no rows.
   const Row* worst() const;
 };
 
@@ -75,13 +76,13 @@ struct Comparison {
 Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> ours,
                   Precision precision = Precision::Float32);
 
-// Every entry that `computed` holds. Rows are sorted by depth, entries of one depth as in the fixture. Of the others,
-// outputs, pyramids and taps named like a block of the network (equal but for numbers) are missing; the rest is
-// not_in_blob.
+// Compares every entry that `computed` holds. Rows are sorted by depth, then in the fixture's order. Of the other
+// entries, outputs, pyramids and taps named like a block of the network (equal but for numbers) are missing; the rest
+// is not_in_blob.
 Comparison compare(const Fixture& fixture, const ComputedTensors& computed, Precision precision = Precision::Float32);
 
-// The row's error on one scale for all rows of a comparison: relative_error, or the root of squared_error; and its
-// bound on that scale.
+// The row's error and its bound on a scale common to all rows of a comparison: relative_error, or the root of
+// squared_error.
 double relative_figure(const Row& row);
 double relative_bound(const Row& row);
 

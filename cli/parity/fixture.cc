@@ -33,7 +33,7 @@ std::string to_string(const Dims& shape) {
 
 namespace {
 
-// Far above any activation; keeps the product of dimensions, and what we allocate for it, in bounds.
+// Far above any activation. Bounds the product of dimensions and the memory allocated for it.
 constexpr int64_t kMaxElements = int64_t{1} << 28;
 
 class Reader {
@@ -41,7 +41,7 @@ class Reader {
   explicit Reader(const fs::path& folder)
       : where_((folder / "manifest.json").string()), manifest_(manifest_in(folder)) {
     if (const std::string format = text_of(manifest_, "format", where_); format != "parity-fixture/1")
-      fail("%s: format %s, where \"parity-fixture/1\" is expected", where(), in_quotes(format).c_str());
+      fail("%s: format %s, expected \"parity-fixture/1\"", where(), in_quotes(format).c_str());
     data_ = open_checkpoint(folder / "fixture.safetensors");
   }
 
@@ -62,7 +62,7 @@ class Reader {
     for (const json& item : list("outputs")) fixture.entries.push_back(entry(item, EntryKind::Output));
     read_weights(&fixture);
     if (fixture.inputs.empty()) fail("%s: no inputs are listed", where());
-    if (fixture.entries.empty()) fail("%s: no outputs and no taps are listed: there is nothing to compare", where());
+    if (fixture.entries.empty()) fail("%s: no outputs or taps are listed", where());
     return fixture;
   }
 
@@ -75,7 +75,7 @@ class Reader {
     if (!file)
       fail("%s: cannot be opened; a fixture is a folder with manifest.json and fixture.safetensors", where.c_str());
     json manifest = parse_json(std::string{std::istreambuf_iterator<char>(file), {}}, where);
-    if (!manifest.is_object()) fail("%s: an object is expected at the top", where.c_str());
+    if (!manifest.is_object()) fail("%s: not a JSON object", where.c_str());
     return manifest;
   }
 
@@ -89,8 +89,7 @@ class Reader {
     const auto it = object.find(key);
     if (it == object.end() || !it->is_number()) fail("%s: \"%s\" is missing or not a number", place.c_str(), key);
     const double value = it->get<double>();
-    if (!std::isfinite(value) || value < 0)
-      fail("%s: \"%s\" is %g, where 0 or more is expected", place.c_str(), key, value);
+    if (!std::isfinite(value) || value < 0) fail("%s: \"%s\" is %g, expected at least 0", place.c_str(), key, value);
     return value;
   }
 
@@ -102,7 +101,7 @@ class Reader {
     return *it;
   }
 
-  // The name of a list's item, which no other item has.
+  // The unique name of a list's item.
   std::string name_of(const json& item) {
     if (!item.is_object()) fail("%s: an input, output or tap is not an object", where());
     std::string name = text_of(item, "name", where_ + ": an input, output or tap");
@@ -126,24 +125,24 @@ class Reader {
   bool is_sampled(const json& item, const std::string& place) const {
     const std::string stored = text_of(item, "stored", place);
     if (stored != "full" && stored != "sample")
-      fail("%s: stored as %s, where \"full\" or \"sample\" is expected", place.c_str(), in_quotes(stored).c_str());
+      fail("%s: stored as %s, expected \"full\" or \"sample\"", place.c_str(), in_quotes(stored).c_str());
     return stored == "sample";
   }
 
-  // The tensor of that name, of the shape that the manifest promises; float32, or `integers` of 32 or 64 bits.
+  // The named tensor, of the shape that the manifest declares: float32, or 32- or 64-bit integers if `integers`.
   const CheckpointTensor& stored(const std::string& name, const Dims& shape, bool integers = false) const {
     const auto it = data_->tensors().find(name);
     const std::string file = data_->path().string();
     if (it == data_->tensors().end())
-      fail("%s: no tensor %s, which the manifest lists", file.c_str(), in_quotes(name).c_str());
+      fail("%s: no tensor %s, but the manifest lists it", file.c_str(), in_quotes(name).c_str());
     const CheckpointTensor& tensor = it->second;
     const bool fits =
         integers ? tensor.type == ElementType::I64 || tensor.type == ElementType::I32 : tensor.type == ElementType::F32;
     if (!fits)
-      fail("%s: tensor %s is %s, where %s is expected", file.c_str(), in_quotes(name).c_str(),
-           element_name(tensor.type), integers ? "I64 or I32" : "F32");
+      fail("%s: tensor %s is %s, expected %s", file.c_str(), in_quotes(name).c_str(), element_name(tensor.type),
+           integers ? "I64 or I32" : "F32");
     if (tensor.shape != shape)
-      fail("%s: tensor %s is %s, where the manifest says %s", file.c_str(), in_quotes(name).c_str(),
+      fail("%s: tensor %s is %s, but the manifest says %s", file.c_str(), in_quotes(name).c_str(),
            to_string(tensor.shape).c_str(), to_string(shape).c_str());
     return tensor;
   }
@@ -151,7 +150,7 @@ class Reader {
   Dims sample_shape(const json& item, const std::string& place) const {
     const double samples = number_of(item, "samples", place);
     if (samples < 1 || samples > 1e9 || samples != std::floor(samples))
-      fail("%s: %g samples, where an integer of at least 1 is expected", place.c_str(), samples);
+      fail("%s: %g samples, expected an integer of at least 1", place.c_str(), samples);
     return {static_cast<int64_t>(samples)};
   }
 
@@ -163,18 +162,18 @@ class Reader {
     if (const json type = item.value("dtype", json()); type == "I64" || type == "I32") {
       const CheckpointTensor& ids = stored(name, out.shape, true);
       for (const double id : ids.to_doubles()) {
-        if (std::fabs(id) >= 0x1p24) fail("%s: it holds %.0f, where ids below 2^24 are expected", place.c_str(), id);
+        if (std::fabs(id) >= 0x1p24) fail("%s: it holds %.0f, expected ids below 2^24", place.c_str(), id);
         out.values.push_back(static_cast<float>(id));
       }
       check_sha(item, place, ids.bytes);
       return out;
     }
     if (is_sampled(item, place)) {
-      if (out.shape.size() != 4) fail("%s: only images (N,C,H,W) can be remade from their rule", place.c_str());
+      if (out.shape.size() != 4) fail("%s: only images (N,C,H,W) can be regenerated from a seed", place.c_str());
       const json seed = manifest_.value("seed", json());
       if (!seed.is_number_unsigned()) fail("%s: \"seed\" is missing or not an integer", where());
       out.values = input_image(out.shape, seed.get<uint64_t>());
-      // A manifest does not say which of the two rules it means; the sum does.
+      // The manifest does not say which of the two rules applies; the SHA-256 decides.
       const auto fits = [&](const std::vector<float>& values) {
         return sha256_hex(std::as_bytes(std::span(values))) == text_of(item, "sha256", place);
       };
@@ -192,7 +191,7 @@ class Reader {
   void check_sha(const json& item, const std::string& place, std::span<const std::byte> bytes) const {
     const std::string expected = text_of(item, "sha256", place);
     if (const std::string sha = sha256_hex(bytes); sha != expected)
-      fail("%s: its values have SHA-256 %s, where the manifest says %s", place.c_str(), sha.c_str(), expected.c_str());
+      fail("%s: its values have SHA-256 %s, but the manifest says %s", place.c_str(), sha.c_str(), expected.c_str());
   }
 
   Entry entry(const json& item, EntryKind kind) {
@@ -209,11 +208,11 @@ class Reader {
     // The manifest's statistics have nine digits.
     const double largest = largest_value(out);
     if (largest > out.absmax * (1 + 1e-6) || (out.positions.empty() && largest < out.absmax * (1 - 1e-6)))
-      fail("%s: the largest value stored is %.9g, where the manifest says %.9g", place.c_str(), largest, out.absmax);
+      fail("%s: the maximum stored value is %.9g, but the manifest says %.9g", place.c_str(), largest, out.absmax);
     return out;
   }
 
-  // Features of inner stages, as timm's features_only gives them; their statistics are not in the manifest.
+  // Features of inner stages, as timm's features_only returns them; the manifest has no statistics for them.
   void read_pyramids(std::vector<Entry>& entries) {
     const auto it = manifest_.find("features_only");
     if (it == manifest_.end()) return;
@@ -221,7 +220,7 @@ class Reader {
     if (!it->is_object()) fail("%s is not an object", place.c_str());
     const json modules = it->value("module", json::array()), shapes = it->value("shapes", json::array());
     if (!modules.is_array() || !shapes.is_array() || modules.size() != shapes.size())
-      fail("%s: as many modules as shapes are expected", place.c_str());
+      fail("%s: the numbers of modules and shapes differ", place.c_str());
     for (size_t i = 0; i < modules.size(); ++i) {
       if (!modules[i].is_string()) fail("%s: module %zu is not a string", place.c_str(), i);
       Entry out;
@@ -239,7 +238,7 @@ class Reader {
     }
   }
 
-  // Rules that are not known, and a manifest that is not there, say nothing: a comparison needs no checkpoint.
+  // Unknown rules and a missing manifest are ignored: a comparison needs no checkpoint.
   void read_weights(Fixture* out) const {
     json manifest = manifest_;
     const fs::path folder = fs::path(where_).parent_path();

@@ -7,7 +7,7 @@ namespace ferry::parity {
 
 namespace {
 
-// (n * s - sum of s over the row) / (n * 2^23) * scale: integers up to the division, so each row sums to nearly zero.
+// (n * s - sum of s over the row) / (n * 2^23) * scale. The numerator is an integer, so each row sums to nearly zero.
 void fill_centered(const Stream& stream, double scale, int64_t rows, std::vector<float>& out) {
   const int64_t n = static_cast<int64_t>(out.size()) / rows;
   const double divisor = static_cast<double>(n << 23);
@@ -33,7 +33,7 @@ std::vector<float> fill(FillKind kind, std::string_view name, uint64_t seed, dou
   }
   for (size_t i = 0; i < out.size(); ++i) {
     const double u = stream.unit(i);
-    // 24 by 24 bits: the product is exact, so a fused multiply-add gives the same sum.
+    // A product of two 24-bit numbers is exact, so a fused multiply-add gives the same sum.
     out[i] = static_cast<float>(offset + scale * (kind == FillKind::Abs ? std::fabs(u) : u));
   }
   return out;

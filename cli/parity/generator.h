@@ -1,5 +1,5 @@
-// What fixtures and their checkpoints are made of by the generator of sdk/model/seeded.h: a checkpoint of 100 MB is a
-// few hundred rules in a manifest.
+// Generates the tensors of fixtures and their checkpoints with the generator of sdk/model/seeded.h. A manifest
+// describes a 100 MB checkpoint by a few hundred rules.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace ferry::parity {
 
-// How the elements of a float32 tensor follow from its stream.
+// How a float32 tensor's elements are computed from its stream u.
 enum class FillKind {
   Uniform,   // offset + scale * u
   Abs,       // offset + scale * |u|
-  Centered,  // scale * (u - the mean of u over the row), rows along dimension 0
+  Centered,  // scale * (u - mean of u over the row), rows along dimension 0
 };
 
 // `elements` values in row-major order; `rows` is the first dimension. offset and scale hold float32 values.
@@ -25,9 +25,9 @@ std::vector<float> fill(FillKind kind, std::string_view name, uint64_t seed, dou
 // seeded_images() of shape [N,C,H,W].
 std::vector<float> input_image(const std::vector<int64_t>& shape, uint64_t seed);
 
-// What an inpainter of shape [N,1+C,H,W] is given: 0.5 where the image is known, and -0.5 in a hole from a quarter of
-// the height to its half, from a third of the width on and a quarter of it wide; then seeded_images() of C channels
-// within -1..1, times 1 and 0.
+// The input of an inpainter, of shape [N,1+C,H,W]. The first channel is the mask: 0.5 where the image is known, -0.5 in
+// a hole that spans rows H/4 to H/2 and W/4 columns from W/3. The others are seeded_images() within -1..1, zero in the
+// hole.
 std::vector<float> masked_image(const std::vector<int64_t>& shape, uint64_t seed);
 
 // The flat positions at which an entry of `elements` elements is sampled.

@@ -17,7 +17,7 @@ const FixtureInput& input_of(const Fixture& fixture, const char* name, size_t ra
     if (input.shape.size() == rank && (last == 0 || input.shape.back() == last)) return input;
     fail("input %s of the fixture is %s", in_quotes(input.name).c_str(), to_string(input.shape).c_str());
   }
-  fail("fixture %s has no input %s, which a model that sees images takes", fixture.name.c_str(), name);
+  fail("fixture %s has no input %s, which the vision graph needs", fixture.name.c_str(), name);
 }
 
 // In patches.
@@ -53,7 +53,7 @@ const fbs::Images* images_of(const fbs::Graph& root) {
 size_t vision_graph(const fbs::Graph& root, const fbs::Images& images) {
   for (unsigned i = 0; root.graphs() != nullptr && i < root.graphs()->size(); ++i)
     if (text(root.graphs()->Get(i)->name()) == images.graph()->string_view()) return i + 1;
-  fail("the blob has no graph '%s', by which it is to see images", images.graph()->c_str());
+  fail("the blob has no vision graph '%s'", images.graph()->c_str());
 }
 
 std::vector<Fixture> of_each_image(const fbs::Images& images, const Fixture& fixture) {
@@ -63,7 +63,7 @@ std::vector<Fixture> of_each_image(const fbs::Images& images, const Fixture& fix
   for (const ImageGrid grid : grids_of(images, fixture)) {
     const int64_t count = grid.size(), numbers = count * pixels.shape.back();
     if (numbers > pixels.values.end() - begin)
-      fail("input \"pixel_values\" of the fixture has %s numbers, fewer than the patches of \"image_grid_thw\"",
+      fail("input \"pixel_values\" of the fixture has %s values, fewer than the patches of \"image_grid_thw\"",
            to_string(pixels.shape).c_str());
     const PatchPositions places = patch_positions(grid, images.merge(), images.table_side());
     out.push_back(fixture);
@@ -90,7 +90,7 @@ Fixture with_images(const fbs::Images& images, const Fixture& fixture, const std
     for (size_t i = 0; i < tokens.size(); ++i) position_ids.values.push_back(static_cast<float>(places.axis(axis, i)));
   for (size_t i = 0; i < tokens.size(); ++i) rows.values.push_back(static_cast<float>(places.row(i)));
 
-  // Of each plane the zeros in front once, then all images' rows.
+  // Stacks each plane: the leading zeros once, then the rows of all images.
   const Dims first = features.front().shape;
   FixtureInput all{"image_features", {first[0], 1, first[2]}, {}};
   std::vector<std::vector<float>> values;

@@ -1,5 +1,5 @@
-// A blob that reads text with images (sdk/schema/text.fbs, `Images`): a fixture is about the graph that sees one
-// image, run for each of them, and about the first graph, which takes what they gave.
+// Fixtures of blobs that read text with images (sdk/schema/text.fbs, `Images`). Such a fixture covers two graphs: the
+// vision graph, run once per image, and the first graph, which reads the results.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@
 
 namespace ferry::parity {
 
-// What the blob's text says of images; null where it reads text alone. Throws Error where it is damaged.
+// The blob's description of images in a text; null if it reads text only. Throws Error if it is damaged.
 const fbs::Images* images_of(const fbs::Graph& root);
-// The number of the graph that sees.
+// The index of the vision graph.
 size_t vision_graph(const fbs::Graph& root, const fbs::Images& images);
 
-// The fixture as the vision graph sees it, for each image of `pixel_values` [P,C], which come one after the other, of
-// `image_grid_thw` [images,3] patches. Throws Error where the two do not agree, and for images in several frames.
+// The vision graph's fixture for each image. `pixel_values` [P,C] holds the images' patches one image after the other,
+// `image_grid_thw` [images,3] their grids. Throws Error if the two disagree or an image has several frames.
 std::vector<Fixture> of_each_image(const fbs::Images& images, const Fixture& fixture);
 
-// The fixture as the first graph sees it; `features`: what the vision graph gave for each image.
+// The first graph's fixture. `features`: the vision graph's outputs for each image.
 Fixture with_images(const fbs::Images& images, const Fixture& fixture, const std::vector<Computed>& features);
 
-// Of two images, one after the other: what was computed of their patches [...,P,C].
+// Concatenates two images' values along the patches, [...,P,C].
 Computed joined(const Computed& first, const Computed& second);
 
 }  // namespace ferry::parity

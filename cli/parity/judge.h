@@ -1,4 +1,4 @@
-// Whether a run is right: one rule for each precision of numbers.
+// Decides whether a run is right, by one rule for each precision.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -10,10 +10,11 @@
 
 namespace ferry::parity {
 
-// Compares `computed`, of the blob's run on the fixture's inputs in a session of these options (without taps), with the
-// fixture. Where all is in Float32, by the bounds of compare.h. Where something is rounded, against the fixture by what
-// that costs (rounding.h), and on its own stage by stage (half precision, stages.h) or operator by operator (constants
-// in fewer bits, operators.h). Throws Error where the blob cannot be read or run.
+// Compares `computed` with the fixture. It comes from the blob's run on the fixture's inputs in a session of these
+// options (without taps). Float32 runs are judged by the bounds of compare.h. Where something is rounded, the error
+// against the fixture may not exceed the cost of rounding (rounding.h); float16 runs are also judged stage by stage
+// (stages.h), and constants of fewer bits operator by operator (operators.h). Throws Error if the blob cannot be read
+// or run.
 Comparison judge(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
                  const ferry_session_options& session);
 

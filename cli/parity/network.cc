@@ -64,7 +64,7 @@ GraphRun::GraphRun(cli::ModelHandle model, const std::string& where, const Fixtu
 
   const size_t count = ferry_model_input_count(model_.get());
   if (count != fixture.inputs.size())
-    fail("%s: the blob takes %zu inputs, fixture %s has %zu", where.c_str(), count, fixture.name.c_str(),
+    fail("%s: the blob has %zu inputs, fixture %s has %zu", where.c_str(), count, fixture.name.c_str(),
          fixture.inputs.size());
   write_inputs(fixture.inputs);
   check(ferry_session_run(session), where);
@@ -73,7 +73,7 @@ GraphRun::GraphRun(cli::ModelHandle model, const std::string& where, const Fixtu
 
 const Model& GraphRun::model() const { return *model_->model; }
 
-// The C interface does not tell which taps are blocks nor which operator writes a tensor; the blob does.
+// The C API exposes neither which taps are blocks nor which operator writes a tensor; the blob's graph does.
 void GraphRun::list_ports(const Fixture& fixture, int first_depth) {
   const fbs::Graph& graph = model().graph();
   PerTensor<int> writer(graph.tensors()->size(), first_depth - 1);
@@ -102,7 +102,7 @@ void GraphRun::write_inputs(const std::vector<FixtureInput>& inputs) {
   std::string reshaped;
   for (const FixtureInput& input : inputs) {
     const std::string place = "input " + in_quotes(input.name);
-    size_t index = 0;  // one input fits whatever its name is
+    size_t index = 0;  // a single input matches any name
     while (ports.size() > 1 && index < ports.size() && ports[index].name != input.name) ++index;
     if (index == ports.size()) fail("%s of the fixture is not an input of the blob", place.c_str());
     of.push_back(index);

@@ -1,4 +1,4 @@
-// A blob, run on a fixture's inputs.
+// Runs a blob on a fixture's inputs.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -18,13 +18,14 @@
 
 namespace ferry::parity {
 
-// The blob as the library sees it. Throws Error with the file's name where it cannot be opened.
+// Opens the blob with the library. Throws Error with the file's name if that fails.
 std::shared_ptr<Model> open_blob(const std::filesystem::path& blob);
 
 // One graph of a blob, planned for the shapes of its inputs with every tap that the fixture names, and run.
 class GraphRun {
  public:
-  // `where`: for messages. `first_depth`: operators that ran before it, in other graphs. Throws Error as Network does.
+  // `where`: the prefix of messages. `first_depth`: the number of operators that ran before it, in other graphs. Throws
+  // Error like Network.
   GraphRun(cli::ModelHandle model, const std::string& where, const Fixture& fixture, ferry_session_options options,
            int first_depth);
 
@@ -49,32 +50,33 @@ class GraphRun {
 
 class Network {
  public:
-  // Opens the blob, plans it for the shapes of the fixture's inputs with every tap that the fixture names, and runs it;
-  // where its task has prompts (prompts.h), the graph that takes them as well; where it sees images (images.h),
-  // first the graph that does, for each. `options` without taps. Throws Error
-  // where the two do not fit, the run fails, or does not end on the backend that `options` ask for.
+  // Opens the blob, plans it for the shapes of the fixture's inputs with every tap that the fixture names, and runs it.
+  // If its task has prompts (prompts.h), the prompted graph runs too. If it reads images (images.h), the vision graph
+  // runs first, once per image. `options` has no taps. Throws Error if blob and fixture do not match, the run fails, or
+  // it does not end on the backend of `options`.
   Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options);
-  // The same for a blob's bytes.
+  // The same for a blob in memory.
   Network(std::span<const std::byte> blob, const Fixture& fixture, ferry_session_options options);
 
   const std::string& model_name() const { return model_name_; }
   const std::string& provenance() const { return provenance_; }
   uint64_t arena_bytes() const;
-  // The first graph's, with the operators of all that were left to the CPU.
+  // The first graph's report, with the operators of all graphs that ran on the CPU.
   ferry_report report() const;
-  // Ran operator `op` there? Counted through all graphs.
+  // True if operator `op`, counted through all graphs, ran on the GPU.
   bool on_gpu(size_t op) const;
-  // The kinds of operators that ran on the CPU ("top_k"...), but for those that take an integer: no kernel does.
+  // The kinds of operators that ran on the CPU ("top_k"...), without those that read integers, for which the GPU has no
+  // kernels.
   std::set<std::string> kinds_on_cpu() const;
-  // Outputs and taps; their readers work while the network lives.
+  // Outputs and taps. Their readers are valid while the network lives.
   ComputedTensors tensors() const;
 
  private:
   void run(cli::ModelHandle model, const std::string& blob, const Fixture& fixture, ferry_session_options options);
 
-  cli::AlignedBytes bytes_{nullptr, std::free};  // before the models that read it
+  cli::AlignedBytes bytes_{nullptr, std::free};  // declared before the models that read it
   std::vector<std::unique_ptr<GraphRun>> graphs_;
-  size_t images_ = 0;  // the first so many run one graph, for an image each
+  size_t images_ = 0;  // the first `images_` runs are of the vision graph, one per image
   std::string model_name_, provenance_;
 };
 

@@ -23,12 +23,12 @@ using reference::Array;
 
 std::string probe_name(TensorId tensor) { return "probe " + std::to_string(index_of(tensor)); }
 
-// The same network, in which every value is a tap.
+// The same network with every value as a tap.
 std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
   const fbs::Graph& graph = model.graph();
   fbs::GraphT copy;
   graph.UnPackTo(&copy);
-  // A blob of this graph alone, which has no task and no text.
+  // A blob of this graph alone, without task and text.
   copy.graphs.clear();
   copy.postprocess = nullptr;
   copy.text.clear();
@@ -55,7 +55,7 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
   return assemble(copy, data);
 }
 
-// `on_gpu`: for an operator that runs there, where rows are not rounded.
+// `on_gpu`: for an operator that ran on the GPU, where embedding rows are not rounded.
 Array constant(const Model& model, TensorId tensor, bool on_gpu) {
   const StoredConstant stored = model.stored(tensor);
   Array array{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
@@ -87,7 +87,7 @@ double squared_error(const Array& ours, const Array& right) {
   return std::isfinite(error) ? error / square : std::numeric_limits<double>::infinity();
 }
 
-// Of each operator of the graph, with the inputs that it had.
+// The error of each operator of the graph for the inputs that it had.
 std::vector<double> operator_errors(const Model& model, const Fixture& fixture, const ferry_session_options& session) {
   Fixture probing = fixture;
   const Network network(tapped(model, &probing), probing, session);
@@ -125,7 +125,7 @@ void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture
   for (Row& row : comparison->rows) {
     if (!row.problem.empty()) continue;
     const size_t to = static_cast<size_t>(std::max(row.depth, -1) + 1);
-    if (to <= from) {  // another name of the row before, or an input of the network
+    if (to <= from) {  // an alias of the previous row, or an input of the network
       row.squared_error = 0;
     } else {
       row.squared_error = *std::max_element(errors.begin() + static_cast<std::ptrdiff_t>(from),

@@ -22,7 +22,7 @@ std::vector<fs::path> list(const fs::path& folder, Wanted wanted) {
   return out;
 }
 
-// Variants' names have dots of their own: the longest name that begins the blob's wins.
+// Variants' names contain dots: the longest fixture name that is a prefix of the blob's wins.
 fs::path fixture_of(const fs::path& blob, const std::vector<fs::path>& fixtures) {
   const std::string file = blob.filename().string();
   fs::path best;
@@ -46,10 +46,10 @@ Pairs find_pairs(const fs::path& blobs, const fs::path& fixtures) {
   std::vector<fs::path> all_blobs{blobs}, all_fixtures{fixtures};
   if (many_blobs) all_blobs = list(blobs, [](const auto& entry) { return entry.path().extension() == ".ferry"; });
   if (many_fixtures) all_fixtures = list(fixtures, [](const auto& entry) { return is_fixture(entry.path()); });
-  if (all_blobs.empty()) fail("%s: no file in this folder is called *.ferry", blobs.c_str());
+  if (all_blobs.empty()) fail("%s: this folder has no *.ferry file", blobs.c_str());
   if (all_fixtures.empty())
     fail(
-        "%s: neither manifest.json nor a folder with one is in it: a fixture is a folder with manifest.json and "
+        "%s: no fixture: a fixture is a folder with manifest.json and "
         "fixture.safetensors",
         fixtures.c_str());
   std::set<fs::path> used;

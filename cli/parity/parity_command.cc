@@ -52,14 +52,14 @@ parity::Report compare_one(const Options& options, const parity::Pair& pair, fer
   return report;
 }
 
-// One that cannot be compared is a line of the table, not the end of it.
+// A pair that cannot be compared becomes a line of the table; the others are compared nonetheless.
 parity::Report line_of_table(const Options& options, const parity::Pair& pair, const ferry_session_options& session) {
   parity::Report report;
   try {
     if (!pair.fixture.empty())
       report = compare_one(options, pair, session);
     else
-      report.problem = "no folder in " + options.fixture + " is called so";
+      report.problem = "no folder of this name in " + options.fixture;
   } catch (const std::exception& e) {
     report.problem = e.what();
   }
@@ -85,8 +85,7 @@ int run(const Options& options) {
     text = parity::text_report(reports.front(), style);
     json = parity::json_report(reports.front());
   } else {
-    if (!options.html.empty() || !options.svg.empty())
-      fail("--html and --svg show one comparison: name one blob and one fixture");
+    if (!options.html.empty() || !options.svg.empty()) fail("--html and --svg need one blob and one fixture");
     for (const parity::Pair& pair : found.pairs) reports.push_back(line_of_table(options, pair, session));
     text = parity::table_report(reports, found.fixtures_without_a_blob, style);
     json = parity::json_report(reports);
@@ -102,17 +101,17 @@ int run(const Options& options) {
 
 void add_parity(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<Options>();
-  const cli::Command command(app, "parity", "Compare a blob with what the reference framework computed");
+  const cli::Command command(app, "parity", "Compare a blob's results with the reference framework's");
   command.footer(
-      "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
-      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum. `floor` is the\n"
-      "reference's own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
-      "Where numbers are rounded (--weights f16, i8 or i4, or --precision f16), the mean squared error against the\n"
-      "reference may be 4 times what rounding costs, which is measured; and `sq err` is that of computing alone:\n"
-      "with --precision f16 of a stage, against float32 from the tensors that it had before it (bound 1e-5),\n"
-      "else of an operator, against the oracle from the inputs that it had (bound 1e-9).\n\n"
-      "Either may be a folder: then one line a comparison is printed. One blob goes with every fixture, one fixture\n"
-      "with every blob; of two folders, NAME.ferry and NAME.ANYTHING.ferry go with the fixture folder NAME.\n\n"
+      "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout.\n"
+      "Bounds: logits within 1e-3, all other tensors within 1e-4 of the reference's absolute maximum. `floor` is the\n"
+      "reference's own float32 error. Convert with --keep-taps to compare tensors inside blocks too.\n\n"
+      "With --weights f16, i8 or i4, or --precision f16, values are rounded. The mean squared error against the\n"
+      "reference may then be 4 times the measured cost of rounding, and `sq err` excludes that cost: with\n"
+      "--precision f16 it is a stage's error against float32 on the same inputs (bound 1e-5), otherwise an\n"
+      "operator's error against the oracle on the same inputs (bound 1e-9).\n\n"
+      "Either argument may be a folder; each comparison is then one line. One blob is paired with every fixture, one\n"
+      "fixture with every blob; with two folders, NAME.ferry and NAME.ANYTHING.ferry are paired with folder NAME.\n\n"
       "Exit code: 0 all in bounds, 1 out of bounds, or an output or a fixture is missing, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k\n"
@@ -120,15 +119,16 @@ void add_parity(CLI::App& app, int* exit_code) {
       "  ferry parity blobs/ fixtures/");
   command.add_option("BLOB", options->blob, "The blob, or a folder of *.ferry").required().type_name("");
   command
-      .add_option("FIXTURE", options->fixture, "Folder with manifest.json and fixture.safetensors, or a folder of such")
+      .add_option("FIXTURE", options->fixture,
+                  "Folder with manifest.json and fixture.safetensors, or a folder of these")
       .required()
       .type_name("");
   cli::add_backend_options(command, &options->backend, cli::Tuning::No);
   cli::add_thread_options(command, &options->threads);
-  command.add_option("--json", options->json, "Write the comparison for programs to FILE").type_name("FILE");
+  command.add_option("--json", options->json, "Write the comparison as JSON to FILE").type_name("FILE");
   command.add_option("--html", options->html, "Write a page with a plot and the table to FILE").type_name("FILE");
-  command.add_option("--svg", options->svg, "Write the plot alone to FILE").type_name("FILE");
-  command.add_flag("--verbose", options->verbose, "Name the taps that the blob does not hold");
+  command.add_option("--svg", options->svg, "Write only the plot to FILE").type_name("FILE");
+  command.add_flag("--verbose", options->verbose, "List the taps that are not in the blob");
   command.callback([options, exit_code] {
     try {
       *exit_code = run(*options);

@@ -1,5 +1,5 @@
-// The error through the depth of the network as SVG: one column an entry, relative error on a logarithmic scale, over
-// the reference's own float32 error, under the bound.
+// Plots the error through the depth of the network as SVG. Each entry is a column with its relative error on a
+// logarithmic scale, the reference's own float32 error and the bound.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -41,7 +41,7 @@ std::string numbered_prefix(const std::string& module) {
   }
 }
 
-// Without what all stages have in common: "stages.0" of "resnet.encoder.stages.0".
+// The name without the prefix that all stages share: "stages.0" of "resnet.encoder.stages.0".
 std::string stage_label(const std::string& stage) {
   const size_t last = stage.rfind('.');
   if (last == std::string::npos) return stage;
@@ -50,7 +50,7 @@ std::string stage_label(const std::string& stage) {
   return before == std::string::npos ? stage : stage.substr(before + 1);
 }
 
-// The stage that each row belongs to; "" for stems and heads, whose numbers hold no modules.
+// The stage of each row; "" for stems and heads, which have no numbered modules.
 std::vector<std::string> stages(const std::vector<Row>& rows) {
   std::set<std::string> with_children;
   for (const Row& row : rows)
@@ -181,7 +181,7 @@ class Plot {
     out_ += "<path class=\"bound\" d=\"" + bound + "\"/>\n<path class=\"ours\" d=\"" + ours + "\"/>\n";
   }
 
-  // Over points and lines, which keep off its letters.
+  // Drawn last, above the points and lines, which stay clear of it.
   void bound_label() {
     if (!rows_.empty() && rows_[0].measure == Measure::Squared) {
       text(kLeft + 8, y(std::sqrt(kSquaredBound)) - 7, "boundtext", "start",

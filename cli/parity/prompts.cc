@@ -35,13 +35,13 @@ const FixtureInput* find(const Fixture& fixture, const Names& names) {
   return nullptr;
 }
 
-// All dimensions before the last `own` are 1, and the last is `last` (0: any).
+// Checks that the last dimension is `last` (0: any) and that all dimensions before the last `own` are 1.
 void check_one_group(const FixtureInput& input, size_t own, int64_t last) {
   const size_t before = input.shape.size() - std::min(own, input.shape.size());
   const bool one = std::all_of(input.shape.begin(), input.shape.begin() + static_cast<std::ptrdiff_t>(before),
                                [](int64_t d) { return d == 1; });
   if (input.shape.size() < own || !one || (last != 0 && input.shape.back() != last))
-    fail("input %s of the fixture is %s: one group of prompts for one image is expected", in_quotes(input.name).c_str(),
+    fail("input %s of the fixture is %s, expected one group of prompts for one image", in_quotes(input.name).c_str(),
          to_string(input.shape).c_str());
 }
 
@@ -124,12 +124,12 @@ Fixture with_prompts(const fbs::Graph& graph, const Fixture& fixture, const Comp
       add({1, 1, height, width},
           mask != nullptr ? mask->values : std::vector<float>(static_cast<size_t>(height * width), 0.0f));
       if (static_cast<int64_t>(out.inputs.back().values.size()) != height * width)
-        fail("input %s of the fixture is %s: a mask of %dx%d is expected", in_quotes(mask->name).c_str(),
+        fail("input %s of the fixture is %s, expected a mask of %dx%d", in_quotes(mask->name).c_str(),
              to_string(mask->shape).c_str(), static_cast<int>(height), static_cast<int>(width));
     } else if (name == "has_mask_input") {
       add({1}, has_mask != nullptr ? has_mask->values : std::vector<float>{mask != nullptr ? 1.0f : 0.0f});
     } else {
-      fail("graph '%s' takes an input %s, which is no prompt", text(graph.name()), in_quotes(name).c_str());
+      fail("graph '%s' has an input %s, which is not a prompt", text(graph.name()), in_quotes(name).c_str());
     }
   }
   return out;
@@ -150,8 +150,7 @@ std::vector<GraphFixture> by_graph(const std::shared_ptr<const Model>& model, co
   const fbs::Images* images = images_of(model->root());
   if (images == nullptr) return {{0, model, fixture}};
   const std::vector<Fixture> each = of_each_image(*images, fixture);
-  if (each.size() != 1)
-    fail("fixture %s is about %zu images, where one is expected", fixture.name.c_str(), each.size());
+  if (each.size() != 1) fail("fixture %s has %zu images, expected one", fixture.name.c_str(), each.size());
   const size_t vision = vision_graph(model->root(), *images);
   return {{vision, open(vision), each.front()},
           {0, model, with_images(*images, fixture, {computed.at("image_features")})}};

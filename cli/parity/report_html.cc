@@ -9,13 +9,13 @@ namespace ferry::parity {
 
 namespace {
 
-// "31x": how far a quantity is from another.
+// A ratio: "31x".
 std::string times(double factor) {
   if (!std::isfinite(factor)) return "-";
   return format(factor < 10 ? "%.1f&times;" : factor < 1e5 ? "%.0f&times;" : "%.0e&times;", factor);
 }
 
-// Where a relative error lies on a meter from 1e-9 to 1e-3.
+// The position of a relative error on a meter from 1e-9 to 1e-3.
 double percent(double error) {
   if (std::isnan(error)) return 100;
   return error > 0 ? std::clamp((std::log10(error) + 9) / 6 * 100, 0.0, 100.0) : 0.0;
@@ -37,8 +37,7 @@ std::string cards(const Comparison& c) {
   }
   double headroom = INFINITY;
   for (const Row& row : c.rows) headroom = std::min(headroom, relative_bound(row) / relative_figure(row));
-  if (std::isfinite(headroom) && c.passed())
-    out += card(times(headroom), "under the bound at the tensor nearest to it");
+  if (std::isfinite(headroom) && c.passed()) out += card(times(headroom), "margin of the tensor nearest to its bound");
   if (!c.not_in_blob.empty())
     out += card(std::to_string(c.not_in_blob.size()), "inner taps fused away, not in the blob");
   return out + "</section>\n";
@@ -95,14 +94,14 @@ std::string html_report(const Report& report) {
   out += table(c);
   if (!c.not_in_blob.empty()) {
     out += "<details><summary>" + std::to_string(c.not_in_blob.size()) +
-           " inner taps that the blob does not hold</summary><p class=\"name mute\">";
+           "inner taps that are not in the blob</summary><p class=\"name mute\">";
     for (const std::string& name : c.not_in_blob) out += breakable(name) + "<br>";
     out += "</p></details>\n";
   }
   out +=
       "<footer>Relative errors are relative to the absolute maximum of the reference's tensor. Bounds: logits within "
-      "1e-3 absolute, everything else within 1e-4 relative. The float32 floor (grey tick) is how far the reference's "
-      "own float32 result lies from its float64 result. Blob: " +
+      "1e-3 absolute, everything else within 1e-4 relative. The float32 floor (grey tick) is the error of the "
+      "reference's own float32 result against its float64 result. Blob: " +
       escaped(report.provenance) + ".</footer>\n";
   return out + kReportEnd;
 }

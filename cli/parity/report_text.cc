@@ -49,7 +49,7 @@ std::string complaint(const Row& row) {
     return row.problem + " at [" + coordinates_text(row.worst) + "]";
   }
   char values[80];
-  std::snprintf(values, sizeof values, "%.6g where the reference has %.6g", row.worst_ours, row.worst_reference);
+  std::snprintf(values, sizeof values, "%.6g, the reference has %.6g", row.worst_ours, row.worst_reference);
   return "at [" + coordinates_text(row.worst) + "]: " + values;
 }
 
@@ -58,7 +58,7 @@ std::string complaint(const Row& row) {
 std::string summary(const Report& report) {
   const Comparison& c = report.comparison;
   const auto out = std::count_if(c.rows.begin(), c.rows.end(), [](const Row& row) { return !row.in_bounds; });
-  if (c.rows.empty()) return "nothing was compared: the blob has no tensor that the fixture names";
+  if (c.rows.empty()) return "nothing was compared: the blob has none of the fixture's tensors";
   std::string text = plural(c.rows.size(), "tensor", "tensors") + " compared, ";
   text += out == 0 ? "all in bounds" : std::to_string(out) + " out of bounds";
   if (const Row* worst = c.worst(); worst != nullptr && std::isfinite(worst->relative_error)) {

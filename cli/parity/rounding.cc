@@ -21,17 +21,18 @@
 namespace ferry::parity {
 namespace {
 
-// Runs of other noise, whose mean is the cost: one run says little of an output of few values.
+// The number of runs with different noise. Their mean is the cost; a single run is too noisy for outputs of few values.
 constexpr uint64_t kRuns = 4;
 
 bool is_rounded(const fbs::Tensor& tensor) {
   return tensor.buffer() != 0 && (tensor.quantization() != nullptr || tensor.dtype() == fbs::DType::Float16);
 }
 
-// The distance between neighbours of each number in the type that holds it.
+// The distance of each value to its neighbour in the type that stores it.
 std::vector<float> steps(const StoredConstant& stored, std::span<const float> numbers) {
   std::vector<float> out(numbers.size());
-  if (!stored.type.quantized) {  // Float16: 10 bits after the leading one, subnormals as the smallest normal ones
+  if (!stored.type.quantized) {  // float16: 10 bits after the leading one; subnormals have the step of the smallest
+                                 // normal value
     const auto step = [](float v) { return std::ldexp(1.f, std::max(v == 0 ? -14 : std::ilogb(v), -14) - 10); };
     std::transform(numbers.begin(), numbers.end(), out.begin(), step);
     return out;
@@ -55,11 +56,11 @@ std::vector<float> with_noise(const Model& model, TensorId tensor, uint64_t seed
   return numbers;
 }
 
-// The same network with Float32 constants, those moved that were rounded.
+// The same network with float32 constants, with noise added to those that were rounded.
 std::vector<std::byte> moved(const Model& model, uint64_t seed) {
   fbs::GraphT copy;
   model.graph().UnPackTo(&copy);
-  if (graphs_of_fixtures(model.root()).size() == 1) copy.graphs.clear();  // what runs is the first graph
+  if (graphs_of_fixtures(model.root()).size() == 1) copy.graphs.clear();  // only the first graph runs
   copy.certificate = nullptr;
   copy.packed.clear();
   copy.buffers.resize(1);
@@ -126,7 +127,7 @@ void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture
   };
   if (has_rounded_constants(*model)) {
     for (uint64_t seed = 0; seed < kRuns; ++seed) add_run(Network(moved(*model, seed), fixture, session));
-  } else {  // half precision alone rounds
+  } else {  // only float16 arithmetic rounds
     add_run(Network(blob, fixture, session));
   }
   for (Row& row : comparison->rows) {
@@ -140,7 +141,7 @@ void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture
     row.in_bounds = false;
     row.bound = bound;
     row.problem = "mean squared error " + number(row.reference_error) +
-                  " against the reference, where rounding costs " + number(row.rounding_cost) + ",";
+                  " against the reference, but rounding costs only " + number(row.rounding_cost) + ",";
   }
 }
 

@@ -1,5 +1,5 @@
-// How far rounding alone may take a run from the reference, where constants or activations have fewer bits than the
-// reference's Float32.
+// Measures how far rounding alone may move a run from the reference. It applies if constants or activations have fewer
+// bits than the reference's float32.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -11,20 +11,20 @@
 
 namespace ferry::parity {
 
-// The bound against the reference, as a multiple of what rounding costs, both as mean squared errors. The cost is an
-// estimate: over many values the two are within a half of each other; over n, a mean of squares scatters by 1 + 8 / n
-// and more.
+// The bound against the reference, as a multiple of the cost of rounding, both as mean squared errors. The cost is an
+// estimate. For many values the two differ by up to a factor of 1.5; for n values, a mean of squares scatters by 1 + 8
+// / n and more.
 inline constexpr double kRoundingFactor = 4;
 double rounding_factor(size_t values);  // kRoundingFactor * (1 + 8 / values)
 
-// Are some of the blob's constants stored in fewer bits than Float32 has: Float16, or integers with scales?
+// True if some of the blob's constants are stored in fewer bits than float32: as float16, or as integers with scales.
 bool has_rounded_constants(const std::filesystem::path& blob);
 
-// Refuses the rows of `comparison` whose squared_error, against the reference, is more than rounding_factor() times
-// what rounding costs there (but 1e-9 is always allowed). The cost is measured: the blob runs again on the CPU in
-// Float32 with each rounded constant moved by noise as large as its rounding was, uniform in half a step up or down,
-// and `computed` is compared with that. So a blob of another checkpoint's weights is out of bounds though each operator
-// of it computes what it should. Threads are those of `session`. Throws Error where the blob cannot be read or run.
+// Fails the rows of `comparison` whose squared_error against the reference exceeds rounding_factor() times the cost of
+// rounding (1e-9 is always allowed). To measure the cost, the blob runs again on the CPU in float32. Noise, uniform
+// within half a rounding step up or down, is added to each rounded constant, and `computed` is compared with that run.
+// So a blob with another checkpoint's weights is out of bounds, even if each of its operators is right. Uses the
+// threads of `session`. Throws Error if the blob cannot be read or run.
 void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
                        const ferry_session_options& session, Comparison* comparison);
 

@@ -19,7 +19,7 @@
 namespace ferry::parity {
 namespace {
 
-// A network cut out of another: the operators between some of its tensors.
+// Cuts a network out of another: the operators between some of its tensors.
 class Slicer {
  public:
   Slicer(std::shared_ptr<const Model> model, const Fixture& fixture, const ComputedTensors& computed,
@@ -44,11 +44,11 @@ class Slicer {
     }
   }
 
-  // Is that tensor of this graph?
+  // True if the tensor is in this graph.
   bool holds(const std::string& name) const { return named_.contains(name); }
 
-  // The float32 result of the operators that lead to that tensor; empty where it is an input of the network itself, or
-  // follows from constants alone.
+  // The float32 result of the operators that lead to that tensor. Empty if it is an input of the network, or depends
+  // only on constants.
   std::vector<float> compute(const std::string& name) const {
     const fbs::Port& wanted = *named_.at(name);
     const TensorId target = wanted.tensor();
@@ -93,7 +93,7 @@ class Slicer {
     }
   }
 
-  // A blob of those operators, with the constants that they read and no others.
+  // A blob of these operators, with only the constants that they read.
   std::vector<std::byte> write(const std::set<int>& operators, const std::set<TensorId>& sources,
                                const fbs::Port& wanted) const {
     const fbs::Graph& graph = model_->graph();
@@ -111,7 +111,7 @@ class Slicer {
       if (model_->is_constant(tensor)) {
         std::span<const std::byte> bytes = model_->constant(tensor);
         std::vector<float> numbers;
-        if (copy->quantization != nullptr) {  // the CPU would round the rows that the GPU takes as they are
+        if (copy->quantization != nullptr) {  // the CPU would quantize activation rows that the GPU reads unquantized
           numbers.resize(static_cast<size_t>(shape.elements()));
           read_numbers(model_->stored(tensor), numbers.data());
           bytes = std::as_bytes(std::span(numbers));
@@ -126,7 +126,7 @@ class Slicer {
     const auto port_of = [&](const fbs::Port& of) {
       std::unique_ptr<fbs::PortT> port(of.UnPack());
       port->tensor = tensor_of(of.tensor());
-      port->bound.clear();  // what else is an input now has none
+      port->bound.clear();  // the other inputs are not bound any more
       return port;
     };
     if (const auto* states = model_->root().states())
@@ -181,7 +181,7 @@ class Slicer {
   StateShapes states_;  // empty, as before the fixture's run
   Shapes shapes_;
   PerTensor<int> writer_;
-  std::map<TensorId, const fbs::Port*> ports_;  // of the network's inputs and of what was computed: one of a tensor's
+  std::map<TensorId, const fbs::Port*> ports_;     // the network's inputs and the computed tensors, one port per tensor
   std::map<std::string, const fbs::Port*> named_;  // a tensor may have two names, in two layouts
   std::map<std::string, const FixtureInput*> inputs_;
 };
@@ -198,7 +198,7 @@ void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, c
     const std::string& name = computed.contains(row.name) ? row.name : row.module;
     const auto slicer = std::find_if(slicers.begin(), slicers.end(), [&](const Slicer& s) { return s.holds(name); });
     const std::vector<float> reference = slicer->compute(name), ours = computed.at(name).read();
-    if (reference.empty()) continue;  // nothing before it that could be to blame: judged as it was
+    if (reference.empty()) continue;  // depends on no other stage: keeps its verdict
     double error = 0, square = 0;
     for (size_t i = 0; i < reference.size(); ++i) {
       const double r = static_cast<double>(reference[i]), difference = static_cast<double>(ours[i]) - r;

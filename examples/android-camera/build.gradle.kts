@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Never run where Ferry is made, as bindings/android/build.gradle.kts.
+// Not tested by Ferry's authors, like bindings/android/build.gradle.kts.
 plugins {
     id("com.android.application") version "8.7.3"
 }
@@ -14,7 +14,7 @@ android {
         versionCode = 1
         versionName = "1"
     }
-    // A blob is mapped where it lies in the APK.
+    // So that a blob can be mapped inside the APK.
     androidResources {
         noCompress += "ferry"
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A camera that may stall, vanish and come back.
+// A camera that may stall, disappear and come back.
 #include <algorithm>
 
 #include "capture.h"
@@ -10,10 +10,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kDefaultWidth = 640, kDefaultHeight = 480, kDefaultRate = 30;
-constexpr int kSlice = 100;               // ms between two looks at `stop`
-constexpr int kStalled = 2000;            // ms without a frame; exposures of webcams in the dark are below 0.5 s
-constexpr int kMostDamaged = 100;         // in a row
-constexpr milliseconds kFirstPause{250};  // between two attempts to open, doubled each time
+constexpr int kSlice = 100;               // interval in ms at which `stop` is checked
+constexpr int kStalled = 2000;            // ms without a frame; webcams in the dark expose for less than 0.5 s
+constexpr int kMostDamaged = 100;         // consecutive
+constexpr milliseconds kFirstPause{250};  // before the second attempt to open, doubled for each further one
 constexpr milliseconds kLongestPause{4000};
 
 class Camera final : public Source {
@@ -54,7 +54,7 @@ class Camera final : public Source {
   }
 
  private:
-  // Frames that are still held keep what they need; the rest is closed now.
+  // Borrowed frames keep their buffers; everything else is closed now.
   void give_up(const std::string& why) {
     report_(text_of("%s %s; it is opened again as soon as it can be", path_.c_str(), why.c_str()));
     capture_ = nullptr;
@@ -78,7 +78,7 @@ class Camera final : public Source {
   std::string path_;
   Wanted wanted_;
   Report report_;
-  std::shared_ptr<Capture> capture_;  // NULL while it is gone
+  std::shared_ptr<Capture> capture_;  // NULL while disconnected
   std::string name_;
   int64_t number_ = -1;
   Clock::time_point lost_{};

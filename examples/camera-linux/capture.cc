@@ -11,10 +11,10 @@
 namespace camera {
 namespace {
 
-// One is being answered, one is the newest, one is in the driver's hands while the next is fetched; one more.
+// One is processed, one is the newest, one is with the driver while the next is fetched, and one is spare.
 constexpr uint32_t kBuffers = 4, kLeastBuffers = 3;
 
-// What the two APIs, with one plane and with several, say of a format.
+// A format in both APIs, single-planar and multi-planar.
 struct Size {
   uint32_t width, height, fourcc, row_bytes, planes, colorspace, encoding, quantization;
 };
@@ -49,7 +49,7 @@ v4l2_format request_for(uint32_t fourcc, uint32_t width, uint32_t height, bool s
   return f;
 }
 
-// As linux/videodev2.h maps what a driver leaves open.
+// Resolves fields that a driver leaves unset as linux/videodev2.h specifies.
 void read_colours(const Size& size, bool rgb, ferry::Frame* frame) {
   uint32_t space = size.colorspace, encoding = size.encoding, quantization = size.quantization;
   if (space == V4L2_COLORSPACE_DEFAULT) space = V4L2_COLORSPACE_SRGB;
@@ -61,7 +61,7 @@ void read_colours(const Size& size, bool rgb, ferry::Frame* frame) {
                                                                                      : FERRY_MATRIX_BT601;
 }
 
-// A buffer's description, with the one plane that multi-planar drivers want to write to.
+// A buffer's description; multi-planar drivers write its only plane.
 struct Description {
   Description(uint32_t index, bool several) {
     buffer.type = type_of(several);
@@ -76,13 +76,13 @@ struct Description {
   v4l2_plane planes[VIDEO_MAX_PLANES]{};
 };
 
-// When the first byte or the last came, by the driver's clock if that is ours.
+// The time of the first or last byte, if the driver's clock is ours.
 Clock::time_point captured_at(const v4l2_buffer& buffer) {
   const Clock::time_point now = Clock::now();
   if ((buffer.flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) != V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC) return now;
   const Clock::time_point stamp(std::chrono::seconds(buffer.timestamp.tv_sec) +
                                 std::chrono::microseconds(buffer.timestamp.tv_usec));
-  return stamp <= now && stamp > now - std::chrono::seconds(10) ? stamp : now;  // some drivers only say so
+  return stamp <= now && stamp > now - std::chrono::seconds(10) ? stamp : now;  // some drivers only claim it
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ ferry::Status Capture::check_device() {
   return {};
 }
 
-// Frames a second, at most; 0: the driver does not say.
+// The maximum frame rate; 0 if the driver does not report it.
 double Capture::fastest(uint32_t fourcc, uint32_t width, uint32_t height) {
   double best = 0;
   v4l2_frmivalenum at{};
@@ -122,8 +122,8 @@ double Capture::fastest(uint32_t fourcc, uint32_t width, uint32_t height) {
   return best;
 }
 
-// Of what both sides know: the size that is wanted before another, then the rate that is wanted, then what is read
-// fastest. So a USB camera gives YUYV where that is quick enough, and JPEGs where it is not.
+// Among the formats that both sides know, prefers the wanted size, then the wanted rate, then the format that is read
+// fastest. So a USB camera delivers YUYV if that is fast enough, and otherwise JPEGs.
 ferry::Status Capture::choose_format() {
   const auto width = static_cast<uint32_t>(wanted_.width), height = static_cast<uint32_t>(wanted_.height);
   std::string offered;
@@ -166,7 +166,7 @@ ferry::Status Capture::choose_format() {
   read_colours(size, format_->format >= FERRY_FRAME_RGBA && format_->format <= FERRY_FRAME_RGB, &frame_);
   row_bytes_ = size.row_bytes;
 
-  // A wish: drivers take the nearest rate that they have, or know of none.
+  // A request: drivers choose the nearest supported rate, or ignore it.
   v4l2_streamparm rate{};
   rate.type = type_of(several_planes_);
   rate.parm.capture.timeperframe = {1000, static_cast<uint32_t>(wanted_.rate * 1000)};
@@ -230,7 +230,7 @@ Capture::~Capture() {
   if (fd_ >= 0) system_.close(fd_);
 }
 
-// Any thread. Of a camera that is gone nobody waits for an answer.
+// Called by any thread. Does nothing if the camera is gone.
 bool Capture::give_back(uint32_t index) {
   Description d(index, several_planes_);
   return system_.ioctl(fd_, VIDIOC_QBUF, &d.buffer) == 0;
@@ -253,11 +253,11 @@ Capture::Outcome Capture::take(int milliseconds, int64_t* last, Shot* shot, std:
     return broken("gives buffers that it does not have");
   }
 
-  // What is lost between two frames of a stream is seen by the driver's count; some do not count.
+  // The driver's sequence numbers show lost frames; some drivers do not count.
   const uint32_t lost = counted_ ? buffer.sequence - last_sequence_ - 1 : 0;
   counted_ = true;
   last_sequence_ = buffer.sequence;
-  constexpr uint32_t kMostLost = 10000;  // more is no count
+  constexpr uint32_t kMostLost = 10000;  // more is no valid count
   *last += 1 + (lost < kMostLost ? lost : 0);
 
   const size_t used = several_planes_ ? d.planes[0].bytesused : buffer.bytesused;

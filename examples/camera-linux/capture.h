@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream of a V4L2 camera, from open to close: format, buffers that are mapped, frames that are lent.
+// One stream of a V4L2 camera, from open to close: format, mapped buffers, borrowed frames.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,17 @@
 
 namespace camera {
 
-// A capture is shared by whoever reads it and by the frames that it has lent: the buffers stay mapped until all are
-// gone.
+// The reader and all borrowed frames share a capture: buffers stay mapped until all are released.
 class Capture : public std::enable_shared_from_this<Capture> {
  public:
-  // Negotiates, maps buffers and starts. FERRY_UNSUPPORTED: that will never be a camera for us.
+  // Negotiates the format, maps buffers and starts. FERRY_UNSUPPORTED: the device can never be used.
   static ferry::Result<std::shared_ptr<Capture>> open(System& system, const std::string& path, const Wanted& wanted);
   ~Capture();
 
   enum class Outcome { Frame, Nothing, Damaged, Broken };
-  // Waits for a frame, `milliseconds` at most. `last`: the number of the last frame; this one's afterwards, which is
-  // larger by what the driver says that it lost, too. A damaged frame is given back at once. Broken: the camera is
-  // gone, or its driver gives up; `why`.
+  // Waits for a frame, at most `milliseconds`. `last` is the number of the previous frame, and becomes this one's; the
+  // difference includes frames that the driver reports as lost. A damaged frame is returned to the driver at once.
+  // Broken: the camera is gone or its driver failed; see `why`.
   Outcome take(int milliseconds, int64_t* last, Shot* shot, std::string* why);
 
   // "640x480 NV12, 30 frames a second"
@@ -49,7 +48,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   std::string path_;
   Wanted wanted_;
   int fd_ = -1;
-  bool several_planes_ = false;  // the driver has V4L2's multi-planar API alone
+  bool several_planes_ = false;  // the driver supports only V4L2's multi-planar API
   const Format* format_ = nullptr;
   ferry::Frame frame_;  // without planes
   size_t row_bytes_ = 0;

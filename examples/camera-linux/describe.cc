@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers as JSON, a function a kind.
+// Answers as JSON, one function per kind.
 #include <nlohmann/json.hpp>
 #include <numeric>
 

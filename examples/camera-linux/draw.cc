@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers drawn on images: boxes and lines by the library, the rest here.
+// Draws answers on images: boxes and lines with the library, the rest here.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace camera {
 namespace {
 
-// From far (0) to near (1), dark to bright: a few places of Matplotlib's "inferno", between which colours are linear.
+// From far (0, dark) to near (1, bright): samples of Matplotlib's "inferno", interpolated linearly.
 void depth_colour(float share, uint8_t* rgb) {
   constexpr uint8_t kPlaces[][3] = {{0, 0, 4},     {40, 11, 84},   {101, 21, 110}, {159, 42, 99},
                                     {212, 72, 66}, {245, 125, 21}, {250, 193, 39}, {252, 255, 164}};
@@ -22,7 +22,7 @@ void depth_colour(float share, uint8_t* rgb) {
   }
 }
 
-// The image to the left, its depth to the right.
+// The image on the left, its depth on the right.
 Pixels with_depth(const ferry::Answer& answer, const Pixels& image) {
   Pixels both(2 * image.width, image.height);
   const float range = answer.maximum > answer.minimum ? answer.maximum - answer.minimum : 1;
@@ -63,7 +63,7 @@ ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels image) {
       return image;
     case FERRY_ANSWER_MASK:
       for (size_t i = 0; i < count; ++i) {
-        constexpr int kDark = 64;  // of 255 is left where the mask does not cover
+        constexpr int kDark = 64;  // brightness out of 255 that remains outside of the mask
         const int share = kDark + (255 - kDark) * answer.mask[i] / 255;
         for (size_t c = 0; c < 3; ++c) {
           uint8_t& level = image.bytes[3 * i + c];

@@ -7,12 +7,12 @@ Feed::Feed(Source& source) : source_(source) {
   if (source.live()) reader_ = std::jthread([this](std::stop_token stop) { read(stop); });
 }
 
-Feed::~Feed() = default;  // the thread is asked to stop, and waited for
+Feed::~Feed() = default;  // requests the thread's stop and joins it
 
 void Feed::read(std::stop_token stop) {
   while (true) {
     ferry::Result<std::optional<Shot>> shot = source_.next(stop);
-    std::optional<Shot> dropped;  // goes back to the camera when the lock is free again
+    std::optional<Shot> dropped;  // released to the camera after the lock
     const std::lock_guard lock(mutex_);
     if (!shot || !*shot) {
       ended_ = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands frames from a source to whoever answers them, the newest first and last.
+// Passes frames from a source to the consumer, always the newest.
 #pragma once
 
 #include <condition_variable>
@@ -10,13 +10,13 @@
 
 namespace camera {
 
-// A live source is read by a thread of its own, into a queue with room for one frame: a newer one takes its place, so
-// that who is slow drops frames and is never late by more than one. Other sources are read when they are asked.
+// A thread reads a live source into a queue of one frame, which a newer frame replaces: a slow consumer drops frames
+// and is never late by more than one. Other sources are read on demand.
 class Feed {
  public:
   explicit Feed(Source& source);
   ~Feed();
-  // Waits for a frame that was not taken yet. None: the end, or `stop` was requested. Used by one thread.
+  // Waits for a new frame. Empty at the end, or if `stop` was requested. Called by one thread.
   ferry::Result<std::optional<Shot>> take(std::stop_token stop);
 
  private:
@@ -27,7 +27,7 @@ class Feed {
   std::condition_variable_any changed_;
   std::optional<Shot> newest_;
   bool ended_ = false;
-  ferry::Status failure_;  // that ended it
+  ferry::Status failure_;  // that ended the source
   std::jthread reader_;
 };
 

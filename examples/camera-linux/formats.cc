@@ -13,7 +13,7 @@ constexpr uint32_t fourcc(const char (&text)[5]) {
   return code;
 }
 
-// Linux numbers formats by four letters (linux/videodev2.h); some have several names for one order of bytes.
+// Linux identifies formats by four letters (linux/videodev2.h); some byte orders have several names.
 constexpr Format kFormats[] = {
     {"nv12", fourcc("NV12"), FERRY_FRAME_NV12},
     {"nv21", fourcc("NV21"), FERRY_FRAME_NV21},

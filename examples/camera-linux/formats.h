@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How frames lie in memory, by the names of V4L2.
+// Memory layouts of frames, by V4L2's names.
 #pragma once
 
 #include <ferry/ferry.hpp>
@@ -12,22 +12,22 @@ struct Format {
   const char* name;  // for --format
   uint32_t fourcc;   // V4L2's
   ferry_frame_format format;
-  bool v_first = false;  // of YUV420: the plane of V comes before that of U
-  bool jpeg = false;     // every frame is a JPEG; `format` says nothing
+  bool v_first = false;  // for YUV420: the plane of V is before that of U
+  bool jpeg = false;     // every frame is a JPEG; `format` is unused
 };
 
-// Best first: what is read fastest, a JPEG last.
+// Sorted by preference: the fastest to read first, JPEG last.
 std::span<const Format> formats();
-// NULL where there is none of that name.
+// NULL if there is no format of that name.
 const Format* find_format(const std::string& name);
 const Format* find_format(uint32_t fourcc);
-// "nv12, nv21, ...", of frames that are no JPEGs or of all.
+// "nv12, nv21, ...", with or without JPEG.
 std::string format_names(bool with_jpeg);
 // "YUYV"
 std::string fourcc_text(uint32_t fourcc);
 
-// The planes of `frame`, which has its size, one behind the other from `data` on. `row_bytes` from one row of the first
-// plane to the next; 0: no gaps. Returns how many bytes they are; NULL may be given to ask that alone.
+// Sets the planes of `frame`, whose size is set, consecutively from `data`. `row_bytes`: the stride of the first plane;
+// 0: no gaps. Returns the total size in bytes; `data` may be NULL to compute only that.
 size_t lay_out(const Format& format, const uint8_t* data, size_t row_bytes, ferry::Frame* frame);
 
 }  // namespace camera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG by libjpeg-turbo, which also reads the frames of cameras that leave their Huffman tables out.
+// JPEG with libjpeg-turbo, which also decodes camera frames without Huffman tables.
 #include <turbojpeg.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ ferry::Result<Pixels> decode_jpeg(std::span<const uint8_t> jpeg) {
     return refused(handle);
   if (width > kMaxSide || height > kMaxSide)
     return failure(FERRY_IMAGE_TOO_LARGE, "a JPEG of %dx%d pixels: sides may be %d", width, height, kMaxSide);
-  // The decoder fills what is missing with grey, and only warns of that and of harmless bytes alike. So the end is
-  // looked for; buffers may be padded behind it.
+  // The decoder fills missing data with grey and warns of it no more than of harmless bytes. So the end marker is
+  // searched for; buffers may be padded after it.
   constexpr std::array<uint8_t, 2> kEnd = {0xff, 0xd9};
   if (std::find_end(jpeg.begin(), jpeg.end(), kEnd.begin(), kEnd.end()) == jpeg.end())
     return failure(FERRY_IMAGE_DAMAGED, "not a whole JPEG: its end is missing");

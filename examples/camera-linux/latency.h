@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long answers took, of any number of frames in a few kilobytes.
+// Latency statistics of any number of frames in a few kilobytes.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Latency {
     ++total_;
   }
 
-  // The least time, to within 1 %, that so many of all answers (0 to 1) did not exceed; 0 where there are none.
+  // The percentile `share` (0 to 1) of all latencies, to within 1 %; 0 if there are none.
   double percentile(double share) const {
     const auto rank = static_cast<uint64_t>(std::ceil(share * static_cast<double>(total_)));
     uint64_t seen = 0;

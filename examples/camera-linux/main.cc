@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// camera-linux - what a camera sees, through any blob: see --help, and docs/embedded-linux.md.
+// camera-linux - runs any blob on a camera's frames: see --help, and docs/embedded-linux.md.
 #include <unistd.h>
 
 #include <csignal>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// SIGINT and SIGTERM ask for the end; a second one does not wait for it. All other threads have them blocked.
+// SIGINT and SIGTERM request the end; a second one ends at once. All other threads block them.
 void watch_signals(const sigset_t& signals, std::stop_source end, std::stop_token done) {
   constexpr timespec kSlice = {0, 100'000'000};
   while (!done.stop_requested()) {
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // a reader who left is an error of fflush()
+  std::signal(SIGPIPE, SIG_IGN);  // a closed reader becomes an error of fflush()
   std::stop_source end;
   const std::jthread watcher([&](std::stop_token done) { watch_signals(signals, end, std::move(done)); });
   return camera::run(*options, end.get_token(), stdout, stderr);

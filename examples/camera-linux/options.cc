@@ -47,7 +47,7 @@ The page
   --no-page
 )";
 
-// Reads words; the first that makes no sense is kept.
+// Parses the arguments and keeps the first error.
 class Words {
  public:
   ferry::Status status;
@@ -76,7 +76,7 @@ class Words {
     return value;
   }
 
-  // Two numbers with `between` between them.
+  // Two numbers, separated by `between`.
   std::array<double, 2> pair(const char* option, const char* word, char between, double least, double most,
                              const char* expected) {
     const char* middle = std::strchr(word, between);
@@ -88,7 +88,7 @@ class Words {
     const ferry::Status before = status;
     std::array<double, 2> values = {number(option, first.c_str(), least, most, expected),
                                     number(option, middle + 1, least, most, expected)};
-    if (before && !status) {  // the whole word in the sentence
+    if (before && !status) {  // the message quotes the whole word
       status = {};
       refuse(option, word, expected);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the command line.
+// Command-line options.
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@ struct Options {
   Wanted wanted;
   ferry::SessionOptions session;
   Prompts prompts;
-  int frames = 0;  // to answer; 0: all that come
+  int frames = 0;  // number to process; 0: all
   bool page = true;
   std::string address = "127.0.0.1";
-  int port = 8080;    // 0: any that is free
-  bool help = false;  // was asked for
+  int port = 8080;    // 0: any free port
+  bool help = false;  // was requested
 };
 
-// FERRY_INVALID_ARGUMENT and a sentence where they make no sense.
+// FERRY_INVALID_ARGUMENT with a message if they are invalid.
 ferry::Result<Options> read_options(int argc, char** argv);
 const char* help_text();
 

@@ -11,9 +11,9 @@
 namespace camera {
 namespace {
 
-constexpr int kMostViewers = 16;                   // connections that stay: a page has two
-constexpr std::chrono::milliseconds kBetween{40};  // two images: making one takes time that answers want
-constexpr std::chrono::milliseconds kQuiet{2000};  // then something is sent, by which a viewer who left is noticed
+constexpr int kMostViewers = 16;                   // persistent connections; a page has two
+constexpr std::chrono::milliseconds kBetween{40};  // between two images: encoding takes time that answers need
+constexpr std::chrono::milliseconds kQuiet{2000};  // then something is sent, so that a closed connection is noticed
 
 bool is_loopback(const std::string& address) {
   return address == "localhost" || address == "::1" || address.starts_with("127.");
@@ -35,7 +35,7 @@ ferry::Result<std::unique_ptr<Page>> Page::open(const std::string& address, int 
   page->address_ = address;
   httplib::Server& server = *page->server_;
   server.new_task_queue = [] { return new httplib::ThreadPool(kMostViewers + 4); };
-  // The library's own choice would let two programs share one port.
+  // The library's default would let two programs share one port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -73,7 +73,7 @@ ferry::Result<std::unique_ptr<Page>> Page::open(const std::string& address, int 
     server.listen_after_bind();
     page->ended_ = true;
   });
-  // stop() is heard by a server that runs.
+  // stop() has no effect before the server runs.
   while (!server.is_running() && !page->ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (page->ended_) return failure(FERRY_IO_ERROR, "the page cannot be served at %s:%d", address.c_str(), port);
   return page;
@@ -138,7 +138,7 @@ void Page::leave(bool watches) {
   watchers_ -= watches;
 }
 
-// Of those who wait for one image the first makes its JPEG, and all get it.
+// Of those that wait for an image, the first encodes the JPEG, and all get it.
 std::string Page::image_after(uint64_t* last) {
   const Clock::time_point end = Clock::now() + kQuiet;
   std::unique_lock lock(mutex_);
@@ -166,8 +166,8 @@ std::string Page::image_after(uint64_t* last) {
 
 void Page::serve_stream(httplib::Response& response) {
   if (!admit(response, true)) return;
-  // The next part's beginning goes out with each image: only then Chromium shows it, otherwise it is one behind. That
-  // is why no part says its length.
+  // Each image is followed by the start of the next part, because Chromium shows an image only then. For this reason
+  // parts have no Content-Length.
   static constexpr char kBegin[] = "--image\r\nContent-Type: image/jpeg\r\n\r\n";
   response.set_content_provider(
       "multipart/x-mixed-replace; boundary=image",

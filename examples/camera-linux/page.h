@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: what is seen, as a stream of JPEGs, and what was answered.
+// The web page: the images as a stream of JPEGs, and the answers.
 #pragma once
 
 #include <atomic>
@@ -20,23 +20,23 @@ struct Response;
 
 namespace camera {
 
-//     /            the page
-//     /stream      multipart/x-mixed-replace: a JPEG for each image
-//     /events      text/event-stream: "answer" and "note", JSON each
-//     /frame.jpg   the next image
+// /            the page
+// /stream      multipart/x-mixed-replace: a JPEG for each image
+// /events      text/event-stream: "answer" and "note", JSON each
+// /frame.jpg   the next image
 //
-// A viewer who is slow misses images. Bound to this machine alone, it answers requests to this machine's own names
-// alone, so that no web site can read it through a browser here.
+// A slow viewer misses images. If bound to the loopback interface, it answers only requests to local host names, so
+// that no web site can read it through a local browser.
 class Page {
  public:
   static ferry::Result<std::unique_ptr<Page>> open(const std::string& address, int port);
   ~Page();
 
   std::string url() const;
-  // Whether an image would be shown now: somebody looks, and the last one is old enough.
+  // True if an image would be shown now: there is a viewer, and the last image is old enough.
   bool wants_image() const;
   void show(Pixels image);
-  // JSON. Of each kind the newest is shown.
+  // JSON. The newest of each kind is shown.
   void tell_answer(std::string json);
   void tell_note(std::string json);
 
@@ -50,11 +50,11 @@ class Page {
   void serve_stream(httplib::Response& response);
   void serve_events(httplib::Response& response);
   void serve_frame(httplib::Response& response);
-  // One more of those who stay, or 503.
+  // Accepts another persistent connection, or answers 503.
   bool admit(httplib::Response& response, bool watches);
   void leave(bool watches);
   void tell(Event* event, std::string json);
-  // Waits for an image after number `last`, for a while; its JPEG, or none.
+  // Waits for a limited time for an image after number `last`; returns its JPEG, or an empty string.
   std::string image_after(uint64_t* last);
 
   std::unique_ptr<httplib::Server> server_;
@@ -67,12 +67,12 @@ class Page {
   std::condition_variable changed_;
   bool closing_ = false;
   Event answer_, note_;
-  std::optional<Pixels> image_;  // the newest, until somebody makes a JPEG of it
+  std::optional<Pixels> image_;  // the newest, until it is encoded
   bool encoding_ = false;
   std::string jpeg_;
-  uint64_t shown_ = 0, encoded_ = 0;  // how many were shown, and which of them jpeg_ is
+  uint64_t shown_ = 0, encoded_ = 0;  // the number of images shown, and the one that jpeg_ encodes
   Clock::time_point last_shown_{};
-  int viewers_ = 0, watchers_ = 0;  // connections that stay, and those of them for images
+  int viewers_ = 0, watchers_ = 0;  // persistent connections, and those of them for images
 };
 
 }  // namespace camera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page itself. Text that comes from a model or a file is set as text, never as HTML.
+// The page itself. Text from a model or a file is inserted as text, never as HTML.
 #pragma once
 
 namespace camera {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that people look at: frames made RGB, answers drawn on them, JPEG.
+// Images for display: frames converted to RGB, with answers drawn on them, as JPEG.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Pixels {
     return &bytes[3 * (static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x))];
   }
   const uint8_t* at(int x, int y) const { return const_cast<Pixels*>(this)->at(x, y); }
-  // For the C API, which changes nothing.
+  // For the C API, which does not modify it.
   ferry_image image() const { return {const_cast<uint8_t*>(bytes.data()), width, height, 3 * width, false}; }
 
   int width = 0, height = 0;
@@ -30,14 +30,14 @@ struct Pixels {
 };
 
 Pixels copy_of(const ferry_image& image);
-// The frame's image: upright, as ferry_frame_size() has it. Without what Ferry's own way in does for networks.
+// The frame's upright image (see ferry_frame_size()), converted without Ferry's own code for networks.
 ferry::Result<Pixels> rgb_of(const ferry::Frame& frame);
 
-// The answer on the image that it is of: boxes and lines, colours of classes laid over it, what a mask does not cover
-// darkened, depth beside it; another image in its place.
+// Draws the answer on its image: boxes and lines, class colours as an overlay, darkness outside of a mask, depth beside
+// it. An answer that is an image replaces it.
 ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels image);
 
-// FERRY_IMAGE_DAMAGED: it is none, or its end is missing. FERRY_IMAGE_TOO_LARGE: a side is over kMaxSide.
+// FERRY_IMAGE_DAMAGED: not a JPEG, or truncated. FERRY_IMAGE_TOO_LARGE: a side exceeds kMaxSide.
 ferry::Result<Pixels> decode_jpeg(std::span<const uint8_t> jpeg);
 ferry::Result<std::string> encode_jpeg(const Pixels& image);
 

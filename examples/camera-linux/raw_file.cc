@@ -26,7 +26,7 @@ class RawFile final : public Source {
 
   ferry::Result<std::optional<Shot>> next(std::stop_token stop) override {
     if (number_ == frames_ && !wanted_.loop) return std::optional<Shot>();
-    // A frame's memory is used again when nobody holds it any more.
+    // A frame's memory is reused when nobody holds it any more.
     auto memory =
         spare_ && spare_.use_count() == 1 ? std::move(spare_) : std::make_shared<std::vector<uint8_t>>(bytes_);
     if (ferry::Status read = read_frame(number_ % frames_, memory->data()); !read) return read;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A blob and what it answers of each frame, whatever its task.
+// Runs a blob of any task on each frame.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace camera {
 
-// What tasks take beside the image.
+// Inputs of tasks besides the image.
 struct Prompts {
-  int top = 0;                       // of classes; 0: as many as the blob says
-  std::optional<ferry_point> point;  // of what is meant; without one the middle of the image
-  std::string mask;                  // an image's file: what is to be painted anew
+  int top = 0;                       // number of classes; 0: the blob's default
+  std::optional<ferry_point> point;  // on the object; by default the middle of the image
+  std::string mask;                  // an image file: the area to inpaint
 };
 
 class Recogniser {
@@ -24,24 +24,24 @@ class Recogniser {
   static ferry::Result<std::unique_ptr<Recogniser>> open(const std::string& blob, const ferry::SessionOptions& options,
                                                          const Prompts& prompts);
 
-  // Unpacks the frame where it is packed, and runs the network. What follows is of this frame until the next call.
+  // Decodes the frame if necessary, and runs the network. The functions below refer to this frame until the next call.
   ferry::Status see(const Shot& shot);
   const ferry::Answer& answer() const { return answer_; }
   int width() const { return width_; }  // of the upright image
   int height() const { return height_; }
-  // The answer drawn on that.
+  // The image with the answer drawn on it.
   ferry::Result<Pixels> image() const;
 
-  // Makes see() fail with FERRY_CANCELLED. Any thread.
+  // Makes see() fail with FERRY_CANCELLED. Called by any thread.
   void cancel() { task_.cancel(); }
 
   std::string name() const;  // "mobilenet_v2: classification"
-  std::string note() const;  // why it does not run where it was asked to; ""
+  std::string note() const;  // why it does not run on the requested backend; or ""
 
  private:
   Recogniser(ferry::Model model, ferry::Task task, const Prompts& prompts);
   ferry::Status unpack(const Shot& shot);
-  // These tasks take no frames: ferry/task.h.
+  // These tasks accept no frames: ferry/task.h.
   bool needs_pixels() const { return info_.answer == FERRY_ANSWER_IMAGE || info_.answer == FERRY_ANSWER_LINES; }
 
   ferry::Model model_;
@@ -50,10 +50,10 @@ class Recogniser {
   Prompts prompts_;
   ferry::Image mask_;
 
-  ferry::Frame frame_;   // of what is seen, where it is no file
-  Pixels unpacked_;      // what `frame_` shows, where that was a JPEG
-  Pixels upright_;       // its image, for tasks that need more than a frame
-  ferry::Image loaded_;  // a file
+  ferry::Frame frame_;   // the current frame, unless it is a file
+  Pixels unpacked_;      // the decoded image of `frame_`, if it was a JPEG
+  Pixels upright_;       // its upright image, for tasks that need more than a frame
+  ferry::Image loaded_;  // from a file
   int width_ = 0, height_ = 0;
   ferry::Answer answer_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames made RGB, for people's eyes and for networks that give images.
+// Converts frames to RGB, for display and for networks that return images.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ struct Colours {
   int black, luma, red_v, green_u, green_v, blue_u;
 };
 
-// Rec. ITU-R BT.601, BT.709 and BT.2020: from the shares that red and blue have in luma.
+// Rec. ITU-R BT.601, BT.709 and BT.2020: from the luma weights of red and blue.
 Colours colours_of(const ferry::Frame& frame) {
   const double red = frame.matrix == FERRY_MATRIX_BT709 ? 0.2126 : frame.matrix == FERRY_MATRIX_BT2020 ? 0.2627 : 0.299;
   const double blue = frame.matrix == FERRY_MATRIX_BT709    ? 0.0722
@@ -34,7 +34,7 @@ Colours colours_of(const ferry::Frame& frame) {
 
 uint8_t level(int fixed) { return static_cast<uint8_t>(std::clamp((fixed + (1 << (kBits - 1))) >> kBits, 0, 255)); }
 
-// A pixel as it lies in memory.
+// Reads a pixel from memory.
 class Reader {
  public:
   explicit Reader(const ferry::Frame& frame) : frame_(frame), colours_(colours_of(frame)) {}
@@ -62,7 +62,7 @@ class Reader {
     const int step = p.pixel_stride != 0 ? p.pixel_stride : bytes;
     return p.data + static_cast<ptrdiff_t>(y) * p.row_stride + static_cast<ptrdiff_t>(x) * step;
   }
-  // Little-endian samples of so many bytes, of which the upper eight bits are seen.
+  // Little-endian samples of `bytes` bytes, of which the upper eight bits are used.
   void pair(int x, int y, int bytes, int u, int v, uint8_t* rgb) const {
     const uint8_t *luma = at(0, x, y, bytes), *chroma = at(1, x / 2, y / 2, 2 * bytes);
     yuv(luma[bytes - 1], chroma[u * bytes + bytes - 1], chroma[v * bytes + bytes - 1], rgb);

@@ -17,13 +17,13 @@ using Json = nlohmann::ordered_json;
 using Seconds = std::chrono::duration<double>;
 
 constexpr int kDone = 0, kFailed = 2;
-constexpr int kMostFailures = 100;  // frames in a row of which nothing could be made
+constexpr int kMostFailures = 100;  // consecutive frames that could not be processed
 
 std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// Seconds since 1970 of a moment of the clock that does not jump.
+// Seconds since 1970 of a time of the monotonic clock.
 double unix_time(Clock::time_point moment) {
   const Seconds now = std::chrono::system_clock::now().time_since_epoch();
   return (now - Seconds(Clock::now() - moment)).count();
@@ -86,7 +86,7 @@ class Runner {
     return kDone;
   }
 
-  // A frame that cannot be read is one that is dropped, and said once; when none can be, that is the end.
+  // An unreadable frame is dropped, and reported once; many consecutive ones are an error.
   bool tolerate(const Shot& shot, const ferry::Status& status) {
     if (status.error() != last_failure_) {
       last_failure_ = status.error();
@@ -96,7 +96,7 @@ class Runner {
     fail(text_of("nothing could be made of %d frames in a row", kMostFailures));
     return false;
   }
-  // The line of an answer, and what the page shows. False: nobody can read it.
+  // Prints the answer's line and updates the page. False if the output is closed.
   bool give(const Shot& shot) {
     const Clock::time_point now = Clock::now();
     const double milliseconds = 1000 * Seconds(now - shot.captured).count();
@@ -137,7 +137,7 @@ class Runner {
         static_cast<long long>(seen_ - answered_), latency_.percentile(0.5), latency_.percentile(0.99)));
   }
 
-  // Sentences for people; a note is shown on the page, too. From the source's thread as well.
+  // Messages for people; notes are also shown on the page. Also called by the source's thread.
   void say(const std::string& sentence) { std::fprintf(err_, "camera-linux: %s\n", sentence.c_str()); }
   void note(const std::string& sentence) {
     say(sentence);
@@ -154,7 +154,7 @@ class Runner {
   std::unique_ptr<Recogniser> recogniser_;
   std::unique_ptr<Page> page_;
   int64_t seen_ = 0, answered_ = 0;
-  int failures_ = 0;  // in a row
+  int failures_ = 0;  // consecutive
   std::string last_failure_;
   Latency latency_;
   Clock::time_point begin_{};

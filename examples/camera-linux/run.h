@@ -9,8 +9,8 @@
 
 namespace camera {
 
-// Answers frames until there are no more, `stop` is requested or something fails for good: lines of JSON to `out`, what
-// people should know to `err`. Returns the program's exit code: 0, or 2 with a sentence.
+// Processes frames until there are no more, `stop` is requested or a permanent failure: JSON lines to `out`, messages
+// to `err`. Returns the program's exit code: 0, or 2 with a message.
 int run(const Options& options, std::stop_token stop, std::FILE* out, std::FILE* err, System& system = real_system());
 
 }  // namespace camera

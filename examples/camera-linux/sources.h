@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where frames come from.
+// The sources of frames.
 #pragma once
 
 #include <memory>
@@ -11,37 +11,37 @@
 
 namespace camera {
 
-constexpr int kMaxSide = 16384;  // a frame's bytes can be counted in 32 bits
+constexpr int kMaxSide = 16384;  // the size of a frame fits 32 bits
 
-// What the user said of the frames; a camera is asked for it, a raw file is read by it.
+// The frame properties given by the user: requested of a camera, and required to read a raw file.
 struct Wanted {
-  int width = 0, height = 0;       // 0: not said
-  const Format* format = nullptr;  // NULL: not said
-  double rate = 0;                 // frames a second; 0: not said
-  int rotation = 0;                // as ferry_frame has it
+  int width = 0, height = 0;       // 0: unspecified
+  const Format* format = nullptr;  // NULL: unspecified
+  double rate = 0;                 // frames a second; 0: unspecified
+  int rotation = 0;                // see ferry_frame
   bool mirror = false;
-  ferry_yuv_range range = FERRY_RANGE_LIMITED;  // of raw files; a camera tells its own
+  ferry_yuv_range range = FERRY_RANGE_LIMITED;  // of raw files; a camera reports its own
   ferry_yuv_matrix matrix = FERRY_MATRIX_BT601;
-  bool loop = false;  // of files: begin again
+  bool loop = false;  // for files: start over at the end
 };
 
 using MaybeSource = ferry::Result<std::unique_ptr<Source>>;
 
-// Frames one behind the other without anything between, as `ffmpeg -f rawvideo` writes them. Where a rate is wanted
-// they come at that rate like a camera's, and what nobody takes is lost; otherwise each waits until it is taken.
+// Consecutive raw frames, as `ffmpeg -f rawvideo` writes them. With a rate they arrive at that rate like a camera's,
+// and frames that are not fetched in time are lost; otherwise each waits.
 MaybeSource open_raw_file(const std::string& path, const Wanted& wanted);
-// The JPEG, PNG and BMP files of a folder, by name; likewise.
+// The JPEG, PNG and BMP files of a folder, by name, with the same timing.
 MaybeSource open_folder(const std::string& path, const Wanted& wanted);
 
-// A V4L2 device. When it stalls or is unplugged that is reported, and it is opened again as soon as it can be.
+// A V4L2 device. If it stalls or is unplugged, this is reported, and it is reopened as soon as possible.
 MaybeSource open_camera(System& system, const std::string& path, const Wanted& wanted, Report report);
 
-// Gives the frames of a file their times.
+// Times the frames of a file.
 class Pace {
  public:
   explicit Pace(double rate) : rate_(rate) {}
   bool live() const { return rate_ > 0; }
-  // Waits until it is time for frame `number`; false where `stop` was requested.
+  // Waits for the time of frame `number`; false if `stop` was requested.
   bool wait(std::stop_token stop, int64_t number);
 
  private:

@@ -1,5 +1,5 @@
-# Ferry for an image of Yocto (kirkstone or later, with meta-openembedded's meta-oe). Not built where it was written:
-# docs/embedded-linux.md says what was.
+# Ferry for a Yocto image (kirkstone or later, with meta-openembedded's meta-oe). docs/embedded-linux.md says what of it
+# was tested.
 SUMMARY = "Runs converted neural networks on devices"
 LICENSE = "Apache-2.0 & BSD-3-Clause & BSD-2-Clause & MIT"
 LIC_FILES_CHKSUM = "file://LICENSE;md5=17a0e7c937820c75d5bcd4745be17ae9 \
@@ -16,7 +16,7 @@ SRC_URI = "${FERRY_GIT};name=ferry;destsuffix=git \
            git://github.com/nothings/stb.git;protocol=https;nobranch=1;name=stb;destsuffix=headers/stb"
 SRCREV_FORMAT = "ferry"
 SRCREV_ferry ?= "${AUTOREV}"
-# As scripts/fetch-sources pins them.
+# The same as in scripts/fetch-sources.
 SRCREV_xnnpack = "4ea82e595b36106653175dcb04b2aa532660d0d8"
 SRCREV_pthreadpool = "560c60d342a76076f0557a3946924c6478470044"
 SRCREV_cpuinfo = "877328f188a3c7d1fa855871a278eb48d530c4c0"
@@ -30,8 +30,8 @@ inherit cmake python3native
 # flatc runs on the host; flatbuffers' headers and the others are the target's.
 DEPENDS = "flatbuffers flatbuffers-native nlohmann-json cli11"
 
-# XNNPACK is built within configure, from sources that lie where scripts/fetch-sources would put them: nothing is
-# downloaded by a task that must not.
+# XNNPACK is built during configure, from sources unpacked to the folder of scripts/fetch-sources, so that no task needs
+# the network.
 export XDG_CACHE_HOME = "${WORKDIR}/cache"
 do_configure[network] = "0"
 do_configure:prepend() {
@@ -46,6 +46,6 @@ EXTRA_OECMAKE = "-DFERRY_BUILD_CONVERTER=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUI
 PACKAGECONFIG ??= ""
 PACKAGECONFIG[gpu] = "-DFERRY_GPU=ON,-DFERRY_GPU=OFF,vulkan-headers volk shaderc-native spirv-tools-native"
 
-# The file that programs are linked to is no development file's: libferry.so carries the version as libferry.so.0.3.0.
+# libferry.so is the versioned library itself, which programs link to, not a development symlink.
 FILES:${PN} += "${datadir}/ferry ${datadir}/bash-completion ${datadir}/zsh ${datadir}/fish"
 FILES:${PN}-dev += "${libdir}/cmake"

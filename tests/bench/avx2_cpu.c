@@ -22,7 +22,7 @@ struct kernel_sigaction {
 
 extern int __sigaction(int signal, const struct sigaction* action, struct sigaction* former);
 
-static struct sigaction theirs;  // what the program does about a fault that is no CPUID
+static struct sigaction theirs;  // the program's own handler, for faults that are not CPUID
 
 static long call(long number, long a, long b, long c, long d) {
   register long r10 __asm__("r10") = d;
@@ -59,12 +59,12 @@ static void answer(int signal, siginfo_t* info, void* context) {
     theirs.sa_sigaction(signal, info, context);
   } else if (theirs.sa_handler != SIG_DFL && theirs.sa_handler != SIG_IGN) {
     theirs.sa_handler(signal);
-  } else {  // it happens again, and ends the process
+  } else {  // the fault repeats and ends the process
     __sigaction(signal, &theirs, NULL);
   }
 }
 
-// Takes the C library's place: the program's handler of faults stands behind ours.
+// Replaces the C library's: the program's handler of faults comes after ours.
 int sigaction(int signal, const struct sigaction* action, struct sigaction* former) {
   if (signal != SIGSEGV) return __sigaction(signal, action, former);
   if (former != NULL) *former = theirs;
@@ -77,9 +77,9 @@ extern void return_from_signal(void) __attribute__((visibility("hidden")));
 
 static void nothing(void) {}
 
-// The dynamic linker asks which function `capped` is when it relocates this library, which is before it relocates the
-// program: so before the program's own resolvers, which choose kernels by CPUID, and before any constructor. No library
-// is ready then: system calls alone are.
+// The dynamic linker resolves this ifunc while it relocates this library, before the program: so before the program's
+// own resolvers, which choose kernels by CPUID, and before constructors. Other libraries are not ready then, so it uses
+// only system calls.
 static void (*cap(void))(void) {
   struct kernel_sigaction action = {answer, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kRestorer, return_from_signal, 0};
   if (call(SYS_rt_sigaction, SIGSEGV, (long)&action, 0, 8) != 0 || call(SYS_arch_prctl, kSetCpuid, 0, 0, 0) != 0) {
@@ -90,4 +90,4 @@ static void (*cap(void))(void) {
   return nothing;
 }
 void capped(void) __attribute__((ifunc("cap")));
-void (*use_of_capped)(void) = capped;  // what is not used is not resolved
+void (*use_of_capped)(void) = capped;  // unused ifuncs are not resolved

@@ -92,5 +92,5 @@ int main(int argc, char** argv) {
       static_cast<double>(ferry_session_packed_bytes(session)) / 1e6, dirty, raw,
       ferry_session_report_note(session, 0) != nullptr ? ferry_session_report_note(session, 0) : "");
   std::fflush(stdout);
-  if (std::getenv("FERRY_WAIT") != nullptr) (void)std::getchar();  // to be looked at
+  if (std::getenv("FERRY_WAIT") != nullptr) (void)std::getchar();  // to inspect the process
 }

@@ -43,7 +43,7 @@ Bytes to_nv21(const ferry_image& photo) {
   return nv21;
 }
 
-// Of the processor: both sides use one thread, and neighbours do not count.
+// CPU time: both sides use one thread, and other processes do not count.
 double milliseconds(const std::function<void()>& work) {
   const auto now = [] {
     timespec time;
@@ -108,7 +108,7 @@ bool write_file(const std::string& path, const std::vector<Byte>& bytes) {
   return static_cast<bool>(file.flush());
 }
 
-// A line for run_frames in cases.txt: rotation, part, blob, name.
+// A line of cases.txt for run_frames: rotation, part, blob, name.
 int write(const Bytes& nv21, const std::string& folder) {
   std::ofstream cases(folder + "/cases.txt");
   int number = 0;
@@ -148,7 +148,7 @@ int compare(const Case& c, const Bytes& nv21, int rounds) {
     const double b = milliseconds([&] { peer.colours_first(out.data()); });
     const double d = milliseconds([&] { peer.luma_and_pairs(out.data()); });
     const double e = milliseconds([&] { peer.three_planes(out.data()); });
-    if (i < 3) continue;  // caches, and memory that is kept
+    if (i < 3) continue;  // warm-up
     ours.push_back(a), same.push_back(f), colours.push_back(b), pairs.push_back(d), planes.push_back(e);
   }
   const double from_planes = apart(out);

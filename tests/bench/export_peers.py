@@ -18,7 +18,7 @@ import torch
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance"))
 from torchvision_networks import NETWORKS, build
 
-STAGES = {"1": "0", "3": "1", "5": "2", "7": "3"}  # torchvision counts stages and the steps between them through
+STAGES = {"1": "0", "3": "1", "5": "2", "7": "3"}  # torchvision numbers stages and downsampling steps consecutively
 BEFORE = {"2": "1", "4": "2", "6": "3"}
 # torchvision's names as patterns, timm's as replacements, applied in order.
 TIMM_NAMES = {

@@ -22,7 +22,7 @@ from tasks.migan import MiGan
 from tasks.mobile_sam import EMBEDDING, SIDE, MobileSam, Prompt
 from tasks.rrdbnet import RRDBNet
 
-OWN = "bench"  # a domain for operators that torch does not know
+OWN = "bench"  # a domain for operators that torch lacks
 
 
 class Task:
@@ -30,7 +30,7 @@ class Task:
         self.make = make
         self.shapes = shapes  # of the inputs
         self.outputs = outputs
-        self.part = part or (lambda network: network)  # what is exported of the network
+        self.part = part or (lambda network: network)  # the exported part of the network
         self.checkpoint = checkpoint  # another task's, None: its own
 
 
@@ -88,7 +88,7 @@ def raise_opset(path):
         return
     for node in graph.node:
         node.domain = ""
-        if node.op_type == "ReduceMean":  # its axes became an input
+        if node.op_type == "ReduceMean":  # its axes became an input in later opsets
             axes = next(a for a in node.attribute if a.name == "axes")
             graph.initializer.append(numpy_helper.from_array(
                 onnx.numpy_helper.np.array(axes.ints, "int64"), node.output[0] + ".axes"))

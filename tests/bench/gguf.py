@@ -6,9 +6,9 @@ import struct
 
 import numpy
 
-U32, F32, STRING, ARRAY, I32 = 4, 6, 8, 9, 5  # kinds of metadata
+U32, F32, STRING, ARRAY, I32 = 4, 6, 8, 9, 5  # types of metadata
 ALIGNMENT = 32
-TYPES = {"f32": (0, 1, 4), "q4_0": (2, 32, 18), "q8_0": (8, 32, 34)}  # number, elements of a block, bytes of a block
+TYPES = {"f32": (0, 1, 4), "q4_0": (2, 32, 18), "q8_0": (8, 32, 34)}  # number, elements per block, bytes per block
 NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "input_layernorm": "attn_norm",
          "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
          "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm",
@@ -53,7 +53,7 @@ def metadata(config):
         "attention.key_length": config["head_dim"], "attention.value_length": config["head_dim"],
         "rope.dimension_count": config["head_dim"], "rope.freq_base": float(config["rope_theta"]),
         "vocab_size": vocabulary}
-    # Words that no text has: both tools are given ids.
+    # Dummy words: both tools get token ids.
     return {"general.architecture": kind} | {f"{kind}.{key}": value for key, value in values.items()} | {
         "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "default",
         "tokenizer.ggml.tokens": [f"<{i}>" for i in range(vocabulary)],
@@ -102,7 +102,7 @@ def write(folder, kind, path):
         for tensor in tensors.values():
             first, end = tensor["data_offsets"]
             halves = weights[begin + first:begin + end].view(numpy.uint16)
-            for part in range(0, len(halves), 1 << 24):  # a multiple of every block
+            for part in range(0, len(halves), 1 << 24):  # a multiple of every block size
                 numbers = (halves[part:part + (1 << 24)].astype(numpy.uint32) << 16).view(numpy.float32)
                 f.write(numbers.tobytes() if len(tensor["shape"]) == 1 else {"q8_0": q8_0, "q4_0": q4_0}[kind](numbers))
             f.write(bytes(-f.tell() % ALIGNMENT))

@@ -22,7 +22,7 @@ namespace {
 using ferry::Graph;
 using ferry::Shape;
 
-// The fastest of many runs, in seconds.
+// The minimum of many runs, in seconds.
 double minimum_seconds(const std::function<void()>& run) {
   using Clock = std::chrono::steady_clock;
   double minimum = 1e9;
@@ -37,8 +37,8 @@ double minimum_seconds(const std::function<void()>& run) {
 
 constexpr size_t kTileRows = 6, kTileDepth = 128;
 
-// A tile of a matrix product, of vectors of kBytes: y = a b, with a [kTileRows,kTileDepth] and b [kTileDepth,kVectors]
-// in the L1 cache.
+// A GEMM tile with vectors of kBytes: y = a b, with a [kTileRows,kTileDepth] and b [kTileDepth,kVectors] in the L1
+// cache.
 template <size_t kBytes, size_t kVectors>
 [[gnu::always_inline]] inline void multiply_tile(const float* a, const float* b, float* y) {
   typedef float Wide __attribute__((vector_size(kBytes), may_alias));
@@ -70,8 +70,8 @@ void multiply_128(const float* a, const float* b, float* y) { multiply_tile<16, 
 }
 #endif
 
-// Multiplications and additions a second, where operands come from the L1 cache as a matrix product needs them: an
-// operator that has to load its numbers cannot do with less.
+// Multiply and add operations per second with operands from the L1 cache, as in a matrix product: an upper limit for
+// operators that load their operands.
 double arithmetic_rate() {
   void (*multiply)(const float*, const float*, float*) = multiply_128;
   size_t columns = 16;
@@ -101,8 +101,8 @@ using Vector = float __attribute__((vector_size(64)));
   }
 }
 
-// Seconds to read `in` and write `out` bytes, in a copy of what both have and of the rest what it needs, after
-// `readings` of the input.
+// Seconds to read `in` and write `out` bytes (a copy of the common part, and reading or writing of the rest), after
+// `readings` more reads of the input.
 double stream_seconds(size_t in, size_t out, int readings) {
   const size_t both = std::min(in, out);
   std::vector<char> from(in, 1), to(out);
@@ -118,9 +118,9 @@ double stream_seconds(size_t in, size_t out, int readings) {
 struct Case {
   std::string name;
   std::string sizes;
-  double operations;  // two for each instruction on vectors
+  double operations;  // two per vector instruction
   std::function<ferry::Tensor(Graph&)> build;
-  int readings = 0;  // of the whole input before the first number can be written
+  int readings = 0;  // passes over the whole input before the first output
 };
 
 ferry::Tensor input(Graph& graph, const Shape& shape) {
@@ -175,8 +175,8 @@ std::vector<Case> cases() {
   list.back().readings = 2;  // the mean, the variance
   list.push_back(one("grn", map, 6 * pixels, GrnT(), {{96}, {96}}));
   list.back().readings = 1;  // the lengths
-  // An exponential takes some 12 instructions: 2 for its range, 3 to reduce it, 5 for a polynomial, 2 to scale it; a
-  // division 6, an estimate and a step of Newton's.
+  // An exponential takes about 12 instructions: 2 for its range, 3 to reduce it, 5 for a polynomial, 2 to scale it. A
+  // division takes 6: an estimate and a Newton step.
   list.push_back(one("gelu", {1, 197, 3072}, 48 * 4 * numbers, unary(UnaryKind::Gelu)));
   list.push_back(one("gelu_tanh", {1, 197, 3072}, 44 * 4 * numbers, unary(UnaryKind::GeluTanh)));
   list.push_back(one("silu", map, 38 * pixels, unary(UnaryKind::Silu)));
@@ -246,7 +246,7 @@ int measure(const std::vector<std::string>& names) {
     const double took = minimum_seconds([&] { static_cast<void>(ferry_session_run(session)); });
     const double stream =
         stream_seconds(in, static_cast<size_t>(output.shape().elements()) * sizeof(float), c.readings);
-    const double arithmetic = c.operations / arithmetic_rate();  // anew: a core's clock changes
+    const double arithmetic = c.operations / arithmetic_rate();  // measured each time, because a core's clock changes
     std::printf("| %s | %s | %.0f | %.0f | %.0f | %.2f |\n", c.name.c_str(), c.sizes.c_str(), took * 1e6, stream * 1e6,
                 arithmetic * 1e6, took / std::max(stream, arithmetic));
     ferry_session_close(session);

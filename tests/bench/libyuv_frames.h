@@ -23,7 +23,7 @@ constexpr float kMean[] = {0.485f, 0.456f, 0.406f}, kDeviation[] = {0.229f, 0.22
 
 using Bytes = std::vector<uint8_t>;
 
-// The part that the recipe leaves, in the frame's pixels.
+// The crop of the preprocessing, in the frame's pixels.
 struct Part {
   int left, top, width, height;
 };
@@ -36,7 +36,7 @@ inline ferry_frame nv21_frame(const uint8_t* nv21, int rotation) {
   frame.height = kHeight;
   frame.planes[0] = {nv21, kWidth * kHeight, 0, 0};
   frame.planes[1] = {nv21 + kWidth * kHeight, kWidth * kHeight / 2, 0, 0};
-  frame.range = FERRY_RANGE_LIMITED;  // as libyuv's NV21
+  frame.range = FERRY_RANGE_LIMITED;  // libyuv's NV21
   frame.rotation = rotation;
   return frame;
 }
@@ -67,10 +67,10 @@ class LibyuvFrames {
                        4 * kSide, kSide, kSide);
     finish(out);
   }
-  // `set`: gives a frame to a session.
+  // `set`: sets a frame in a session.
   template <typename Set>
   bool same_resize(const Set& set) {
-    constexpr int kAround = 20;  // the widest filter reaches over the part by less
+    constexpr int kAround = 20;  // more than the widest filter's reach beyond the crop
     if (colours_.empty()) colours_.resize(4 * kWidth * kHeight);
     const int left = std::max(part_.left - kAround, 0), top = std::max(part_.top - kAround, 0);
     const int right = std::min(part_.left + part_.width + kAround, kWidth);

@@ -8,7 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ferry", "peers")
-ENVIRONMENT = dict(os.environ, FERRY_PEERS=CACHE)  # where the .mjs files look for onnxruntime-node
+ENVIRONMENT = dict(os.environ, FERRY_PEERS=CACHE)  # the folder where the .mjs files find onnxruntime-node
 
 
 def say(*words):

@@ -13,7 +13,7 @@
 
 namespace {
 
-// Sums that do not wait for each other.
+// Independent sums.
 uint64_t sum(const uint64_t* from, size_t count) {
   uint64_t sums[32] = {};
   for (size_t i = 0; i + 32 <= count; i += 32)

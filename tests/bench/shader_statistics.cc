@@ -56,7 +56,7 @@ VkDevice open_device() {
   return device;
 }
 
-// As sdk/gpu/device/pipelines.cc makes them.
+// Like sdk/gpu/device/pipelines.cc.
 VkPipeline compile(VkDevice device, const std::vector<char>& code, const std::vector<uint32_t>& constants) {
   std::vector<VkDescriptorSetLayoutBinding> bindings;
   for (uint32_t i = 0; i < 4; ++i)
@@ -142,5 +142,5 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) constants.push_back(static_cast<uint32_t>(std::strtoul(argv[i], nullptr, 10)));
   const VkDevice device = open_device();
   print(device, compile(device, code, constants));
-  return 0;  // whose end frees all
+  return 0;  // the process's end frees everything
 }

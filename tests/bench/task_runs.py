@@ -18,7 +18,7 @@ class Task:
         self.checkpoint = checkpoint  # another task's, None: its own
         self.options = ["--graph", graph] if graph else []
         self.convert = list(convert)
-        self.values = values  # of inputs that take no image
+        self.values = values  # of inputs other than the image
 
 
 TASKS = {

@@ -1,4 +1,5 @@
-// Blobs whose answers are of every kind, written to files. What makes them and ferry.hpp do not go into one file.
+// Writes blobs with answers of every kind to files. A separate file, because their headers and ferry.hpp cannot be
+// included together.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +10,13 @@ namespace camera {
 
 struct Blob {
   std::string path;
-  std::string field;                 // of the answer's JSON, which only this kind has
-  std::vector<std::string> prompts;  // options that it needs, of `ferry run` and of camera-linux alike
+  std::string field;                 // of the answer's JSON, unique to this kind
+  std::vector<std::string> prompts;  // required options of both `ferry run` and camera-linux
 };
 
-// In `folder`, which has an image "mask.png".
+// In `folder`, which contains an image "mask.png".
 std::vector<Blob> write_blobs(const std::filesystem::path& folder);
-// A detector that sees one thing, whatever it is shown; and one that has nothing to do with images.
+// A detector that always finds the same object; and a blob without images.
 std::string write_detector(const std::filesystem::path& folder);
 std::string write_language_model(const std::filesystem::path& folder);
 

@@ -75,7 +75,7 @@ class Browser:
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
 
-# What must be so within a while: an expression of the page's, and how its value looks.
+# Expected within a time limit: an expression on the page, and a pattern of its value.
 EXPECTED = {
     "document.getElementById('note').textContent": r".*: 2 images; .*: detection",
     "document.querySelector('#view img').naturalWidth > 100": r"True",
@@ -87,7 +87,7 @@ EXPECTED = {
     "document.getElementById('dropped').textContent": r"\d+ of \d+",
 }
 
-# Faces are named over the photograph of 512x355 that has them, none over the other.
+# Face names appear only with the photograph of 512x355 that has faces.
 TOGETHER = """(document.querySelectorAll('#names span').length == 4) ==
               (document.querySelector('#view img').naturalHeight == 355)"""
 
@@ -107,7 +107,7 @@ def main():
             browser = Browser(found, profile, url)
             end, wrong = time.time() + 60, list(EXPECTED)
             while wrong and time.time() < end:
-                time.sleep(0.13)  # both images are met
+                time.sleep(0.13)  # so that both images are sampled
                 wrong = [e for e in EXPECTED if not re.fullmatch(EXPECTED[e], str(browser.value(e)))]
             for expression in wrong:
                 print(f"{expression} is {browser.value(expression)!r}, expected {EXPECTED[expression]}")
@@ -120,7 +120,7 @@ def main():
             for _ in range(60):
                 time.sleep(0.05)
                 seen.append(browser.value(TOGETHER))
-            if seen.count(True) < 45:  # answer and image come one after the other
+            if seen.count(True) < 45:  # answer and image arrive one after the other
                 wrong.append(TOGETHER)
                 print(f"answer and image belonged together {seen.count(True)} times of {len(seen)}")
             browser.process.kill()

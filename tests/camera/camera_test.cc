@@ -1,4 +1,4 @@
-// Cameras by a driver that is played: formats, frames that are lent, and what goes wrong.
+// Cameras with a simulated driver: formats, borrowed frames, and failures.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -79,7 +79,7 @@ TEST_F(Camera, GivesTheRateThatIsWantedBeforeTheFormat) {
   open(of_size(128, 96, 10));
   EXPECT_EQ(chosen(), "YUYV 128");
   EXPECT_EQ(fake.asked_rate, 10);
-  fake.modes[0].rate = 0;  // the driver does not say: then it is believed
+  fake.modes[0].rate = 0;  // the driver reports no rate: the request is assumed
   open(of_size(128, 96));
   EXPECT_EQ(chosen(), "YUYV 128");
 }
@@ -164,7 +164,7 @@ TEST_F(Camera, JpegsAreHandedOnAsTheyCome) {
 
 TEST_F(Camera, TakesBackWhatItLentAndWritesToNothingThatIsHeld) {
   open(of_size(8, 4));
-  std::deque<Shot> held;  // two, as answering and waiting for it need
+  std::deque<Shot> held;  // two, because one is processed and one is queued
   for (int i = 0; i < 50; ++i) {
     play({Event::Frame});
     held.push_back(next());
@@ -222,10 +222,10 @@ TEST_F(Camera, ThatIsUnpluggedComesBack) {
   fake.opens_to_fail = 1;
   const Shot after = next();
   EXPECT_EQ(after.number, 1);
-  ASSERT_EQ(said.size(), 2u);  // not once an attempt
+  ASSERT_EQ(said.size(), 2u);  // reported once, not per attempt
   EXPECT_EQ(said[0], "/dev/video7 was unplugged; it is opened again as soon as it can be");
   EXPECT_EQ(fake.opens, 3);
-  // What was lent before can still be read, and keeps its device until it is given back.
+  // Borrowed frames stay readable, and keep their device open until they are released.
   EXPECT_EQ(*held.frame.planes[0].data, 0);
   EXPECT_EQ(fake.open_now, 2);
   held = {};

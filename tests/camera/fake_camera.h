@@ -1,4 +1,4 @@
-// A V4L2 driver that does what a test says, and objects to what a real one would object to.
+// A simulated V4L2 driver that follows a test's script and rejects what a real one would reject.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,30 +26,30 @@ class FakeCamera final : public System {
     uint32_t width, height;
     double rate = 30;
   };
-  // What the next wait() comes back with. When there is no more: no frame, for ever.
+  // The result of the next wait(). After the last event there are no more frames.
   enum class Event { Frame, Damaged, Short, Nothing, Unplug, Fault, WrongIndex };
 
-  // What it can do.
+  // Capabilities and behaviour.
   uint32_t capabilities = V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_STREAMING;
   std::vector<Mode> modes = {{"YUYV", 8, 4}};
   uint32_t row_bytes = 0, colorspace = 0, encoding = 0, quantization = 0;
   uint32_t buffers = 4, buffer_bytes = 4096;
-  bool counts = true;  // frames have numbers
+  bool counts = true;  // frames have sequence numbers
   int open_error = 0;  // errno of every open()
   int opens_to_fail = 0;
   std::deque<Event> script;
-  bool endless = false;           // but for good frames behind it
+  bool endless = false;           // good frames after the last event
   uint32_t lost = 0;              // before the next frame
-  std::vector<uint8_t> contents;  // of every frame; where there are none, the first byte counts
+  std::vector<uint8_t> contents;  // of every frame; if empty, the first byte counts up
 
-  // What became of it.
+  // Observed state.
   int opens = 0, open_now = 0, mapped_now = 0, frames = 0;
   double asked_rate = 0;
   v4l2_format format{};
 
   bool several() const { return !(capabilities & V4L2_CAP_VIDEO_CAPTURE); }
 
-  // While others use it.
+  // Thread-safe.
   int delivered() {
     const std::lock_guard lock(mutex_);
     return frames;
@@ -161,7 +161,7 @@ class FakeCamera final : public System {
     if (capabilities == 0) return fail(ENOTTY);
     *out = {};
     std::memcpy(out->card, "Toy camera", 10);
-    out->capabilities = V4L2_CAP_DEVICE_CAPS | 0xff;  // of the whole board, which may do more than this device
+    out->capabilities = V4L2_CAP_DEVICE_CAPS | 0xff;  // of the whole board, which may exceed this device's
     out->device_caps = capabilities;
     return 0;
   }
@@ -186,7 +186,7 @@ class FakeCamera final : public System {
     return fail(EINVAL);
   }
 
-  // The mode of that format whose size is nearest, as drivers do.
+  // The mode of that format with the nearest size, like drivers choose.
   int answer(v4l2_format* f) const {
     EXPECT_EQ(f->type, several() ? V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE : V4L2_BUF_TYPE_VIDEO_CAPTURE);
     const uint32_t code = several() ? f->fmt.pix_mp.pixelformat : f->fmt.pix.pixelformat;
@@ -264,9 +264,9 @@ class FakeCamera final : public System {
     return 0;
   }
 
-  std::mutex mutex_;  // frames are given back by who answers them
+  std::mutex mutex_;  // consumers return frames from other threads
   std::map<int, Handle> handles_;
-  std::vector<std::shared_ptr<std::vector<uint8_t>>> kept_;  // as mapped memory is, whatever becomes of the device
+  std::vector<std::shared_ptr<std::vector<uint8_t>>> kept_;  // mapped memory outlives the device
   int last_fd_ = 100;
 };
 

@@ -1,4 +1,4 @@
-// The queue between a source and who answers: the newest frame wins, and no other waits.
+// The queue between source and consumer: the newest frame wins.
 #include "examples/camera-linux/feed.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace camera {
 namespace {
 
-// Gives a frame whenever a test says so.
+// Produces a frame when a test asks.
 class Taps final : public Source {
  public:
   explicit Taps(bool live) : live_(live) {}
@@ -27,7 +27,7 @@ class Taps final : public Source {
     return std::optional(std::move(shot));
   }
 
-  // One more frame, or the end; it has been handed on when the source is asked for the next one.
+  // One more frame, or the end. A frame has been passed on when the source is asked for the next one.
   void give() {
     asked_.acquire();
     given_.release();
@@ -38,7 +38,7 @@ class Taps final : public Source {
   }
 
   std::atomic<bool> ended = false, broken = false;
-  std::atomic<int> out = 0;  // frames that somebody holds
+  std::atomic<int> out = 0;  // number of frames held
 
  private:
   bool live_;
@@ -61,7 +61,7 @@ class LiveFeed : public ::testing::Test {
 TEST_F(LiveFeed, GivesTheNewestFrameAndDropsThoseBefore) {
   source.give();
   EXPECT_EQ(take(), 0);
-  for (int i = 0; i < 5; ++i) source.give();  // while that one is answered
+  for (int i = 0; i < 5; ++i) source.give();  // while the first is processed
   source.settle();
   EXPECT_EQ(take(), 5);
   source.give();

@@ -17,7 +17,7 @@ TEST(Latency, IsThePercentileByItsDefinition) {
 
 TEST(Latency, KeepsWhatIsOutOfItsRangeAtTheEnds) {
   Latency latency;
-  latency.add(-5);  // a clock that disagrees
+  latency.add(-5);  // inconsistent clocks
   EXPECT_LT(latency.percentile(0.5), 0.02);
   Latency slow;
   slow.add(1e9);

@@ -1,4 +1,4 @@
-// The page, as a browser asks for it.
+// The page, requested like a browser does.
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -34,7 +34,7 @@ class WithPage : public ::testing::Test {
   static ferry::Result<Pixels> decoded(const std::string& jpeg) {
     return decode_jpeg(std::span(reinterpret_cast<const uint8_t*>(jpeg.data()), jpeg.size()));
   }
-  // Waits until somebody looks.
+  // Waits for a viewer.
   void wait_for_watcher() const {
     while (!page->wants_image()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -56,7 +56,7 @@ TEST_F(WithPage, AsksForNoImageUntilSomebodyLooks) {
   std::jthread viewer([this] { client().Get("/frame.jpg"); });
   wait_for_watcher();
   page->show(image(16, 9));
-  EXPECT_FALSE(page->wants_image());  // so soon
+  EXPECT_FALSE(page->wants_image());  // too soon
 }
 
 TEST_F(WithPage, GivesTheImageThatComesNext) {
@@ -92,7 +92,7 @@ TEST_F(WithPage, StreamsImagesToEveryViewer) {
         return stream.find(begin, 1) == std::string::npos;
       });
       ASSERT_TRUE(stream.starts_with(begin)) << stream.substr(0, 80);
-      // With the next part's beginning, without which Chromium does not show the image yet.
+      // With the start of the next part, without which Chromium does not show the image.
       const size_t end = stream.find("\r\n" + begin, begin.size());
       ASSERT_NE(end, std::string::npos);
       EXPECT_TRUE(decoded(stream.substr(begin.size(), end - begin.size())));
@@ -141,7 +141,7 @@ TEST_F(WithPage, HasRoomForSoManyAndClosesWhileTheyWatch) {
     });
   }
   while (refused < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_EQ(client().Get("/")->status, 200);  // there is still a thread for the page itself
+  EXPECT_EQ(client().Get("/")->status, 200);  // a thread is left for the page itself
   page = nullptr;
   viewers.clear();
   EXPECT_EQ(refused, 2);
@@ -154,7 +154,7 @@ TEST_F(WithPage, OnAPortThatIsInUseIsRefused) {
                                 ": the port is in use (--port chooses another, 0 any that is free)");
 }
 
-// The whole program: boxes are drawn on what is streamed, and told as they are printed.
+// The whole program: boxes are drawn on the stream and reported as printed.
 TEST(ProgramsPage, ShowsWhatIsAnswered) {
   const ferry::ScratchFolder folder;
   folder.write("frames.rgb", std::string(size_t{3} * 64 * 48, '\x64'));

@@ -1,4 +1,4 @@
-// What people see: frames as RGB by their definition, answers drawn, JPEG.
+// Images for display: conversion to RGB by definition, drawn answers, JPEG.
 #include "examples/camera-linux/pixels.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Pixels, AreAsTheirFormatIsDefined) {
         OwnFrame own(format, 19, 13, OwnFrame::Contents::Noise, true);
         own.frame.range = range;
         own.frame.matrix = matrix;
-        // Of P010 the lower two bits are not looked at.
+        // P010's lower two bits are ignored.
         expect_as_defined(own, format == FERRY_FRAME_P010 ? 5 : 1);
       }
     }
@@ -107,7 +107,7 @@ TEST(Drawing, PutsDepthBesideTheImageTheNearestBright) {
     EXPECT_EQ(drawn->at(nearest, 0)[1], 255);
     EXPECT_EQ(drawn->at(farthest, 0)[1], 0);
     EXPECT_GT(drawn->at(5, 0)[0], drawn->at(farthest, 0)[0]);
-    EXPECT_EQ(drawn->at(7, 0)[1], 0);  // what is no number is as far as can be
+    EXPECT_EQ(drawn->at(7, 0)[1], 0);  // NaN is drawn as farthest
   }
 }
 
@@ -134,7 +134,7 @@ TEST(Jpegs, AreWhatWasPutIn) {
     }
   ferry::Result<std::string> jpeg = encode_jpeg(image);
   ASSERT_TRUE(jpeg) << jpeg.error();
-  std::string padded = *jpeg + std::string(100, '\0');  // as the buffers of some cameras are
+  std::string padded = *jpeg + std::string(100, '\0');  // like the buffers of some cameras
   const auto bytes = [](const std::string& text) {
     return std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size());
   };
@@ -145,7 +145,7 @@ TEST(Jpegs, AreWhatWasPutIn) {
   double sum = 0;
   for (size_t i = 0; i < image.bytes.size(); ++i) sum += std::abs(image.bytes[i] - again->bytes[i]);
   EXPECT_LT(sum / static_cast<double>(image.bytes.size()), 3);
-  // Another decoder reads the same.
+  // Another decoder gets the same.
   ferry::Result<ferry::Image> other = ferry::Image::decode(jpeg->data(), jpeg->size());
   ASSERT_TRUE(other) << other.error();
   EXPECT_EQ(other->width(), 40);
@@ -158,7 +158,7 @@ TEST(Jpegs, AreWhatWasPutIn) {
   }
 }
 
-// USB cameras leave out the tables which all of them use (those of the standard's Annex K).
+// USB cameras omit the standard tables (Annex K).
 TEST(Jpegs, WithoutHuffmanTablesAreRead) {
   ferry::Result<std::string> jpeg = encode_jpeg(grey_image(16, 16));
   ASSERT_TRUE(jpeg);

@@ -1,4 +1,4 @@
-// The program: its lines beside those of `ferry run --json`, frames that it drops, and how it ends.
+// The program: its lines equal those of `ferry run --json`, it drops frames if slow, and it ends properly.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr int kWide = 210, kHigh = 190;
 
-// Red in the middle, of which the left is green and the right blue, as tests/support's reader reads "gb".
+// Red in the middle, with a green left and a blue right half, which tests/support's recogniser reads as "gb".
 std::vector<uint8_t> image_bytes(int shift) {
   std::vector<uint8_t> bytes;
   for (int y = 0; y < kHigh; ++y) {
@@ -73,7 +73,7 @@ class Program : public ::testing::Test {
   ferry::ScratchFolder folder_;
 };
 
-// What `ferry run` does not say.
+// Without the fields that `ferry run` lacks.
 Json answer_of(Json line) {
   for (const char* own : {"frame", "captured", "answered", "latency_ms", "dropped", "size"}) {
     EXPECT_TRUE(line.contains(own)) << own;
@@ -82,10 +82,10 @@ Json answer_of(Json line) {
   return line;
 }
 
-// What `ferry run --json` says of both images.
+// The output of `ferry run --json` for both images.
 std::vector<Json> expected_of(const Blob& blob, const std::filesystem::path& folder) {
   std::vector<std::vector<std::string>> calls = {{"images/a.png", "images/b.png"}};
-  if (!blob.prompts.empty()) calls = {{"images/a.png"}, {"images/b.png"}};  // a mask goes with one image
+  if (!blob.prompts.empty()) calls = {{"images/a.png"}, {"images/b.png"}};  // a mask belongs to one image
   std::vector<Json> answers;
   for (const std::vector<std::string>& images : calls) {
     std::vector<std::string> words = {"run", blob.path, "--json"};
@@ -121,7 +121,7 @@ TEST_F(Program, AnswersAsFerryRunDoesWhateverTheTask) {
       EXPECT_EQ(got[i]["size"], Json({kWide, kHigh}));
     }
 
-    // Of a raw frame levels are within one of the image's.
+    // A raw frame's levels are within one of the image's.
     words = raw_words(blob.path);
     words.insert(words.end(), blob.prompts.begin(), blob.prompts.end());
     result = camera(words);
@@ -247,7 +247,7 @@ TEST_F(Program, HelpNamesEveryOption) {
     EXPECT_TRUE(std::regex_search(result.out, std::regex(std::string("\\n  ") + word + "\\b"))) << word;
 }
 
-// UltraFace with its published weights: a photograph as a camera gives it.
+// UltraFace with published weights, on a photograph in camera formats.
 TEST_F(Program, FindsFacesInFramesAsInImages) {
   if (ferry::shared_dir().empty()) GTEST_SKIP() << "../shared is not here";
   const std::string photo = ferry::shared_dir() / "photos" / "face.jpg";
@@ -260,7 +260,7 @@ TEST_F(Program, FindsFacesInFramesAsInImages) {
       Json::parse(ferry::cli_test::ferry(folder_.path(), {"run", "faces.ferry", photo, "--json"}).out)["boxes"];
   ASSERT_EQ(expected.size(), 4u);
 
-  // As NV12 by the definition of BT.601 in limited range, the chroma of 2x2 pixels their mean.
+  // NV12 by BT.601's definition in limited range; chroma is the mean of 2x2 pixels.
   ferry_image image;
   ASSERT_EQ(ferry_image_load(photo.c_str(), &image), FERRY_OK);
   const int width = image.width / 2 * 2, height = image.height / 2 * 2;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kWide = 96, kHigh = 48;
 
-// A green bar on black, which tests/support's reader reads as "g": twice as far from the right as from the left.
+// A green bar on black, which tests/support's recogniser reads as "g"; twice as far from the right as from the left.
 Pixels bar() {
   Pixels image(kWide, kHigh);
   for (int y = 16; y < 32; ++y)
@@ -106,11 +106,11 @@ TEST_F(Recognising, WhatIsNoImageFailsAndTheNextOneDoesNot) {
   Shot nothing;
   nothing.file = folder.path() / "absent.jpg";
   EXPECT_NE(detector->see(nothing).error().find("absent.jpg"), std::string::npos);
-  EXPECT_FALSE(detector->see(Shot()));  // a frame of no format
+  EXPECT_FALSE(detector->see(Shot()));  // a frame without a format
   EXPECT_TRUE(detector->see(packed(0)));
 }
 
-// The loop in this process, with a camera that is played.
+// The loop in this process, with a simulated camera.
 class Watching : public Recognising {
  protected:
   void prepare(int frames) {
@@ -168,12 +168,12 @@ TEST_F(Watching, JpegsThatAreCutAreDroppedUntilItIsTooMuch) {
   EXPECT_NE(err.find("nothing could be made of 100 frames in a row"), std::string::npos) << err;
 }
 
-// Each answer takes as long as the camera needs for ten frames.
+// Each answer takes as long as ten frames of the camera.
 TEST_F(Watching, ASlowAnswerDropsFramesAndTheNextOneIsOfTheNewest) {
   struct Reader {
     FakeCamera& fake;
     std::string text;
-    std::vector<int> delivered;  // when each line was taken
+    std::vector<int> delivered;  // frames delivered when each line was written
   } reader{fake, "", {}};
   const cookie_io_functions_t slow = {.read = nullptr,
                                       .write =
@@ -202,7 +202,7 @@ TEST_F(Watching, ASlowAnswerDropsFramesAndTheNextOneIsOfTheNewest) {
     ASSERT_FALSE(answer.is_discarded()) << line;
     const int64_t frame = answer["frame"];
     EXPECT_EQ(frame, static_cast<int64_t>(i) + answer["dropped"].get<int64_t>());
-    // All but the frame that was on its way from the camera when the answer before was taken.
+    // All except the frame that was in transit when the previous answer was taken.
     if (i > 0) {
       EXPECT_GE(frame, reader.delivered[i - 1] - 2);
     }

@@ -1,4 +1,4 @@
-// camera-linux as a process that goes on until it is told to end.
+// camera-linux as a process that runs until it is stopped.
 #pragma once
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ class Running {
   std::string out() const { return ferry::read_text(folder_.path() / "out"); }
   std::string err() const { return ferry::read_text(folder_.path() / "err"); }
 
-  // Waits until the output holds `words`; false where the process is over before, or nothing came for long.
+  // Waits until the output contains `words`; false if the process ends before, or after a timeout.
   bool says(const std::string& words) {
     for (int i = 0; i < 3000; ++i) {
       if (out().find(words) != std::string::npos || err().find(words) != std::string::npos) return true;
@@ -51,14 +51,14 @@ class Running {
     }
     return false;
   }
-  // "http://127.0.0.1:4711/" of the page.
+  // The page's "http://127.0.0.1:4711/".
   std::string url() {
     EXPECT_TRUE(says("the page is at ")) << err();
     const std::string text = err();
     const size_t begin = text.find("http://");
     return text.substr(begin, text.find('\n', begin) - begin);
   }
-  // The exit code, or less than 0 where a signal ended it.
+  // The exit code; negative if a signal ended it.
   int end(int signal) {
     if (process_ <= 0) return exit_code_;
     kill(process_, signal);

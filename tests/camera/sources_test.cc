@@ -1,4 +1,4 @@
-// Raw files and folders: which frames come, when, and what is refused.
+// Raw files and folders: order and timing of frames, and refusals.
 #include "examples/camera-linux/sources.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class Files : public ::testing::Test {
   std::stop_source stop;
 };
 
-// Bytes of a frame, by the definitions of the formats: 3x3 pixels, where chroma is rounded up.
+// The sizes of a frame by the formats' definitions: 3x3 pixels, with chroma rounded up.
 TEST_F(Files, EveryFormatHasItsSize) {
   const std::pair<const char*, size_t> kSizes[] = {
       {"nv12", 9 + 2 * 4}, {"nv21", 9 + 2 * 4}, {"yu12", 9 + 4 + 4}, {"yv12", 9 + 4 + 4}, {"yuyv", 3 * 8},
@@ -144,7 +144,7 @@ TEST_F(Files, ThatCannotBeFramesAreRefused) {
   EXPECT_EQ(refusal(file("x", "x"), {}), "a raw file does not say what it is: give --size and --format");
   EXPECT_EQ(refusal(file("x", "x"), raw(4, 4, "mjpg")),
             "--format mjpg is for cameras; raw files are nv12, nv21, yu12, yv12, yuyv, p010, rgb24, bgra, rgba, grey");
-  // The largest that may be asked for: its bytes can be counted.
+  // The maximum size, whose bytes still fit the counter.
   EXPECT_EQ(refusal(file("x", "x"), raw(kMaxSide, kMaxSide, "p010")),
             "has 1 bytes, which is no whole number of frames: one of 16384x16384 in p010 has 805306368");
 }

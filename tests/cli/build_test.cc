@@ -1,4 +1,4 @@
-// ferry build: the list of what blobs need of a library, and what it says where none can be built.
+// ferry build: the list of parts that blobs need, and messages if no library can be built.
 #include <gtest/gtest.h>
 
 #include "converter/graph/graph.h"
@@ -21,7 +21,7 @@ class BuildCommand : public ::testing::Test {
     return ferry(folder_.path(), arguments);
   }
 
-  // The list without its remark.
+  // The list without its comment.
   std::string parts(const std::string& file) const {
     const std::string text = read_text(folder_.path() / file);
     EXPECT_EQ(text.rfind("# ", 0), 0u) << text;
@@ -37,7 +37,7 @@ class BuildCommand : public ::testing::Test {
   }
 };
 
-// As tests/support/blobs.cc makes them.
+// Blobs of tests/support/blobs.cc.
 TEST_F(BuildCommand, ListsWhatABlobNeeds) {
   const Result done = build({"--for", "classifier.ferry", "-o", "parts.txt"});
   ASSERT_EQ(done.exit_code, 0) << done.err;
@@ -58,9 +58,9 @@ TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {
             "operator reduce\noperator resize2d\noperator unary\ntask Classification\ntask ImageToImage\n");
 }
 
-// A library is built for another machine than this one.
+// The library may be for another machine than this one.
 TEST_F(BuildCommand, ListsWhatAnyMachineFiltersInTheTransformedDomain) {
-  for (const int channels : {60, 64, 62}) {  // vectors of 4, which arm64 has, of 8, and of neither
+  for (const int channels : {60, 64, 62}) {  // multiples of 4, which arm64's vectors have, of 8, and of neither
     Graph graph;
     const Tensor x = graph.add_input("x", {1, 32, 32, channels}, fbs::Layout::Same);
     const auto weight = graph.add_constant("weight", {channels, 3, 3, channels},

@@ -1,4 +1,4 @@
-// Runs the built `ferry`, or an example, as its users do: a process, its exit code, its two outputs.
+// Runs the built `ferry`, or an example, like users do: as a process, with exit code and both outputs.
 #pragma once
 
 #include <sys/wait.h>
@@ -23,20 +23,20 @@ inline std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// In `folder`, with these arguments and this on its standard input.
+// Runs in `folder` with these arguments and this standard input.
 inline Result run_program(const std::string& program, const std::filesystem::path& folder,
                           const std::vector<std::string>& arguments, const std::string& input = "") {
   const ScratchFolder capture;
   const auto out = capture.path() / "out", err = capture.path() / "err";
   capture.write("in", input);
-  // What it keeps between runs is the test's, too.
+  // Its cache is inside the test's folder.
   std::string line = "cd " + quoted(folder) + " && XDG_CACHE_HOME=" + quoted(folder / "cache") + " " + FERRY_EMULATOR +
                      " " + quoted(program);
   for (const std::string& a : arguments) line += " " + quoted(a);
   line += " >" + quoted(out) + " 2>" + quoted(err) + " <" + quoted(capture.path() / "in");
   const int status = std::system(line.c_str());
   const Result result{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
-  // The Vulkan validation layer writes to standard output, which ctest does not see here.
+  // The Vulkan validation layer writes to standard output, which ctest does not check here.
   EXPECT_EQ(result.out.find("Validation "), std::string::npos) << result.out;
   return result;
 }
@@ -58,7 +58,7 @@ inline std::vector<std::string> lines(const std::string& text) {
 
 }  // namespace ferry::cli_test
 
-// Bad usage or input: exit code 2, nothing on standard output, one line on standard error that holds `words`.
+// Bad usage or input: exit code 2, nothing on standard output, one line on standard error that contains `words`.
 #define EXPECT_REFUSED(result, words)                                           \
   do {                                                                          \
     const ::ferry::cli_test::Result& refused = (result);                        \

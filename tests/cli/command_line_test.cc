@@ -1,4 +1,4 @@
-// Usage: help, versions, and what is said to mistakes.
+// Usage: help, versions, and messages for mistakes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -86,7 +86,7 @@ TEST_F(CommandLine, CoresAreChosenByNameOrNumber) {
   const nlohmann::json all = told("all");
   for (const char* name : {"performance", "balanced", "efficient"})
     EXPECT_LE(told(name).at("threads"), all.at("threads")) << name;
-  // One by its number: the first of all.
+  // A single one by its number: the first.
   const std::string cpus = all.at("cpus"), first = cpus.substr(0, cpus.find_first_of(",-"));
   const nlohmann::json one = told(first + "," + first);
   EXPECT_EQ(one.at("cpus"), first);

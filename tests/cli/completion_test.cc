@@ -1,4 +1,4 @@
-// ferry completion and ferry help: what shells and man are given is what `ferry COMMAND --help` says.
+// ferry completion and ferry help: completions and manual page match `ferry COMMAND --help`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Completion : public ::testing::Test {
  protected:
   Result run(const std::vector<std::string>& arguments) { return ferry(folder_.path(), arguments); }
 
-  // A script of bash, in the test's folder. Programs of this machine, where `ferry` may be an emulated one's.
+  // Runs a bash script in the test's folder. Uses programs of this machine; `ferry` may be emulated.
   std::string bash(const std::string& script) {
     folder_.write("script", script);
     const std::string out = folder_.path() / "said";
@@ -26,7 +26,7 @@ class Completion : public ::testing::Test {
     return read_text(out);
   }
 
-  // What is offered where the last of these words is being typed.
+  // The completions of the last of these words.
   std::vector<std::string> offered(const std::vector<std::string>& words) {
     if (script_.empty()) script_ = run({"completion", "bash"}).out;
     std::string line = script_ + "\nCOMP_WORDS=(";
@@ -37,7 +37,7 @@ class Completion : public ::testing::Test {
 
   std::vector<std::string> commands() { return offered({"ferry", ""}); }
 
-  // The options of `ferry COMMAND --help`, in the order of their names.
+  // The options of `ferry COMMAND --help`, sorted by name.
   std::set<std::string> options_of(const std::string& command) {
     std::set<std::string> names;
     const std::regex option("^  (-\\w,)?(--[\\w-]+)");
@@ -111,7 +111,7 @@ TEST_F(Completion, FishIsOfferedTheSame) {
   EXPECT_EQ(offered("ferry devices a"), Words{});
 }
 
-// What zsh offers was tried by hand.
+// zsh's completions were tested by hand.
 TEST_F(Completion, ScriptsHaveNoSyntaxErrors) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Result r = run({"completion", shell});

@@ -1,4 +1,4 @@
-// ferry models and ferry convert, where the build has a converter.
+// ferry models and ferry convert, in builds with a converter.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

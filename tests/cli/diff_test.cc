@@ -1,4 +1,4 @@
-// ferry diff: two blobs, and what is not the same in them.
+// ferry diff: the differences of two blobs.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -45,7 +45,7 @@ TEST_F(Diff, OfTheSameNetworkThereIsNone) {
   }
 }
 
-// One of each: a parameter, an operator more, a weight, a label, the recipe.
+// One of each kind: a parameter, another operator, a weight, a label, the preprocessing.
 TEST_F(Diff, EachIsNamed) {
   write("a.ferry", *testing::small_classifier());
   const std::unique_ptr<Graph> other = testing::small_classifier();

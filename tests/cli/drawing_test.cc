@@ -1,4 +1,4 @@
-// ferry inspect --graph FILE: a graph to look at.
+// ferry inspect --graph FILE: a drawing of the graph.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ size_t count(const std::string& text, const std::string& word) {
   return n;
 }
 
-// x goes to two products whose results are added: three lines in two lanes.
+// Two products of x whose results are added: three lines in two lanes.
 TEST_F(Draw, ARowAnOperatorALineAValue) {
   Graph g;
   const Tensor x = g.add_input("x", {1, 4}, fbs::Layout::Same);
@@ -46,13 +46,13 @@ TEST_F(Draw, ARowAnOperatorALineAValue) {
   EXPECT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.out, "m.svg: 3 operators\n");
   const std::string svg = file("m.svg");
-  EXPECT_EQ(count(svg, "<g class=\"row\""), 4u);  // with the input
+  EXPECT_EQ(count(svg, "<g class=\"row\""), 4u);  // including the input
   EXPECT_EQ(count(svg, "<path class=\"line "), 4u);
   for (const char* line : {"line f0 t1", "line f0 t2", "line f1 t3", "line f2 t3"})
     EXPECT_EQ(count(svg, line), 1u) << line << "\n" << svg;
   for (const char* words : {">left<", ">binary<", "Float32 [1,4]", "output y", "</svg>"})
     EXPECT_NE(svg.find(words), std::string::npos) << words;
-  // No column stands empty: times are not there, modules have short names.
+  // No column is empty: there are no times, and modules have short names.
   EXPECT_LT(std::stod(svg.substr(svg.find(" width=\"") + 8)), 700.0);
 }
 
@@ -77,7 +77,7 @@ TEST_F(Draw, APageHasWhatIsKnownAndTimes) {
   EXPECT_TRUE(timed && weights && taps) << rows;
 }
 
-// A name of the graph's may hold anything.
+// A graph's names may contain any characters.
 TEST_F(Draw, NamesAreText) {
   Graph g;
   g.table.name = "</script><b>\"&";

@@ -1,4 +1,4 @@
-// ferry export: the checkpoint that a blob was made from, where the build has a converter.
+// ferry export: the checkpoint that a blob was made from, in builds with a converter.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -63,7 +63,7 @@ TEST_F(ExportCommand, GivesTheFolderBack) {
   for (const char* name : {"config.json", "generation_config.json", "model.safetensors"})
     EXPECT_EQ(read_text(folder_.path() / "back" / name), read_text(folder_.path() / "llama" / name)) << name;
   EXPECT_REFUSED(run({"export", "m.ferry", "-o", "back/"}), "'back': exists and is not an empty folder");
-  // What came back converts to the same blob, which packed weights leave as it was.
+  // The exported checkpoint converts to the same blob; packed weights do not change it.
   ASSERT_EQ(run({"convert", "back", "-o", "again.ferry"}).exit_code, 0);
   EXPECT_EQ(read_text(folder_.path() / "again.ferry"), read_text(folder_.path() / "m.ferry"));
   ASSERT_EQ(run({"pack", "m.ferry", "--embed", "-o", "packed.ferry"}).exit_code, 0);

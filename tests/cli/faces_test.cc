@@ -1,5 +1,5 @@
-// UltraFace from .onnx to boxes: the raw export, which computes corners itself, and the simplified one, which leaves
-// that to the recipe; by `ferry run` and by examples/detect_faces.
+// UltraFace from .onnx to boxes: the raw export, which computes corners itself, and the simplified one, which needs
+// postprocessing; with `ferry run` and with examples/detect_faces.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ double overlap(const Box& a, const Box& b) {
   return area(both) / (area(a) + area(b) - area(both));
 }
 
-// `expected`: drawn around the faces by hand.
+// `expected`: boxes drawn by hand.
 void expect_around(const std::vector<Box>& expected, const std::vector<Box>& found) {
   EXPECT_EQ(found.size(), expected.size());
   for (const Box& face : expected)
@@ -37,7 +37,7 @@ void expect_around(const std::vector<Box>& expected, const std::vector<Box>& fou
         << face.left << "," << face.top;
 }
 
-// Pixels along a box's upper edge that are another colour than the image's.
+// The fraction of pixels along a box's upper edge that differ from the image.
 double changed_share(const ferry_image& drawn, const ferry_image& image, const Box& box) {
   int changed = 0, all = 0;
   const int y = std::clamp(static_cast<int>(std::lround(box.top)), 0, image.height - 1);
@@ -153,7 +153,7 @@ TEST_P(Faces, AreLabelledAndPreparedAsOptionsSay) {
                  "names.txt has 3 names, but the network has 1 classes");
 }
 
-// RetinaFace as insightface publishes it (npm's retinaface), in photographs.
+// RetinaFace as insightface publishes it (npm's retinaface), on photographs.
 TEST(RetinaFace, FindsFacesWithTheirPoints) {
   const auto package = cached_dir("npm/retinaface-0.0.6");
   if (package.empty() || shared_dir().empty())
@@ -169,7 +169,7 @@ TEST(RetinaFace, FindsFacesWithTheirPoints) {
   for (const auto& entry : json["boxes"])
     boxes.push_back({entry["box"][0], entry["box"][1], entry["box"][2], entry["box"][3], entry["score"]});
   expect_around(kGroup, boxes);
-  // Of the man in the middle, in pixels as a person sees them: eyes, nose, corners of the mouth.
+  // Landmarks of the man in the middle, by eye: eyes, nose, corners of the mouth.
   constexpr std::array<std::array<double, 2>, 5> kSeen = {{{279, 97}, {321, 96}, {301, 121}, {285, 141}, {322, 138}}};
   for (const auto& entry : json["boxes"]) {
     ASSERT_EQ(entry["landmarks"].size(), kSeen.size());
@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(UltraFace, Faces, ::testing::Values("version-RFB-320.on
 
 class BothFaces : public Faces {};
 
-// What the simplified export leaves out, the recipe computes as the raw one does.
+// The postprocessing computes the part that the simplified export lacks, like the raw one.
 TEST_P(BothFaces, AgreeToAFractionOfAPixel) {
   for (const char* image : {"face.jpg", "grace_hopper.bmp"}) {
     convert(GetParam(), {});
@@ -229,7 +229,7 @@ TEST_P(BothFaces, AreNamedByARecipeThatIsRefusedWhereItDoesNotFit) {
   folder_.write("heads.json", heads + "}");
   EXPECT_REFUSED(conversion({"--detect", "heads.json"}), "heads.json: nothing says how an image becomes the input");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "other.ferry"));
-  // With options, or with an image of its own, the same file is good.
+  // With options, or with its own image, the same file is valid.
   convert(GetParam(), {"--detect", "heads.json", "--mean", "127", "--std", "128"});
   expect_around(kGroup, found("face.jpg"));
   const auto json = nlohmann::json::parse(ferry(folder_.path(), {"inspect", "faces.ferry", "--json"}).out);

@@ -1,4 +1,4 @@
-// ferry get: publishers' checkpoints by name.
+// ferry get: published checkpoints by name.
 #if defined(FERRY_HAS_HUB)
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST_F(Get, ListsWhatIsKnownForCertain) {
     EXPECT_NE(e["task"], "") << e;
     EXPECT_NE(e["input"], "") << e;
     EXPECT_NE(text.out.find(e["name"].get<std::string>() + " "), std::string::npos) << e;
-    // An address without a state could lead to other bytes tomorrow.
+    // An address without a revision could later have other bytes.
     const std::string url = e["url"], revision = e["revision"];
     EXPECT_TRUE(revision.empty() || url.find("/" + revision + "/") != std::string::npos) << e;
     EXPECT_EQ(url.find("/main/"), std::string::npos) << e;
@@ -58,7 +58,7 @@ TEST_F(Get, ListsWhatIsKnownForCertain) {
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
-// A file that its publisher has in the open, from where it lies here.
+// A published file, from its local copy.
 TEST_F(Get, APublishedFileBecomesABlobThatSees) {
   const std::filesystem::path shared = shared_dir();
   if (shared.empty()) GTEST_SKIP() << "there is no ../shared";
@@ -71,7 +71,7 @@ TEST_F(Get, APublishedFileBecomesABlobThatSees) {
   EXPECT_NE(seen.out.find("face"), std::string::npos) << seen.out;
 }
 
-// docs/checkpoints.md has this very list.
+// docs/checkpoints.md has the same list.
 TEST_F(Get, ThePageHasTheSameTable) {
   if (*FERRY_EMULATOR != '\0') GTEST_SKIP() << "an emulated command is not started by a script";
   const std::string line =

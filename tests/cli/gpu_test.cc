@@ -1,4 +1,4 @@
-// The commands on a GPU: what they say of it, and that it is the GPU that answers.
+// The commands on a GPU: reports, and that the GPU computes.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ class Gpu : public ::testing::Test {
     blob_ = folder_.write("model.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
   Result run(const std::vector<std::string>& arguments) { return ferry(folder_.path(), arguments); }
-  // Of a command that prints it.
+  // The JSON output of a command.
   Json json(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--json", "--ops"});
     const Result r = run(arguments);

@@ -1,4 +1,4 @@
-// ferry convert hf:ORG/NAME, against a hub of our own.
+// ferry convert hf:ORG/NAME, with a local hub.
 #if defined(FERRY_HAS_HUB)
 #include <gtest/gtest.h>
 

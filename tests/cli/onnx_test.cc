@@ -35,7 +35,7 @@ TEST_F(Onnx, ADryRunSaysWhatWouldBeBuiltAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "net.ferry"));
   const Result done = run({"convert", kNet, "-o", "net.ferry"});
   ASSERT_EQ(done.exit_code, 0) << done.err;
-  // The same network, size and numbers, but for the time that it took; ports as the blob has them.
+  // The same network, size and counts, except for the time; ports as in the blob.
   const std::string begin = "net.ferry: ", dry_begin = "net.ferry, not written: ";
   ASSERT_EQ(done.out.find(begin), 0u) << done.out;
   ASSERT_EQ(dry.out.find(dry_begin), 0u) << dry.out;

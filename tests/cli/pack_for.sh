@@ -1,6 +1,6 @@
 #!/bin/bash
-# `ferry pack --for` on the host writes what `ferry pack` writes on the emulated CPU itself.
-#     pack_for.sh HOST_FERRY BLOB_FOLDER FERRY EMULATOR...
+# `ferry pack --for` on the host writes the same as `ferry pack` on the emulated CPU.
+# pack_for.sh HOST_FERRY BLOB_FOLDER FERRY EMULATOR...
 set -euo pipefail
 host=$1 blobs=$2 ferry=$3
 shift 3
@@ -17,7 +17,7 @@ cmp "$folder/there.packed" "$folder/for.packed"
 mkdir "$folder/cache"
 "$host" pack "$blob" --for "arm64-$cpu" --tool "$ferry" -o "$folder/cache" | grep "$folder/cache/"
 [ "$(ls "$folder/cache" | wc -l)" = 1 ]
-# What is there stays where nothing new comes to be.
+# A failure keeps the existing file.
 if "$host" pack "$blob" --for "arm64-$cpu" --tool /bin/false -o "$folder/for.packed"; then exit 1; fi
 cmp "$folder/there.packed" "$folder/for.packed"
 [ "$(ls "$folder" | wc -l)" = 4 ] || { echo "more than the files asked for:"; ls "$folder"; exit 1; }

@@ -1,4 +1,4 @@
-// ferry pack: files that sessions find, blobs that carry them, and what it says where a target cannot be reached.
+// ferry pack: files that sessions find, blobs with embedded files, and messages if a target cannot be reached.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ class PackCommand : public ::testing::Test {
     return names;
   }
 
-  // Whether a session of this process packs nothing itself.
+  // True if a session of this process packs nothing itself.
   bool finds_packed(const std::string& blob, const std::string& cache) const {
     std::shared_ptr<Model> model;
     EXPECT_TRUE(Model::open((folder_.path() / blob).c_str(), &model).ok());
@@ -49,7 +49,7 @@ class PackCommand : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-// The name of a packed file ends with the fingerprint that must fit.
+// A packed file's name ends with the kernels' fingerprint.
 TEST_F(PackCommand, BenchTellsTheFingerprintOfTheKernels) {
   fs::create_directory(folder_.path() / "cache");
   ASSERT_EQ(pack({"m.ferry", "-o", "cache"}).exit_code, 0);
@@ -83,7 +83,7 @@ TEST_F(PackCommand, PutsThemIntoTheBlob) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(finds_packed("out.ferry", ""));
   EXPECT_EQ(names(".").size(), 2u) << "nothing but the two blobs";
-  // Once more: what was there is replaced, and the rest has the same bytes.
+  // Again: embedded files are replaced, and everything else has the same bytes.
   ASSERT_EQ(pack({"out.ferry", "--embed", "-o", "again.ferry"}).exit_code, 0);
   EXPECT_EQ(read_text(folder_.path() / "again.ferry"), read_text(folder_.path() / "out.ferry"));
   const Result inspected = ferry(folder_.path(), {"inspect", "out.ferry", "--json"});
@@ -92,7 +92,7 @@ TEST_F(PackCommand, PutsThemIntoTheBlob) {
   EXPECT_EQ(j["packed"][0]["target"], "this");
 }
 
-// A blob may carry files of a CPU and of a GPU; each finds its own.
+// A blob may embed files for a CPU and for a GPU; each finds its own.
 TEST_F(PackCommand, PacksForAGpu) {
   if (testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
   const std::string gpu = testing::test_gpus()[0];

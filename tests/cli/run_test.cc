@@ -1,4 +1,4 @@
-// ferry run: images, tensors, and what it says when they do not fit.
+// ferry run: images, tensors, and messages if they do not match.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -157,7 +157,7 @@ TEST_F(Run, WhatIsNotAnImageIsRefused) {
   EXPECT_REFUSED(run({model, "cut.png"}), "cut.png: damaged image");
 }
 
-// Blobs of ONNX files, mostly: who gets none of the options that say it is told of them.
+// Mostly blobs from ONNX files: if an option is missing, the message names it.
 TEST_F(Run, ABlobThatKnowsNoImagesSaysWhatWouldTeachIt) {
   auto graph = testing::small_classifier();
   graph->table.preprocess.reset();
@@ -375,7 +375,7 @@ TEST_F(Run, TensorsGoInAndOutInTheFrameworksLayout) {
   ASSERT_EQ(features.shape.size(), 4u);
   EXPECT_EQ(features.shape[1], 8);
   EXPECT_EQ(out->tensors().at("tap/block").shape, (std::vector<int64_t>{1, 8, 4, 4}));
-  // `pooled` is the mean of each plane of `features`: true only if the layout is N,C,H,W indeed.
+  // `pooled` is the mean of each plane of `features`, but only if the layout is N,C,H,W.
   const std::vector<float> map = features.to_floats(), pooled = out->tensors().at("pooled").to_floats();
   const size_t plane = map.size() / 8;
   for (size_t c = 0; c < 8; ++c) {
@@ -441,7 +441,7 @@ TEST_F(Run, WithoutAGpuItGoesOnOnTheCpuAndSaysSo) {
   EXPECT_EQ(gpu.out, cpu.out);
   EXPECT_TRUE(gpu.err.starts_with("ferry run: on the CPU instead of the GPU: ")) << gpu.err;
   EXPECT_EQ(lines(gpu.err).size(), 1 + lines(cpu.err).size()) << gpu.err << cpu.err;
-  EXPECT_LE(lines(cpu.err).size(), 1u) << cpu.err;  // a CPU may lack float16, and says so once
+  EXPECT_LE(lines(cpu.err).size(), 1u) << cpu.err;  // a CPU without float16 prints one note
 }
 
 TEST_F(Run, AGraphOfSeveralIsChosenByName) {
@@ -479,7 +479,7 @@ TEST_F(Run, AFolderGivesItsImages) {
   EXPECT_REFUSED(run({model, "empty"}), "the folder empty has no images");
 }
 
-// The others are run, and the exit code tells.
+// The others are run; the exit code reports the failure.
 TEST_F(Run, OneImageOfSeveralThatCannotBeRead) {
   const std::string model = blob(kClassifier);
   image("a.png", 9, 8);

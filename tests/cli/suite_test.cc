@@ -1,4 +1,4 @@
-// ferry bench --suite: several blobs, one page with the machine, the date and the commit.
+// ferry bench --suite: several blobs on one page with the machine, the date and the commit.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ class Suite : public ::testing::Test {
     folder_.write(name, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
   std::string file(const char* name) { return read_text(folder_.path() / name); }
-  // Asks for two threads, on machines of one, too.
+  // With two threads, even on a single core.
   Json figures(std::vector<std::string> arguments, int exit_code = 0) {
     arguments.insert(arguments.end(), {"--json", "--threads", "2"});
     const Result r = run(arguments);
@@ -91,7 +91,7 @@ TEST_F(Suite, SaysWhereAndWhenAndOfWhichCommit) {
   EXPECT_TRUE(std::regex_match(j["commit"].get<std::string>(), std::regex(checkout ? "[0-9a-f]{12}" : "unknown")));
 }
 
-// Of a language model tokens a second are told, in a table of their own.
+// Language models have tokens a second, in a table of their own.
 TEST_F(Suite, LanguageModels) {
   write("text.ferry", *testing::small_language_model());
   const Result r =
@@ -103,7 +103,7 @@ TEST_F(Suite, LanguageModels) {
   EXPECT_EQ(file("page.html").find("<th>network</th>"), std::string::npos) << "there is none";
 }
 
-// What cannot be timed is told, and the others are.
+// Blobs that cannot be timed are listed as such; the others are timed.
 TEST_F(Suite, ADamagedBlobBesideOthers) {
   write("a.ferry", *testing::small_classifier());
   folder_.write("damaged.ferry", file("a.ferry").substr(0, 500));

@@ -1,4 +1,4 @@
-// ferry template: the text of a conversation from a folder and from a blob, and one sentence where there is none.
+// ferry template: the text of a conversation, from a folder and from a blob; one message if there is no template.
 #include <gtest/gtest.h>
 
 #include "converter/pack/pack.h"

@@ -1,4 +1,4 @@
-// ferry run of a language model: text and token ids in, text and token ids out.
+// ferry run with a language model: text and token ids as input and output.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -38,7 +38,7 @@ TEST_F(RunText, TokensGoInAndOutAsJson) {
   EXPECT_EQ(result["prompt"], json({1, 80, 200}));
   EXPECT_EQ(result["tokens"].size(), 5u);
   EXPECT_EQ(result.size(), 2u);
-  // What it said goes in again as part of the prompt.
+  // Its answer becomes part of the prompt.
   json longer = result["prompt"];
   std::string words = "1,80,200";
   for (size_t i = 0; i < 2; ++i) words += "," + std::to_string(result["tokens"][i].get<int>());
@@ -104,7 +104,7 @@ TEST_F(RunText, ChatKeepsTheConversation) {
   ASSERT_EQ(one.exit_code, 0) << one.err;
   EXPECT_NE(one.err.find("tokens a second"), std::string::npos);
   EXPECT_EQ(two.out, one.out + one.out) << "begun anew";
-  // What goes before the model is what `ferry template` writes of the same.
+  // The prompt is the output of `ferry template` for the same messages.
   const std::string said = R"({"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": true})";
   const Result written = ferry(folder_.path(), {"template", "model.ferry", "-"}, said);
   EXPECT_EQ(written.out, "user: hi\nthe ") << written.err;

@@ -1,4 +1,4 @@
-// ferry tokenize: texts to ids and back, of a folder and of what is none.
+// ferry tokenize: texts to ids and back, from a folder, and refusals.
 #if defined(FERRY_HAS_CONVERTER)  // which compiles a folder's tokenizer
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// ferry verify --weights: whether a file arrived whole.
+// ferry verify --weights: detects damaged files.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

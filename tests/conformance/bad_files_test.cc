@@ -1,4 +1,4 @@
-// Damaged and hostile files: one sentence, no crash, bounded memory and time.
+// Damaged and hostile files: one error message, no crash, bounded memory and time.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "" where the file was imported, else the sentence.
+// Empty if the file was imported, else the error message.
 std::string import_file(const fs::path& path) {
   try {
     onnx::import_model(onnx::read_model(path), {});
@@ -29,7 +29,7 @@ std::string import_bytes(const ScratchFolder& folder, const std::string& bytes) 
   return import_file(folder.write("net.onnx", bytes));
 }
 
-// y = op(x), x float32 [1,2]; further inputs and attributes are the caller's.
+// y = op(x), x float32 [1,2]; the caller adds further inputs and attributes.
 ::onnx::ModelProto one_node(const std::string& op) {
   ::onnx::ModelProto model;
   auto* opset = model.add_opset_import();
@@ -78,8 +78,7 @@ TEST(BadOnnxFiles, MutationsNeverCrash) {
   }
 }
 
-// Constants that anything may be given for an input: of no dimension, a number, numbers beyond integers, a matrix,
-// text.
+// Constants that may be passed for any input: a scalar, a number, numbers beyond integers, a matrix, text.
 void add_odd_constants(::onnx::GraphProto* graph) {
   const auto add = [&](const char* name, std::vector<int64_t> dims, auto type, std::vector<float> values) {
     auto* tensor = graph->add_initializer();
@@ -109,7 +108,7 @@ TEST(BadOnnxFiles, AnyInputsOfAnyOperatorNeverCrash) {
       add_odd_constants(model.mutable_graph());
       ::onnx::NodeProto* node = model.mutable_graph()->mutable_node(0);
       node->set_domain(domain);
-      // All lists of up to two; of three, those that begin with the graph's input.
+      // All lists of up to two; of three, only those that begin with the graph's input.
       for (const std::string& first : inputs)
         for (const std::string& second : inputs)
           for (size_t count = 0; count < (first == "x" ? 4u : 3u); ++count) {
@@ -151,7 +150,8 @@ TEST(BadOnnxFiles, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
   }
 }
 
-// Few bytes that ask for much: functions that call the next twice, attributes that every call copies, constants.
+// A few bytes may ask for much work: functions that call the next one twice, attributes that every call copies,
+// constants.
 TEST(BadOnnxFiles, WhatGrowsFromFewBytesIsBounded) {
   const ScratchFolder folder;
   ::onnx::ModelProto calls = one_node("f0");
@@ -187,11 +187,11 @@ TEST(BadOnnxFiles, WhatGrowsFromFewBytesIsBounded) {
   EXPECT_EQ(onnx::count_computed({1 << 14, 1 << 14}), 1 << 28);
   EXPECT_EQ(onnx::count_computed({16'000}), 16'000);
   EXPECT_THROW(onnx::count_computed({1}), Error);
-  onnx::begin_computing(0);  // each conversion begins anew
+  onnx::begin_computing(0);  // each conversion starts over
   EXPECT_EQ(onnx::count_computed({1}), 1);
 }
 
-// y = If(x) with branches of one node each, which reads x.
+// y = If(x) with one node per branch, each of which reads x.
 ::onnx::ModelProto branches(const std::string& op) {
   ::onnx::ModelProto model = one_node("If");
   for (const char* name : {"then_branch", "else_branch"}) {

@@ -1,6 +1,5 @@
-// Every operator case of the ONNX project goes through converter, blob and runtime: it passes, or the converter says
-// why not. No wrong answer, no crash. The list in docs/onnx.md is what comes out here; FERRY_WRITE_CONFORMANCE=1
-// writes it.
+// Every operator case of the ONNX project runs through converter, blob and runtime. It passes, or the converter says
+// why it does not: no wrong result, no crash. docs/onnx.md has the resulting list; FERRY_WRITE_CONFORMANCE=1 writes it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kBegin[] = "<!-- conformance: written by tests/conformance -->\n";
-// The cases that are refused, and why: all others pass.
+// The refused cases with reasons; all others pass.
 constexpr char kSkipList[] = "tests/conformance/refused.txt";
 
 std::string read_text(const fs::path& path) {
@@ -29,10 +28,10 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Of one operator at one opset.
+// For one operator at one opset.
 struct Row {
   int passed = 0, folded = 0, refused = 0;
-  std::map<std::string, int> reasons;  // how many cases each has
+  std::map<std::string, int> reasons;  // number of cases by reason
 };
 
 std::string cell(std::string text) {
@@ -40,7 +39,7 @@ std::string cell(std::string text) {
   return text;
 }
 
-// Words as a paragraph of at most 120 columns a line.
+// Words as a paragraph of lines of at most 120 columns.
 std::string paragraph(const std::vector<std::string>& words) {
   std::string text, line;
   for (const std::string& word : words) {
@@ -53,7 +52,7 @@ std::string paragraph(const std::vector<std::string>& words) {
   return text + line + "\n";
 }
 
-// A line for each refused case: its name, a tab, the reason.
+// One line per refused case: its name, a tab, the reason.
 std::string skip_list(const std::map<std::string, Outcome>& outcomes) {
   std::string text;
   for (const auto& [name, outcome] : outcomes)

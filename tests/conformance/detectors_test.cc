@@ -1,4 +1,4 @@
-// Heads of detectors as PyTorch exports them, in all layouts: the blob's boxes and scores are what PyTorch decodes
+// Detector heads as PyTorch exports them, in all layouts: the blob's boxes and scores are those that PyTorch decodes
 // (make_detectors.py).
 #include <gtest/gtest.h>
 

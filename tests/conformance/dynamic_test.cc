@@ -1,4 +1,4 @@
-// Dimensions that a file leaves open and a blob, too: it computes what PyTorch does at a size that it was not made for.
+// Open dimensions of a file stay open in the blob: at another size it computes what PyTorch does.
 #include <gtest/gtest.h>
 
 #include "converter/onnx/importer.h"
@@ -23,7 +23,7 @@ ConvertOptions options_for(const std::string& name, const std::vector<std::strin
   return options;
 }
 
-// The first reason why the dimensions cannot stay open, or what Error says; "" where they can.
+// Why the dimensions cannot stay open, or the Error's message; empty if they can.
 std::string refusal(const ConvertOptions& options) {
   try {
     convert_to_graph(options);
@@ -35,7 +35,7 @@ std::string refusal(const ConvertOptions& options) {
   return "";
 }
 
-// `other`: another folder that holds inputs and outputs of the same network.
+// `other`: another folder with inputs and outputs of the same network.
 void expect_agreement(const ConvertOptions& options, const std::string& other = "") {
   const std::unique_ptr<Graph> graph = convert_to_graph(options);
   constexpr Tolerance kTolerance{.relative = 0, .absolute = 1e-6, .of_largest = 1e-4};
@@ -46,9 +46,9 @@ void expect_agreement(const ConvertOptions& options, const std::string& other = 
 }
 
 TEST(Dynamic, ATransformerTakesAnyBatch) {
-  expect_agreement(options_for("vit_batch", {"batch"}), "vit");  // of three samples, and of one
+  expect_agreement(options_for("vit_batch", {"batch"}), "vit");  // three samples, and one
   expect_agreement(options_for("decoder", {"batch"}, {"tokens=1x5x8"}));
-  // Samples and tokens change places in the file, and not in the blob.
+  // The file transposes samples and tokens; the blob does not.
   const std::unique_ptr<Graph> graph = convert_to_graph(options_for("vit_batch", {"batch"}));
   for (const auto& op : graph->table.operators) EXPECT_FALSE(op->params.AsTranspose()) << op->name;
 }
@@ -69,7 +69,7 @@ TEST(Dynamic, TokensBecomeMapsOfOpenSides) {
   expect_agreement(options_for("map_of_tokens", {"batch", "height", "width"}, {"input=1x3x16x16"}));
 }
 
-// Tables of positions, of rotations and of what a token may see are cut to the length.
+// Tables of positions and rotations and masks are cut to the length.
 TEST(Dynamic, TextsAreOfAnyLength) {
   expect_agreement(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
   expect_agreement(options_for("text", {"batch", "sequence"}));
@@ -81,7 +81,7 @@ TEST(Dynamic, TextsAreOfAnyLength) {
   expect_agreement(plain);
 }
 
-// A table has as many places as the network was made for.
+// A table has as many positions as the network was made for.
 TEST(Dynamic, ALengthBeyondTheTableIsRefused) {
   const std::unique_ptr<Graph> graph = convert_to_graph(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
   const std::vector<std::byte> packed = pack(*graph);
@@ -105,15 +105,15 @@ TEST(Dynamic, WhatCannotStayOpenIsSaid) {
       << why;
   const std::string fixed = refusal(options_for("vit_batch", {"input:2"}));
   EXPECT_NE(fixed.find("the file says that it is 16"), std::string::npos) << fixed;
-  // One is left out: it is not taken for 1 in silence.
+  // An unbound dimension is not silently assumed to be 1.
   const std::string unbound = refusal(options_for("segmenter", {"batch"}));
   EXPECT_NE(unbound.find("dimension 2, height is open, too"), std::string::npos) << unbound;
-  // A sum over all places before is a matrix for one length.
+  // A sum over all previous positions is a matrix for one length.
   const std::string sums = refusal(options_for("sums", {"sequence"}, {"tokens=1x4"}));
   EXPECT_NE(sums.find("depends on an open size"), std::string::npos) << sums;
 }
 
-// y = Concat(x, Resize(MaxPool(x))): maps are halved and doubled again, as in a U-Net, which takes even sides alone.
+// y = Concat(x, Resize(MaxPool(x))): maps are halved and doubled again, as in a U-Net, which accepts only even sides.
 std::string small_u_net() {
   ::onnx::ModelProto model;
   model.add_opset_import()->set_version(17);

@@ -1,6 +1,6 @@
-// Networks written by PyTorch's exporter, with what PyTorch computed: they agree, and an ordinary one has no transpose
-// left inside. Small ones that make_exported.py made: what is recognised in them is counted, and without the
-// recognisers they agree as well. torchvision's as export_torchvision.py exports them, and export_dinov3.py's.
+// Networks of PyTorch's exporter agree with PyTorch's results, and ordinary ones have no transpose left inside. For the
+// small ones of make_exported.py, the recognised operators are counted, and without the recognisers the results agree
+// too. Others are exported by export_torchvision.py and export_dinov3.py.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/node_case.h"
@@ -15,7 +15,7 @@ using Counts = std::map<std::string, size_t>;
 
 struct Exported {
   const char* name;
-  Counts operators;  // that the blob has so many of
+  Counts operators;  // expected operators of the blob
 };
 
 constexpr Tolerance kTolerance{.relative = 0, .absolute = 1e-6, .of_largest = 1e-4};
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         Exported{"resnet50", {{"Transpose", 0}}}, Exported{"mobilenet_v2", {{"Transpose", 0}}},
         Exported{"mobilenet_v3_small", {{"Transpose", 0}}}, Exported{"efficientnet_b0", {{"Transpose", 0}}},
         Exported{"convnext_tiny", {{"Transpose", 0}}},
-        // A linear layer each for queries, keys, values, what becomes of them, two of the MLP; and the head.
+        // One linear each for queries, keys, values and projection, two for the MLP; and the head.
         Exported{"vit_b_16", {{"Transpose", 0}, {"Attention", 12}, {"Linear", 6 * 12 + 1}}},
         Exported{"swin_t", {{"Transpose", 0}, {"WindowPartition", 12}, {"Attention", 12}, {"Linear", 6 * 12 + 3 + 1}}},
         Exported{"deeplabv3_mobilenet_v3_large", {{"Transpose", 0}}},

@@ -1,4 +1,4 @@
-// Classifiers from ONNX files that take photographs: how these become the input, and what the classes are called.
+// Image classifiers from ONNX files: preprocessing and class names.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSide = 8, kClasses = 5;
 
-// A convolution to kClasses maps, their means, and what the file does with these scores.
+// A convolution to kClasses maps, their means, and the file's further nodes on these scores.
 class Classifier {
  public:
   explicit Classifier(int images = 1) {
@@ -37,7 +37,7 @@ class Classifier {
     node("GlobalAveragePool", {});
   }
 
-  // Takes what the node before gives.
+  // Its input is the previous node's output.
   ::onnx::NodeProto* node(const char* type, std::vector<std::string> inputs) {
     if (inputs.empty()) inputs = {last_};
     auto* made = graph()->add_node();
@@ -88,7 +88,7 @@ ConvertOptions options_for(const std::filesystem::path& file) {
 
 const char* const kNames = "ant\nbee\ncat\ndog\neel\n";
 
-// Labelled and with images as they are, colours from 0 to 1.
+// With labels; images unchanged, with colours from 0 to 1.
 ConvertOptions labelled(Classifier& network, const ScratchFolder& folder) {
   ConvertOptions options = options_for(network.write(folder));
   options.labels = folder.write("names.txt", kNames);
@@ -106,8 +106,7 @@ std::string refusal_of(const ConvertOptions& options) {
   return "";
 }
 
-// An image's classes by the task against what the file's own graph, converted without names, gives for the same
-// colours.
+// Compares the classification task with the file's own graph, converted without names, for the same colours.
 void expect_probabilities_of_the_file(Classifier network) {
   const ScratchFolder folder;
   std::vector<uint8_t> image;
@@ -139,7 +138,7 @@ void expect_probabilities_of_the_file(Classifier network) {
 
 TEST(OnnxImages, ASoftmaxIsTakenOnce) {
   expect_probabilities_of_the_file(Classifier().then("Flatten").then("Softmax"));
-  // As exporters leave it: over maps of one pixel, and numbers that get other dimensions afterwards.
+  // As exporters write it: over 1x1 maps, with a reshape after it.
   expect_probabilities_of_the_file(Classifier().then("Softmax", "axis", 1));
   expect_probabilities_of_the_file(Classifier().then("Softmax", "axis", 1).then("Flatten"));
   expect_probabilities_of_the_file(
@@ -164,7 +163,7 @@ TEST(OnnxImages, OfSeveralImagesEachHasItsOwnSoftmax) {
   for (const auto& op : graph->table.operators) EXPECT_FALSE(op->params.AsSoftmax()) << op->name;
 }
 
-// A softmax over something else is the network's own.
+// A softmax over other dimensions is part of the network.
 TEST(OnnxImages, ASoftmaxOverImagesStays) {
   const ScratchFolder folder;
   Classifier network(2);
@@ -222,7 +221,7 @@ TEST(OnnxImages, AreAsTransformersWroteBesideTheFile) {
   EXPECT_EQ(graph->table.labels, (std::vector<std::string>{"ant", "bee", "cat", "dog", "eel"}));
 }
 
-// Only what cannot be used is left out.
+// Only the unusable part is ignored.
 TEST(OnnxImages, ABrokenConfigurationTakesNothingElseAway) {
   const ScratchFolder folder;
   Classifier network;
@@ -235,7 +234,7 @@ TEST(OnnxImages, ABrokenConfigurationTakesNothingElseAway) {
   EXPECT_TRUE(graph->table.labels.empty());
 }
 
-// Who prepares images and names nothing gets numbers, and is told.
+// Without names for the classes the user gets indices and a note.
 TEST(OnnxImages, ScoresWithoutNamesAreTold) {
   const ScratchFolder folder;
   Classifier network;

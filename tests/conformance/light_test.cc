@@ -21,7 +21,7 @@ TEST_P(LightNetwork, ImportsWithTheExpectedShapes) {
   ASSERT_EQ(imported.graph->table.outputs.size(), 1u);
   const Shape shape = imported.graph->shape(imported.graph->table.outputs[0]->tensor);
   Dims dims(shape.dims.begin(), shape.dims.begin() + shape.rank);
-  if (shape.rank == 4) dims = {dims[0], dims[3], dims[1], dims[2]};  // outputs of four dimensions are channels last
+  if (shape.rank == 4) dims = {dims[0], dims[3], dims[1], dims[2]};  // outputs of four dimensions are channels-last
   EXPECT_EQ(dims, expected.dims);
 }
 

@@ -370,7 +370,7 @@ class Sums(nn.Module):
         return tokens.cumsum(1)
 
 
-# Built, the dimensions that stay open, the sizes of the inputs.
+# Builder, open dimensions, sizes of the inputs.
 DYNAMIC = {
     "vit_batch": (vit, {"input": {0: "batch"}}, {"input": (3, 3, 16, 16)}),
     "segmenter": (Segmenter, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 24, 40)}),
@@ -428,7 +428,7 @@ def build_varied(build):
     torch.manual_seed(0)
     model = build().eval()
     spread_batch_norms(model)
-    for parameter in model.parameters():  # far from zero, so that no branch is lost in rounding
+    for parameter in model.parameters():  # far from zero, so that no branch disappears in rounding
         parameter.data += 0.1 * torch.randn_like(parameter)
     return model
 

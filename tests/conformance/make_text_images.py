@@ -14,7 +14,7 @@ FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
 LINE = "Ferry reads 27 words a minute"
 PAGE = [((40, 50), 30, "Timetable"), ((60, 150), 24, "Ferry 12 departs at 07:45"), ((330, 240), 28, "Cabin 308"),
         ((50, 370), 26, "Mind the gap, please")]
-# Two columns, of which one is lower than the other; printed white on black.
+# Two columns, the second one lower; printed white on black.
 COLUMNS = [((60, 60), 44, "Departures"), ((60, 150), 24, "Monday 6:15"), ((60, 200), 24, "Tuesday 9:40"),
            ((60, 250), 16, "not on holidays"), ((520, 155), 24, "Platform 3"), ((520, 205), 24, "Platform 11"),
            ((520, 420), 60, "EXIT")]
@@ -39,7 +39,7 @@ def main():
 
     page = Image.new("L", (576, 448), 235)
     draw = ImageDraw.Draw(page)
-    draw.rectangle((420, 30, 540, 150), 150)  # something that is no text
+    draw.rectangle((420, 30, 540, 150), 150)  # a shape that is no text
     draw.ellipse((450, 60, 510, 120), 90)
     write_lines(draw, PAGE, 30)
     page.save(os.path.join(out, "page.png"), optimize=True)

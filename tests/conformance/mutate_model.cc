@@ -46,7 +46,7 @@ auto* pick(Repeated* list, Random& random) {
   return list->Mutable(static_cast<int>(random.below(static_cast<size_t>(list->size()))));
 }
 
-// The name of some value of the graph, or of none.
+// The name of a value of the graph, or an unused name.
 std::string some_value(const ::onnx::GraphProto& graph, Random& random) {
   const ::onnx::NodeProto& node = graph.node(static_cast<int>(random.below(static_cast<size_t>(graph.node_size()))));
   if (random.below(8) == 0 || node.input_size() == 0) return "";
@@ -94,7 +94,7 @@ void mutate_constant(::onnx::TensorProto* tensor, Random& random) {
       return;
     case 3: return bytes->resize(random.below(bytes->size() + 1));
     default:
-      // The integers of shapes, axes and sizes among them.
+      // Among these are shapes, axes and sizes.
       const int64_t value = odd_integer(random);
       const size_t at = bytes->size() < sizeof value ? 0 : random.below(bytes->size() / sizeof value) * sizeof value;
       for (size_t i = 0; at + i < bytes->size() && i < sizeof value; ++i)

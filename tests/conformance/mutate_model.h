@@ -1,4 +1,4 @@
-// Files that differ from good ones in a few fields.
+// Files that differ from valid ones in a few fields.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace ferry::testing {
 
-// `good`, which has nodes, inputs and operator sets, with one to three fields changed, removed, added or repeated: the
-// same ones for the same seed.
+// `good` has nodes, inputs and operator sets. One to three fields are changed, removed, added or repeated,
+// deterministically by seed.
 ::onnx::ModelProto mutated(const ::onnx::ModelProto& good, uint64_t seed);
 
 }  // namespace ferry::testing

@@ -1,6 +1,6 @@
-// Files that differ from good ones in a few fields: imported and packed, or refused in a sentence; never a crash, nor
-// memory without bound. The suite tries a few; FERRY_MUTATIONS=100000 conformance_tests --gtest_filter='Mutations*' in
-// a sanitizer build tries many.
+// Files that differ from valid ones in a few fields are imported and packed, or refused with a message. They never
+// crash or use unbounded memory. By default a few are tried; FERRY_MUTATIONS=100000 conformance_tests
+// --gtest_filter='Mutations*' in a sanitizer build tries many.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file's open dimensions are bound, or it would be refused before it is looked at.
+// Binds the file's open dimensions; otherwise it would be refused early.
 std::map<std::string, onnx::Dims> shapes_of(const std::string& network) {
   if (network == "segmenter") return {{"input", {1, 3, 16, 16}}};
   if (network == "encoder") return {{"tokens", {1, 4, 8}}, {"mask", {1, 4}}};
@@ -31,7 +31,7 @@ std::map<std::string, onnx::Dims> shapes_of(const std::string& network) {
   return {};
 }
 
-// Those that stay open as well as they are bound.
+// The dimensions that may also stay open.
 std::vector<std::string> open_dimensions(const std::string& network) {
   if (network == "decoder") return {"batch"};
   if (network == "encoder" || network == "text" || network == "rotary_text") return {"batch", "sequence"};

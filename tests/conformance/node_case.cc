@@ -49,8 +49,7 @@ std::string compare(const std::string& name, const Array& expected, const onnx::
   return "";
 }
 
-// A blob's sizes are fixed: NonMaxSuppression gives as many rows as there can be, those of -1 at its end stand for
-// none.
+// A blob's sizes are fixed: NonMaxSuppression returns the maximum number of rows, with -1 in unused rows at the end.
 void drop_empty_rows(BlobTensor* boxes) {
   while (!boxes->values.empty() && boxes->values.back() == -1) {
     boxes->values.resize(boxes->values.size() - 3);
@@ -58,7 +57,7 @@ void drop_empty_rows(BlobTensor* boxes) {
   }
 }
 
-// What the blob of `graph` computes, against what is expected; "" where they agree.
+// Compares the results of the blob of `graph` with the expected ones; empty if they agree.
 std::string compare_blob(const Graph& graph, const onnx::Model& model, const Arrays& inputs, const Arrays& outputs,
                          const Tolerance& tolerance) {
   const std::vector<std::byte> packed = pack(graph);
@@ -79,7 +78,7 @@ std::string compare_blob(const Graph& graph, const onnx::Model& model, const Arr
   return "";
 }
 
-// The inputs of an operator that say how its outputs are shaped, by what its specification calls them: shapes, axes,
+// The inputs of an operator that determine its outputs' shapes, by their names in the specification: shapes, axes,
 // sizes, pads, repeats, lengths, k, depth... All others are data.
 std::set<size_t> shaping_inputs(const onnx::Node& node) {
   static const std::map<std::string, std::set<size_t>> kShaping = {
@@ -112,7 +111,7 @@ std::set<size_t> shaping_inputs(const onnx::Node& node) {
   return found == kShaping.end() ? std::set<size_t>{} : found->second;
 }
 
-// The graph's values that a shape follows from.
+// The graph's values that determine a shape.
 std::set<std::string> shaping_values(const onnx::Model& model) {
   std::set<std::string> values;
   for (auto node = model.nodes.rbegin(); node != model.nodes.rend(); ++node) {
@@ -126,15 +125,15 @@ std::set<std::string> shaping_values(const onnx::Model& model) {
   return values;
 }
 
-// Are these integers of 32 bits, as activations are?
+// True if these are integers of 32 bits, as activations are.
 bool fit(const Array& array) {
   const std::vector<double> values = array.floats();
   return onnx::is_float(array.type) ||
          std::all_of(values.begin(), values.end(), [](double v) { return std::fabs(v) < 0x1p31; });
 }
 
-// What shapes follow from is known at conversion, as it is in networks. `weights`: so are single numbers and all inputs
-// but the first.
+// Inputs that determine shapes are known at conversion, as in real networks. `weights`: so are scalars and all inputs
+// except the first.
 onnx::ImportOptions bind(const onnx::Model& model, const Arrays& inputs, bool weights) {
   onnx::ImportOptions options;
   const std::set<std::string> shaping = shaping_values(model);
@@ -152,7 +151,7 @@ onnx::ImportOptions bind(const onnx::Model& model, const Arrays& inputs, bool we
   return options;
 }
 
-// Files that hold sequences or optional values are no tensors of this suite's types.
+// Sequences and optional values are not among this suite's types.
 std::optional<std::string> unreadable(const onnx::Model& model) {
   for (const auto* list : {&model.inputs, &model.outputs})
     for (const onnx::ValueInfo& value : *list)
@@ -160,8 +159,8 @@ std::optional<std::string> unreadable(const onnx::Model& model) {
   return {};
 }
 
-// The operator that a case is about: that of its first node, but where the operator was replaced by what it is made of,
-// whose values begin with its name.
+// The operator of the case: that of its first node. If the operator was expanded to a function's body, its values begin
+// with its name.
 std::string operator_of(const onnx::Model& model, const std::string& name) {
   const std::string marker = "_" + name.substr(0, name.find("_ver", name.find("_expanded")));
   for (const onnx::Node& node : model.nodes)

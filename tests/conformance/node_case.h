@@ -1,4 +1,4 @@
-// A case of the ONNX project's node tests: a folder with model.onnx and, beside it, inputs and what must come out.
+// A case of the ONNX project's node tests: a folder with model.onnx, inputs and expected outputs.
 #pragma once
 
 #include <filesystem>
@@ -13,31 +13,32 @@ namespace ferry::testing {
 
 enum class Verdict {
   Passed,   // through converter, blob and runtime
-  Folded,   // the converter computed every output: they do not depend on any input's values
+  Folded,   // the converter computed every output, because no input's values matter
   Refused,  // with a reason
   Wrong
 };
 
 struct Outcome {
   Verdict verdict = Verdict::Refused;
-  std::string op;  // that the case is about
+  std::string op;  // of the case
   int opset = 0;
-  std::string reason;                       // of Refused and Wrong
-  std::map<std::string, size_t> operators;  // in the blob, by kind
+  std::string reason;                       // for Refused and Wrong
+  std::map<std::string, size_t> operators;  // operators of the blob, by kind
 };
 
 struct Tolerance {
-  double relative = 1e-3, absolute = 1e-7;  // the suite's own; integers are compared exactly
-  double of_largest = 0;                    // and of the expected output's largest magnitude
+  double relative = 1e-3, absolute = 1e-7;  // the suite's own; integers must be equal
+  double of_largest = 0;                    // relative to the expected output's absolute maximum
 };
 
-// Inputs that shapes follow from are known at conversion, as they are in networks, all others are the blob's. Where the
-// converter wants more, so are single numbers and all inputs but the first: weights, scales.
-// `disabled`: recognisers that are left out.
+// Inputs that determine shapes are known at conversion, as in real networks; all others are inputs of the blob. If the
+// converter needs more, scalars and all inputs except the first (weights, scales) are known too. `disabled`:
+// recognisers to skip.
 Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance = {},
                  const std::set<std::string>& disabled = {});
 
-// What the blob of `graph` computes at the sizes of the folder's inputs, against what is expected; "" where they agree.
+// Compares the results of the blob of `graph`, at the sizes of the folder's inputs, with the expected ones; empty if
+// they agree.
 std::string compare_at_sizes(const Graph& graph, const std::filesystem::path& folder, const Tolerance& tolerance);
 
 }  // namespace ferry::testing

@@ -1,4 +1,5 @@
-// Operators that ONNX Runtime writes into files and no specification has: the suite has no cases of them.
+// Operators that ONNX Runtime writes into files although no specification defines them; the suite has no cases for
+// them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +18,7 @@ namespace {
 using Values = std::vector<double>;
 using Dims = std::vector<int64_t>;
 
-constexpr double kEpsilon = 0.25;  // large: that it is read shows
+constexpr double kEpsilon = 0.25;  // large, so that its use shows
 const Dims kShape = {2, 3, 4};
 
 Values values(int64_t count, double phase) {

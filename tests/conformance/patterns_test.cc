@@ -1,4 +1,4 @@
-// Every recogniser finds its pattern, and leaves alone what only looks like it.
+// Every recogniser finds its pattern, and ignores similar ones.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// A graph of x and y, float32 [1,4,8], whose last node's first output is the graph's.
+// A graph of x and y, float32 [1,4,8]; the last node's first output is the graph's.
 class Net {
  public:
   Net() {
@@ -65,7 +65,7 @@ class Net {
   }
   void add_output(const std::string& value) { graph().add_output()->set_name(value); }
 
-  // How many operators of each kind the import gives; or which operator is refused.
+  // The number of imported operators by kind; or the refused operator.
   std::map<std::string, int> imported(const std::set<std::string>& disabled = {}) {
     std::map<std::string, int> ops;
     if (graph().output_size() == 0) add_output(graph().node(graph().node_size() - 1).output(0));
@@ -226,7 +226,7 @@ TEST(Patterns, Attention) {
   EXPECT_EQ(attention({.scaled_by_y = true}).count("Attention"), 0u);
 }
 
-// softmax(x y^T with places filled) y.
+// softmax(x y^T with masked elements) y.
 Ops filled_attention(double fill) {
   Net net;
   const std::string scores = net.add("MatMul", {"x", net.transpose("y", {0, 2, 1})});
@@ -269,7 +269,7 @@ TEST(Patterns, GroupNorm) {
   EXPECT_EQ(group_norm(2)["Binary"], 2);
 }
 
-// x as a map [1,4,4,2] cut into windows of 2 x 2, rolled by `shift` before.
+// x as a map [1,4,4,2] partitioned into 2 x 2 windows after a roll by `shift`.
 Ops windows(int64_t shift, const std::vector<int64_t>& perm, const std::set<std::string>& disabled = {}) {
   Net net;
   std::string map = net.add("Reshape", {"x", net.integers({1, 4, 4, 2})});
@@ -284,13 +284,13 @@ Ops windows(int64_t shift, const std::vector<int64_t>& perm, const std::set<std:
 }
 
 TEST(Patterns, Windows) {
-  // What only a recognised operator read goes with the passes.
+  // The passes remove inputs that only a recognised operator read.
   EXPECT_EQ(windows(1, {0, 1, 3, 2, 4, 5}).count("WindowPartition"), 1u);
   EXPECT_EQ(windows(1, {0, 3, 1, 2, 4, 5}).count("WindowPartition"), 0u);
   EXPECT_EQ(windows(1, {0, 1, 3, 2, 4, 5}, {"windows"}).count("WindowPartition"), 0u);
 }
 
-// x as [1,2,4,4] turned by halves of 2.
+// x as [1,2,4,4], rotated in split halves of 2.
 Ops rotary(bool first_is_negative) {
   Net net;
   const std::string x = net.add("Reshape", {"x", net.integers({1, 2, 4, 4})});

@@ -1,4 +1,4 @@
-// Products of two activations, of sizes that the suite has none of.
+// Products of two activations, in sizes that the suite lacks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ class Product {
     return *this;
   }
 
-  // Runs it on made-up numbers; `kinds` becomes the blob's operators.
+  // Runs it on generated values; `kinds` becomes the blob's operators.
   Values run(std::map<std::string, int>* kinds = nullptr) {
     const ScratchFolder folder;
     const onnx::Imported imported =

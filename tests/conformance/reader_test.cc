@@ -1,5 +1,5 @@
-// Two ONNX files become one blob that reads: networks of which can be said what they read, in PaddleOCR's form. Red is
-// text, and of a line what is greener is its first character and what is bluer its second.
+// Two ONNX files become one OCR blob, in PaddleOCR's form. The networks' results are known: red is text; within a line,
+// what is greener is the first character, and what is bluer the second.
 #include <ferry/task.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ void add_weight(::onnx::ModelProto& model, ::onnx::NodeProto& node, const Sizes&
   node.add_input(tensor->name());
 }
 
-// Sizes below 0 are open.
+// Negative sizes are open.
 ::onnx::ModelProto network(const std::string& input, const Sizes& dims) {
   ::onnx::ModelProto model;
   model.set_ir_version(8);
@@ -55,7 +55,7 @@ void add_weight(::onnx::ModelProto& model, ::onnx::NodeProto& node, const Sizes&
   return model;
 }
 
-// How much red there is, of images in the order blue, green, red.
+// The amount of red in images with channels in the order blue, green, red.
 std::string finder(int64_t height = -1, int64_t width = -1) {
   ::onnx::ModelProto model = network("image", {-1, 3, height, width});
   add_weight(model, add_node(model, "Conv", "image", "red"), {1, 3, 1, 1}, {0, 0, 20});
@@ -99,7 +99,7 @@ class OnnxReader : public ::testing::Test {
     return "";
   }
 
-  // Lines of an image with a strip of which the left half is green and the other blue, beside text and in it.
+  // The lines of an image with a strip whose left half is green and right half blue, next to text and within it.
   static std::vector<std::string> read(const Graph& graph, int width, int height) {
     OpenTask task(pack(graph));
     std::vector<uint8_t> pixels(static_cast<size_t>(3 * width * height));

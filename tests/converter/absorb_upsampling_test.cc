@@ -61,7 +61,7 @@ TEST(AbsorbUpsampling, GivesTheSameResultIncludingTheBorders) {
     EXPECT_EQ(count(*graph, fbs::OpParams::PixelShuffle), 1);
     const std::vector<double> after = result(*graph);
     ASSERT_EQ(before.size(), after.size());
-    // Sums of at most 49 * 3 products of size 1, in another order.
+    // Sums of at most 49 * 3 products of magnitude 1, in another order.
     for (size_t i = 0; i < before.size(); ++i) ASSERT_NEAR(before[i], after[i], 1e-13) << i;
     ASSERT_EQ(graph->table.taps.size(), 1u) << "the upscaled map is gone, the convolution's result is not";
     EXPECT_EQ(graph->table.taps[0]->name, "conv");
@@ -81,7 +81,7 @@ TEST(AbsorbUpsampling, LeavesAloneWhatItCannotDoExactly) {
   EXPECT_TRUE(kept(make_graph({2, 3, 3}), {.keep_taps = true}));
 }
 
-// A tap names what the framework computed. Reordered channels must not be passed off as it.
+// A tap is the framework's value, so a tap whose channels are reordered must be dropped.
 TEST(AbsorbPixelShuffle, DropsTheTapOfTheConvolutionItReorders) {
   for (const bool keep_taps : {false, true}) {
     Graph graph;

@@ -1,5 +1,4 @@
-// BiRefNet with weights made up here: which network a file holds, at which sizes it can be built, what the blob says
-// about images, and what is refused. Its arithmetic is compared in tests/parity.
+// BiRefNet with generated weights: identification, sizes, preprocessing, refusals. tests/parity compares its results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,7 +83,7 @@ Keys birefnet(const BirefnetSizes& sizes) {
     conv(name + ".conv_out", out, kInner, 3);
     batch_norm(name + ".bn_out", out);
   };
-  const auto width = [&](int level) { return 2 * sizes.width << level; };  // of the encoder's maps
+  const auto width = [&](int level) { return 2 * sizes.width << level; };  // of the encoder's feature maps
   block("squeeze_module.0", width(3), width(0) + width(1) + width(2) + width(3));
   for (int level = 3; level >= 0; --level) {
     const std::string number = std::to_string(level + 1), decoder = "decoder.";
@@ -157,7 +156,7 @@ TEST(BiRefNet, TheBlobSaysWhatImagesItTakesAndWhatItIsFor) {
   EXPECT_EQ(before.std, (std::vector<float>{0.229f, 0.224f, 0.225f}));
 }
 
-// Also where windows and merging do not cover the maps, and where a map is a single place.
+// Also if windows and merging do not divide the maps, and if a map is 1x1.
 TEST(BiRefNet, IsBuiltForAnySizeOfWholeCells) {
   for (const auto& [size, shape] :
        {std::pair{"32x32", Shape{1, 32, 32, 1}}, {"32x96", Shape{1, 32, 96, 1}}, {"160x64", Shape{1, 160, 64, 1}}}) {

@@ -1,4 +1,4 @@
-// Checkpoint files made by hand, so that each can be wrong in one way.
+// Handmade checkpoint files, each with one fault.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,8 @@ inline std::string stored_zip(const std::vector<std::pair<std::string, std::stri
   const auto field = [](uint64_t value, size_t size) { return length_field(value).substr(0, size); };
   std::string bytes, directory;
   for (const auto& [name, data] : entries) {
-    // What both have alike: flags, method, time, checksum, sizes, the name's length, no extra field.
+    // The fields common to local and central headers: flags, method, time, checksum, sizes, the name's length, no extra
+    // field.
     const std::string common =
         std::string(12, '\0') + field(data.size(), 4) + field(data.size(), 4) + field(name.size(), 2) + field(0, 2);
     directory +=
@@ -51,7 +52,7 @@ inline std::string stored_zip(const std::vector<std::pair<std::string, std::stri
          field(directory.size(), 4) + field(bytes.size(), 4) + field(0, 2);
 }
 
-// Why a checkpoint is refused, without the leading path; "opened" where it is not.
+// Why a checkpoint is refused, without the leading path; "opened" if it is not.
 inline std::string refusal(const std::filesystem::path& path) {
   try {
     open_checkpoint(path);

@@ -1,5 +1,5 @@
-// Damaged checkpoints: opened or refused by an Error, and whatever opens can be read to its last byte. Meant for the
-// asan preset, where a stray read ends the test.
+// Damaged checkpoints are opened or refused by an Error, and opened ones can be read to the last byte. Meant for the
+// asan preset, which detects stray reads.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -30,7 +30,7 @@ struct Tally {
   }
 };
 
-// Bytes changed, removed, doubled or inserted at one to three places.
+// Changes, removes, doubles or inserts bytes at one to three positions.
 std::string mutate(std::string bytes, std::mt19937& random) {
   const auto below = [&](size_t n) { return random() % std::max<size_t>(n, 1); };
   for (size_t edits = 1 + below(3); edits > 0; --edits) {
@@ -106,7 +106,7 @@ TEST(DamagedCheckpoint, TwentyThousandMutationsOpenOrAreRefused) {
   EXPECT_GT(tally.refused, 10000) << "the mutations are too mild to reach the checks";
 }
 
-// The archive, the pickle inside a sound archive, and the pickles of before PyTorch 1.6.
+// The archive, the pickle inside a valid archive, and the pickles of PyTorch before 1.6.
 TEST(DamagedCheckpoint, ThirtyThousandMutationsOfPyTorchFilesOpenOrAreRefused) {
   const ScratchFolder folder;
   const std::string zip = pytorch_fixture("training.pth"), pickles = pytorch_fixture("tensors_before_1_6.pth");

@@ -18,7 +18,7 @@
 namespace ferry {
 namespace {
 
-// SqueezeNet 1.1 with made-up weights, the smallest of the known classifiers.
+// SqueezeNet 1.1 with generated weights, the smallest known classifier.
 const MemoryCheckpoint& squeezenet(int classes) {
   static std::map<int, std::unique_ptr<MemoryCheckpoint>> made;
   std::unique_ptr<MemoryCheckpoint>& checkpoint = made[classes];
@@ -165,7 +165,7 @@ TEST_F(Convert, AnotherClassCountMustBeSaid) {
   EXPECT_FALSE(std::filesystem::exists(o.output));
   o.settings.set("num-classes", 10);
   const Conversion done = convert(o);
-  EXPECT_EQ(done.labels, 0u);  // ImageNet's names do not fit
+  EXPECT_EQ(done.labels, 0u);  // the class count differs from ImageNet's
 }
 
 TEST_F(Convert, LabelsComeFromAFileAndMustBeAsManyAsClasses) {
@@ -236,7 +236,7 @@ TEST_F(Convert, ReportsProgressInOrder) {
   EXPECT_EQ(last, 1);
 }
 
-// Every tap of a fixture exists in a blob that keeps taps, with the shape that the framework saw.
+// Every tap of a fixture exists in a blob with --keep-taps, with the framework's shape.
 class FixtureTaps : public ::testing::TestWithParam<ParityFixture> {};
 
 TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
@@ -249,7 +249,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
           ? read(fixture.parent_path() / manifest["checkpoint_of"].get<std::string>() / "manifest.json")
           : manifest;
 
-  // Any weights will do here: names and shapes are what counts.
+  // Only names and shapes matter here, not weights.
   ScratchFolder folder;
   std::map<std::string, CheckpointTensor> tensors;
   int64_t largest = 0;
@@ -263,7 +263,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   const std::vector<float> ones(static_cast<size_t>(largest), 1.0f);
   for (auto& [name, t] : tensors)
     t.bytes = std::as_bytes(std::span(ones)).first(static_cast<size_t>(t.elements()) * element_size(t.type));
-  // But for what is no weight: filters, indices.
+  // Except for constants that are not weights: filters, indices.
   std::shared_ptr<const Checkpoint> constants;
   if (std::filesystem::exists(fixture / "consts.safetensors")) {
     constants = open_checkpoint(fixture / "consts.safetensors");
@@ -271,7 +271,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   }
   ConvertOptions o = GetParam().convert_options(folder.path() / "model.safetensors");
   write_safetensors(o.checkpoint, tensors);
-  if (std::filesystem::exists(fixture / "config.json")) {  // which tells as well as the name
+  if (std::filesystem::exists(fixture / "config.json")) {  // identifies the network like the name does
     std::filesystem::copy(fixture / "config.json", folder.path() / "config.json");
     o.model.clear();
   }
@@ -280,7 +280,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
 
   std::map<std::string, std::vector<int>> seen;
   for (const fbs::GraphT* table : tables_of(graph->table)) {
-    // One that follows from the first gives the same, but less of it.
+    // A later graph may return a smaller part of the same.
     if (table != &graph->table && table->outputs.front()->name == graph->table.outputs.front()->name) continue;
     const auto shape =
         table == &graph->table ? shapes_of(*graph, manifest["inputs"]) : shapes_beside(*table, manifest["inputs"]);
@@ -302,7 +302,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
     }
   }
 
-  // The pyramid alone: its maps are the outputs, in the order asked for, and the head is gone.
+  // Only the pyramid: its maps are the outputs, in the requested order, and the head is gone.
   std::vector<std::string> maps;
   for (const auto& entry : manifest["outputs"])
     if (const std::string name = entry["name"]; name.starts_with("feat/")) maps.push_back(name);
@@ -318,7 +318,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   EXPECT_LT(convert_to_graph(o)->table.operators.size(), pyramid->table.operators.size());
 }
 
-// Whose checkpoints are made by rule, and whose taps a blob holds without exception.
+// Fixtures with rule-made checkpoints, all of whose taps are in the blob.
 std::vector<ParityFixture> whole_fixtures() {
   std::vector<ParityFixture> rows = parity_fixtures();
   std::erase_if(rows, [](const ParityFixture& row) { return !row.weights.empty() || !row.taps.empty(); });

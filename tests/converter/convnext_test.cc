@@ -1,4 +1,4 @@
-// Options of ConvNeXts that no parity fixture has, against PyTorch.
+// Options of ConvNeXt that no parity fixture has, against PyTorch.
 #include "models/vision/convnext/convnext.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ TEST_P(ConvNeXtOptions, ComputeWhatPyTorchDoes) {
   for (const char* stage : {"as built", "as packed"}) {
     SCOPED_TRACE(stage);
     std::vector<double> output = run_on_torch_input(graph, graph.table.outputs.back()->tensor);
-    if (config.tokens) {  // [pooled, 2 x 3 places] x 40 channels, of which the script keeps a few
+    if (config.tokens) {  // [pooled, 2 x 3 positions] x 40 channels, of which the script keeps a few
       EXPECT_EQ(graph.table.outputs.back()->name, "last_hidden_state");
       const std::vector<double> pooled = run_on_torch_input(graph, graph.table.outputs.front()->tensor);
       ASSERT_EQ(output.size(), 7u * 40u);
@@ -54,7 +54,7 @@ TEST_P(ConvNeXtOptions, ComputeWhatPyTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(ConvNeXt, ConvNeXtOptions, ::testing::ValuesIn(kConvnextCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-// The published network that the config describes; empty where nobody published it.
+// The published network that the config describes; empty if there is none.
 std::string name(const nlohmann::json& config) {
   const Described found = described_by(config);
   return found.published ? found.row->architecture : "";

@@ -1,4 +1,4 @@
-// How many operators of one type a graph has.
+// Counts a graph's operators of one type.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Families of decoders from their config.json alone: what their layers have, and what is refused. (That they compute
-// what transformers does: tests/parity/language_test.cc.)
+// Decoder families from their config.json alone: their layers, and refusals. (tests/parity/language_test.cc compares
+// results with transformers.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ json small_config() {
 
 json changed(const json& change) {
   json config = small_config();
-  if (!change.is_null()) config.update(change);  // unlike merge_patch(), a null in it stays
+  if (!change.is_null()) config.update(change);  // unlike merge_patch(), keeps a null
   return config;
 }
 
@@ -80,14 +80,14 @@ void build(Graph& graph, Family family, const json& change, const Parts& has, in
   ledger.finish();
 }
 
-// The windows of the layers' attention.
+// The attention windows of the layers.
 std::vector<int> windows(Family family, const json& change, const Parts& has) {
   Graph graph;
   build(graph, family, change, has);
   std::vector<int> out;
   for (const auto& op : graph.table.operators)
     if (const auto* attention = op->params.AsAttention()) out.push_back(attention->window);
-  std::vector<int> kept;  // by the states, of which a layer has two
+  std::vector<int> kept;  // by the states; a layer has two
   for (const auto& state : graph.table.states) kept.push_back(state->window);
   std::vector<int> expected;
   for (const int window : out) expected.insert(expected.end(), 2, window);
@@ -170,8 +170,8 @@ TEST(DecoderFamilies, GemmasEmbeddingsAreScaledAsItsWeightsRound) {
     return 0.0;
   };
   EXPECT_EQ(scale("dtype", "float32"), double{std::sqrt(24.0f)});
-  EXPECT_EQ(scale("dtype", "bfloat16"), 4.90625);         // of 4.898979 in 8 bits
-  EXPECT_EQ(scale("torch_dtype", "float16"), 4.8984375);  // in 11
+  EXPECT_EQ(scale("dtype", "bfloat16"), 4.90625);         // 4.898979 rounded to 8 bits
+  EXPECT_EQ(scale("torch_dtype", "float16"), 4.8984375);  // rounded to 11 bits
 }
 
 TEST(DecoderFamilies, WhatIsNotBuiltIsRefusedWithASentence) {

@@ -1,5 +1,5 @@
-// torchvision's networks for classes of pixels, found by the keys of their checkpoints: those of the fixtures'
-// networks, shapes only. What they compute: tests/parity/families_test.cc.
+// torchvision's segmentation networks, identified by the keys of their checkpoints; shapes only.
+// tests/parity/families_test.cc compares results.
 #include "models/vision/deeplab/deeplab.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ Settings with(const char* name, const char* value) {
 
 const fbs::PortT& output_of(const Graph& graph) { return *graph.table.outputs.front(); }
 
-// A ResNet of 23 blocks in its third stage.
+// A ResNet with 23 blocks in its third stage.
 Keys deepened(Keys keys) {
   const std::string last = "backbone.layer3.5.";
   const Keys before = keys;
@@ -65,7 +65,7 @@ Keys deepened(Keys keys) {
   return keys;
 }
 
-// torchvision's option of that name: half the channels from the last stage of blocks on.
+// torchvision's option reduced_tail: half the channels from the last stage on.
 Keys with_reduced_tail(Keys keys) {
   for (auto& [key, shape] : keys)
     for (int64_t& size : shape)

@@ -1,5 +1,5 @@
-// Depth Anything in its authors' names: the same network as in transformers', but for where positions lie in grids that
-// they were not trained for. Networks of odd sizes: tests/converter/transformers_sizes_test.cc.
+// Depth Anything under its authors' names: the same network as transformers', except for positions resampled to other
+// grids. tests/converter/transformers_sizes_test.cc tests unusual sizes.
 #include "models/vision/depth_anything/depth_anything.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ depth_anything::Config tiny() {
           .maximum = 20};
 }
 
-// The keys of a checkpoint of the authors', with positions for side x side patches.
+// The keys of the authors' checkpoint, with positions for side x side patches.
 Shapes authors_keys(const depth_anything::Config& c, int64_t side) {
   Shapes keys;
   const int64_t width = c.width, fusion = c.fusion;
@@ -78,7 +78,7 @@ std::shared_ptr<MemoryCheckpoint> authors_checkpoint(const Shapes& keys) {
   return file;
 }
 
-// The name that transformers gives to a key of the authors'.
+// transformers' name for an authors' key.
 std::string transformers_name(std::string key) {
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"pretrained.cls_token", "backbone.embeddings.cls_token"},

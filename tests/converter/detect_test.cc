@@ -1,5 +1,5 @@
-// Every form of a detector's head becomes boxes on 0..1: what the appended operators give, computed by the oracle, is
-// what a plain loop over rows gives. A head's raw numbers are the image's, so that any numbers can be tried.
+// Detector heads of every form become boxes on 0..1: the appended operators, computed by the oracle, equal a plain loop
+// over rows. The input holds a head's raw values, so that any values can be tested.
 #include "converter/detect/detector.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ constexpr int kHeight = 64, kWidth = 96;
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Outputs cut one after the other from the input's numbers.
+// Outputs are consecutive slices of the input.
 class Head {
  public:
   Head() : graph_(std::make_unique<Graph>()) {
@@ -36,7 +36,7 @@ class Head {
       numbers_.push_back(3 * std::sin(0.37 * static_cast<double>(i)) + 0.2 * static_cast<double>(i % 7) - 0.5);
   }
 
-  // In the file's order of dimensions; the numbers it holds, in that order.
+  // In the file's order of dimensions; returns the values in that order.
   std::vector<double> add(const std::string& name, const std::vector<int32_t>& dims,
                           Tensor (*function)(Tensor) = nullptr) {
     const int count = std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>());
@@ -49,7 +49,7 @@ class Head {
     used_ += count;
     return {begin, begin + count};
   }
-  // Rows of the same, where it has two or three dimensions.
+  // The same as rows, for outputs of two or three dimensions.
   Rows add_rows(const std::string& name, int rows, int width, Tensor (*function)(Tensor) = nullptr) {
     const std::vector<double> numbers = add(name, {1, rows, width}, function);
     Rows out;
@@ -63,7 +63,7 @@ class Head {
     const std::string path = folder_.write("recipe.json", recipe);
     return *detect::make_detector(*graph_, {.recipe = path, .image = {}, .labels = {}});
   }
-  // An output's numbers after the passes.
+  // An output's values after the passes.
   std::vector<double> run(size_t output, std::vector<int> shape) {
     if (values_.empty()) {
       run_passes(*graph_, {});
@@ -92,7 +92,7 @@ class Head {
   std::map<TensorId, reference::Array> values_;
 };
 
-// What was made of the graph is a blob that opens.
+// The resulting graph packs into a blob that opens.
 void expect_blob(Graph& graph) {
   run_passes(graph, {});
   AlignedBytes bytes(pack(graph));
@@ -115,7 +115,7 @@ std::vector<Cell> cells(const std::vector<int>& strides, int anchors = 1) {
   return all;
 }
 
-// Of corners in pixels.
+// From corners in pixels.
 std::vector<double> on_0_to_1(double left, double top, double right, double bottom) {
   return {left / kWidth, top / kHeight, right / kWidth, bottom / kHeight};
 }
@@ -172,7 +172,7 @@ TEST(Detect, CornersInPixelsWithYFirstAndScoresOfOneOfAll) {
   head.expect_rows(1, scores);
 }
 
-// YOLOv8's: channels first, centre and size in pixels, each place's best class.
+// YOLOv8's: channels first, centre and size in pixels, the best class of each position.
 TEST(Detect, CentreAndSizeWithChannelsFirst) {
   Head head;
   const int n = 9, width = 4 + 3 + 2 * 3;
@@ -197,7 +197,7 @@ TEST(Detect, CentreAndSizeWithChannelsFirst) {
   head.expect_rows(2, landmarks);
 }
 
-// FCOS's and SCRFD's: maps a level, two anchors at a place.
+// FCOS's and SCRFD's: one map per level, two anchors per position.
 TEST(Detect, DistancesOfMapsWithAnchorsAtAPlace) {
   for (const double cell : {0.0, 0.5}) {
     Head head;
@@ -239,7 +239,7 @@ TEST(Detect, DistancesOfMapsWithAnchorsAtAPlace) {
   }
 }
 
-// NanoDet's and YOLOv8's before its last layer; sides that strides do not divide.
+// NanoDet's, and YOLOv8's before its last layer; strides do not divide the sides.
 TEST(Detect, BinsOfDistances) {
   Head head;
   const std::vector<int> strides = {24, 48};
@@ -347,7 +347,7 @@ TEST(Detect, AnchorsThatAreListed) {
   head.expect_rows(0, expected);
 }
 
-// YOLOX's: a place's cell is its anchor.
+// YOLOX's: the anchor is the position's cell.
 TEST(Detect, GridOffsets) {
   Head head;
   const std::vector<Cell> places = cells({8, 16, 32});
@@ -366,7 +366,7 @@ TEST(Detect, GridOffsets) {
   expect_blob(head.graph());
 }
 
-// YOLOv5's and YOLOv3's before their last layer: [1,anchors,H,W,numbers] or [1,anchors*numbers,H,W].
+// YOLOv5's and YOLOv3's before their last layer: [1,anchors,H,W,values] or [1,anchors*values,H,W].
 TEST(Detect, SigmoidsOfPlacesInCells) {
   for (const bool five : {false, true}) {
     for (const bool square : {false, true}) {
@@ -400,7 +400,7 @@ TEST(Detect, SigmoidsOfPlacesInCells) {
   }
 }
 
-// YOLOv5's rows before its last layer, flattened: all of a level's first anchor, then all of its second.
+// YOLOv5's rows before its last layer, flattened: all of a level's first anchor, then all of the second.
 TEST(Detect, RowsThatGoAnchorByAnchor) {
   Head head;
   const int s = 32, h = kHeight / s, w = kWidth / s;
@@ -419,7 +419,7 @@ TEST(Detect, RowsThatGoAnchorByAnchor) {
   head.expect_rows(0, expected);
 }
 
-// Heads that are recognised by their outputs, whatever their order.
+// Heads identified by their outputs, in any order.
 TEST(Detect, KnownHeadsAreRecognised) {
   const auto recognised = [](Head& head) -> std::string {
     const auto done = detect::make_detector(head.graph(), {});
@@ -466,7 +466,7 @@ TEST(Detect, KnownHeadsAreRecognised) {
   detr.add_rows("pred_boxes", 20, 4, sigmoid);
   EXPECT_EQ(recognised(detr), "detr");
 
-  // As many rows as no UltraFace would give for this size.
+  // A number of rows that UltraFace does not have at this size.
   Head other;
   other.add_rows("scores", anchors - 1, 2, softmax);
   other.add_rows("boxes", anchors - 1, 4);
@@ -475,7 +475,7 @@ TEST(Detect, KnownHeadsAreRecognised) {
   EXPECT_EQ(other.graph().table.postprocess, nullptr);
 }
 
-// Those that are not recognised, too, fit the heads that they are for.
+// Heads that cannot be identified fit the head that the user names.
 TEST(Detect, KnownHeadsAreNamed) {
   const auto named = [](Head& head, const char* name, int boxes, int classes) {
     const auto done = detect::make_detector(head.graph(), {.recipe = name, .image = {}, .labels = {}});

@@ -1,4 +1,4 @@
-// Checkpoints of made-up weights, and blobs of them that may give them back.
+// Checkpoints of generated weights, and blobs that may reproduce them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace ferry::export_test {
 
-inline constexpr int kRows = 64, kColumns = 40;  // of every weight here: more bytes than are kept without a search
+inline constexpr int kRows = 64, kColumns = 40;  // of every weight here: larger than what is stored without a search
 
 inline std::string complaint(const std::function<void()>& what) {
   try {
@@ -40,7 +40,7 @@ std::string text_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// A checkpoint of safetensors and a graph of its tensors, whose output nobody asks for.
+// A safetensors checkpoint and a graph of its tensors.
 class ExportTest : public ::testing::Test {
  protected:
   void add(const std::string& name, ElementType type, std::vector<int64_t> shape, std::string bytes) {
@@ -77,7 +77,7 @@ class ExportTest : public ::testing::Test {
     });
   }
 
-  // What export_checkpoint() says; "" where it gave every file of the source back.
+  // The message of export_checkpoint(); empty if it reproduced every file of the source.
   std::string round_trip() {
     std::filesystem::remove_all(target());
     const std::string said = complaint([&] { export_checkpoint(blob(), target()); });
@@ -99,7 +99,7 @@ class ExportTest : public ::testing::Test {
     return static_cast<size_t>(std::distance(Iterator(folder), Iterator()));
   }
 
-  // Bytes that the checkpoint's buffer takes.
+  // The size in bytes of the checkpoint's buffer.
   size_t recorded() const {
     std::shared_ptr<Model> model;
     EXPECT_TRUE(Model::open(blob().c_str(), &model).ok());

@@ -1,4 +1,4 @@
-// From a checkpoint to a blob and back, byte for byte. (With real networks: tests/parity/families_test.cc.)
+// From a checkpoint to a blob and back, byte for byte. (tests/parity/families_test.cc does this for real networks.)
 #include <cmath>
 
 #include "converter/checkpoint/mxfp4.h"
@@ -103,7 +103,7 @@ TEST_F(Export, NumbersOfMxfp4BecomeBlocksAgain) {
   std::string blocks, scales;
   for (int i = 0; i < kRows * 64 / 2; ++i) blocks += static_cast<char>(i * 37);
   for (int i = 0; i < kRows * 2; ++i) scales += static_cast<char>(118 + i % 19);
-  // More than is kept without a search.
+  // More than is stored without a search.
   for (int i = 0; i < 2; ++i) blocks += blocks, scales += scales;
   add("w_blocks", ElementType::U8, {4 * kRows, 2, 16}, blocks);
   add("w_scales", ElementType::U8, {4 * kRows, 2}, scales);
@@ -148,7 +148,7 @@ TEST_F(Export, ShardsAndFoldersComeBack) {
   EXPECT_LT(recorded(), 2500u);
 }
 
-// Whatever the format: what is no tensor's is kept.
+// For every format, bytes outside of tensors are kept.
 TEST_F(Export, PyTorchFilesComeBack) {
   int opened = 0;
   for (const auto& entry : fs::directory_iterator(source_folder() / "tests" / "data" / "pytorch")) {

@@ -1,4 +1,4 @@
-// Shapes of a converted graph's values at the inputs of a fixture.
+// The shapes of a converted graph's values at the inputs of a fixture.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-// An input's shape where dimensions that have a bound are so large.
+// An input's shape with its open dimensions set to this size.
 inline Shape opened(const fbs::GraphT& graph, const fbs::PortT& input, int32_t size) {
   Shape shape;
   for (const int32_t d : graph.tensors[index_of(input.tensor)]->shape) {
@@ -22,7 +22,8 @@ inline Shape opened(const fbs::GraphT& graph, const fbs::PortT& input, int32_t s
   return shape;
 }
 
-// How large they are at the fixture's inputs, of which the graph's first has the name of one; 0: none has.
+// The size of open dimensions at the fixture's inputs, one of which has the name of the graph's first input; 0 if no
+// dimension is open.
 inline int32_t open_size(const fbs::GraphT& graph, const nlohmann::json& inputs) {
   const fbs::PortT& first = *graph.inputs.front();
   for (const auto& input : inputs) {
@@ -34,7 +35,7 @@ inline int32_t open_size(const fbs::GraphT& graph, const nlohmann::json& inputs)
   return 0;
 }
 
-// Of every value at the fixture's inputs: declared, or where a dimension has a bound, what the oracle gives.
+// The shape of every value at the fixture's inputs: as declared, or the oracle's if a dimension is open.
 inline std::function<Shape(TensorId)> shapes_of(const Graph& graph, const nlohmann::json& inputs) {
   if (graph.table.inputs[0]->bound.empty()) return [&graph](TensorId tensor) { return graph.shape(tensor); };
   std::vector<reference::Array> zeros;
@@ -47,8 +48,8 @@ inline std::function<Shape(TensorId)> shapes_of(const Graph& graph, const nlohma
   return [values = reference::interpret(graph, zeros, &states)](TensorId tensor) { return values.at(tensor).shape; };
 }
 
-// Of a graph beside the first. One that takes prompts has as many points: those of the fixture, and a box's corners, or
-// where there is no box the point that frameworks add.
+// For another graph than the first. A prompted graph has as many points as the fixture, plus a box's corners, or the
+// padding point that frameworks add without a box.
 inline std::function<Shape(TensorId)> shapes_beside(const fbs::GraphT& graph, const nlohmann::json& inputs) {
   int32_t points = 0;
   bool box = false;

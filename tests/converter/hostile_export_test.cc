@@ -1,4 +1,4 @@
-// Blobs that say something else of their checkpoint than a converter would.
+// Blobs with a false description of their checkpoint.
 #include <cstring>
 #include <random>
 
@@ -35,7 +35,7 @@ class HostileExport : public ExportTest {
     pack_file(*graph(), {}, blob(), {}, [&](const auto&, auto, const Sink& sink) { sink(own); });
   }
 
-  // The buffer with another table.
+  // The buffer with a changed table.
   std::string said_of(const std::function<void(fbs::CheckpointT&)>& change) {
     uint64_t size = 0;
     std::memcpy(&size, own_.data() + own_.size() - sizeof size, sizeof size);
@@ -150,7 +150,7 @@ TEST_F(HostileExport, ATableThatIsNoneIsRefused) {
   }
 }
 
-// A folder is there with every byte right, or there is a sentence and no folder.
+// Either a folder with all bytes right, or an error message and no folder.
 TEST_F(HostileExport, DamageGivesASentenceOrNothing) {
   std::minstd_rand random(1);
   size_t refused = 0;
@@ -160,7 +160,7 @@ TEST_F(HostileExport, DamageGivesASentenceOrNothing) {
     pack_own(own);
     const std::string said = round_trip();
     refused += !said.empty();
-    if (said.ends_with(" differs")) {  // it has another name now
+    if (said.ends_with(" differs")) {  // it has a new name
       EXPECT_FALSE(fs::exists(target() / said.substr(0, said.find(' ')))) << said;
     }
   }

@@ -1,4 +1,4 @@
-// Against a server of our own (tests/support/hub_server.py), whose repositories go wrong as their names say.
+// Against a local server (tests/support/hub_server.py), whose repositories fail as their names say.
 #if defined(FERRY_HAS_HUB)
 #include "converter/hub/hub.h"
 
@@ -77,7 +77,7 @@ TEST_F(Hub, NothingIsDownloadedTwice) {
   EXPECT_EQ(server.requests("cdn").size(), 1u) << "another commit with the same blob";
 }
 
-// Several conversions of one repository, each in a process of its own, on a cache that has it whole.
+// Concurrent conversions of one repository, each in its own process, with a complete cache.
 TEST_F(Hub, ManyAtOnceFindTheirFiles) {
   fetch("good");
   std::vector<pid_t> children;
@@ -277,7 +277,7 @@ TEST(HubSettings, FollowTheEnvironmentAsInPython) {
   EXPECT_EQ(settings().cache, "/nonexistent/.cache/huggingface/hub");
   EXPECT_EQ(settings().token, "");
   {
-    const Environment none("HOME", "");  // a service's: the user's folder is in the password database
+    const Environment none("HOME", "");  // like a service: the home folder comes from the password database
     EXPECT_TRUE(settings().cache.is_absolute()) << settings().cache;
   }
   const Environment xdg("XDG_CACHE_HOME", "/x");

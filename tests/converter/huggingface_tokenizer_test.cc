@@ -1,5 +1,5 @@
-// tokenizer.json: every id and every decoded text as the `tokenizers` library gives it, and a sentence for what is not
-// built.
+// tokenizer.json: all ids and decoded texts equal the `tokenizers` library's; unsupported features get an error
+// message.
 #include "converter/text/huggingface/tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ class PublishedTokenizerTest : public ::testing::TestWithParam<const char*> {
     if (shared_dir().empty()) GTEST_SKIP() << "shared is absent";
     reference_ = read(shared_dir() / "tokenizers" / (name + ".json"));
   }
-  // Read once: they take longer than all that is done with them.
+  // Read once, because reading takes longer than the tests.
   const Compiled& tokenizer() const {
     static std::map<std::filesystem::path, Compiled> read;
     return read.try_emplace(file_, file_).first->second;
@@ -226,7 +226,7 @@ TEST(HuggingfaceTokenizer, ExpressionsThatExplodeElsewhereDoNot) {
     const Compiled t(folder.write("tokenizer.json", file.dump()));
     Ids ids;
     const auto start = std::chrono::steady_clock::now();
-    const Status status = (*t).encode(std::string(100000, 'a'), {}, &ids);  // or a sentence
+    const Status status = (*t).encode(std::string(100000, 'a'), {}, &ids);  // or an error message
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60)) << expression;
     if (!status.ok()) {
       EXPECT_EQ(status.code(), FERRY_UNSUPPORTED) << status.message();

@@ -1,5 +1,5 @@
-// Families with a gated delta rule in some layers, from their config.json alone: which layers have it, what they keep,
-// and what is refused. (That they compute what transformers does: tests/parity/language_test.cc.)
+// Families with gated delta rule layers, from their config.json alone: which layers have it, their states, refusals.
+// (tests/parity/language_test.cc compares results with transformers.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ json config(const json& change = {}) {
   return out;
 }
 
-// Of the sizes above; `delta`: layers that have the delta rule.
+// With the sizes above; `delta`: layers with the delta rule.
 std::shared_ptr<MemoryCheckpoint> checkpoint_of(const std::vector<bool>& delta) {
   auto out = std::make_shared<MemoryCheckpoint>();
   out->add("model.embed_tokens.weight", {40, 24});

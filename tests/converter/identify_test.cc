@@ -20,7 +20,7 @@ std::shared_ptr<MemoryCheckpoint> with_keys(const std::vector<std::pair<std::str
   return checkpoint;
 }
 
-// The keys and shapes of a plain ResNet of basic blocks, in timm's names or in those of transformers.
+// The keys and shapes of a ResNet of basic blocks, under timm's or transformers' names.
 std::shared_ptr<MemoryCheckpoint> basic_resnet(std::vector<int> layers, bool transformers = false) {
   std::vector<std::pair<std::string, std::vector<int64_t>>> keys;
   const auto conv_bn = [&](const std::string& conv, const std::string& bn, std::vector<int64_t> shape) {
@@ -92,7 +92,7 @@ TEST(Identify, ABareArchitectureFollowsTheNamesOfTheCheckpoint) {
   const Identified found = identify(families(), *checkpoint, "resnet18");
   EXPECT_EQ(found.variant->hub, "microsoft/resnet-18");
   EXPECT_EQ(found.naming->framework, "transformers");
-  // A variant that is named stays, whosoever names the keys bear.
+  // A named variant is kept, whatever naming the keys have.
   EXPECT_EQ(identify(families(), *checkpoint, "resnet18.a1_in1k").variant->framework, "timm");
   EXPECT_EQ(identify(families(), *checkpoint, "resnet18.a1_in1k").naming->framework, "transformers");
 }
@@ -125,7 +125,7 @@ TEST(Identify, FilesThatAreCalledAsTorchvisionDoesAreItsOwn) {
   }
 }
 
-// The digits in the name tell torchvision's two trainings apart; others leave the first one assumed.
+// Digits in the file's name distinguish torchvision's two trainings; without them the first one is assumed.
 TEST(Identify, ATrainingIsToldByTheDigitsOfItsFile) {
   const auto checkpoint = bottleneck_resnet({3, 4, 6, 3});
   for (const auto& [file, hub] : {std::pair("resnet50-11ad3fa6.pth", "torchvision/resnet50.v2"),
@@ -140,7 +140,7 @@ TEST(Identify, ATrainingIsToldByTheDigitsOfItsFile) {
   EXPECT_NE(identify(families(), checkpoint).assumed, "");
 }
 
-// Digits that are not the file's own are told.
+// Digits that do not match the file are reported.
 TEST(Identify, DigitsInANameAreComparedWithTheFile) {
   const ScratchFolder folder;
   const auto written = [&](const std::string& name, const std::string& checkpoint) {
@@ -183,7 +183,7 @@ TEST(Identify, UnknownNamesAndForeignKeysAreRefused) {
 }
 
 TEST(ResNetConfig, NamesTheArchitecture) {
-  // Empty: nobody published it.
+  // Empty if not published.
   const auto architecture = [](const char* text) -> std::string {
     const Described found = resnet::described_by(nlohmann::json::parse(text));
     return found.published ? found.row->architecture : "";

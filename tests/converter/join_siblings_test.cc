@@ -3,7 +3,7 @@
 namespace ferry {
 namespace {
 
-// Three heads of 1, 4 and 10 outputs; what they compute is put side by side, so that each must be right.
+// Three heads of 1, 4 and 10 outputs, concatenated, so that each must be right.
 TEST(JoinSiblings, HeadsThatReadOneMapBecomeOne) {
   Network n;
   const Tensor map = n.input({2, 5, 6, 8});
@@ -51,7 +51,7 @@ TEST(JoinSiblings, LeavesWhatIsWideOrOtherwise) {
   EXPECT_EQ(n.ops(), before);
 }
 
-// A value that is seen from outside remains, cut out of the joined one.
+// A tapped value is sliced from the joined one.
 TEST(JoinSiblings, KeepsAValueThatIsTapped) {
   Network n;
   const Tensor map = n.input({1, 5, 6, 8});

@@ -1,4 +1,4 @@
-// llama2.c's tokenizer files: read as they are written, refused where they are anything else.
+// llama2.c's tokenizer files: valid ones are read, all others refused.
 #include "converter/text/llama2c_tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ void put_piece(std::string& bytes, float score, const std::string& piece) {
   bytes += piece;
 }
 
-// As tokenizer.py of llama2.c writes it: 262 pieces, the last ones " t", "he" and "\n".
+// As llama2.c's tokenizer.py writes it: 262 pieces, the last ones " t", "he" and "\n".
 std::string file_bytes() {
   std::string bytes;
   put(bytes, int32_t{6});

@@ -1,4 +1,4 @@
-// A Llama from its config.json alone: what is built, with the oracle, and what is refused.
+// A Llama from its config.json alone: the graph's results by the oracle, and refusals.
 #include "models/language/llama/llama.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ void build(Graph& graph, const json& config, const std::shared_ptr<const Checkpo
   ledger.finish();
 }
 
-// The logits of 20 tokens in pieces of that many, as the oracle computes them.
+// The oracle's logits of 20 tokens, fed in pieces of `piece`.
 std::vector<double> logits(const Graph& graph, int piece) {
   std::vector<reference::State> states = reference::empty_states(graph);
   std::vector<double> out;
@@ -130,7 +130,7 @@ TEST(Llama, RopeIsTheSameInBothSpellings) {
   };
   const std::vector<double> frequencies = rope_of(before).frequencies;
   EXPECT_EQ(frequencies, rope_of(since).frequencies);
-  // Waves of 64 / 4 places and shorter stay, of 64 and longer are 8 times as long, those between are mixed.
+  // Wavelengths up to 64 / 4 positions stay, from 64 on they are 8 times as long, and in between they are interpolated.
   const auto plain = [](int i) { return std::pow(10000.0, -i / 16.0); };
   EXPECT_DOUBLE_EQ(frequencies[0], plain(0));
   EXPECT_DOUBLE_EQ(frequencies[15], plain(15) / 8);

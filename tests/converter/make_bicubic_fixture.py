@@ -9,7 +9,8 @@ import pathlib
 
 import torch
 
-# (channels, height, width, new height, new width): larger, smaller, one axis each way, from one place, as DINOv2's table
+# (channels, height, width, new height, new width): larger, smaller, one axis each way, from a single position, and
+# DINOv2's table
 CASES = [
     (2, 3, 3, 5, 7),
     (3, 7, 7, 3, 4),

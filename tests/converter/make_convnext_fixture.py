@@ -94,7 +94,7 @@ def transformers(network):
         names = ("depthwise_conv", "layer_norm", "pointwise_conv1", "pointwise_conv2")
         x = network.block(x, "stages.%d.layers.0" % s, names, False)
     x = torch.cat([x.mean((2, 3))[:, None], x.flatten(2).transpose(1, 2)], 1)
-    return network.norm(x, "layer_norm")[:, ::6, ::13]  # pooled, and the last of 2x3 places
+    return network.norm(x, "layer_norm")[:, ::6, ::13]  # pooled, and the last of 2x3 positions
 
 
 CASES = {

@@ -263,7 +263,7 @@ CASES = {
         image_size=12, patch_size=4, qkv_bias=True, use_swiglu_ffn=False, apply_layernorm=True, out_indices=[0, 1, 3],
         reshape_hidden_states=False), patch_size=4, reassemble_hidden_size=10, reassemble_factors=[3, 1, 0.5], neck_hidden_sizes=[4, 5, 6],
         fusion_hidden_size=6, head_hidden_size=3, head_in_index=-1, depth_estimation_type="metric", max_depth=2.5), (8, 16)),
-    # A head that reads the middle level; one block that no level reads.
+    # A head that reads the middle level; a block that no level reads.
     "depth_anything_gated": DepthAnything(config("depth_anything", "DepthAnythingForDepthEstimation", backbone_config=dict(
         model_type="dinov2", hidden_size=12, num_hidden_layers=4, num_attention_heads=3, mlp_ratio=4, layer_norm_eps=EPS, image_size=9,
         patch_size=3, qkv_bias=False, use_swiglu_ffn=True, apply_layernorm=False, out_indices=[1, 2, 3], reshape_hidden_states=False),

@@ -25,7 +25,7 @@ NETWORKS = {
 def values(key, shape):
     seed = sum(map(ord, key)) * 11
     numbers = torch.tensor([((i * 37 + seed) % 61 - 30) / 64 for i in range(math.prod(shape))], dtype=torch.float64)
-    factor = 16 if "qkv" in key else 1  # attention that is not even
+    factor = 16 if "qkv" in key else 1  # so that attention is not uniform
     return numbers.reshape(shape) * factor + (1 if key.endswith("running_var") else 0)
 
 

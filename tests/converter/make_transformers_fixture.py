@@ -334,7 +334,7 @@ CASES = {
                       hidden_act="gelu_new", image_size=[8, 12], patch_size=2, qkv_bias=False), (8, 12)),
     "vit_pooler": ViT(config("vit", "ViTModel", hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=6,
                              hidden_act="relu", image_size=6, patch_size=2, qkv_bias=True, pooler_act="relu", pooler_output_size=5), (6, 6)),
-    # Saved for images of 8 x 8, though its config has the size that it was first trained for.
+    # Saved for 8 x 8 images, although its config has the original training size.
     "dinov2": ViT(config("dinov2", "Dinov2ForImageClassification", hidden_size=10, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=3,
                          hidden_act="silu", image_size=518, patch_size=2, qkv_bias=True, use_swiglu_ffn=False), (8, 8)),
     "dinov2_swiglu": ViT(config("dinov2_with_registers", "Dinov2WithRegistersModel", hidden_size=12, num_hidden_layers=2, num_attention_heads=3,

@@ -1,4 +1,4 @@
-// A checkpoint without a file, and the weights of a graph built from it.
+// A checkpoint in memory, and the weights of a graph built from it.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace ferry {
 
 class MemoryCheckpoint : public Checkpoint {
  public:
-  // Values that differ from element to element and from key to key, of ordinary size.
+  // Values of ordinary magnitude that differ by element and key.
   void add(const std::string& key, const std::vector<int64_t>& shape) {
     int64_t count = 1;
     for (int64_t d : shape) count *= d;
@@ -52,7 +52,7 @@ class MemoryCheckpoint : public Checkpoint {
   std::filesystem::path path_ = "memory/model.safetensors";
 };
 
-// What an Error says; "no error" where none is thrown.
+// The message of an Error; "no error" if none is thrown.
 template <typename Action>
 std::string complaint(Action&& action) {
   try {

@@ -20,7 +20,7 @@ Tensor norm(Network& n, Tensor x, double seed) {
 }
 
 TEST(MergeBranches, RepVggsThreeBranchesAreOneConvolution) {
-  for (const int depth : {1, 3, 6}) {  // input channels a group: depthwise, grouped, dense
+  for (const int depth : {1, 3, 6}) {  // input channels per group: depthwise, grouped, dense
     Network n;
     const Tensor x = n.input({2, 5, 4, 6});
     const Tensor wide = norm(n, conv(n, x, {6, 3, 3, depth}, padded(1), 1), 3);
@@ -32,7 +32,7 @@ TEST(MergeBranches, RepVggsThreeBranchesAreOneConvolution) {
   }
 }
 
-// x + gamma * (mixer(x) - norm(x)), the mixer's own branches a scaled identity and two convolutions.
+// x + gamma * (mixer(x) - norm(x)); the mixer's own branches are a scaled identity and two convolutions.
 TEST(MergeBranches, RepMixerIsOneConvolution) {
   Network n;
   const Tensor x = n.input({1, 5, 5, 4});
@@ -116,7 +116,7 @@ TEST(MergeBranches, WhatIsNoSumOfOneKernelStays) {
   stays("no product at all", [](Network& n, Tensor x) { return norm(n, x, 1) + x; });
 }
 
-// As large at this size only: the branches part at others.
+// Equal only at this size; at other sizes the branches differ.
 TEST(MergeBranches, OutputsThatMeetByChanceStayApart) {
   Network n;
   const Tensor x = n.input({1, 1, 1, 2});

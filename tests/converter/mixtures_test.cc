@@ -1,5 +1,5 @@
-// Families with experts from their config.json alone: which layers have them, how checkpoints may hold them, and what
-// is refused. (That they compute what transformers does: tests/parity/language_test.cc.)
+// Mixture-of-experts families from their config.json alone: which layers have experts, checkpoint layouts, refusals.
+// (tests/parity/language_test.cc compares results with transformers.)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ json config_with(const json& change) {
 
 using Checkpoint = std::shared_ptr<MemoryCheckpoint>;
 
-// What all layers of a network have that is not about attention or experts.
+// The tensors of all layers outside of attention and experts.
 Checkpoint checkpoint() {
   auto out = std::make_shared<MemoryCheckpoint>();
   out->add("model.embed_tokens.weight", {40, kWidth});
@@ -103,7 +103,7 @@ TEST(Mixtures, QwenSaysWhichLayersHaveExperts) {
   EXPECT_EQ(experts({{"decoder_sparse_step", 2}, {"mlp_only_layers", {3}}}, {false, true, false, false}), 1u);
 }
 
-// The numbers of a graph's first stacks: gate_up, then down.
+// The values of a graph's first stacks: gate_up, then down.
 std::vector<std::vector<double>> stacks(Graph& graph) {
   const std::vector<TensorId>& inputs = all_of(graph, fbs::OpParams::Experts).front()->inputs;
   return {graph.values(inputs[3]), graph.values(inputs[4])};
@@ -133,7 +133,7 @@ TEST(Mixtures, ExpertsMayBeStoredOneByOneOrAllInOne) {
     for (const char* name : {"gate_proj", "up_proj", "down_proj"}) fused->remove(layer(0, "mlp.") + name + ".weight");
     fused->add(layer(0, "mlp.gate.weight"), {kExperts, kWidth});
     const std::vector<float> up = narrow(expected[0]), down = narrow(expected[1]);
-    if (columns) {  // where 2 * kHidden is kWidth: only the other stack tells
+    if (columns) {  // with 2 * kHidden = kWidth, only the other stack shows the layout
       fused->add(layer(0, "mlp.experts.gate_up_proj"), {kExperts, kWidth, 2 * kHidden},
                  turned(up, 2 * kHidden, kWidth));
       fused->add(layer(0, "mlp.experts.down_proj"), {kExperts, kHidden, kWidth}, turned(down, kWidth, kHidden));
@@ -192,7 +192,7 @@ TEST(Mixtures, GptOssHasGatesAndUpsInTurnAndAColumnForEachOutput) {
   EXPECT_TRUE(all_of(graph, fbs::OpParams::Attention).front()->params.AsAttention()->sinks);
 }
 
-// Blocks of 32 along the rows that a product wants; the first number of a byte is in its lower half.
+// Blocks of 32 along the rows of the product; a byte's lower half is the first value.
 Checkpoint gpt_oss_of_mxfp4() {
   const Checkpoint from = gpt_oss_without_experts(32);
   std::vector<uint8_t> up(kExperts * 64 * 16), up_scales(kExperts * 64), down(kExperts * 32 * 16),

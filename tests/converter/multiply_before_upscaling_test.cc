@@ -7,7 +7,7 @@ constexpr auto kResize = fbs::OpParams::Resize2d;
 constexpr auto kConcat = fbs::OpParams::Concat;
 using Kind = fbs::ResizeKind;
 
-// SegFormer's decoder: maps of several sizes, side by side in that of the largest.
+// SegFormer's decoder: feature maps of several sizes, upscaled to the largest and concatenated.
 TEST(MultiplyBeforeUpscaling, MapsSideBySideAreMultipliedInTheirOwnSize) {
   Network n;
   const Tensor x = n.input({2, 12, 10, 6});
@@ -27,7 +27,7 @@ TEST(MultiplyBeforeUpscaling, OneMapIsMultipliedBeforehand) {
   }
 }
 
-// A product of an upscaled map, twice.
+// Two products of an upscaled map.
 TEST(MultiplyBeforeUpscaling, ProductsOneAfterTheOtherAllMoveForward) {
   Network n;
   n.output(n.conv(n.conv(resize(n.input({1, 5, 7, 6}), Kind::Nearest, 2), 6, 1, true), 4, 1, false));
@@ -52,7 +52,7 @@ TEST(MultiplyBeforeUpscaling, LeavesWhatWouldNotBeLess) {
   Network smaller;
   smaller.output(smaller.conv(resize_to(smaller.input({1, 8, 8, 6}), Kind::Bilinear, 4, 4), 6, 1, true));
   leaves(smaller);
-  Network wider;  // twice as many numbers to upscale by a little
+  Network wider;  // twice as many channels to upscale by a small factor
   wider.output(wider.conv(resize_to(wider.input({1, 8, 8, 3}), Kind::Bilinear, 8, 9), 60, 1, true));
   leaves(wider);
   Network neighbours;

@@ -75,7 +75,7 @@ TEST(Builder, FlattenOfOnePixelMovesNothing) {
 
 TEST(Builder, PixelShuffleTakesPyTorchsChannelOrder) {
   OpsFixture f;
-  // Channels of torch.nn.PixelShuffle(2): colour 0 at the cell's four places, then colour 1.
+  // Channels of torch.nn.PixelShuffle(2): colour 0 at the cell's four positions, then colour 1.
   const Tensor y = pixel_shuffle(f.input({1, 1, 1, 8}), 2);
   EXPECT_EQ(y.shape(), (Shape{1, 2, 2, 2}));
   EXPECT_EQ(f.run(y, {0, 1, 2, 3, 10, 11, 12, 13}), (std::vector<double>{0, 10, 1, 11, 2, 12, 3, 13}));
@@ -116,7 +116,7 @@ TEST(Builder, KernelsOfUnequalSidesArePaddedAsTheyAre) {
   EXPECT_EQ(conv2d(x, f.w["wide"], {.out = 8, .padding_w = 3, .bias = false}).shape(), (Shape{1, 8, 9, 8}));
 }
 
-// What PyTorch computes, with weights in its order I,O/groups,KH,KW.
+// PyTorch's result, with weights in its order I,O/groups,KH,KW.
 TEST(Builder, TransposedConvolutionIsPyTorchs) {
   struct Case {
     int in, out, kernel, stride, padding, output_padding, dilation, groups, height, width;
@@ -162,7 +162,7 @@ TEST(Builder, TransposedConvolutionIsPyTorchs) {
   }
 }
 
-// Keras keeps Conv2DTranspose's kernel as KH,KW,O,I.
+// Keras stores Conv2DTranspose's kernel as KH,KW,O,I.
 TEST(Builder, TransposedConvolutionTakesKerassOrder) {
   OpsFixture f;
   f.naming.layout = WeightLayout::Keras;
@@ -189,7 +189,7 @@ TEST(Builder, AConvolutionMustHaveTheBiasItIsSaidToHave) {
             "the checkpoint has no 'conv.bias', which module 'conv' needs");
 }
 
-// timm's adapt_input_conv: expectations follow from its definition for a kernel of one pixel.
+// timm's adapt_input_conv: expected values follow from its definition for a 1x1 kernel.
 struct Adaptation {
   std::vector<double> weight;
   int in_chans;
@@ -248,7 +248,7 @@ TEST(AdaptInputChannels, KeepsAWeightThatFits) {
             f.file->tensors().at("conv.weight").to_doubles());
 }
 
-// A map that one window covers along one axis only is rolled along the other.
+// A map that one window covers along only one axis is rolled along the other.
 TEST(Windows, RollEachAxisByItself) {
   OpsFixture f;
   const Tensor windows = window_partition(f.input({1, 4, 8, 3}), 4, 0, 2);

@@ -1,4 +1,4 @@
-// A graph with one input and one output, for tests that run passes over it.
+// A graph with one input and one output, for tests of passes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline std::vector<double> noise(int64_t count, double seed) {
   return values;
 }
 
-// A graph with one input and one output, and its parts by short names.
+// A graph with one input and one output, with short names for its parts.
 struct Network {
   Graph graph;
 
@@ -60,7 +60,7 @@ struct Network {
     return names;
   }
 
-  // Runs the pass and the removal of what it leaves over; outputs must be what they were, but for rounding in double.
+  // Runs the pass and dead code elimination; the outputs must stay the same, up to float64 rounding.
   void expect_same_after(Pass pass, const PassOptions& options = {}) {
     const std::vector<double> before = run();
     pass(graph, options);

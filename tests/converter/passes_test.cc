@@ -66,7 +66,7 @@ TEST(FoldScaleShift, KnowsEveryArithmeticAndBothOrders) {
       params.kind = kind;
       n.output(n.graph.add_op("", params, constant_first ? std::vector{c, x} : std::vector{x, c}));
       n.expect_same_after(fold_scale_shift);
-      // c / x is no affine map.
+      // c / x is not affine.
       EXPECT_EQ(n.ops().size(), kind == fbs::BinaryKind::Div && constant_first ? 2u : 1u) << EnumNameBinaryKind(kind);
     }
   }
@@ -186,7 +186,7 @@ TEST(FoldPadding, ZerosInAMeanAreCounted) {
     n.expect_same_after(fold_padding);
     EXPECT_EQ(n.ops(), Ops{kPool});
   }
-  // The pool's own zeros do not count, those before it do: they cannot be one padding.
+  // The pool ignores its own padding but not the zeros before it: the two cannot be merged.
   Network mixed;
   mixed.output(avg_pool2d(pad2d(mixed.input({1, 6, 6, 3}), 1, 1, 1, 1),
                           {.kernel = 3, .padding = 1, .count_include_pad = false}));

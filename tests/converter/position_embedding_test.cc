@@ -65,7 +65,7 @@ TEST(PositionEmbedding, EntriesOfThePrefixAreKept) {
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), made.begin() + 6, made.end()));
 }
 
-// PyTorch's bicubic with scale_factor=(new + offset) / old along both axes, which DINOv2's authors ask for.
+// PyTorch's bicubic with scale_factor=(new + offset) / old along both axes, as DINOv2's authors do.
 std::vector<double> resampled_by_scale(const std::vector<double>& table, int channels, int side, Grid to,
                                        double offset) {
   const auto weight = [&](int i, int count, int cell) {

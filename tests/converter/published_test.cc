@@ -1,4 +1,4 @@
-// Files of publishers without a hub, from a server of the test's own.
+// Files of publishers without a hub, from a local server.
 #if defined(FERRY_HAS_HUB)
 #include "converter/hub/published.h"
 
@@ -48,7 +48,7 @@ TEST_F(Published, IsDownloadedCheckedAndKept) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1) << "partial files were left";
 }
 
-// As GitHub's releases and the hub serve large files: the storage alone says how long they are.
+// Like GitHub's releases and the hub: large files redirect to a storage, which alone knows their length.
 TEST_F(Published, IsFoundWhereARedirectLeads) {
   const fs::path path = fetch_published(file(kSha256, "stored/net-12345678.pth"), folder_.path() / "cache");
   EXPECT_EQ(path.filename(), "net-12345678.pth");

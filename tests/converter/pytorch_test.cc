@@ -25,7 +25,7 @@ std::vector<float> floats(const Checkpoint& checkpoint, const char* name) {
   return checkpoint.tensors().at(name).to_floats();
 }
 
-// The script's ramp(), counted from `first` in steps.
+// The script's ramp(), starting at `first`.
 std::vector<float> ramp(size_t count, float first = -1, float step = 1) {
   std::vector<float> values;
   for (size_t i = 0; i < count; ++i) values.push_back(first + step * static_cast<float>(i));
@@ -151,7 +151,7 @@ TEST(PyTorchRefusals, SayWhatIsNoCheckpoint) {
             "\"weights.pth\")");
 }
 
-// Zip archives made by hand: the entry "x/data.pkl" and one storage of 8 bytes, "x/data/0".
+// Handmade zip archives: the entry "x/data.pkl" and one storage of 8 bytes, "x/data/0".
 struct HandmadePyTorch : ::testing::Test {
   ScratchFolder folder;
 
@@ -199,19 +199,19 @@ TEST_F(HandmadePyTorch, DamagedPicklesAreRefused) {
   EXPECT_EQ(zip("\x80\2NNR."), "is damaged: its pickle calls a value that is not callable at byte 5");
   EXPECT_EQ(zip("\x80\2i."),
             "its pickle has the opcode 0x69 at byte 2, which tensors, containers and plain values do not need");
-  // A dictionary that holds itself: {"a": {...}}
+  // A dictionary that contains itself: {"a": {...}}
   EXPECT_EQ(zip("\x80\2}q\1U\1ah\1s."),
             "contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one");
 }
 
-// Sets made of one another's members: each call would double what it builds.
+// Nested sets of one another's members: each call would double the result.
 TEST_F(HandmadePyTorch, AFewBytesCannotAskForGigabytes) {
   std::string pickle = "\x80\2]q\1(" + std::string(100'000, 'N') + "e";
   for (int i = 0; i < 1000; ++i) pickle += "c__builtin__\nset\nh\1\x85R";
   EXPECT_EQ(zip(pickle + "."), "its pickle builds more than 20000000 values: it is not a checkpoint");
 }
 
-// Sizes and offset in the directory's extra field, as for what lies beyond 4 GB, behind a field of another kind.
+// Sizes and offset in the directory's extra field, as for archives above 4 GB, after another field.
 TEST_F(HandmadePyTorch, SizesOf64BitsAreRead) {
   const std::string name = "x/data.pkl", pickle = "\x80\2}.";
   const auto field = [](uint64_t value, size_t size) { return length_field(value).substr(0, size); };

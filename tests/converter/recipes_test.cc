@@ -1,4 +1,5 @@
-// The frameworks' configuration files as recipes. What the recipes do to an image: tests/unit/image_resize_test.cc.
+// The frameworks' configuration files converted to preprocessing. tests/unit/image_resize_test.cc tests the results on
+// images.
 #include "converter/recipes/recipes.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +69,7 @@ TEST(TimmRecipe, RefusesWhatTimmDoesNotHave) {
   EXPECT_TRUE(complaint([] { timm({{"input_size", "large"}}); }).starts_with("config.json: "));
 }
 
-// What a preprocessor_config.json says of levels, as most files have it.
+// A typical preprocessor_config.json's normalisation.
 json scaling() {
   return {{"image_mean", {0.5, 0.25, 0.5}}, {"image_std", {0.5, 0.5, 1.0}}, {"rescale_factor", 1 / 255.0}};
 }
@@ -92,7 +93,7 @@ TEST(TransformersRecipe, ShorterEdgeAndCentreCrop) {
 }
 
 TEST(TransformersRecipe, FormerSpellings) {
-  // google/vit-base-patch16-224 names no processor and has one number as size.
+  // google/vit-base-patch16-224 names no processor, and its size is one number.
   expect_resize(transformers_recipe(with(scaling(), {{"size", 224}})), Mode::Exact, 224, 224);
   const fbs::PreprocessT resnet = transformers_recipe(with(
       scaling(),
@@ -114,7 +115,7 @@ TEST(TransformersRecipe, OtherScalesGoIntoMeanAndDeviation) {
   fbs::PreprocessT recipe = transformers_recipe(config);
   EXPECT_FLOAT_EQ(recipe.mean[0], 0.5f);
   EXPECT_FLOAT_EQ(recipe.std[0], 0.5f);
-  config["do_normalize"] = config["do_rescale"] = false;  // levels as they are
+  config["do_normalize"] = config["do_rescale"] = false;  // levels unchanged
   recipe = transformers_recipe(config);
   EXPECT_FLOAT_EQ(recipe.mean[0], 0.0f);
   EXPECT_FLOAT_EQ(recipe.std[0], 1 / 255.0f);

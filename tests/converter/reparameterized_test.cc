@@ -1,4 +1,4 @@
-// RepViT and FastViT where no parity fixture is, against timm; and as many convolutions as re-parameterisation leaves.
+// RepViT and FastViT without a parity fixture, against timm; and the number of convolutions after re-parameterisation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
   // end.
   EXPECT_EQ(count([](const fbs::OperatorT& op) { return op.params.AsConv2d() != nullptr; }),
             repvit ? 2 + 4 * 5 + 3 * 7 : 3 + 3 * 4 + 3 + 3 * 2 + 1 + 3);
-  // No BatchNorm is left, and of sums the shortcuts around an MLP or attention.
+  // No BatchNorm is left, and the only sums are the shortcuts around an MLP or attention.
   EXPECT_EQ(count([](const fbs::OperatorT& op) {
               const auto* binary = op.params.AsBinary();
               return binary && binary->kind == fbs::BinaryKind::Add;

@@ -1,5 +1,5 @@
-// RRDBNet (ESRGAN, Real-ESRGAN) and MI-GAN, with weights made up here: which network a file holds under which names,
-// what the blob says about images, and what is refused. Their arithmetic is compared in tests/parity.
+// RRDBNet (ESRGAN, Real-ESRGAN) and MI-GAN with generated weights: identification by keys, preprocessing, refusals.
+// tests/parity compares their results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct RestorationSizes {
   int blocks = 2, features = 8, growth = 4, doublings = 2, channels = 3;
 };
 
-// The same values whatever the names.
+// The same values under all names.
 MemoryCheckpoint rrdbnet(const RestorationSizes& sizes, Names names = Names::BasicSr) {
   MemoryCheckpoint checkpoint;
   int count = 0;
@@ -144,7 +144,7 @@ TEST(RrdbNet, ATensorThatIsMissingIsNamed) {
       MemoryCheckpoint part = rrdbnet({2, 6, 3, 2, 3}, names);
       part.remove(key);
       const std::string said = restoration_refusal(part, as("rrdbnet"));
-      // By these a file is recognised.
+      // Keys that identify a file.
       static const std::set<std::string> kProbes = {"conv_first.weight", "model.0.weight", "body.0.rdb1.conv1.weight",
                                                     "model.1.sub.0.RDB1.conv1.0.weight",
                                                     "RRDB_trunk.0.RDB1.conv1.weight"};
@@ -306,8 +306,8 @@ TEST(MiGan, RefusesWhatDoesNotFit) {
             "'encoder.b4.conv1.conv2' needs [6,6,1,1]");
 }
 
-// A filter that is no smaller one over repeated pixels is computed as it stands: one that is, but for a rounding
-// error's worth more than is allowed, gives the same on either way.
+// A filter that is not equivalent to a smaller one on repeated pixels is computed directly. Both ways give the same
+// result for a filter that differs by just more than the rounding tolerance.
 TEST(MiGan, BothWaysToUpscaleGiveTheSame) {
   const std::string key = "synthesis.b8.conv1.upsample.filter.weight";
   MemoryCheckpoint other = migan(8);

@@ -1,4 +1,4 @@
-// Rope as configurations spell it: the angles against the formulas' papers and transformers' modeling_rope_utils.py.
+// Rope options of configurations: the angles against the papers' formulas and transformers' modeling_rope_utils.py.
 #include "models/language/rope.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Rope, LayersOfTwoTypesHaveTheirOwn) {
   expect_near(rope(since, 8, local).frequencies, {1, 0.5, 0.25, 0.125});
 }
 
-// Of 16 channels and theta 16, pair d turns length * 16^(-d / 8) / (2 pi) times in the original length.
+// With 16 channels and theta 16, pair d rotates length * 16^(-d / 8) / (2 pi) times within the original length.
 TEST(Rope, YarnStretchesSlowChannels) {
   json yarn = {{"rope_type", "yarn"}, {"factor", 4.0},    {"original_max_position_embeddings", 256},
                {"beta_fast", 32.0},   {"beta_slow", 8.0}, {"rope_theta", 16.0}};
@@ -93,7 +93,7 @@ TEST(Rope, LongropeHasFactorsForShortAndForLongTexts) {
   config["rope_scaling"].erase("rope_type");
   EXPECT_EQ(rope(config).frequencies, made.frequencies);
 
-  // The table's length decides, for every place.
+  // The table's length decides, at every position.
   Graph graph;
   const Tensor places = graph.add_input("places", {3}, fbs::Layout::Same, fbs::DType::Int32);
   const auto sine_of_place_1 = [&](int count) {

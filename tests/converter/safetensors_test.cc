@@ -54,7 +54,7 @@ TEST_F(Safetensors, ReadsEveryElementType) {
   EXPECT_STREQ(checkpoint->format(), "safetensors");
 }
 
-// Values of IEEE 754 binary16.
+// IEEE 754 binary16 values.
 TEST_F(Safetensors, WidensFloat16Exactly) {
   const std::string header = R"({"h":{"dtype":"F16","shape":[7],"data_offsets":[0,14]}})";
   const std::string data = bytes_of<uint16_t>({0x3c00, 0x7bff, 0x0001, 0x83ff, 0x7c00, 0xfc00, 0x7e00});

@@ -1,5 +1,4 @@
-// Segment Anything where fixtures do not reach: sizes that shapes or a config.json tell, both frameworks' names,
-// prompts.
+// Segment Anything beyond the fixtures: sizes from shapes or a config.json, both frameworks' names, prompts.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +24,7 @@ struct SamSizes {
   int embedding = 16, mask_channels = 8, decoder_hidden = 20, masks = 3;
 };
 
-// Parameters in the authors' names: module, leaf and shape.
+// Parameters under the authors' names: module, leaf and shape.
 struct Parameter {
   std::string module, leaf;
   std::vector<int64_t> shape;
@@ -109,7 +108,7 @@ const Naming& naming_for(const std::string& framework) {
   fail("no such framework");
 }
 
-// What the framework calls it.
+// The framework's key.
 std::string key_of(const Parameter& p, const std::string& framework) {
   std::string module = source_module(naming_for(framework), p.module);
   const bool mlp = p.module.find("_mlps.") != p.module.npos || p.module.find("prediction_head") != p.module.npos;
@@ -124,7 +123,7 @@ std::string key_of(const Parameter& p, const std::string& framework) {
   return p.leaf.empty() ? module : module + "." + p.leaf;
 }
 
-// The same values in either framework's names.
+// The same values under either framework's names.
 std::shared_ptr<MemoryCheckpoint> checkpoint(const std::string& framework, const SamSizes& sizes = {}) {
   const auto file = std::make_shared<MemoryCheckpoint>();
   for (const Parameter& p : parameters(sizes)) {
@@ -155,7 +154,7 @@ json config(const SamSizes& s = {}) {
             {"output_channels", s.embedding},
             {"num_pos_feats", s.embedding / 2}}},
           {"prompt_encoder_config", {{"hidden_size", s.embedding}, {"mask_input_channels", s.mask_channels}}},
-          // The authors' epsilon, which is not transformers'.
+          // The authors' epsilon differs from transformers'.
           {"mask_decoder_config",
            {{"hidden_size", s.embedding},
             {"mlp_dim", s.decoder_hidden},
@@ -198,7 +197,7 @@ Array values(const Shape& shape, double phase) {
   return out;
 }
 
-// The prompted graph's values, for this embedding.
+// The prompted graph's inputs, for this embedding.
 struct Prompt {
   std::vector<double> coords, labels;
   double has_mask = 0;
@@ -278,10 +277,10 @@ void expect_one_network(const SamSizes& sizes) {
 
 TEST(Sam, BothFrameworksNamesGiveOneNetworkBeforeAndAfterThePasses) {
   expect_one_network({});
-  expect_one_network({.embedding = 128});  // tokens are few for its heads
+  expect_one_network({.embedding = 128});  // fewer tokens than heads
 }
 
-// softmax(q k^T / sqrt(size)) v of each head, by the definition.
+// softmax(q k^T / sqrt(size)) v of each head, by definition.
 std::vector<double> attended(const Array& q, const Array& k, const Array& v, int heads) {
   const auto places = [](const Array& x) { return static_cast<size_t>(x.shape[x.shape.rank - 2]); };
   const size_t inner = static_cast<size_t>(q.shape[q.shape.rank - 1]), size = inner / static_cast<size_t>(heads);
@@ -330,7 +329,7 @@ TEST(Sam, FewTokensSeeTheImageAsEachHeadWouldSeeItNarrowed) {
   }
 }
 
-// By the definition, for a point of each kind.
+// By definition, for a point of each kind.
 TEST(Sam, PointsBecomeTokensByTheirLabels) {
   const auto file = checkpoint("facebookresearch");
   const Graphs graphs = build(file, "facebookresearch");
@@ -412,7 +411,7 @@ TEST(Sam, AConfigThatIsNotBuiltIsRefusedByTheEntry) {
   EXPECT_EQ(refused("mask_decoder_config", "hidden_act", "gelu"), "no error");
 }
 
-// A checkpoint of shapes; its numbers are all alike.
+// A checkpoint of shapes; all its elements are equal.
 class ShapesOnly : public Checkpoint {
  public:
   explicit ShapesOnly(const SamSizes& sizes) {

@@ -1,4 +1,4 @@
-// tokenizer.model: what SentencePiece itself makes of texts (tests/data/sentencepiece/make.py), and what it is not.
+// tokenizer.model: results equal SentencePiece's (tests/data/sentencepiece/make.py), and refusals.
 #include "converter/text/huggingface/sentencepiece.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST_P(SentencePieceModel, GivesTheIdsOfTheLibrary) {
     std::vector<int32_t> ids;
     EXPECT_TRUE(tokenizer->encode(row["text"].get<std::string>(), {.special = false}, &ids).ok());
     EXPECT_EQ(ids, row["ids"].get<std::vector<int32_t>>());
-    // For what no piece stands SentencePiece writes " \u2047 ", where we write U+FFFD.
+    // For the unknown piece SentencePiece writes " \u2047 ", Ferry U+FFFD.
     if (std::find(ids.begin(), ids.end(), read.unknown()) != ids.end()) continue;
     TextDecoder decoder(*tokenizer);
     std::string text;
@@ -51,7 +51,7 @@ TEST_P(SentencePieceModel, GivesTheIdsOfTheLibrary) {
 INSTANTIATE_TEST_SUITE_P(OfTheLibrary, SentencePieceModel, ::testing::Values("bytes", "folded"),
                          [](const auto& test) { return std::string(test.param); });
 
-// A model of one piece with that charsmap: an array of the trie's units, and texts.
+// The refusal of a model of one piece with a charsmap of these trie units and texts.
 std::string sentencepiece_refusal(const std::vector<uint32_t>& units, const std::string& texts) {
   const auto field = [](int number, const std::string& bytes) {
     std::string out(1, static_cast<char>(number << 3 | 2));
@@ -75,10 +75,10 @@ std::string sentencepiece_refusal(const std::vector<uint32_t>& units, const std:
   return "";
 }
 
-// A few kilobytes may not become gigabytes: all keys of two bytes, all of them for one long text.
+// A few kilobytes may not expand to gigabytes: all keys of two bytes, each with one long text.
 TEST(SentencePieceCharsmap, KeysAndTextsHaveABound) {
   constexpr uint32_t kLeaf = 1u << 8;
-  constexpr uint32_t kFirst = 256, kSecond = 512, kLast = 768;  // places of the nodes: of no byte, of one, of two
+  constexpr uint32_t kFirst = 256, kSecond = 512, kLast = 768;  // positions of the nodes of zero, one and two bytes
   std::vector<uint32_t> units(1024);
   units[0] = kFirst << 10;
   for (uint32_t byte = 1; byte < 256; ++byte) {

@@ -1,4 +1,4 @@
-// Settings by name and value, and their way through a blob's provenance.
+// Settings by name and value, and their round trip through a blob's provenance.
 #include "converter/settings.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(Provenance, GivesTheOptionsBackThatMakeTheNetwork) {
   EXPECT_TRUE(std::equal(read.begin(), read.end(), written.begin(), written.end()));
   EXPECT_TRUE(again.labels.empty());
 
-  provenance.options.push_back("--state-dict net");  // blobs of 0.1
+  provenance.options.push_back("--state-dict net");  // blobs of version 0.1
   EXPECT_EQ(read_options(provenance).state_dict, "net");
   provenance.options.push_back("resnet50");
   EXPECT_EQ(complaint([&] { read_options(provenance); }), "the blob's provenance has the unknown option 'resnet50'");

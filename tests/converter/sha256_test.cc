@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-// With the CPU's instructions and without.
+// With and without the CPU's SHA instructions.
 std::string hash(const std::string& text) {
   const std::string hex = sha256_hex(std::as_bytes(std::span(text)));
   Sha256 plain(true);

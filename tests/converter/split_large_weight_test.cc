@@ -3,7 +3,7 @@
 namespace ferry {
 namespace {
 
-// 140 MB of weights: more than the 2^27 bytes that a Vulkan device must be able to bind.
+// 140 MB of weights: more than the 2^27 bytes that every Vulkan device can bind.
 Tensor large_weight(Network* n, const Shape& shape) {
   std::vector<float> values(static_cast<size_t>(shape.elements()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7 % 101) - 50;
@@ -29,7 +29,7 @@ TEST(SplitLargeWeight, SoDoesAConvolution) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kConv, fbs::OpParams::Concat}));
 }
 
-// Its parts would stand in the blob beside it.
+// The blob would store its parts in addition.
 TEST(SplitLargeWeight, LeavesWhatAnotherOperatorReadsToo) {
   Network n;
   const Tensor x = n.input({1, 3500000}), large = large_weight(&n, {10, 3500000});

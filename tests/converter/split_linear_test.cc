@@ -22,7 +22,7 @@ TEST(SplitLinear, LeavesALinearThatIsReadWhole) {
   EXPECT_EQ(n.ops().size(), 5u);
 }
 
-// As exporters write it: the channels become three times heads and widths, and each of the three is cut out.
+// As exporters write it: channels are reshaped to three times heads and widths, and each of the three is sliced.
 TEST(SliceBeforeReshape, PartsOfSplitChannelsAreCutBefore) {
   Network n;
   const Tensor all = reshape(n.linear(n.input({2, 7, 6}), 24), {2, 7, 3, 2, 4});
@@ -51,7 +51,7 @@ TEST(SliceBeforeReshape, LeavesPartsOfJoinedDimensions) {
   EXPECT_EQ(n.ops(), before);
 }
 
-// What is left of a linear with its bias apart: the second round of split_linear sees them as one.
+// A linear with a separate bias is folded first; the second round of split_linear recognises it.
 TEST(SplitLinear, FollowsABiasThatIsFolded) {
   Network n;
   const Tensor all = n.linear(n.input({2, 7, 6}), 10) + n.constant({10}, 8);

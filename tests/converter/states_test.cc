@@ -1,4 +1,4 @@
-// What passes make of operators with several outputs, and of those with a state.
+// Passes on operators with several outputs, and on those with a state.
 #include <gtest/gtest.h>
 
 #include "converter/graph/ops.h"
@@ -20,14 +20,14 @@ TEST(SeveralOutputs, OnesThatNobodyReadsGo) {
     EXPECT_EQ(format_version(graph.table), 2u);
     remove_dead_code(graph, {});
     ASSERT_EQ(graph.table.operators.size(), 1u);
-    EXPECT_EQ(only(graph).outputs.size(), read + 1);  // places come first: values need them
+    EXPECT_EQ(only(graph).outputs.size(), read + 1);  // positions are always computed: values depend on them
     EXPECT_EQ(graph.table.tensors.size(), read + 2);
     EXPECT_EQ(graph.table.outputs[0]->tensor, only(graph).outputs.back());
     EXPECT_EQ(format_version(graph.table), read == 0 ? 1u : 2u);
   }
 }
 
-// It is read by runs to come.
+// Later runs read it.
 TEST(GraphStates, WhatIsAppendedIsNoDeadCode) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 2, 3}, fbs::Layout::Same);
@@ -49,7 +49,7 @@ TEST(GraphStates, WhatChangesFromRunToRunIsNoConstant) {
   EXPECT_EQ(graph.table.operators.size(), 4u);
 }
 
-// Nobody reads what the convolution gives; runs to come read its state.
+// The convolution's output is unused, but later runs read its state.
 TEST(GraphStates, WhatAStateOfFixedSizeBecomesIsNoDeadCode) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 2, 3}, fbs::Layout::Same);

@@ -1,5 +1,5 @@
-// Real-ESRGAN compact and the residual dense networks, with weights made up here: which variant a file holds, what the
-// blob says about images, and how far a pixel reaches. Their arithmetic is compared in tests/parity.
+// Real-ESRGAN compact and the residual dense networks with generated weights: identification, preprocessing, receptive
+// field. tests/parity compares their results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Kernels whose elements are all equal and sum to 1 for each output, biases of 0, PReLU slopes of 1/2: an impulse stays
-// positive wherever it reaches.
+// Kernels with equal elements that sum to 1 per output, biases of 0, PReLU slopes of 1/2: an impulse stays positive
+// wherever it reaches.
 float even_weight(const std::string& name, const std::vector<int64_t>& shape, bool channels_last) {
   if (name.ends_with("bias")) return 0;
   if (shape.size() == 1) return 0.5f;
@@ -189,14 +189,13 @@ TEST(SuperResolution, RecipesSayWhatLevelsTheNetworkWasTrainedOn) {
       << "the last convolution works at the input's size";
 }
 
-// The distance, in pixels of the input, at which one pixel of the input still changes the output: a property of the
-// network, so the oracle tells it. (A backend may round farther: Winograd's tiles let neighbours share rounding
-// errors.)
+// The maximum distance, in input pixels, at which an input pixel changes an output. This is a property of the network,
+// so the oracle computes it. (A backend's rounding may reach farther: pixels of a Winograd tile share rounding errors.)
 int reach(const fs::path& checkpoint, int upscale) {
   constexpr int kSide = 81, kMiddle = 40;
   ConvertOptions options;
   options.checkpoint = checkpoint;
-  // Three rows: enough for the columns to tell.
+  // Three rows suffice, because the columns show the reach.
   options.settings.set("input-size", "3x" + std::to_string(kSide));
   const auto graph = convert_to_graph(options);
   reference::Array input{{1, 3, kSide, 3}, std::vector<double>(3 * kSide * 3, 0.0)};

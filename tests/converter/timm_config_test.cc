@@ -13,7 +13,7 @@
 namespace ferry {
 namespace {
 
-// ResNet-18 in timm's names, in half precision, all zeros.
+// A float16 ResNet-18 under timm's names, all zeros.
 class TimmResNet18 : public ::testing::Test {
  protected:
   TimmResNet18() {
@@ -41,7 +41,7 @@ class TimmResNet18 : public ::testing::Test {
     tensors_[key] = {ElementType::F16, shape, std::span(zeros_).subspan(0, bytes)};
   }
 
-  // Of a checkpoint of so many classes, with this config.json beside it.
+  // For a checkpoint of so many classes, with this config.json beside it.
   ConvertOptions options(int64_t classes, const std::string& config) {
     zeros("fc.weight", {classes, 512});
     zeros("fc.bias", {classes});

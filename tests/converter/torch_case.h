@@ -1,5 +1,5 @@
-// Tiny networks that a script had PyTorch compute: their parameters, by the script's formula, and how to run the graph
-// that a family builds of them.
+// Tiny networks that a script ran in PyTorch: their parameters, by the script's formula, and a way to run the graph
+// that a family builds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace ferry {
 
-// Constants: tables of thousands of them would take long to compile otherwise.
+// constexpr: tables of thousands would otherwise take long to compile.
 struct TorchCase {
   struct Extents {
     std::array<int64_t, 4> of;  // 0 after the last
@@ -34,7 +34,7 @@ struct TorchCase {
   std::initializer_list<double> output;
 };
 
-// Multiples of 1/64, by the key's letters; shifted where they must be positive.
+// Multiples of 1/64, from the key's letters; shifted if they must be positive.
 inline std::vector<float> torch_values(const std::string& key, const std::vector<int64_t>& shape) {
   int64_t seed = 0, count = 1;
   for (char c : key) seed += 11 * c;
@@ -51,7 +51,7 @@ inline std::shared_ptr<MemoryCheckpoint> torch_checkpoint(const TorchCase& c) {
   return file;
 }
 
-// The naming that the checkpoint bears.
+// The naming of the checkpoint's keys.
 inline const Naming& naming_of(std::span<const Naming> namings, const Checkpoint& file) {
   const auto fits = [&](const Naming& naming) {
     return std::all_of(naming.probes.begin(), naming.probes.end(),
@@ -69,7 +69,7 @@ inline std::vector<double> run_on_torch_input(const Graph& graph, TensorId outpu
   std::vector<double> pixels;
   for (int place = 0; place < places; ++place)
     for (int c = 0; c < channels; ++c) pixels.push_back(planes[static_cast<size_t>(c * places + place)]);
-  std::vector<reference::State> states;  // where they are asked for, inputs may have other shapes than they declare
+  std::vector<reference::State> states;  // these may be run with other input shapes than declared
   const auto computed = reference::interpret(graph, {reference::Array{shape, std::move(pixels)}}, &states);
   return computed.at(output).values;
 }
@@ -78,7 +78,7 @@ inline std::vector<double> run_on_torch_input(const Graph& graph, TensorId outpu
   return run_on_torch_input(graph, output, graph.shape(graph.table.inputs.front()->tensor));
 }
 
-// Both compute in double, but epsilons and scales are float32 in the graph.
+// Both compute in float64, but epsilons and scales are float32 in the graph.
 inline void expect_near(std::span<const double> ours, std::span<const double> torch) {
   ASSERT_EQ(ours.size(), torch.size());
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], torch[i], 1e-10) << i;

@@ -37,7 +37,7 @@ TEST(TransformersConfig, TellsAClassifierFromABaseModel) {
   EXPECT_EQ(classes(R"({"architectures": ["ViTModel"], "id2label": {"0": "LABEL_0", "1": "LABEL_1"}})"), 0);
   EXPECT_EQ(classes(R"({"architectures": ["ViTForImageClassification"], "id2label": {"0": "a", "1": "b", "2": "c"}})"),
             3);
-  // Two classes without names are what transformers takes for granted.
+  // Two classes without names are transformers' default.
   EXPECT_EQ(classes(R"({"architectures": ["ViTForImageClassification"]})"), std::nullopt);
 }
 
@@ -50,7 +50,7 @@ TEST(TransformersConfig, HasLabelsInOrder) {
 }
 
 TEST(TransformersConfig, OfSwinAndMobileNetV2) {
-  // Empty: nobody published it.
+  // Empty if not published.
   const auto name = [](const Described& found) { return found.published ? found.row->architecture : ""; };
   EXPECT_EQ(name(swin::described_by(json::parse(R"({"model_type": "swin"})"))), "swin_tiny_patch4_window7_224");
   EXPECT_EQ(name(swin::described_by(json::parse(R"({"model_type": "swin", "embed_dim": 128, "depths": [2, 2, 18, 2],

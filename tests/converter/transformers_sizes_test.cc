@@ -1,5 +1,5 @@
-// Families of transformers' with sizes that nobody published, against PyTorch: the network follows the config.json
-// beside the checkpoint.
+// Families of transformers with unpublished sizes, against PyTorch: the network follows the config.json beside the
+// checkpoint.
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
@@ -54,7 +54,7 @@ TEST_P(TransformersSizes, ComputeWhatPyTorchDoes) {
   const SizesCase& c = GetParam();
   const nlohmann::json config = nlohmann::json::parse(c.config);
   ConvertOptions options = write(c, config);
-  // Those without a size to follow.
+  // Those without a size in the config.
   if (!config.contains("image_size"))
     options.settings.set("input-size", std::to_string(c.height) + "x" + std::to_string(c.width));
   const auto graph = convert_to_graph(options);
@@ -69,7 +69,7 @@ TEST_P(TransformersSizes, ComputeWhatPyTorchDoes) {
     run_passes(*graph, {});
   }
 
-  // What the blob says it is finds the same network again.
+  // The variant in the provenance identifies the same network again.
   options.model = "transformers/" + table.provenance->variant;
   EXPECT_EQ(convert_to_graph(options)->table.provenance->variant, table.provenance->variant);
 }
@@ -145,7 +145,8 @@ TEST_F(TransformersSizes, ADepthBlobRunsAtOtherSizesThanItWasConvertedFor) {
   const SizesCase& c = case_of("depth_anything");
   nlohmann::json config = nlohmann::json::parse(c.config);
   const auto graph = convert_to_graph(write(c, config));
-  EXPECT_EQ(graph->shape(graph->table.inputs.front()->tensor), (Shape{1, 12, 12, 3}));  // as the table of positions
+  EXPECT_EQ(graph->shape(graph->table.inputs.front()->tensor),
+            (Shape{1, 12, 12, 3}));  // the size of the position table
   run_passes(*graph, {});
   const Shape other{1, c.height, c.width, 3};
   expect_near(run_on_torch_input(*graph, graph->table.outputs.front()->tensor, other), c.torch.output);
@@ -156,9 +157,9 @@ TEST_F(TransformersSizes, ADepthBlobRunsAtOtherSizesThanItWasConvertedFor) {
   EXPECT_TRUE(post.params.AsDepth()->metric);
   EXPECT_FLOAT_EQ(post.params.AsDepth()->maximum, 2.5f);
   EXPECT_EQ(graph->table.preprocess->resize_mode, fbs::ResizeMode::LeastScaling);
-  EXPECT_EQ(graph->table.preprocess->multiple_of, 4);  // the side of its patches
+  EXPECT_EQ(graph->table.preprocess->multiple_of, 4);  // the patch size
 
-  // Levels by their names, and counted from the end.
+  // Levels by name, and counted from the end.
   config["backbone_config"]["out_features"] = {"stem", "stage1", "stage3"};
   config["backbone_config"].erase("out_indices");
   ConvertOptions options = write(c, config);

@@ -74,7 +74,7 @@ const TorchCase& giant() {
                        [](const TorchCase& c) { return std::string(c.name) == "dinov2_giant"; });
 }
 
-// timm adds the class token's entry in the table of positions to the token; here it is apart again.
+// timm adds the class token's position to the token; here the two are separate again.
 void add_class_entry(MemoryCheckpoint* file, const std::string& cls_token, const std::string& pos_embed) {
   std::vector<float> token = torch_values("cls_token", {1, 1, 8}), table;
   for (size_t i = 0; i < token.size(); ++i) {
@@ -92,7 +92,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// The classifier is left out.
+// Without the classifier.
 std::shared_ptr<MemoryCheckpoint> authors_giant() {
   const auto file = std::make_shared<MemoryCheckpoint>();
   for (const auto& [key, shape] : giant().parameters) {
@@ -163,7 +163,7 @@ vit::Config own_giant() {
   return config;
 }
 
-// features: what timm's network pools, without its classifier
+// features: the values that timm's network pools, without its classifier
 std::vector<double> timm_giant(vit::Pool pool) {
   vit::Config config = vit_config("dinov2_giant");
   config.pool = pool;
@@ -236,7 +236,7 @@ TEST(TransformersViT, PoolsAsViTModelDoesWhereTheCheckpointHasAPooler) {
 }
 
 TEST(ViTConfig, NamesTheArchitecture) {
-  // Empty: nobody published it.
+  // Empty if not published.
   const auto architecture = [](const char* text) -> std::string {
     const Described found = vit::described_by(nlohmann::json::parse(text));
     return found.published ? found.row->architecture : "";

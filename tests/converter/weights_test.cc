@@ -167,7 +167,7 @@ TEST(Ledger, TwoRulesThatLeadToOneKeyAreRefused) {
 
 TEST(Ledger, TryingReadsShapesOnly) {
   WeightsFixture f({.framework = "timm"}, Ledger::Mode::Try);
-  f.file->add("fc.weight", {2, 3}, std::vector<float>{});  // no bytes at all
+  f.file->add("fc.weight", {2, 3}, std::vector<float>{});  // an empty tensor
   EXPECT_EQ(f.graph.values(f.w["fc"].matrix({2, 3}).id), std::vector<double>(6, 0.0));
   EXPECT_NE(complaint([&] { f.w["fc"].matrix({2, 4}); }), "no error");
   f.ledger.finish();

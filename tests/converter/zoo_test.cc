@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-// Digits by which models/ tells trainings apart are those of the files.
+// The digits by which models/ distinguishes trainings are those of the files.
 TEST(Zoo, AgreesWithTheDigitsThatVariantsAreToldBy) {
   size_t compared = 0;
   for (const ZooEntry& e : zoo(families()))

@@ -28,7 +28,7 @@ class DeviceTest(unittest.TestCase):
         self.device = os.path.join(self.folder, "device")
         os.mkdir(self.device)
         self.blob = os.path.join(self.folder, "fake.ferry")
-        with open(self.blob, "wb") as file:  # with what a terminal or a shell might mistake for its own
+        with open(self.blob, "wb") as file:  # with characters that a terminal or a shell may interpret
             file.write(b"\r\n\0\x04\x1a--ferry-device-test--0\n\n" + bytes(1 << 18))
         os.makedirs(os.path.join(self.folder, "host/bin"))
         self.program("works", "host/bin/ferry")
@@ -182,7 +182,7 @@ class DeviceFaults(DeviceTest):
         return program
 
     def test_a_program_of_another_cpu(self):
-        program = self.elf(22)  # s390x, which is none of ours
+        program = self.elf(22)  # s390x, which is unsupported
         for device, name in ((BOARD, "ssh board"), (PHONE, "adb Fake 9")):
             sentence = f"{name}, which is {os.uname().machine}, cannot start .*elf, which is for machine 22"
             self.assert_device_fault(self.measure(*device, program=program), sentence)

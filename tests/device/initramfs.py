@@ -1,7 +1,7 @@
 """Writes the archive that a kernel unpacks as its first root: cpio, "newc" (the kernel's buffer-format.rst)."""
 import os, re, stat
 
-MODULES = ("virtio_pci", "virtio_mmio", "9pnet_virtio", "9p")  # what the shared folder needs; others by what these need
+MODULES = ("virtio_pci", "virtio_mmio", "9pnet_virtio", "9p")  # needed for the shared folder; dependencies are added
 
 
 def entry(name, data, mode, inode):

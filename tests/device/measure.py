@@ -7,8 +7,8 @@ from faults import DeviceFault, ModelFault
 from transports.base import is_full, last_line
 
 FERRY, IMAGE, BLOB, OUTPUTS = "ferry", "photo", "model.ferry", "outputs.safetensors"
-# The bound for float32 of docs/parity.md, on outputs of the same blob for the same image. Rounded weights have the
-# bound of their certificate.
+# The float32 bound of docs/parity.md, for outputs of the same blob and image. Rounded weights have their certificate's
+# bound.
 APART = 1e-4
 
 
@@ -70,7 +70,7 @@ class Device:
     def run(self, backend):
         """The answer for the photograph, and the network's outputs."""
         result = self.ferry("run", BLOB, IMAGE, "--json", "--save", OUTPUTS, *backend)
-        # Behind what --save says.
+        # After the output of --save.
         answer = json_of(result._replace(out=result.out.rstrip().rpartition("\n")[2]), "ferry run")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, OUTPUTS)

@@ -8,7 +8,8 @@ SHARED = os.environ.get("FERRY_SHARED", os.path.join(ROOT, "..", "shared"))
 
 Model = collections.namedtuple("Model", "name path")
 
-# Fixture, options of `ferry convert`. The first lies in the repository, others beside the project, or are left out.
+# Fixture, options of `ferry convert`. The first is in the repository; the others are outside of it, and skipped if
+# absent.
 FIXTURES = (
     ("lraspp_mobilenet_v3_large", ["--num-classes", "5", "--input-size", "65x97"]),
     ("timm_mobilenetv2_100", ["--model", "mobilenetv2_100"]),

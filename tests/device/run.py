@@ -91,7 +91,7 @@ def built_for(target, given):
 def qemu_user(cpus, given):
     output_of("setup", "qemu-user")
     vulkan = "" if given.backend == "cpu" else output_of("fetch-debian-arm64", "vulkan")
-    # A software GPU that is emulated takes a minute: on one of them, where nobody asked for more.
+    # An emulated software GPU takes minutes: by default only one CPU tests it.
     with_gpu = cpus if len(cpus) == 1 or given.backend == "gpu" else ["cortex-a76"]
     return [transports.QemuUser(cpu, vulkan if cpu in with_gpu else "") for cpu in cpus]
 
@@ -146,7 +146,7 @@ def measure_device(transport, blobs, given, references):
         transport.connect()
         report.update(transport.describe(), device=transport.name)
         program = program_for(transport, given)
-        if not is_host:  # whose program has the converter, too
+        if not is_host:  # whose program includes the converter
             report["program_bytes"] = os.path.getsize(program)
         device = Device(transport, given.limit, given.runs or (1 if transport.emulated else 5))
         say(f"{transport.name}: sending {os.path.relpath(program)}")
@@ -163,7 +163,7 @@ def measure_device(transport, blobs, given, references):
                     references[model.name] = outputs
     except (DeviceFault, Usage) as fault:
         report["fault"] = {"kind": "device", "sentence": str(fault)}
-    except ModelFault as fault:  # of no blob: `ferry devices` itself
+    except ModelFault as fault:  # without a blob: `ferry devices` itself
         report["fault"] = {"kind": "model", "sentence": f"{transport.name}: {fault.args[0]}"}
     finally:
         transport.close()

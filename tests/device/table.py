@@ -10,7 +10,7 @@ def kernels_of(row):
     if bench is None:
         return ""
     if row["backend"] == "gpu":
-        return bench["device"].split(" (")[0]  # not the versions of what a software driver is made of
+        return bench["device"].split(" (")[0]  # without the versions of a software driver's components
     if "kernels" not in bench:
         return "not told by this version"
     return f"{bench['kernels']} ({bench['fingerprint'][:8]})"

@@ -33,7 +33,7 @@ def apart(ours, theirs):
         largest = max(map(abs, b))
         difference = max(abs(x - y) for x, y in zip(a, b))
         relative = difference / largest if largest > 0 else (0.0 if difference == 0 else math.inf)
-        # max() passes over what is not a number, a sum does not.
+        # max() ignores NaN, a sum does not.
         if not math.isfinite(math.fsum(a) if all(map(math.isfinite, a)) else math.nan):
             return math.inf, name
         if relative > worst:

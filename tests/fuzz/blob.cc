@@ -1,4 +1,4 @@
-// Blobs, opened: mapped, verified, described. What runs them is network.cc.
+// Opens blobs: maps, verifies, describes. network.cc runs them.
 #include "tests/fuzz/blob_mutator.h"
 #include "tests/fuzz/use_model.h"
 

@@ -51,7 +51,7 @@ void mutate_operators(fbs::GraphT& graph, Random& random) {
     case 3: operators.erase(operators.begin() + static_cast<ptrdiff_t>(at)); break;
     case 4: std::swap(operators[at], pick(operators, random)); break;
     case 5: op.params = pick(operators, random)->params; break;
-    default: {  // once more, with an output of its own
+    default: {  // once more, with its own output
       if (op.outputs.empty() || index_of(op.outputs[0]) >= graph.tensors.size()) break;
       auto copy = std::make_unique<fbs::OperatorT>(op);
       graph.tensors.push_back(std::make_unique<fbs::TensorT>(*graph.tensors[index_of(op.outputs[0])]));
@@ -61,7 +61,7 @@ void mutate_operators(fbs::GraphT& graph, Random& random) {
   }
 }
 
-// What the graph's shapes would be if they followed from its inputs: as far as they can.
+// Recomputes the graph's shapes from its inputs, as far as possible.
 void follow_shapes(fbs::GraphT& graph) {
   std::vector<StateShape> states;
   for (const auto& state : graph.states) {
@@ -148,7 +148,7 @@ size_t mutate_blob(uint8_t* data, size_t size, size_t maximum, unsigned seed, Mu
   Random random(seed);
   const auto graph_at = static_cast<size_t>(header.graph_offset), data_at = static_cast<size_t>(header.data_offset);
   switch (random.below(8)) {
-    case 0:  // where the header says they are, and as many
+    case 0:  // at the header's offset and length
       LLVMFuzzerMutate(data + graph_at, static_cast<size_t>(header.graph_bytes),
                        static_cast<size_t>(header.graph_bytes));
       return size;

@@ -1,4 +1,4 @@
-// Mutations of blobs that know what a blob is: without them hardly one in a thousand gets past the verifier.
+// Structure-aware mutations of blobs. Without them hardly one input in a thousand passes the verifier.
 #pragma once
 
 #include "ferry_generated.h"
@@ -7,14 +7,14 @@
 
 namespace ferry::fuzz {
 
-// One random change of a table, be it one that no file could say.
+// One random change of a table, including ones that no file can express.
 using MutateGraph = void (*)(fbs::GraphT& graph, Random& random);
 
-// Anything of a graph: its operators, who reads what, their parameters, tensors, recipes.
+// Changes anything of a graph: its operators, their inputs and parameters, tensors, preprocessing.
 void mutate_graph(fbs::GraphT& graph, Random& random);
 
-// As LLVMFuzzerCustomMutator: changes `data` of `size` bytes, at most `maximum`, and returns the new size. What is no
-// blob is changed as any other bytes.
+// Like LLVMFuzzerCustomMutator: changes `data` of `size` bytes, at most `maximum`, and returns the new size. Data that
+// is not a blob is mutated as plain bytes.
 size_t mutate_blob(uint8_t* data, size_t size, size_t maximum, unsigned seed, MutateGraph mutate = mutate_graph);
 
 }  // namespace ferry::fuzz

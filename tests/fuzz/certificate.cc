@@ -1,4 +1,4 @@
-// Certificates in blobs, measured.
+// Verifies certificates in blobs.
 #include <cmath>
 
 #include "converter/graph/graph.h"

@@ -1,5 +1,5 @@
-// A chat template, rendered: up to the first zero the template, behind it the chat's JSON, or one that has a bit of
-// all.
+// Renders a chat template. The input is the template up to the first zero, then the chat's JSON, or else a default chat
+// with all kinds of content.
 #include "sdk/text/template/chat.h"
 
 #include "sdk/text/template/work.h"

@@ -1,4 +1,4 @@
-// The configurations of frameworks that lie beside a checkpoint, read by whoever reads them.
+// The frameworks' configuration files beside a checkpoint, with each of their readers.
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/json.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace ferry;
 
-// No tensors: networks are configured, and fail when they are built.
+// No tensors: networks are configured, but fail to build.
 class Empty : public Checkpoint {
  public:
   const std::map<std::string, CheckpointTensor>& tensors() const override { return tensors_; }
@@ -53,7 +53,7 @@ FERRY_FUZZ(config) {
       try {
         variant = family->described_by(config);
       } catch (const nlohmann::json::exception& error) {
-        fail("config.json: %s", error.what());  // as identify() says it
+        fail("config.json: %s", error.what());  // like identify() reports it
       }
       if (variant == nullptr) return;
       const Configured configured = family->configure({.checkpoint = checkpoint,

@@ -1,4 +1,4 @@
-// Manifests of parity fixtures, beside sound tensors.
+// Manifests of parity fixtures, with valid tensors.
 #include "cli/parity/fixture.h"
 
 #include "converter/checkpoint/safetensors.h"

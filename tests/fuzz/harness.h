@@ -1,10 +1,10 @@
-// What the fuzzing harnesses share. A harness is one file, tests/fuzz/NAME.cc, with one function that reads hostile
+// Shared by the fuzzing harnesses. A harness is one file, tests/fuzz/NAME.cc, with one function that reads hostile
 // bytes; docs/fuzzing.md says how to write and run one.
 //
 //     FERRY_FUZZ(pickle) { expect_error_only([&] { read_pickle(text, {}, "x"); }); }   // `bytes`, `text`: the input
 //
-// Built two ways: with libFuzzer a program each (preset fuzz), which may bring a mutator of its own, and otherwise one
-// program, fuzz_tests, which replays files.
+// There are two builds. With libFuzzer (preset fuzz) each is a program and may define its own mutator. Otherwise all
+// are in one program, fuzz_tests, which replays files.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@
 #else
 #define FERRY_FUZZ_ENTRY(name)
 #endif
-// Opens namespace ferry::fuzz for the function only: what it calls may lie anywhere above.
+// Opens namespace ferry::fuzz only for the function, so that the helpers it calls may be in any namespace.
 #define FERRY_FUZZ(name) \
   FERRY_FUZZ_ENTRY(name) \
   void ferry::fuzz::name([[maybe_unused]] std::span<const std::byte> bytes, [[maybe_unused]] std::string_view text)
@@ -37,14 +37,14 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace ferry::fuzz {
 
-// What must hold for any input: ends the program where it does not.
+// An invariant for any input: aborts if it does not hold.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: %s\n", what);
   std::abort();
 }
 
-// Throws nothing but Error, with one line of a sentence. Was nothing thrown?
+// Calls the function, which may throw only Error with a one-line message. Returns true if it did not throw.
 template <typename Function>
 bool expect_error_only(Function function) {
   try {
@@ -58,7 +58,7 @@ bool expect_error_only(Function function) {
   }
 }
 
-// Reads all of it, so that a sanitizer sees where it lies.
+// Reads all bytes, so that a sanitizer checks them.
 template <typename Bytes>
 void touch(const Bytes& bytes) {
   unsigned sum = 0;
@@ -66,15 +66,15 @@ void touch(const Bytes& bytes) {
   [[maybe_unused]] volatile unsigned sink = sum;
 }
 
-// A folder in memory, this process's own, that is gone when it ends well.
+// A per-process folder in memory, deleted at a normal exit.
 class Folder {
  public:
   static const Folder& get();
 
   const std::filesystem::path& path() const { return path_; }
-  // A file that holds these bytes, in the place of what it held.
+  // Writes or replaces a file.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const;
-  // Everything in it.
+  // Deletes its contents.
   void clear() const;
 
  private:
@@ -83,7 +83,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// Bytes that begin at a multiple of 64, in an allocation of exactly their size.
+// Bytes aligned to 64, in an allocation of exactly their size.
 class Aligned {
  public:
   explicit Aligned(std::span<const std::byte> bytes);

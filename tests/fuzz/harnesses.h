@@ -1,4 +1,4 @@
-// Every harness, once. tests/fuzz/NAME.cc says what each one reads.
+// All harnesses. tests/fuzz/NAME.cc says what each one reads.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
-// Answers of a hub, which may be anybody. The input is what the server says, one answer after another: a status,
-// headers a line each, an empty line and a body, up to the byte 0x1E.
-//
-// This file is the whole of converter/hub/http.h's implementation here: no network, and no libcurl.
+// Answers of a hub, which may be hostile. The input is the server's answers one after the other: a status, one header
+// per line, an empty line and a body, up to the byte 0x1E.
+// This file replaces the implementation of converter/hub/http.h: no network, and no libcurl.
 #include "converter/hub/hub.h"
 
 #include <charconv>
@@ -13,7 +12,7 @@
 namespace ferry {
 namespace {
 
-std::string_view answers;  // those that are left
+std::string_view answers;  // not yet used
 
 std::string_view until(std::string_view* text, char end) {
   const size_t at = std::min(text->find(end), text->size());
@@ -37,7 +36,7 @@ HttpResponse Http::send(const HttpRequest& request) {
   HttpResponse response;
   if (answers.empty()) {
     response.failure = "the line is dead";
-    if (request.receive) fail("%s", response.failure.c_str());  // it would be waited for
+    if (request.receive) fail("%s", response.failure.c_str());  // the caller would retry
     return response;
   }
   std::string_view answer = until(&answers, '\x1e');

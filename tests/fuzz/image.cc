@@ -1,4 +1,4 @@
-// Image files of every format, whole and what looks through them before.
+// Image files of every format: decoding, and the checks before it.
 #include <ferry/image.h>
 
 #include "sdk/image/exif.h"

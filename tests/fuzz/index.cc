@@ -1,4 +1,4 @@
-// The index of a sharded checkpoint; its shards are sound.
+// The index of a sharded checkpoint; its shards are valid.
 #include "converter/checkpoint/safetensors.h"
 #include "tests/fuzz/harness.h"
 

@@ -1,4 +1,4 @@
-// make_fuzz_seeds FOLDER: first inputs of those harnesses whose files no folder of tests/ has, as FOLDER/HARNESS/NAME.
+// make_fuzz_seeds FOLDER: seed inputs for harnesses for which tests/ has no files, as FOLDER/HARNESS/NAME.
 #include <cstring>
 #include <fstream>
 
@@ -132,7 +132,7 @@ void tokenizer() {
   write("tokenizer", "bytes", file);
 }
 
-// One or more characters of a class, or not of it, behind which such a one stands or does not.
+// One or more characters of a class, or outside of it, with a positive or negative lookahead.
 std::unique_ptr<fbs::PatternT> pattern_of(char first, char last) {
   auto pattern = std::make_unique<fbs::PatternT>();
   auto set = std::make_unique<fbs::CharacterClassT>();
@@ -263,7 +263,7 @@ void checkpoints() {
         std::string("\x80\x02]q\x00(K\x01X\x02\x00\x00\x00", 13) + "abccollections\nOrderedDict\n)Re.");
 }
 
-// For the tensors that tests/fuzz/fixture.cc lays beside it.
+// For the tensors of tests/fuzz/fixture.cc.
 void fixture() {
   float values[12];
   for (size_t i = 0; i < 12; ++i) values[i] = static_cast<float>(i % 8) / 8;

@@ -1,4 +1,4 @@
-// Blobs that the verifier takes, used in every way that an app has, with little memory and little time.
+// Blobs that pass the verifier, used in every way of an app, with limits on memory and time.
 #include "tests/fuzz/blob_mutator.h"
 #include "tests/fuzz/use_model.h"
 

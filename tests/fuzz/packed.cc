@@ -10,7 +10,7 @@
 FERRY_FUZZ(packed) {
   const Aligned file(bytes);
   PackedTarget target;
-  if (bytes.size() >= sizeof(PackedHeader)) {  // whatever it was packed for is this machine
+  if (bytes.size() >= sizeof(PackedHeader)) {  // it always claims to be packed for this machine
     PackedHeader header;
     std::memcpy(&header, bytes.data(), sizeof header);
     target = {.content = {header.content, sizeof header.content},
@@ -30,7 +30,7 @@ FERRY_FUZZ(packed) {
 }
 
 #if defined(FERRY_LIBFUZZER)
-// Sizes and checksum come right again, or nothing else would ever be looked at.
+// Corrects sizes and checksums, so that mutations get past these checks.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t maximum, unsigned seed) {
   using namespace ferry;
   size = LLVMFuzzerMutate(data, size, maximum);

@@ -1,4 +1,4 @@
-// Pickles, of which nothing runs.
+// Pickles; nothing in them is executed.
 #include "converter/checkpoint/pickle.h"
 
 #include <set>

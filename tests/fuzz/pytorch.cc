@@ -1,4 +1,4 @@
-// What torch.save wrote: archives of a pickle and storages, and the pickles of before PyTorch 1.6.
+// Files of torch.save: archives of a pickle and storages, and the pickles of PyTorch before 1.6.
 #include "converter/checkpoint/pytorch.h"
 
 #include "tests/fuzz/harness.h"

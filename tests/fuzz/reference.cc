@@ -1,4 +1,4 @@
-// What stands on a command line: references to the hub, shapes.
+// Command-line arguments: references to the hub, shapes.
 #include "converter/hub/settings.h"
 #include "converter/onnx/convert_onnx.h"
 #include "tests/fuzz/harness.h"
@@ -6,7 +6,7 @@
 FERRY_FUZZ(reference) {
   std::string whole(text);
   for (char& c : whole)
-    if (static_cast<unsigned char>(c) < 32) c = '?';  // the sentence repeats what was typed
+    if (static_cast<unsigned char>(c) < 32) c = '?';  // the message repeats the argument
   if (is_hub_reference(whole))
     expect_error_only([&] {
       const HubReference reference = parse_hub_reference(whole, "");

@@ -23,8 +23,8 @@ constexpr Row kHarnesses[] = {FERRY_HARNESSES(FERRY_ROW)};
 void replay(Harness harness, const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(file), {}};
-  std::fprintf(stderr, "%s\n", path.c_str());  // the last one is the culprit
-  // In an allocation of its own: what reads past the end is seen by AddressSanitizer.
+  std::fprintf(stderr, "%s\n", path.c_str());  // after a crash, the last one printed is the cause
+  // In its own allocation, so that AddressSanitizer sees reads past the end.
   const ferry::fuzz::Aligned bytes(std::as_bytes(std::span(whole)));
   harness(bytes, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }

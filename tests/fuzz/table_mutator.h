@@ -13,7 +13,7 @@ namespace ferry::fuzz {
 
 using testing::Random;
 
-// What the generated code cannot write becomes what it can: a union of a kind that is none.
+// Unions of an invalid kind, which the generated code cannot write, are changed to none.
 template <typename Object>
 void settle(Object& object) {
   if constexpr (requires { object.params.Reset(); })
@@ -22,11 +22,11 @@ void settle(Object& object) {
     if (object.kind.value == nullptr) object.kind.Reset();
 }
 
-// A flatbuffer's table with one word or byte of it changed.
+// A flatbuffer's table with one word or byte changed.
 template <typename Table, typename Object>
 void mutate_table(Object& object, Random& random) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);  // what is not there cannot be changed
+  builder.ForceDefaults(true);  // absent fields cannot be changed
   builder.Finish(Table::Pack(builder, &object));
   uint8_t* bytes = builder.GetBufferPointer();
   const size_t size = builder.GetSize();
@@ -37,7 +37,7 @@ void mutate_table(Object& object, Random& random) {
                                 31, 64, 255, -1, -2, 1 << 16, 1 << 28, INT32_MAX, INT32_MIN};
     int32_t value = kOdd[random.below(std::size(kOdd))];
     const size_t at = random.below(size / 4) * 4;
-    if (random.below(3) == 0) {  // a little off
+    if (random.below(3) == 0) {  // a small change
       std::memcpy(&value, bytes + at, 4);
       value = static_cast<int32_t>(static_cast<uint32_t>(value) + static_cast<uint32_t>(random.below(7)) - 3u);
     }

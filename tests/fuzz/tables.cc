@@ -1,4 +1,4 @@
-// What a blob says of text, a flatbuffer of text.fbs: verified, then used for texts that meet its pieces and tokens.
+// A blob's text tables, a flatbuffer of text.fbs: verified, then used on texts with its pieces and tokens.
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Some of its pieces and added tokens, one behind the other.
+// Some of its pieces and added tokens, concatenated.
 std::string text_of_pieces(const ferry::fbs::Tokenizer& table) {
   std::string text;
   const auto& pieces = *table.pieces();

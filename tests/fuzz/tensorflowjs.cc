@@ -1,4 +1,4 @@
-// TensorFlow.js layers models: model.json, beside sound files of weights.
+// TensorFlow.js layers models: model.json, with valid weight files.
 #include "converter/checkpoint/tensorflowjs.h"
 
 #include "tests/fuzz/harness.h"

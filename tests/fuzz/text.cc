@@ -1,4 +1,4 @@
-// Texts of any bytes, to ids and back: what is text comes back as it was.
+// Arbitrary bytes as text, to ids and back: valid text survives the round trip.
 #include <ferry/text.h>
 
 #include <vector>

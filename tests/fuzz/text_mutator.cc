@@ -41,7 +41,7 @@ std::string word(Random& random) {
   return out;
 }
 
-// One element changed, left out, or there once more.
+// Changes, removes or duplicates one element.
 template <typename T, typename Change>
 void mutate_list(std::vector<T>& list, Random& random, const Change& change) {
   const size_t at = list.empty() ? 0 : random.below(list.size());

@@ -1,5 +1,5 @@
-// Mutations of what a blob says of text (sdk/schema/text.fbs) that know its tables: programs of patterns, steps,
-// merges, pieces, added tokens, the decoder.
+// Structure-aware mutations of a blob's text tables (sdk/schema/text.fbs): programs of patterns, steps, merges, pieces,
+// added tokens, the decoder.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ferry::fuzz {
 
-// A few random changes. What is no such text stays as it is, and the answer is false.
+// A few random changes. Returns false, without a change, if the data is not such a table.
 bool mutate_text(std::vector<uint8_t>* text, Random& random);
 
 }  // namespace ferry::fuzz

@@ -1,5 +1,5 @@
-// Tokenizer files beside a checkpoint, compiled and used: a tokenizer.json where the first byte is '{', else
-// llama2.c's, with the network's vocabulary in the first two bytes.
+// Tokenizer files beside a checkpoint, compiled and used: a tokenizer.json if the first byte is '{', else llama2.c's,
+// with the vocabulary size in the first two bytes.
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstring>

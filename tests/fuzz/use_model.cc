@@ -23,7 +23,7 @@ struct Watched {
 };
 
 Watched& watched() {
-  static auto& it = *new Watched;  // the thread that looks at it never ends
+  static auto& it = *new Watched;  // its watching thread never ends
   return it;
 }
 
@@ -51,7 +51,7 @@ void use_states(ferry_session* session) {
   ferry_states_close(states);
 }
 
-// Images through the blob's recipes, which are as hostile as the rest of it.
+// Sets images through the blob's preprocessing, which may be hostile too.
 void use_image(ferry_session* session) {
   uint8_t pixels[5 * 6 * 3];
   for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
@@ -69,7 +69,7 @@ void use_image(ferry_session* session) {
   if (ferry_session_enhance(session, &image, 4, &result) == FERRY_OK) ferry_image_free(&result);
 }
 
-// What the blob is for, with every prompt.
+// Runs the blob's task with every prompt.
 void use_task(ferry_model* model) {
   ferry_task_info info{};
   info.struct_size = sizeof(info);
@@ -115,7 +115,7 @@ void use_text(ferry_model* model) {
   ferry_text_close(text);
 }
 
-// Another shape, and back.
+// Resizes, and back.
 void resize(ferry_session* session) {
   ferry_tensor input;
   if (ferry_session_input(session, 0, &input) != FERRY_OK) return;
@@ -196,7 +196,7 @@ void use_model(ferry_model* model) {
     ferry_tensor tensor;
     for (size_t i = 0; i < ferry_model_input_count(model); ++i) {
       require(ferry_session_input(session, i, &tensor) == FERRY_OK, "an input has no memory");
-      // 0.01, or an index that is likely to be one.
+      // 0.01, or an index that is probably valid.
       std::memset(tensor.data, tensor.dtype == FERRY_INT32 ? 0 : 0x3c, tensor.bytes);
     }
     static_cast<void>(ferry_session_run(session) == FERRY_OK);

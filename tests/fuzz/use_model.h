@@ -1,4 +1,4 @@
-// What an app does with a model.
+// The operations that an app performs with a model.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -7,17 +7,17 @@
 
 namespace ferry::fuzz {
 
-// Every name and description of it.
+// Every name and description.
 void describe_model(ferry_model* model);
 
 // One thread, and memory for small networks only.
 ferry_session_options small_options();
 
-// A session: resized, run, its images, its texts, its states, and read to the last byte.
+// A session: resized, run, with images, texts and states, and read to the last byte.
 void use_model(ferry_model* model);
 
-// Cancels what runs for too long, while it lives: an input that is merely slow is none to be kept. Watches one session
-// at a time, on a thread that all of them share.
+// While it lives, cancels runs that take too long, because inputs that are merely slow are not findings. Watches one
+// session at a time, on a thread shared by all.
 class Deadline {
  public:
   explicit Deadline(ferry_session* session = nullptr);

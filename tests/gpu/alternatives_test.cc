@@ -1,4 +1,5 @@
-// Every way to compute an operator, forced one by one, with elementwise operators riding on it, against the oracle.
+// Forces every alternative implementation of an operator, with elementwise operators fused into it, and compares with
+// the oracle.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,13 +19,13 @@
 namespace ferry::testing {
 namespace {
 
-// Largest difference over the largest magnitude: sums of up to 2304 products in float32, through Winograd's transforms,
-// and what rides on them.
+// Maximum difference over the maximum magnitude: sums of up to 2304 products in float32, including Winograd's
+// transforms and fused operators.
 constexpr double kBound = 1e-5;
 // Mean squared error over the mean square.
 constexpr double kFloat16Bound = 1e-5;
 
-// What follows the operator under test.
+// Adds the elementwise operators after the operator under test.
 using Riders = Tensor (*)(Graph&, Tensor);
 
 std::vector<float> some(const Shape& shape, uint32_t seed) {
@@ -49,7 +50,7 @@ fbs::UnaryT unary(fbs::UnaryKind kind) {
   return p;
 }
 
-// Plus a second graph input, times a factor and with a slope a channel.
+// Adds a second graph input, times a factor, then PReLU with a slope per channel.
 Tensor residual(Graph& graph, Tensor value) {
   const Tensor other = graph.add_input("residual", value.shape(), fbs::Layout::Same);
   const Shape vector{value.shape()[value.shape().rank - 1]};
@@ -58,7 +59,7 @@ Tensor residual(Graph& graph, Tensor value) {
   return graph.add_op("prelu", binary(fbs::BinaryKind::PRelu), {value, constant(graph, "slope", vector, 12)});
 }
 
-// Subtracted from one row an image, and a sigmoid.
+// Subtracts it from one row per image, then applies a sigmoid.
 Tensor gate(Graph& graph, Tensor value) {
   Shape shape = value.shape();
   for (int d = 1; d + 1 < shape.rank; ++d) shape[d] = 1;
@@ -67,12 +68,12 @@ Tensor gate(Graph& graph, Tensor value) {
   return graph.add_op("sigmoid", unary(fbs::UnaryKind::Sigmoid), {value});
 }
 
-// Nothing.
+// No fused operators.
 Tensor none(Graph&, Tensor value) { return value; }
 
 constexpr Riders kRiders[] = {residual, gate};
 
-// The blob of an operator and its riders, inputs for it and the oracle's answer.
+// The blob of an operator and its fused operators, its inputs and the oracle's result.
 class Case {
  public:
   template <typename Params>
@@ -91,7 +92,7 @@ class Case {
     compute();
   }
 
-  // With that alternative on that GPU. False: it does not fit.
+  // With that alternative on that GPU. False if it does not apply.
   bool run(const std::string& gpu, gpu::Device& device, ferry_precision precision, int alternative) const;
 
  private:
@@ -172,9 +173,9 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
   return true;
 }
 
-// Runs every case in every way that fits on one GPU, and a case in every way on the others, whose drivers compile for
-// longer than they compute. Expects every way to fit some case, but for the `in_halves` that multiply in halves, where
-// a device has no arithmetic of them.
+// Runs every case with every alternative that applies on one GPU; on the others, where compiling takes longer than
+// running, one case per alternative. Expects every alternative to apply to some case, except the `in_halves` that
+// multiply in float16, on devices without float16 arithmetic.
 void force_all(const std::vector<std::unique_ptr<Case>>& cases, fbs::OpParams type, size_t in_float16 = 0) {
   for (const std::string& gpu : test_gpus()) {
     std::shared_ptr<gpu::Device> device;
@@ -199,7 +200,7 @@ void force_all(const std::vector<std::unique_ptr<Case>>& cases, fbs::OpParams ty
   }
 }
 
-// Sums too long for a loop of lavapipe's are the CPU's.
+// The CPU computes sums that exceed lavapipe's loop limit.
 TEST(Alternatives, AreRefusedForLoopsLongerThanDriversAllow) {
   Graph graph;
   const Tensor x = graph.add_input("x", {32, 250000}, fbs::Layout::Same);
@@ -229,7 +230,7 @@ fbs::Conv2dT conv(int stride, int pad, int groups = 1, int dilation = 1) {
   return p;
 }
 
-// The reason is the device's, not that of the last alternative tried, which was for other problems.
+// The reason is the device's limit, not that of the last alternative tried, which was for other problems.
 TEST(Alternatives, AreRefusedForOperandsThatTheDeviceDoesNotBind) {
   for (const std::string& gpu : test_gpus()) {
     std::shared_ptr<gpu::Device> device;
@@ -253,7 +254,7 @@ TEST(Alternatives, AreRefusedForOperandsThatTheDeviceDoesNotBind) {
   }
 }
 
-// A profile has the time of operators that the GPU leaves to the CPU.
+// A profile includes the time of operators that run on the CPU.
 TEST(Alternatives, OfTheCpuAreTimed) {
   Graph graph;
   const Tensor x = graph.add_input("x", {5, 250000}, fbs::Layout::Same);
@@ -292,7 +293,7 @@ TEST(Alternatives, OfLinear) {
   force_all(cases, fbs::OpParams::Linear, 3);
 }
 
-// Nothing rides on them.
+// They have no fused operators.
 TEST(Alternatives, OfMatMul) {
   std::vector<std::unique_ptr<Case>> cases;
   for (const bool transpose_a : {false, true})
@@ -312,7 +313,7 @@ TEST(Alternatives, OfMatMul) {
   force_all(cases, fbs::OpParams::MatMul);
 }
 
-// Nothing rides on them.
+// They have no fused operators.
 TEST(Alternatives, OfDeformConv2d) {
   std::vector<std::unique_ptr<Case>> cases;
   for (const bool masked : {false, true}) {
@@ -333,7 +334,7 @@ TEST(Alternatives, OfDeformConv2d) {
   force_all(cases, fbs::OpParams::DeformConv2d);
 }
 
-// Every way to compute a product unpacks integers, too; last quads of outputs and of inputs are not whole.
+// Every alternative of a product also dequantizes; the last quads of outputs and inputs are partial.
 TEST(Alternatives, OfLinearWithIntegers) {
   std::vector<std::unique_ptr<Case>> cases;
   const auto add = [&](const Shape& input, const Shape& weight, bool bias, fbs::DType weights) {
@@ -349,7 +350,7 @@ TEST(Alternatives, OfLinearWithIntegers) {
   force_all(cases, fbs::OpParams::Linear, 3);
 }
 
-// The converter makes none of these; other writers of blobs may.
+// The converter writes none of these; other tools may.
 TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
   const auto reason = [](const auto& change) {
     Graph graph;

@@ -1,8 +1,8 @@
-// An app's own Vulkan: instance, device, queue, buffers, as an app with a renderer has them.
+// An app's own Vulkan objects: instance, device, queue, buffers, as an app with a renderer has them.
 #pragma once
 
 #include "sdk/gpu/device/vulkan.h"
-// After volk.h: functions are found at run time.
+// After volk.h: functions are loaded at run time.
 #include <ferry/vulkan.h>
 #include <gtest/gtest.h>
 
@@ -161,7 +161,7 @@ class AppDevice {
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkDevice device = VK_NULL_HANDLE;
   VkQueue queue = VK_NULL_HANDLE;
-  int submissions = 0;  // of ferry's, through the lock
+  int submissions = 0;  // by ferry, through the lock
 
  private:
   std::mutex mutex_;
@@ -172,7 +172,7 @@ class AppDevice {
   std::vector<VkFence> fences_;
 };
 
-// A session on the app's device, whole on the GPU.
+// A session on the app's device that runs entirely on the GPU.
 inline SessionPtr make_session_on(ferry_model* model, ferry_gpu* gpu) {
   ferry_session_options options = default_options();
   options.backend = FERRY_BACKEND_GPU;

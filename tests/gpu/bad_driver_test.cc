@@ -1,4 +1,4 @@
-// A bad driver gives one clear status, and the CPU.
+// A faulty driver leads to one clear status, and to the CPU.
 #include <ferry/ferry.h>
 
 #include "tests/gpu/faults.h"
@@ -17,8 +17,8 @@ void expect_right(const Graph& graph, ferry_model* model, ferry_session* session
     EXPECT_LE(relative_error(values, expected.at(name)), 1e-5) << name;
 }
 
-// A session that wants a GPU runs on the CPU, says why in one sentence that holds `words`, and gives the right numbers.
-// One that must have a GPU is refused with the same sentence.
+// A session that prefers a GPU runs on the CPU, reports the reason in a message that contains `words`, and computes
+// right results. A session that requires a GPU is refused with the same message.
 void expect_cpu_because(const std::string& words, const char* gpu = nullptr,
                         ferry_status status = FERRY_GPU_UNAVAILABLE) {
   const auto graph = small_classifier();
@@ -46,7 +46,7 @@ void expect_cpu_because(const std::string& words, const char* gpu = nullptr,
   EXPECT_NE(std::string(ferry_last_error()).find(words), std::string::npos) << ferry_last_error();
 }
 
-// ctest starts this one in an environment where no Vulkan library can be loaded (tests/gpu/CMakeLists.txt).
+// ctest starts this one in an environment without a loadable Vulkan library (tests/gpu/CMakeLists.txt).
 TEST(NoVulkan, IsSaidAndTheCpuComputes) {
   if (!std::getenv("FERRY_TEST_NO_VULKAN")) GTEST_SKIP() << "run by ctest as gpu/no_vulkan";
   EXPECT_EQ(ferry_gpu_count(), 0u);
@@ -60,7 +60,7 @@ class BadDriver : public ::testing::Test {
   }
 };
 
-// Both names of the variable: loaders prefer one or the other.
+// Sets both names of the variable, because loaders prefer one or the other.
 struct Drivers {
   explicit Drivers(const std::string& manifest)
       : files("VK_DRIVER_FILES", manifest), names("VK_ICD_FILENAMES", manifest) {}
@@ -135,7 +135,7 @@ TEST_F(BadDriver, WithLessMemoryThanItSays) {
   faults.expect_nothing_alive();
 }
 
-// Weights go through a staging buffer then.
+// Weights then use a staging buffer.
 TEST_F(BadDriver, ThatFailsToImportHostMemoryIsUsedAllTheSame) {
   Faults faults;
   faults.set_quirks(FAULT_LYING_IMPORT);

@@ -1,4 +1,4 @@
-// Networks of one operator, or of a chain of them, of sizes that canaries shrink.
+// Networks of one operator or a chain of operators, in sizes that canaries shrink.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ inline std::vector<float> some(const Shape& shape, uint32_t seed) {
 
 constexpr int32_t kExperts = 5;
 
-// What the network is given; integers are numbers of experts.
+// The network's inputs; integers are expert indices.
 inline std::vector<reference::Array> inputs_of(const Graph& graph) {
   std::vector<reference::Array> inputs;
   for (const auto& port : graph.table.inputs) {
@@ -264,7 +264,7 @@ inline Tensor attention(Graph& graph) {
                        constant(graph, "bias", {1, 4, 70, 50}), constant(graph, "mask", {3, 1, 70, 50})});
 }
 
-// Keys and values where they lie.
+// Reads keys and values in place.
 inline Tensor attention_to_all(Graph& graph) {
   fbs::AttentionT p;
   p.heads = 4;
@@ -287,7 +287,7 @@ Tensor product(Graph& graph) {
   return graph.add_op("op", p, {input(graph, "a", a), input(graph, "b", b)});
 }
 
-// Two blocks of channels with offsets of their own.
+// Two offset groups.
 template <bool masked>
 Tensor deformed(Graph& graph) {
   fbs::DeformConv2dT p;
@@ -329,7 +329,7 @@ inline Tensor causal_conv(Graph& graph) {
   return weighted(graph, p, {2, 7, 22}, {4, 22}, {22});
 }
 
-// Six heads on three of queries and keys.
+// Six heads on three query and key heads.
 inline Tensor delta_rule(Graph& graph) {
   fbs::GatedDeltaRuleT p;
   p.state = graph.add_state("memory", {2, 2, 6, 10, 24}, Graph::kFixed).index;

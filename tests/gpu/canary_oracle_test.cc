@@ -1,5 +1,5 @@
-// What canaries take for right (sdk/gpu/canary/reference.h) is what the converter's oracle computes: two programs,
-// which no code is shared between.
+// The canaries' reference (sdk/gpu/canary/reference.h) agrees with the converter's oracle, which shares no code with
+// it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,14 +15,14 @@
 namespace ferry::testing {
 namespace {
 
-// Of the oracle's largest magnitude. Both add up in double; the canaries' answers are float.
+// Relative to the oracle's maximum magnitude. Both accumulate in float64; the canaries' results are float32.
 constexpr double kOracleBound = 3e-7;
 
 using Network = std::function<Tensor(Graph&)>;
 
 gpu::Array plain(const reference::Array& array) { return {array.shape, {array.values.begin(), array.values.end()}}; }
 
-// Of the oracle's largest magnitude.
+// Relative to the oracle's maximum magnitude.
 double error_of(const gpu::Array& known, const reference::Array& right) {
   EXPECT_EQ(known.values.size(), right.values.size());
   double worst = 0, largest = 0;
@@ -36,7 +36,7 @@ double error_of(const gpu::Array& known, const reference::Array& right) {
   return worst == 0 ? 0 : worst / largest;
 }
 
-// Every operator of the network, from the oracle's inputs. Adds the operators' types to `compared`.
+// Compares every operator of the network on the oracle's inputs. Adds the operators' types to `compared`.
 void expect_same(const Network& network, std::set<fbs::OpParams>* compared) {
   Graph graph;
   graph.add_output("y", network(graph), fbs::Layout::Same);
@@ -136,7 +136,7 @@ TEST(CanaryReference, IsTheOracle) {
 #undef FERRY_EXPECT_COMPARED
 }
 
-// An operator and what it leaves in its state, which is not empty before.
+// An operator's output and its state, which is not empty before.
 TEST(CanaryReference, KnowsStates) {
   for (const Network& network : {Network(causal_conv), Network(delta_rule)}) {
     Graph graph;

@@ -1,5 +1,5 @@
-// A driver that computes a kernel wrongly is found out before a model relies on it: faults planted in the shaders one
-// by one, each of which a canary must notice, and results that are right nevertheless.
+// Canaries detect a driver that computes a kernel wrongly before a model relies on it. Faults are planted in the
+// shaders one by one; a canary must detect each, and results must be right nevertheless.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,15 +26,15 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kCanaryTestBound = 1e-5;  // largest difference from the CPU's results over their largest magnitude
-constexpr double kCanaryTestFloat16Bound = 5e-3;  // likewise, of half precision
+constexpr double kCanaryTestBound = 1e-5;  // maximum difference from the CPU's results over their maximum magnitude
+constexpr double kCanaryTestFloat16Bound = 5e-3;  // the same, for float16
 
 // ---- faults ---------------------------------------------------------------------------------------------------------
 
 struct PlantedFault {
   const char* kernel;
   const char* file;  // in shaders/; "": no fault
-  const char* from;  // once in it
+  const char* from;  // occurs once in it
   const char* to;
   Tensor (*network)(Graph&);
   bool half = false;
@@ -46,7 +46,7 @@ using fbs::ResizeKind;
 using fbs::ScatterKind;
 using fbs::UnaryKind;
 
-// One network at least for every kernel.
+// At least one network for every kernel.
 constexpr PlantedFault kNone[] = {
     {"conv2d", "", "", "", conv},
     {"conv2d", "", "", "", uneven_conv, true},
@@ -143,7 +143,7 @@ constexpr PlantedFault kFaults[] = {
     {"elementwise", "common.glsl", "packHalf2x16(value.zw)", "packHalf2x16(value.wz)", activation<UnaryKind::Abs>,
      true},
 
-    // Elementwise steps, alone and at the end of others.
+    // Elementwise steps, alone and fused into others.
     {"elementwise", "common.glsl", "first + 4 <= length ? value", "first <= length ? value",
      activation<UnaryKind::Exp>},
     {"elementwise", "common.glsl", "gl_GlobalInvocationID.y * (", "gl_GlobalInvocationID.x / 2 * (",
@@ -225,7 +225,7 @@ constexpr PlantedFault kFaults[] = {
     {"matvec_subgroup", "matvec_subgroup.comp", "subgroupAdd(sums[r])", "sums[r]", few_rows},
     {"matvec_subgroup", "matvec_subgroup.comp", "i < gl_NumSubgroups", "i + 1 < gl_NumSubgroups", few_rows},
 
-    // In halves: blocks left out, taken again, added again; what lies behind the last one; one that takes no others in.
+    // In float16: blocks skipped, repeated, added twice; values after the last block; a missing block.
     {"matmul_float16", "tile.glsl", "first += kHalfBlock", "first += 2 * kHalfBlock", linear, true},
     {"matmul_float16", "tile.glsl", "ADD_QUAD(first + i)", "ADD_QUAD(i)", linear, true},
     {"matmul_float16", "tile.glsl", "if (first < (end))", "if (false)", linear, true},
@@ -368,7 +368,7 @@ gpu::Kernel kernel_of(const std::string& name) {
   return {};
 }
 
-// What the device lacks to run it is an excuse to do without.
+// A device that cannot run the kernel may skip the case.
 bool may_lack(const gpu::Device& device, const std::string& kernel) {
   return kernel.ends_with("_float16") ? !device.limits().float16_arithmetic : !device.limits().subgroup_arithmetic;
 }
@@ -386,9 +386,9 @@ class CanaryCase {
     EXPECT_TRUE(status.ok()) << status.message();
   }
 
-  // Makes the kernel the first choice for the network, where `device` can run it.
+  // Makes the kernel the first choice for the network, if `device` can run it.
   bool choose(gpu::Device& device) const;
-  // Results are right, whatever the canaries say.
+  // Results are right, whatever the canaries report.
   void run(const SessionOptions& options, BackendReport* report) const;
 
  private:
@@ -466,7 +466,7 @@ void CanaryCase::run(const SessionOptions& options, BackendReport* report) const
   on_cpu.num_threads = 1;
   BackendReport ignored;
   const std::vector<float> got = compute(options, report);
-  // The CPU rounds the rows that integers are multiplied with.
+  // The CPU quantizes the rows that are multiplied with integers.
   const bool exact = report->cpu_operators == 0 && quantized();
   const std::vector<float> expected = exact ? interpret() : compute(on_cpu, &ignored);
   ASSERT_EQ(got.size(), expected.size());
@@ -550,14 +550,14 @@ TEST(Canary, DiesOfEveryFault) {
     BackendReport report;
     network.run(on_gpu(gpu, fault), &report);
     EXPECT_GE(report.canary_failures, 1u);
-    // Of what every canary needs the kernels at work are blamed.
+    // Faults of kernels that every canary needs are attributed to the kernel under test.
     if (kernel == gpu::Kernel::Upload || kernel == gpu::Kernel::Download || is_packer(kernel)) continue;
     const std::string notes = join(report.notes);
     EXPECT_NE(notes.find(std::string("driver's ") + fault.kernel + " "), std::string::npos) << notes;
   }
 }
 
-// What one run of an app has learnt of a driver the next one need not.
+// Verdicts on a driver are stored for the app's next run.
 TEST(Canary, IsRemembered) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);

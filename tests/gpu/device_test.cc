@@ -1,4 +1,4 @@
-// The device layer: devices, memory, pipelines, and what is kept of them on disk.
+// The device layer: devices, memory, pipelines, and their cache on disk.
 #include "sdk/gpu/device/device.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST_P(DeviceTest, IsSharedByWhoeverAsksForIt) {
   EXPECT_EQ(none, nullptr);
 }
 
-// Floats from `source` through a device-local buffer to host memory, by two kernels.
+// Copies floats from `source` through a device-local buffer to host memory, by two kernels.
 void expect_round_trip(Device& device, const Buffer& source, std::span<const float> values) {
   const uint32_t quads = static_cast<uint32_t>(values.size() / 4);
   Buffer local, back;
@@ -192,8 +192,7 @@ TEST_P(DeviceTest, MakesAPipelineOnce) {
   EXPECT_EQ(to_string(variant_of(Kernel::Upload)), "upload f32 64 1 1");
 }
 
-// Valid, and the modules that glslc made but for the numbers of their identifiers, which spirv-opt gives in their
-// order.
+// Valid, and glslc's modules except for the numbering of identifiers, which spirv-opt assigns in order.
 TEST(Shaders, AreThoseThatWereBuilt) {
   Shaders shaders;
   shaders.load();
@@ -210,7 +209,7 @@ TEST(Shaders, AreThoseThatWereBuilt) {
                             (std::string(kKernelNames[k]) + (storage == Storage::Float16 ? ".float16.spv" : ".spv"));
       const std::span<const uint32_t> code = shaders.code(static_cast<Kernel>(k), storage);
       if (storage == Storage::Float32 && std::string(kKernelNames[k]).ends_with("_float16")) {
-        EXPECT_TRUE(code.empty()) << file;  // it multiplies in halves
+        EXPECT_TRUE(code.empty()) << file;  // it multiplies in float16
         continue;
       }
       std::ofstream(embedded, std::ios::binary)
@@ -224,7 +223,7 @@ TEST(Shaders, AreThoseThatWereBuilt) {
 
 // ---- What is kept on disk -------------------------------------------------------------------------------------------
 
-// Files of a folder, which may lie in folders below it.
+// All files in a folder and its subfolders.
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
@@ -232,7 +231,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-// Opens the device with that folder, makes a pipeline, notes a verdict and a choice, closes it.
+// Opens the device with that folder, makes a pipeline, stores a verdict and a choice, closes it.
 void fill_cache(const std::string& gpu, const fs::path& folder) {
   const auto device = open(gpu, folder);
   ASSERT_NE(device, nullptr);
@@ -243,7 +242,7 @@ void fill_cache(const std::string& gpu, const fs::path& folder) {
   device->pipelines().set_tuned("conv2d [1,8,8,4]", 3);
 }
 
-// Whether a fresh device knows what fill_cache() noted: all of it or nothing.
+// True if a new device knows everything that fill_cache() stored; false if nothing.
 bool remembers(const std::string& gpu, const fs::path& folder) {
   const auto device = open(gpu, folder);
   Pipelines& pipelines = device->pipelines();
@@ -268,7 +267,7 @@ TEST_P(DeviceTest, RemembersFromRunToRun) {
   EXPECT_TRUE(remembers(GetParam(), folder));
   EXPECT_TRUE(remembers(GetParam(), folder)) << "and so does what the second run left";
   EXPECT_FALSE(remembers(GetParam(), scratch.path() / "elsewhere"));
-  // Drivers do not share a file.
+  // Each driver has its own file.
   for (const std::string& other : test_gpus()) EXPECT_EQ(remembers(other, folder), other == GetParam()) << other;
 }
 
@@ -304,7 +303,7 @@ TEST_P(DeviceTest, DoesWithoutAFolderThatCannotBeWritten) {
   fill_cache(GetParam(), file / "below");  // for root, too
   EXPECT_FALSE(remembers(GetParam(), file / "below"));
 
-  // Where the file should be, something is in the way.
+  // A folder has the file's name.
   fill_cache(GetParam(), scratch.path() / "cache");
   const fs::path name = files_in(scratch.path() / "cache").at(0);
   fs::remove(name);

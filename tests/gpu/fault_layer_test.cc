@@ -1,5 +1,5 @@
-// Is the fault layer there, does it count, does it fail what it is told to? And the device layer under it: whichever
-// call fails while a device is opened and used, it gives a status and leaves nothing behind.
+// Checks that the fault layer is loaded, counts, and fails calls as armed. Then the device layer on top of it:
+// whichever call fails while a device is opened and used, it returns a status and leaks nothing.
 #include "sdk/gpu/device/device.h"
 #include "tests/gpu/faults.h"
 #include "tests/support/gpus.h"
@@ -13,7 +13,7 @@ class FaultLayer : public ::testing::Test {
     if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
   }
 
-  // Opens a device, and makes two buffers on it.
+  // Opens a device, and creates two buffers on it.
   static Status use_device(const std::string& name) {
     std::shared_ptr<gpu::Device> device;
     FERRY_TRY(gpu::Device::open(name.c_str(), nullptr, true, &device));
@@ -81,7 +81,7 @@ TEST_F(FaultLayer, WhicheverCallOfADeviceFailsNothingIsLeftBehind) {
         EXPECT_TRUE(status.ok() || !status.message().empty());
         faults_.expect_nothing_alive();
       }
-      EXPECT_GE(failed, 5u);  // some can be done without: a pipeline cache, another kind of memory
+      EXPECT_GE(failed, 5u);  // some failures are tolerated: a pipeline cache, another kind of memory
     }
   }
 }

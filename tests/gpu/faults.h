@@ -1,4 +1,5 @@
-// Drivers that fail, and drivers that lie: sets tests/gpu/fault_layer between the program and the driver.
+// Drivers that fail and drivers that report wrong capabilities: puts tests/gpu/fault_layer between the program and the
+// driver.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,8 +13,8 @@
 
 namespace ferry::testing {
 
-// Instances that are made in the lifetime of this object have the layer in them. The program has one instance at a
-// time, which goes with its last session: make this first.
+// Instances created in this object's lifetime contain the layer. The program has one instance at a time, which is
+// destroyed with its last session, so create this first.
 class Faults {
  public:
   Faults() : folder_("VK_ADD_LAYER_PATH", FERRY_FAULT_LAYER_FOLDER), layers_("VK_INSTANCE_LAYERS", layers()) {
@@ -36,7 +37,7 @@ class Faults {
   }
 
   void disarm() { arm(UINT32_MAX, VK_SUCCESS); }
-  // With nothing alive: no session, no device.
+  // Call without live sessions and devices.
   void expect_nothing_alive() {
     EXPECT_EQ(live_objects(), 0u) << live_list();
     EXPECT_EQ(live_bytes(), 0u);
@@ -63,7 +64,7 @@ class Faults {
   }
 
   Environment folder_, layers_;
-  void* library_ = nullptr;  // stays open: the Vulkan loader opens and closes it, and its counts must last
+  void* library_ = nullptr;  // stays loaded: the Vulkan loader opens and closes it, but its counts must survive
 };
 
 }  // namespace ferry::testing

@@ -1,4 +1,4 @@
-// Frames and memory that lie, and drivers that fail or read frames wrongly.
+// Frames and memory with wrong descriptions, and drivers that fail or read frames wrongly.
 #include "sdk/gpu/device/pipelines.h"
 #include "tests/gpu/faults.h"
 #include "tests/gpu/gpu_frames.h"
@@ -84,7 +84,7 @@ TEST_F(GpuFrames, OfMemoryThatTheDriverDoesNotImportAreRefused) {
   }
 }
 
-// Frames of the app's remain, on the CPU where the GPU is lost.
+// Frames remain usable: those of the app, on the CPU if the GPU is lost.
 TEST_F(GpuFrames, WhicheverCallOfTheDriverFailsNothingIsLeftBehind) {
   const fbs::PreprocessT recipe = frame_recipe(fbs::ResizeMode::Exact, 8, 8, fbs::Filter::Bilinear);
   on_each([&](const std::string& gpu) {
@@ -92,7 +92,7 @@ TEST_F(GpuFrames, WhicheverCallOfTheDriverFailsNothingIsLeftBehind) {
       Faults faults;
       bool fired = true;
       int failed = 0;
-      for (uint32_t n = 0; fired; n += 6) {  // all of them were tried: nearly a minute
+      for (uint32_t n = 0; fired; n += 6) {  // every sixth, because all take nearly a minute
         {
           const FrameNetwork network(recipe, gpu, false);
           OwnFrame own(FERRY_FRAME_NV12, 20, 14, FrameContents::Image, false);
@@ -113,7 +113,7 @@ TEST_F(GpuFrames, WhicheverCallOfTheDriverFailsNothingIsLeftBehind) {
         }
         faults.expect_nothing_alive();
       }
-      EXPECT_GE(failed, 3);  // some can be done without: another kind of memory
+      EXPECT_GE(failed, 3);  // some failures are tolerated: another kind of memory
     }
   });
 }
@@ -143,7 +143,7 @@ constexpr FrameFault kFrameFaults[] = {
     {"frame_rows", "(begin + k) * push.columns + column", "(begin + k) * push.columns + x"},
 };
 
-// By a recipe that cuts rows off, so that lines do not begin with 0, and adds columns.
+// With preprocessing that crops rows, so that lines do not begin at 0, and adds columns.
 TEST_F(GpuFrames, AreRefusedWhereTheDriverReadsThemWrongly) {
   fbs::PreprocessT recipe = frame_recipe(fbs::ResizeMode::LongestEdge, 54, 0, fbs::Filter::Bicubic);
   recipe.crop_h = 20;

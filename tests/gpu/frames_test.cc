@@ -1,4 +1,4 @@
-// Frames in memory that a GPU reads, against the steps of an image in RGB.
+// Frames in GPU-readable memory, against the steps for an RGB image.
 #include "tests/gpu/gpu_frames.h"
 
 namespace ferry::testing {
@@ -38,7 +38,7 @@ TEST_F(GpuFrames, OfEveryMatrixRangeAndCropAreWithinALevelOfTheReference) {
           own.frame.matrix = matrix;
           own.frame.range = range;
           own.frame.rotation = 90;
-          own.frame.crop_left = 7;  // odd: it begins between two samples of chroma
+          own.frame.crop_left = 7;  // odd: begins between two chroma samples
           own.frame.crop_top = 11;
           own.frame.crop_width = 45;
           own.frame.crop_height = 23;
@@ -87,7 +87,7 @@ TEST_F(GpuFrames, GoThroughEveryKindOfRecipe) {
   });
 }
 
-// A camera's buffers in turn, more of them than are remembered, each written anew; between them frames of the app's.
+// A camera's buffers in rotation, more of them than are cached, each rewritten; and frames of the app in between.
 TEST_F(GpuFrames, ComeInTurnFromManyBuffers) {
   on_each([](const std::string& gpu) {
     const fbs::PreprocessT recipe = frame_recipe(fbs::ResizeMode::Exact, 24, 40, fbs::Filter::Bilinear);
@@ -112,7 +112,7 @@ TEST_F(GpuFrames, ComeInTurnFromManyBuffers) {
     const FrameValues dark = network.of(blocks[0]->frame);
     EXPECT_LT(*std::max_element(dark.begin(), dark.end()), 0.6f);
 
-    // What was closed stays until no session needs it, and a resize leaves the frame for zeros.
+    // A closed buffer stays until no session needs it; a resize replaces the frame by zeros.
     ferry_gpu_memory_close(std::exchange(blocks[0]->imported, nullptr));
     EXPECT_EQ(network.run(), dark);
     const int32_t shape[] = {1, 8, 8, 3};

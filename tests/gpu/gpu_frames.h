@@ -1,4 +1,4 @@
-// Frames in memory that a GPU reads, and what a network gets of them.
+// Frames in GPU-readable memory, and the network's input for them.
 #pragma once
 
 #include <ferry/image.h>
@@ -24,10 +24,10 @@ namespace ferry::testing {
 using FrameContents = OwnFrame::Contents;
 using FrameValues = std::vector<float>;
 
-inline constexpr size_t kFramePage = 4096;  // of which drivers import multiples
+inline constexpr size_t kFramePage = 4096;  // drivers import multiples of this
 inline constexpr double kOneLevel = 1 + 1e-4;
 
-// Gives what it is given.
+// Returns its input.
 inline std::unique_ptr<Graph> echo_network(const fbs::PreprocessT& recipe) {
   auto graph = std::make_unique<Graph>();
   const int channels = recipe.color == fbs::ColorOrder::Gray ? 1 : 3;
@@ -42,7 +42,7 @@ inline std::unique_ptr<Graph> echo_network(const fbs::PreprocessT& recipe) {
 
 class FrameNetwork {
  public:
-  // `gpu`: "" for the CPU. `required`: none in its place.
+  // `gpu`: "" for the CPU. `required`: no fallback to another backend.
   FrameNetwork(const fbs::PreprocessT& recipe, const std::string& gpu, bool required = true)
       : opened_(*echo_network(recipe)) {
     ferry_session_options options = default_options();
@@ -73,11 +73,11 @@ class FrameNetwork {
   SessionPtr session_;
 };
 
-// A frame's planes one behind the other in memory that begins and ends where pages do.
+// A frame's planes, consecutive in page-aligned memory.
 class FrameBlock {
  public:
   explicit FrameBlock(const ferry_frame& given) : frame(given) {
-    constexpr size_t kBefore = 13;  // a plane begins at any byte
+    constexpr size_t kBefore = 13;  // a plane may begin at any byte
     size_t bytes = 0;
     for (const ferry_plane& plane : given.planes) bytes += kBefore + plane.size;
     size_ = (bytes + kFramePage - 1) / kFramePage * kFramePage;
@@ -107,7 +107,7 @@ class FrameBlock {
     source.bytes = size_;
     return source;
   }
-  // False: the driver does not import.
+  // False if the driver does not support import.
   bool import(ferry_session* session) {
     const ferry_memory_source from = source();
     const ferry_status status = ferry_gpu_memory_import(session, &from, &imported);
@@ -125,7 +125,7 @@ class FrameBlock {
   size_t size_;
 };
 
-// As images in RGB become it, from the frame's definition in double.
+// The expected input: from the frame's float64 reference, by the steps for RGB images.
 inline FrameValues expected_of(const OwnFrame& own, const fbs::PreprocessT& recipe) {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(fbs::Preprocess::Pack(builder, &recipe));
@@ -162,7 +162,7 @@ class GpuFrames : public ::testing::Test {
     if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
   }
 
-  // With each driver that imports host memory, of which there is one at least.
+  // Runs with each driver that imports host memory; there must be at least one.
   template <typename Body>
   static void on_each(const Body& body) {
     size_t importing = 0;
@@ -170,7 +170,7 @@ class GpuFrames : public ::testing::Test {
       std::shared_ptr<gpu::Device> device;
       ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, true, &device).ok());
       if (device->limits().import_alignment == 0) continue;
-      device.reset();  // and the instance, which may be made anew with a layer
+      device.reset();  // and the instance, which may be recreated with a layer
       SCOPED_TRACE(gpu);
       ++importing;
       body(gpu);

@@ -1,4 +1,4 @@
-// The app's own device, buffers, semaphores and fences; runs that nobody waits for.
+// The app's own device, buffers, semaphores and fences; asynchronous runs.
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -20,7 +20,7 @@ class Interop : public ::testing::Test {
     if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
   }
 
-  // `body` with each driver's device, open, and a session on it.
+  // Runs `body` with each driver's device, opened, and a session on it.
   void on_each(const std::function<void(AppDevice&, ferry_gpu*, ferry_session*)>& body) {
     for (const std::string& name : test_gpus()) {
       SCOPED_TRACE(name);
@@ -74,7 +74,7 @@ TEST_F(Interop, BoundBuffersTakeThePlaceOfHostMemory) {
     EXPECT_NE(expected, expected_other);
     EXPECT_GT(app.submissions, 0);
 
-    constexpr VkDeviceSize kOffset = 4096;  // a multiple of whatever a driver wants
+    constexpr VkDeviceSize kOffset = 4096;  // a multiple of any driver's alignment
     const AppDevice::Floats in = app.floats(kOffset / 4 + given.size());
     const AppDevice::Floats out = app.floats(kOffset / 4 + expected.size() + 4);
     std::fill_n(out.values, out.bytes / sizeof(float), 7.0f);
@@ -88,7 +88,7 @@ TEST_F(Interop, BoundBuffersTakeThePlaceOfHostMemory) {
     EXPECT_EQ(Values(out.values + kOffset / 4 + expected.size(), out.values + out.bytes / 4), Values(4, 7.0f));
     EXPECT_EQ(elements(output(session)), untouched) << "host memory is not written";
 
-    // One of them alone, then none.
+    // Only one of them, then none.
     ASSERT_OK(ferry_session_bind_vulkan_input(session, 0, VK_NULL_HANDLE, 0, 0));
     write(input(session), other);
     ASSERT_OK(ferry_session_run(session));
@@ -163,7 +163,7 @@ TEST_F(Interop, SubmissionsBringResultsToHostMemory) {
     ASSERT_OK(ferry_session_submit_vulkan(session, nullptr));
     ASSERT_OK(ferry_session_wait(session));
     EXPECT_EQ(elements(output(session)), expected);
-    ASSERT_OK(ferry_session_submit_vulkan(session, nullptr));  // the session is closed under it
+    ASSERT_OK(ferry_session_submit_vulkan(session, nullptr));  // the session is closed while it runs
   });
 }
 

@@ -1,4 +1,4 @@
-// What an app holds of a session when its GPU is lost or cannot follow: addresses, contents, taps, times.
+// What an app sees of a session when its GPU is lost or cannot resize: addresses, contents, taps, times.
 #include <ferry/ferry.h>
 
 #include "tests/gpu/faults.h"
@@ -19,7 +19,7 @@ class LeaveGpu : public ::testing::Test {
     options.backend = FERRY_BACKEND_GPU;
     options.gpu_device = name.c_str();
     options.gpu_retry = true;
-    options.gpu_required = true;  // of the session's making, not of its runs
+    options.gpu_required = true;  // for creating the session, not for its runs
     options.num_threads = 1;
     return options;
   }
@@ -33,7 +33,7 @@ class LeaveGpu : public ::testing::Test {
   Faults faults_;
 };
 
-// Two inputs that have nothing to do with each other, of any height.
+// Two independent inputs, of any height.
 std::unique_ptr<Graph> two_lanes() {
   auto graph = std::make_unique<Graph>();
   for (const char* name : {"a", "b"}) {

@@ -1,5 +1,5 @@
-// Whatever call to Vulkan fails, and however: every run gives the right numbers and returns success, the report says
-// what happened, and nothing is left behind.
+// Whichever Vulkan call fails, and however: every run computes right results and returns success, the report says what
+// happened, and nothing leaks.
 #include <ferry/ferry.h>
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kLossBound = 1e-5;  // of float32 on either backend, for networks as shallow as these
+constexpr double kLossBound = 1e-5;  // float32 on either backend, for networks as shallow as these
 constexpr int32_t kSizes[] = {8, 8, 8, 12};
 
 const char* result_name(VkResult result) {
@@ -24,7 +24,7 @@ const char* result_name(VkResult result) {
   }
 }
 
-// Of the calls that can fail each does with one of two results; in a build with sanitizers, with the other.
+// Each call that can fail does so with one of two results; in sanitizer builds with the other.
 constexpr uint32_t kStep = 2;
 #if defined(FERRY_SANITIZED)
 constexpr uint32_t kFirst = 1;
@@ -61,7 +61,7 @@ class Loss : public ::testing::Test {
     ferry_session_options options = default_options();
     options.backend = FERRY_BACKEND_GPU;
     options.gpu_device = name.c_str();
-    options.gpu_retry = true;  // whatever an earlier test did to it
+    options.gpu_retry = true;  // resets the effects of earlier tests
     options.num_threads = 1;
     return options;
   }
@@ -71,7 +71,7 @@ class Loss : public ::testing::Test {
     EXPECT_OK(ferry_session_report(session.get(), &report));
     return report;
   }
-  // On the GPU, or on the CPU with the reason in a sentence.
+  // On the GPU, or on the CPU with a reason.
   void expect_report(const SessionPtr& session) {
     const ferry_report report = report_of(session);
     if (report.backend == FERRY_BACKEND_GPU) {
@@ -83,7 +83,7 @@ class Loss : public ::testing::Test {
     }
   }
 
-  // A session's life.
+  // Creates, runs and closes a session.
   void live(const ferry_session_options& options) {
     const SessionPtr session = make_session(opened_.model, options);
     ASSERT_NE(session, nullptr);
@@ -94,18 +94,18 @@ class Loss : public ::testing::Test {
   }
 
   Faults faults_;
-  // Of few operators: a life makes every kind of call whatever they are, and a pipeline for each.
+  // Few operators suffice: every session makes every kind of call, and a pipeline per operator.
   std::unique_ptr<Graph> graph_ = residual_network(1, 8, 3);
   Opened opened_{*graph_};
   std::vector<LossResults> expected_;  // the CPU's, by run
 };
 
-// A call of a session's life, and whether it is to fail.
+// Selects the calls of a session that are to fail.
 using Choice = std::function<bool(uint32_t index, std::string_view name)>;
 
 class LossAnywhere : public Loss, public ::testing::WithParamInterface<VkResult> {
  protected:
-  // Fails each chosen call of a session's life in turn, a life for each. Gives how many. `before` each life.
+  // Fails each selected call of a session, in a new session each. Returns their number. Runs `before` first each time.
   int fail_each(
       const ferry_session_options& options, const Choice& chosen, const std::function<void()>& before = [] {}) {
     before();
@@ -130,8 +130,8 @@ class LossAnywhere : public Loss, public ::testing::WithParamInterface<VkResult>
   }
 };
 
-// Every call on one driver; every eleventh on the others, another one for each kind of failure: what is tested is the
-// SDK.
+// Every call on one driver; every eleventh on the others, offset by the kind of failure, because the SDK is tested, not
+// the driver.
 TEST_P(LossAnywhere, GivesTheRightNumbers) {
   const uint32_t phase = kFirst + (GetParam() == VK_ERROR_DEVICE_LOST ? 0 : 1);
   for (const std::string& gpu : test_gpus()) {
@@ -145,7 +145,7 @@ TEST_P(LossAnywhere, GivesTheRightNumbers) {
 INSTANTIATE_TEST_SUITE_P(Faults, LossAnywhere, ::testing::Values(VK_ERROR_DEVICE_LOST, VK_ERROR_OUT_OF_DEVICE_MEMORY),
                          [](const auto& of) { return result_name(of.param); });
 
-// With a folder for pipelines, which is empty at the start of each life.
+// With a folder for pipelines, empty at the start of each session.
 class LossOfPipelines : public LossAnywhere {};
 
 TEST_P(LossOfPipelines, GivesTheRightNumbers) {
@@ -204,7 +204,7 @@ TEST_F(Loss, IsRememberedUntilTheNextSessionIsToldToTryAgain) {
   }
 }
 
-// A device that was lost, given back late, must not take the one opened since from new sessions.
+// Releasing a lost device late must not affect the device opened since.
 TEST_F(Loss, IsNotThatOfTheDeviceOpenedSince) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);

@@ -1,5 +1,5 @@
-// Weights packed once on a GPU: a session that finds them packed computes the same bits, dispatches no packing kernel,
-// and copies nothing where the device reads the file in place.
+// Weights are packed once on a GPU. A session that finds them packed computes the same bits, dispatches no packing
+// kernel, and copies nothing if the device reads the file in place.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace ferry::testing {
 namespace {
 
-// SwiftShader takes seconds to compile so many kernels: it has its turn with the first kind only.
+// SwiftShader compiles so many kernels for seconds, so it runs only the first kind.
 struct PackedCase {
   Stored stored;
   ferry_precision precision;
@@ -38,7 +38,7 @@ class PackedOnGpu : public ::testing::Test {
     options.num_threads = 1;
     options.backend = FERRY_BACKEND_GPU;
     options.gpu_required = true;
-    options.gpu_retry = true;  // tests before it may have lost the device
+    options.gpu_retry = true;  // earlier tests may have lost the device
     options.gpu_device = gpu.c_str();
     options.gpu_cache_dir = verdicts_.path().c_str();
     options.precision = c.precision;
@@ -72,7 +72,7 @@ class PackedOnGpu : public ::testing::Test {
     expect_same_bits(here.results, inside.results);
     EXPECT_EQ(inside.packed, here.packed);
 
-    // It is the file that is read: other numbers in it are computed with.
+    // The file's contents are used: other values in it change the result.
     folder.write(file.filename(), with_zeros(read_text(file)));
     const Outcome zeros = run_session(blob, on(gpu, c, folder.path().c_str()));
     EXPECT_TRUE(zeros.notes.empty()) << zeros.notes[0];
@@ -102,7 +102,7 @@ TEST_F(PackedOnGpu, GivesTheBitsOfWeightsPackedThere) {
     }
 }
 
-// A device that cannot read host memory in place is given copies.
+// A device that cannot read host memory in place gets copies.
 TEST_F(PackedOnGpu, IsCopiedToADeviceThatImportsNothing) {
   Faults faults;
   faults.set_quirks(FAULT_LYING_IMPORT);
@@ -110,11 +110,11 @@ TEST_F(PackedOnGpu, IsCopiedToADeviceThatImportsNothing) {
   faults.expect_nothing_alive();
 }
 
-// Nor is one believed that imports pages and reads others.
+// A device that imports pages but reads other ones is detected.
 TEST_F(PackedOnGpu, IsCopiedToADeviceThatReadsOtherPages) {
   const auto blob = packings(Stored::Float32);
   const ScratchFolder folder;
-  const Outcome right = run_session(blob, on(gpu_, kPackedCases[0], folder.path().c_str()));  // verdicts are kept
+  const Outcome right = run_session(blob, on(gpu_, kPackedCases[0], folder.path().c_str()));  // verdicts are stored
   Faults faults;
   faults.set_quirks(FAULT_OTHER_PAGES);
   expect_same_bits(right.results, run_session(blob, on(gpu_, kPackedCases[0], folder.path().c_str())).results);
@@ -135,7 +135,7 @@ TEST_F(PackedOnGpu, IsMadeAnewWhereTheFileIsDamaged) {
     expect_same_bits(heap.results, repaired.results);
     EXPECT_EQ(read_text(file), good);
   }
-  // A CPU's file, or another precision's, does not fit either.
+  // A file of a CPU, or of the other precision, does not match either.
   const Outcome other =
       run_session(with_packed(blob, good), on(gpu_, {Stored::Float32, FERRY_PRECISION_FLOAT16}, nullptr));
   ASSERT_EQ(other.notes.size(), 1u);
@@ -159,12 +159,12 @@ TEST_F(PackedOnGpu, RawWeightsLeaveMemory) {
   ferry_model* model = nullptr;
   ASSERT_OK(ferry_model_open(file.c_str(), &model));
   run_session(model, on(gpu_, kPackedCases[0], nullptr));
-  EXPECT_LT(resident_kilobytes(file), 4200u);  // of the graph, and a huge page of the system's or two around it
+  EXPECT_LT(resident_kilobytes(file), 4200u);  // the graph, and one or two huge pages around it
   ferry_model_close(model);
 }
 #endif
 
-// What the GPU leaves to the CPU has that CPU's file.
+// Operators that run on the CPU use that CPU's file.
 TEST_F(PackedOnGpu, LeavesTheCpuItsOwnFile) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 4, 128}, fbs::Layout::Same);
@@ -187,7 +187,7 @@ TEST_F(PackedOnGpu, LeavesTheCpuItsOwnFile) {
   }
 }
 
-// Graphs of one blob read the same buffers: what is packed for one is there for the other.
+// The graphs of a blob share buffers, and their packed weights.
 TEST_F(PackedOnGpu, IsSharedByTheGraphsOfABlob) {
   const auto owner = std::make_shared<const std::vector<float>>(numbers(1, 64 * 32));
   const Constant constant{owner, std::as_bytes(std::span(*owner))};

@@ -24,7 +24,7 @@ std::vector<uint32_t> compile_with_fault(const char* kernel, const char* file, c
   if (at == std::string::npos || text.find(from, at + 1) != std::string::npos) return {};
   text.replace(at, std::strlen(from), to);
   std::ofstream(folder / file, std::ios::binary) << text;
-  // cmake/shaders.cmake: of the same file.
+  // variants of the same file: cmake/shaders.cmake
   std::string name = kernel;
   const bool in_float16 = name.ends_with("_float16");
   if (in_float16) name.resize(name.size() - std::strlen("_float16"));

@@ -1,4 +1,4 @@
-// A fault in a shader.
+// Compiles shaders with planted faults.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace ferry::testing {
 
-// The shader of `kernel` with `to` in the place of `from`, which is once in `file` of shaders/, compiled in the new
-// folder `folder`; empty where that failed.
+// Compiles the shader of `kernel`, with `to` instead of `from`, which occurs once in `file` of shaders/, in the new
+// folder `folder`. Empty if that failed.
 std::vector<uint32_t> compile_with_fault(const char* kernel, const char* file, const char* from, const char* to,
                                          bool half, const std::filesystem::path& folder);
 

@@ -1,4 +1,4 @@
-// A quantized_network with weights in fewer bits, as the converter writes it, on the GPU from end to end.
+// A network with quantized weights, as the converter writes it, entirely on the GPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace ferry::testing {
 namespace {
 
-// Mean squared error over the mean square, of four layers: float32's rounding, and half precision's, of which each may
+// Mean squared error over the mean square, for four layers: float32's rounding, and float16's, of which each layer may
 // add 1e-5.
 constexpr double kQuantizedBound = 1e-12, kQuantizedFloat16Bound = 4e-5;
 
@@ -24,7 +24,7 @@ std::vector<float> numbers_of(const Shape& shape, uint32_t seed) {
   return values;
 }
 
-// The MLP of a transformer's block on a map of 13 x 15 tokens, a convolution of single pixels, and a classifier.
+// The MLP of a transformer block on a map of 13 x 15 tokens, a pointwise convolution, and a classifier.
 std::unique_ptr<Graph> quantized_network() {
   auto graph = std::make_unique<Graph>();
   uint32_t seed = 0;
@@ -64,7 +64,7 @@ Ran run(const Graph& graph, const std::string& gpu, ferry_precision precision) {
   options.backend = FERRY_BACKEND_GPU;
   options.precision = precision;
   options.gpu_required = true;
-  options.gpu_retry = true;  // tests before it may have lost the device
+  options.gpu_retry = true;  // earlier tests may have lost the device
   options.gpu_device = gpu.c_str();
   std::unique_ptr<Session> session;
   status = Session::create(model, options, &session);
@@ -85,7 +85,7 @@ Ran run(const Graph& graph, const std::string& gpu, ferry_precision precision) {
   return ran;
 }
 
-// The oracle's answer with rows as they are; and weights that take no more memory than their bits and scales.
+// The oracle's result without quantized rows; and weights use only the memory of their bits and scales.
 TEST(Quantized, NetworksRunOnTheGpu) {
   for (const WeightBits bits : {WeightBits::Eight, WeightBits::Four}) {
     const std::unique_ptr<Graph> graph = quantized_network();
@@ -107,8 +107,8 @@ TEST(Quantized, NetworksRunOnTheGpu) {
           square += expected[i] * expected[i];
         }
         EXPECT_LE(error / square, half ? kQuantizedFloat16Bound : kQuantizedBound);
-        // 48,600 weights, of which the classifier's 9,700 stay bytes, 500 scales of outputs or 1,200 of blocks, and 500
-        // of the bias, in quads; as halves they took 100,000.
+        // 48,600 weights, of which the classifier's 9,700 stay bytes; 500 scales of outputs or 1,200 of blocks, and 500
+        // biases, in quads. float16 weights would need 100,000.
         EXPECT_LE(ran.weight_bytes, bits == WeightBits::Eight ? 54'000u : 38'000u);
       }
   }

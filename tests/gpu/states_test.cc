@@ -1,4 +1,4 @@
-// Networks that remember, on GPUs: states that kernels append to and read, and of which the host has all.
+// Networks with states on GPUs: kernels append to the states and read them, and the host has a copy.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kStatesBound = 1e-5;         // of float32 on either backend, for networks as shallow as these
-constexpr double kStatesFloat16Bound = 2e-2;  // whose scores are multiplied by 3
+constexpr double kStatesBound = 1e-5;         // float32 on either backend, for networks as shallow as these
+constexpr double kStatesFloat16Bound = 2e-2;  // scores are multiplied by 3
 
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
@@ -70,7 +70,7 @@ TEST_F(GpuStates, PiecesOfASequenceGiveWhatTheCpuGives) {
   }
 }
 
-// Only what reads token ids and places is left to the CPU.
+// Only operators on token ids and positions run on the CPU.
 TEST_F(GpuStates, AreOnTheDevice) {
   const auto left = [](const std::unique_ptr<fbs::OperatorT>& op) {
     return op->params.type == fbs::OpParams::Gather || op->params.type == fbs::OpParams::Positions;
@@ -79,12 +79,12 @@ TEST_F(GpuStates, AreOnTheDevice) {
   const SessionPtr session = on_gpu(opened_.model, test_gpus().front());
   EXPECT_EQ(report_of(session).cpu_operators,
             static_cast<size_t>(std::count_if(operators.begin(), operators.end(), left)));
-  in_pieces(session.get(), 9, 1);  // runs over longer states go on so
+  in_pieces(session.get(), 9, 1);  // like runs over longer states
   EXPECT_EQ(report_of(session).gpu_operators + report_of(session).cpu_operators, operators.size());
   EXPECT_EQ(report_of(session).backend, FERRY_BACKEND_GPU);
 }
 
-// What a run leaves in a state may be read as any output.
+// A run's new state may be an output.
 TEST_F(GpuStates, MayBeOutputs) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 2, 8}, fbs::Layout::Same);
@@ -110,7 +110,7 @@ TEST_F(GpuStates, AreSharedWithSessionsOnTheCpu) {
   const SessionPtr second = on_gpu(opened_.model, test_gpus().front(), states.get());
   const SessionPtr third = on_gpu(opened_.model, test_gpus().front(), states.get(), "states");
   std::vector<float> out, hidden;
-  for (int i = 0; i < 9; ++i) {  // in turn
+  for (int i = 0; i < 9; ++i) {  // interleaved
     if (i == 4) {
       EXPECT_OK(run_piece(third.get(), tokens(9), i, i + 1, &hidden));
       EXPECT_OK(ferry_states_truncate(states.get(), 4));
@@ -141,7 +141,7 @@ TEST_F(GpuStates, OfAWindowDropWhatIsNoLongerSeen) {
   EXPECT_LE(relative_error(in_pieces(one.get(), 150, 1), widened(expected)), kStatesBound);
 }
 
-// A text of 36 tokens, whose state the host has after each piece.
+// A text of 36 tokens; the host has the state after each piece.
 TEST_F(GpuStates, OfFixedSizeAreOnTheDevice) {
   const std::unique_ptr<Graph> graph = small_recurrent(24);
   const Opened recurrent(*graph);
@@ -155,7 +155,7 @@ TEST_F(GpuStates, OfFixedSizeAreOnTheDevice) {
         const double bound = precision == FERRY_PRECISION_FLOAT32 ? kStatesBound : kStatesFloat16Bound;
         const SessionPtr one = on_gpu(recurrent.model, gpu, nullptr, nullptr, precision);
         EXPECT_LE(relative_error(in_pieces(one.get(), 36, piece), expected), bound);
-        EXPECT_EQ(report_of(one).cpu_operators, 3u);  // words, places and their cast
+        EXPECT_EQ(report_of(one).cpu_operators, 3u);  // token ids, positions and their cast
         const StatesPtr states = states_of(one.get());
         for (size_t i = 0; i < 2; ++i) {
           ferry_tensor mine, theirs;
@@ -168,8 +168,8 @@ TEST_F(GpuStates, OfFixedSizeAreOnTheDevice) {
   }
 }
 
-// What a run leaves is what the next token would have met in its registers: pieces change no more than products of
-// other sizes do.
+// A new state equals the one in the kernel's registers: splitting into pieces changes results no more than other matrix
+// sizes do.
 TEST_F(GpuStates, OfFixedSizeDoNotDependOnThePieces) {
   const Opened recurrent(*small_recurrent(8));
   for (const std::string& gpu : test_gpus()) {
@@ -202,7 +202,7 @@ TEST_F(GpuStates, OfFixedSizeAreSharedKeptAndForgotten) {
   }
 }
 
-// Where heads begin within a quad the CPU has the matrices, in the middle of what the device computes.
+// If heads begin within a quad, the CPU computes the matrices, between operators on the device.
 TEST_F(GpuStates, OfFixedSizeMayBeTheCpus) {
   const Opened recurrent(*small_recurrent());
   const std::vector<float> expected = in_pieces(on_cpu(recurrent.model).get(), 12, 12);
@@ -228,8 +228,8 @@ TEST_F(GpuStates, AreSavedAndLoaded) {
   EXPECT_LE(relative_error(out, widened({all.end() - 3 * kWords, all.end()})), kStatesBound);
 }
 
-// Of the last two thirds of a text's calls to Vulkan some fail, a life for each, as if the device were lost: no token
-// is.
+// Fails some of the last two thirds of a text's Vulkan calls, in a new session each, as if the device were lost: no
+// token may be lost.
 void GpuStates::lose_device(ferry_model* model, uint32_t lives) {
   const std::vector<double> expected = widened(in_pieces(on_cpu(model).get(), 6, 1));
   const std::string gpu = test_gpus().front();

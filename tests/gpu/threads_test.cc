@@ -1,4 +1,4 @@
-// Several sessions on one device, each in a thread of its own.
+// Several sessions on one device, each in its own thread.
 #include <thread>
 
 #include "tests/gpu/app_device.h"
@@ -9,9 +9,9 @@ namespace ferry::testing {
 namespace {
 
 constexpr int kThreads = 4, kRuns = 6;
-constexpr double kThreadsBound = 1e-5;  // of float32 on either backend, for networks as shallow as these
+constexpr double kThreadsBound = 1e-5;  // float32 on either backend, for networks as shallow as these
 
-// Every thread makes a session of its own, runs it on its own inputs at changing sizes and closes it.
+// Every thread creates a session, runs it on its own inputs in changing sizes and closes it.
 void run_side_by_side(const Graph& graph, ferry_model* model, const ferry_session_options& options) {
   const SessionPtr cpu = make_session(model, 1);
   std::vector<std::map<std::string, std::vector<double>>> expected;
@@ -49,7 +49,7 @@ TEST(GpuThreads, ShareADevice) {
       options.backend = FERRY_BACKEND_GPU;
       options.gpu_required = true;
       options.gpu_device = name.c_str();
-      options.gpu_retry = true;  // whatever an earlier test did to it
+      options.gpu_retry = true;  // resets the effects of earlier tests
       options.num_threads = 1;
       run_side_by_side(*graph, opened.model, options);
     }

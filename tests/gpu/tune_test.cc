@@ -1,4 +1,4 @@
-// Tuning chooses among what fits, once a device and signature, and never changes results.
+// Tuning chooses among the applicable alternatives, once per device and signature, and never changes results.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kTuneBound = 1e-5;  // of two sums of up to 288 products in float32
 
-// A convolution with an activation, a mean, a linear: each with several ways to compute it; and a softmax.
+// A convolution with an activation, a mean, a linear: each with several alternatives; and a softmax.
 std::unique_ptr<Graph> tuned_network() {
   auto graph = std::make_unique<Graph>();
   const auto constant = [&](const char* name, const Shape& shape, uint32_t seed) {
@@ -70,7 +70,7 @@ class Tune : public ::testing::Test {
     return {got, got + graph_->shape(output()).elements()};
   }
 
-  // What is known of each chain: -1 where nothing is.
+  // The stored choice for each chain: -1 if there is none.
   std::vector<int> choices(gpu::Device& device, gpu::Storage storage) const {
     std::vector<int> out;
     for (const gpu::Chain& chain : gpu::make_chains(*model_, shapes_, kept_))
@@ -102,7 +102,7 @@ TEST_F(Tune, IsDoneOnceAndKept) {
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], kTuneBound);
 
-    // Another device object: it knows what the file says.
+    // Another device object, which knows only the file.
     std::shared_ptr<gpu::Device> device;
     ASSERT_TRUE(gpu::Device::open(gpu.c_str(), folder.c_str(), false, &device).ok());
     const std::vector<int> first = choices(*device, gpu::Storage::Float32);
@@ -126,13 +126,13 @@ TEST_F(Tune, IsDoneOnceAndKept) {
     EXPECT_EQ(choices(*device, gpu::Storage::Float32), first);
     EXPECT_EQ(run(options), got) << "the same alternatives give the same bits";
 
-    // The other precision is another choice.
+    // Each precision has its own choice.
     ASSERT_TRUE(gpu::tune(*model_, shapes_, kept_, *device, gpu::Storage::Float16, &measured).ok());
     EXPECT_EQ(measured, chosen);
   }
 }
 
-// A tuned choice of another build, or a damaged one, is not followed where it leads nowhere.
+// A choice of another build, or a damaged one, is ignored if it does not apply.
 TEST_F(Tune, AChoiceThatDoesNotFitIsPassedOver) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);

@@ -15,7 +15,7 @@ std::atomic<long> live{0}, until_failure{kNever}, failed{0};
 std::atomic<bool> for_good{false};
 std::atomic<size_t> largest{0};
 
-// Whether the allocation at hand fails. Counts downwards: the one that finds 0 is it.
+// Counts down; the allocation that finds 0 fails.
 bool fails() {
   long left = until_failure.load();
   while (left > 0 && !until_failure.compare_exchange_weak(left, left - 1)) {
@@ -54,7 +54,7 @@ size_t largest_allocation() { return largest.exchange(0); }
 
 extern "C" {
 
-// operator new is malloc here, and not in what other libraries inline: AddressSanitizer would call that a mismatch.
+// operator new is malloc here, but not where other libraries inline it; AddressSanitizer would report a mismatch.
 const char* __asan_default_options() { return "alloc_dealloc_mismatch=0"; }
 
 void* __real_malloc(size_t size);
@@ -95,7 +95,7 @@ int __wrap_munmap(void* address, size_t size) {
   return __real_munmap(address, size);
 }
 
-// operator new and delete, in all forms that this program links
+// operator new and delete, in all forms that this program uses
 void* __wrap__Znwm(size_t size) {
   if (void* memory = __wrap_malloc(size)) return memory;
   throw std::bad_alloc();

@@ -1,5 +1,5 @@
-// Memory that runs out on demand: every allocation of this program's objects, the library's and XNNPACK's among them,
-// goes through failing.cc (the linker's --wrap, see cmake/tests.cmake). A driver's own allocations are its own.
+// Simulates out-of-memory. Every allocation of this program's objects, including the library's and XNNPACK's, goes
+// through failing.cc (the linker's --wrap, see cmake/tests.cmake). Drivers' own allocations do not.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@ namespace ferry::testing {
 
 enum class Failure { Single, ForGood };
 
-// From now on, allocation number `index` (counted from 0) fails, and with ForGood all after it.
+// Makes allocation number `index` (counted from 0) fail, and with ForGood all after it.
 void fail_allocation(long index, Failure failure);
-// No more. Gives how many have failed.
+// Ends this; returns the number of failures.
 long stop_failing();
 
 // Allocations that have not been freed.
 long live_allocations();
 
-// Bytes of the largest allocation since the last call.
+// Size in bytes of the largest allocation since the last call.
 size_t largest_allocation();
 
 }  // namespace ferry::testing

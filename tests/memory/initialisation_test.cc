@@ -1,4 +1,4 @@
-// What XNNPACK initialises once in a process finds no memory: the next session finds it initialised all the same.
+// XNNPACK's one-time initialisation runs out of memory; the next session initialises it nonetheless.
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 namespace ferry::testing {
 namespace {
 
-// In a process of its own, which has initialised nothing yet. FERRY_FAIL says which allocations fail: "3" or "3+".
+// Runs in a new process, which has not initialised anything. FERRY_FAIL says which allocations fail: "3" or "3+".
 TEST(Initialisation, Child) {
   const char* which = std::getenv("FERRY_FAIL");
   if (which == nullptr) GTEST_SKIP() << "started by the next test";

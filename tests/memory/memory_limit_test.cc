@@ -1,5 +1,5 @@
-// ferry_session_options.memory_limit bounds what a session allocates: activations, states, and the weights that it
-// packs. What would exceed it is refused before it is allocated.
+// ferry_session_options.memory_limit bounds a session's activations, states and packed weights. Allocations that would
+// exceed it are refused beforehand.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 ferry_session_options options_for(const std::string& gpu) {
   ferry_session_options options = default_options();
-  options.num_threads = 1;  // each has scratch memory of its own
+  options.num_threads = 1;  // each thread has its own scratch memory
   if (gpu.empty()) return options;
   options.backend = FERRY_BACKEND_GPU;
   options.gpu_required = true;
@@ -31,7 +31,7 @@ bool names(const std::string& sentence, uint64_t number) {
   return sentence.find(" " + std::to_string(number)) != std::string::npos;
 }
 
-// Little activations, many weights.
+// Small activations, many weights.
 std::unique_ptr<Graph> wide_network() { return residual_network(3, 4, 96); }
 
 TEST(MemoryLimit, BoundsPackedWeights) {
@@ -74,7 +74,7 @@ TEST(MemoryLimit, CountsNoWeightsThatOtherSessionsHold) {
   }
 }
 
-// A blob of a few kilobytes may ask for any amount.
+// A blob of a few kilobytes can require any amount of memory.
 TEST(MemoryLimit, RefusesBeforeItAllocates) {
   const Opened opened(*wide_network());
   ferry_session_options options = options_for("");

@@ -1,7 +1,7 @@
-// Memory runs out in every function of the C API, at every allocation in turn: the function says so, nothing has
-// changed, nothing is lost, and once there is memory again all goes on.
+// Lets every allocation fail in every function of the C API, one after the other. The function must return an error,
+// change nothing and leak nothing, and work again when there is memory.
 //
-// In the suite some of the allocations fail; with FERRY_EVERY_ALLOCATION=1 each of them does.
+// By default some of the allocations fail; with FERRY_EVERY_ALLOCATION=1 each of them does.
 #include <fcntl.h>
 #include <ferry/ferry.h>
 #include <ferry/image.h>
@@ -27,17 +27,17 @@ namespace {
 
 using Results = std::map<std::string, std::vector<float>>;
 
-// A call of the C API and the way back.
+// A call of the C API and its reversal.
 struct Step {
   const char* name;
   std::function<ferry_status()> call;
-  std::function<void()> undo = [] {};   // after it went well
-  std::function<void()> check = [] {};  // after it did not: all is as it was
-  bool makes = false;                   // an object of its own: of what fails, nothing is left
-  long stride = 1;                      // in the suite, of the allocations that fail
+  std::function<void()> undo = [] {};   // after success
+  std::function<void()> check = [] {};  // after failure: the state must be as before
+  bool makes = false;                   // creates an object; after a failure nothing of it may remain
+  long stride = 1;                      // by default, every `stride`-th allocation fails
 };
 
-// Such a sentence is there, and about memory.
+// True if the message is about memory.
 bool speaks_of_memory(const std::string& sentence) {
   return sentence.find("memory") != std::string::npos || sentence.find("allocate") != std::string::npos ||
          sentence.find("cannot start a pool") != std::string::npos;
@@ -74,10 +74,10 @@ class OutOfMemory : public ::testing::TestWithParam<Failure> {
  protected:
   void SetUp() override {
     SCOPED_TRACE("the test framework's own memory for traces");
-    make_session(Opened(*small_mixture()).model);  // initialises what is initialised once
+    make_session(Opened(*small_mixture()).model);  // triggers one-time initialisation
     before_ = live_allocations();
   }
-  // All is closed: a test's objects are gone.
+  // All objects of the test are closed.
   void TearDown() override {
     EXPECT_TRUE(HasFailure() || IsSkipped() || live_allocations() <= before_)
         << live_allocations() - before_ << " are left";
@@ -85,7 +85,7 @@ class OutOfMemory : public ::testing::TestWithParam<Failure> {
 
   void exhaust(const Step& step) { ASSERT_NO_FATAL_FAILURE(run_out_of_memory(step, GetParam())); }
 
-  // Opening `model` in all ways, and a session of it.
+  // Opens `model` in one of the ways, and a session for it.
   void open(const std::function<ferry_status(ferry_model**)>& way, const char* name) {
     ferry_model* model = nullptr;
     exhaust({name, [&] { return way(&model); }, [&] { ferry_model_close(model); }, [&] { EXPECT_EQ(model, nullptr); },
@@ -104,7 +104,7 @@ class OutOfMemory : public ::testing::TestWithParam<Failure> {
              [&] { EXPECT_EQ(session, nullptr); }, false, stride});
   }
 
-  // The session runs and gives the same bits.
+  // The session still runs and computes the same bits.
   static void still(ferry_model* model, ferry_session* session, const Results& expected) {
     EXPECT_OK(ferry_session_run(session));
     EXPECT_EQ(results(model, session), expected);
@@ -128,7 +128,7 @@ TEST_P(OutOfMemory, WhereAModelIsOpened) {
   ASSERT_OK(ferry_model_open(path.c_str(), &first));
   open([&](ferry_model** model) { return ferry_model_open_graph(first, "states", model); }, "open_graph");
   ferry_model_close(first);
-  // What is wrong with a blob is said where there is memory to say it.
+  // If there is memory for the message, the blob's fault is reported.
   ferry_model* none = nullptr;
   for (const Failure failure : {Failure::Single, Failure::ForGood}) {
     fail_allocation(0, failure);
@@ -233,7 +233,7 @@ TEST_P(OutOfMemory, WhereStatesGrow) {
   const int32_t length = ferry_states_length(states);
   ASSERT_OK(ferry_states_save(states, saved.c_str()));
 
-  // A session of its own for each run: states grow once.
+  // A new session for each run, because states grow only once.
   struct Fresh {
     SessionPtr session;
     ferry_states* states = nullptr;
@@ -406,7 +406,7 @@ TEST_P(OutOfMemory, WhereAFrameIsTaken) {
   ASSERT_OK(ferry_session_set_frame(session.get(), &frame));
   const std::vector<std::byte> expected(static_cast<const std::byte*>(input.data),
                                         static_cast<const std::byte*>(input.data) + input.bytes);
-  frame.rotation = 180;  // of one colour: the same from each side
+  frame.rotation = 180;  // a single colour, so that rotation does not matter
   exhaust({"set_frame, turned", [&] { return ferry_session_set_frame(session.get(), &frame); },
            [&] { EXPECT_EQ(std::memcmp(input.data, expected.data(), input.bytes), 0); }});
 }
@@ -486,7 +486,7 @@ TEST_P(OutOfMemory, WhereACertificateIsTried) {
            [&] { EXPECT_TRUE(verification.passed); }});
 }
 
-// Of the library's own allocations: a driver's are the driver's.
+// Only the library's own allocations, not the driver's.
 TEST_P(OutOfMemory, WhereAGpuIsUsed) {
   if (test_gpus().empty()) GTEST_SKIP() << "no GPU";
   const std::string gpu = test_gpus()[0];
@@ -498,7 +498,7 @@ TEST_P(OutOfMemory, WhereAGpuIsUsed) {
   options.gpu_required = true;
   options.gpu_device = gpu.c_str();
   options.gpu_cache_dir = cache.c_str();
-  make_session(Opened(*graph).model, options);  // what a process opens once, of devices and drivers
+  make_session(Opened(*graph).model, options);  // opens devices and drivers, once per process
   before_ = live_allocations();
   Results expected;
   const int32_t small[] = {1, 4, 4, 8}, large[] = {1, 8, 8, 8};

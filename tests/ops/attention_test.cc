@@ -10,7 +10,7 @@ constexpr double kAttentionBound = 3e-6;
 struct AttentionSizes {
   int32_t samples, queries, keys, heads, depth, width;
   int32_t kv_heads = 0;  // as many as heads
-  int32_t window = -1;   // causal from 0 on
+  int32_t window = -1;   // a causal mask if 0 or more
 };
 
 std::vector<float> expect_attention(const AttentionSizes& s, const std::vector<Operand>& biases = {},
@@ -47,7 +47,7 @@ TEST(Attention, TakesHeadsOfAnySize) {
   expect_attention({1, 35, 70, 1, 36, 260});
 }
 
-// More keys than are weighed at once.
+// More keys than one block.
 TEST(Attention, TakesManyKeys) {
   expect_attention({1, 30, 600, 2, 8, 20});
   expect_attention({1, 7, 513, 4, 20, 8, 2}, {constant({1, 1, 7, 513}, -1100, 10)});
@@ -68,7 +68,7 @@ TEST(Attention, AddsBiases) {
   expect_attention({2, 33, 67, 2, 20, 40}, {constant({2, 2, 33, 67}, -3, 3)});
 }
 
-// What a mask hides weighs nothing: also a whole block of keys before the first that is seen.
+// Masked keys have no weight, even a whole block before the first visible one.
 TEST(Attention, HidesWhatIsMasked) { expect_attention({2, 9, 60, 2, 8, 8}, {constant({1, 1, 1, 60}, -1100, 100)}); }
 
 // Scores of -550 have steps of 6e-5 in float32.
@@ -94,7 +94,7 @@ TEST(Attention, SeesNoKeysBeforeTheWindow) {
       {.samples = 2, .queries = 60, .keys = 60, .heads = 4, .depth = 16, .width = 4, .kv_heads = 2, .window = 7});
 }
 
-// Few queries read keys and values where they lie.
+// Few queries read keys and values without packing.
 TEST(Attention, TakesOneQueryMore) {
   for (const int32_t keys : {1, 2, 17, 255, 256, 700}) {
     SCOPED_TRACE(keys);
@@ -108,7 +108,7 @@ TEST(Attention, TakesOneQueryMore) {
                    {constant({1, 2, 5, 30}, -3, 3)});
 }
 
-// One more key of each head, that has no value.
+// An additional score per head without a value.
 TEST(Attention, HasSinks) {
   const auto expect = [](const AttentionSizes& s, std::vector<Operand> biases) {
     const int32_t kv_heads = s.kv_heads > 0 ? s.kv_heads : s.heads;

@@ -3,7 +3,7 @@
 namespace ferry::testing {
 namespace {
 
-// One rounding of one operation; PRelu, Max and Min of exact values are exact or rounded once.
+// One rounding per operation; PRelu, Max and Min of exact values are exact or rounded once.
 constexpr double kBinaryBound = 1.2e-7;
 
 fbs::BinaryT binary(fbs::BinaryKind kind) {
@@ -12,7 +12,7 @@ fbs::BinaryT binary(fbs::BinaryKind kind) {
   return p;
 }
 
-// b stays away from 0, for Div.
+// b is bounded away from 0, for Div.
 TEST(Binary, EveryKindMatchesTheOracle) {
   for (const fbs::BinaryKind kind : fbs::EnumValuesBinaryKind()) {
     SCOPED_TRACE(fbs::EnumNameBinaryKind(kind));

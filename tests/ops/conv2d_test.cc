@@ -5,7 +5,7 @@
 namespace ferry::testing {
 namespace {
 
-// float32 sums of up to 4608 products, in an order of XNNPACK's choice, against double.
+// float32 sums of up to 4608 products, in XNNPACK's order, against float64.
 constexpr double kConv2dBound = 2e-6;
 
 fbs::Conv2dT conv(int stride = 1, int pad = 0, int groups = 1, int dilation = 1) {
@@ -26,7 +26,7 @@ TEST(Conv2d, MatchesTheOracleForPointwiseKernels) {
     }
 }
 
-// More weights than a phone's L2 cache keeps, more inputs than are multiplied at once and more rows than are copied.
+// More weights than a phone's L2 cache, more inputs than one KC block and more rows than are packed at once.
 TEST(Conv2d, MatchesTheOracleInTurns) {
   expect_like_oracle(conv(), {input({1, 13, 20, 1030}), constant({72, 1, 1, 1030}), constant({72})}, kConv2dBound);
   expect_like_oracle(conv(2, 1), {input({1, 37, 28, 130}), constant({76, 3, 3, 130}), constant({76})}, kConv2dBound);
@@ -45,8 +45,7 @@ TEST(Conv2d, MatchesTheOracleForSpatialKernels) {
     }
 }
 
-// Rows of the kernel are read where they lie, on x86 under wide images, but for windows that reach beyond the ends of
-// a row.
+// On x86, kernel rows of wide images are read in place, except for windows beyond the ends of a row.
 TEST(Conv2d, MatchesTheOracleForStems) {
   for (const int kernel : {3, 7})
     for (const int width : {2, 9, 34, 105})
@@ -55,7 +54,7 @@ TEST(Conv2d, MatchesTheOracleForStems) {
         const Operand weight = constant({outputs, kernel, kernel, 3});
         fbs::Conv2dT p = conv(2, kernel / 2);
         expect_like_oracle(p, {input({2, 15, width, 3}), weight, constant({outputs})}, kConv2dBound);
-        p.pad_top = kernel + 2;  // whole rows of the output read nothing of the image
+        p.pad_top = kernel + 2;  // whole rows of the output read only padding
         p.pad_left = kernel - 1;
         p.pad_right = kernel + 1;
         p.dilation_h = 2;
@@ -75,7 +74,7 @@ TEST(Conv2d, MatchesTheOracleForRectangularKernelsAndStrides) {
   expect_like_oracle(p, {input({1, 12, 14, 4}), constant({6, 3, 2, 4}), constant({6})}, kConv2dBound);
 }
 
-// As segmentation heads have them: parts of the kernel lie outside the image for some pixels, or for all.
+// As in segmentation heads: parts of the kernel are outside of the image for some pixels, or for all.
 TEST(Conv2d, MatchesTheOracleForDilatedKernels) {
   for (const int dilation : {2, 3, 6, 11, 12, 30})
     for (const int batch : {1, 2}) {
@@ -147,8 +146,7 @@ TEST(Conv2d, MatchesTheOracleInPanels) {
   expect_like_oracle(conv(2, 1), {input({1, 13, 12, 96}), constant({200, 3, 3, 96}), constant({200})}, kConv2dBound);
 }
 
-// Enough pixels and outputs for the matrix products of wide machines (sdk/cpu/gemm/gemm.h), a last vector of any
-// width.
+// Enough pixels and outputs for the GEMM of wide machines (sdk/cpu/gemm/gemm.h), with a last vector of any width.
 TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   for (const int outputs : {8, 16, 24, 27, 33, 64}) {
     SCOPED_TRACE(::testing::Message() << outputs << " outputs");
@@ -162,8 +160,8 @@ TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   }
 }
 
-// Tiles inside an image are read where they lie, others are copied (sdk/cpu/depthwise/depthwise_op.h): several of each,
-// over more rows than a tile has.
+// Tiles inside an image are read in place, others are copied (sdk/cpu/depthwise/depthwise_op.h): several of each, over
+// more rows than a tile has.
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWideImages) {
   for (const int kernel : {3, 4, 5, 7, 9})
     for (const int channels : {16, 48, 64}) {
@@ -191,7 +189,7 @@ TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWithUnevenPadding) {
   for (const int kernel : {3, 5, 7, 9}) {
     SCOPED_TRACE(::testing::Message() << "kernel " << kernel);
     fbs::Conv2dT p = conv(1, 0, 48);
-    p.pad_top = kernel + 2;  // whole rows of the output read nothing of the image
+    p.pad_top = kernel + 2;  // whole rows of the output read only padding
     p.pad_left = kernel - 1;
     p.pad_right = 1;
     const Operand weight = constant({48, kernel, kernel, 1});
@@ -229,7 +227,7 @@ TEST(Conv2d, ClampsItsOutput) {
     p.output_min = 0;
     const std::vector<Operand> operands = {input({1, 8, 8, 16}), constant({16, 3, 3, 16 / groups}), constant({16})};
     std::vector<float> relu = expect_like_oracle(p, operands, kConv2dBound);
-    p.output_max = groups == 1 ? 6.0f : 1.0f;  // within reach of sums of 144 and of 9 products
+    p.output_max = groups == 1 ? 6.0f : 1.0f;  // clamps some of the sums of 144 and of 9 products
     std::vector<float> both = expect_like_oracle(p, operands, kConv2dBound);
     size_t at_min = 0, at_max = 0;
     for (const float value : both) {
@@ -242,8 +240,8 @@ TEST(Conv2d, ClampsItsOutput) {
   }
 }
 
-// Most of these are below 2^-14, where halves have fewer bits: for a CPU that takes them for zero the normalised mean
-// squared error is 0.2 and more.
+// Most are below 2^-14, where float16 is subnormal. A CPU that flushes subnormals has a normalised mean squared error
+// of 0.2 and more.
 TEST(Conv2d, MultipliesByTinyWeights) {
   expect_like_oracle(conv(16), {input({1, 48, 32, 3}), constant({16, 16, 16, 3}, -1e-4, 1e-4)}, kConv2dBound);
   expect_like_oracle(conv(1, 1), {input({1, 12, 9, 20}), constant({24, 3, 3, 20}, -1e-4, 1e-4)}, kConv2dBound);

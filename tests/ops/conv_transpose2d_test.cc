@@ -7,7 +7,7 @@
 namespace ferry::testing {
 namespace {
 
-// As conv2d's: float32 sums in an order of XNNPACK's choice against double.
+// Like conv2d's: float32 sums in XNNPACK's order against float64.
 constexpr double kConvTranspose2dBound = 2e-6;
 
 fbs::ConvTranspose2dT up(int stride = 1, int pad = 0, int output_padding = 0, int groups = 1, int dilation = 1) {
@@ -21,7 +21,7 @@ fbs::ConvTranspose2dT up(int stride = 1, int pad = 0, int output_padding = 0, in
 }
 
 TEST(ConvTranspose2d, MatchesTheOracleForEveryKernelAndStride) {
-  // Strides above, at and below the kernel's size take different ways through XNNPACK.
+  // XNNPACK has different code paths for strides above, at and below the kernel's size.
   for (const int kernel : {1, 2, 3, 4, 5})
     for (const int stride : {1, 2, 3, 4}) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", stride " << stride);
@@ -108,7 +108,7 @@ TEST(ConvTranspose2d, MatchesTheOracleForALongSum) {
                      kConvTranspose2dBound);
 }
 
-// By a matrix product on some CPUs, 24 of these 54 rows at a time.
+// On some CPUs a matrix product with 24 of these 54 rows at a time.
 TEST(ConvTranspose2d, LaysOutWindowsThatDoNotOverlap) {
   fbs::ConvTranspose2dT p = up(2);
   expect_like_oracle(p, {input({3, 18, 21, 24}), constant({32, 2, 2, 24}), constant({32})}, kConvTranspose2dBound);
@@ -166,7 +166,7 @@ TEST(ConvTranspose2dOracle, CountsByHand) {
   EXPECT_EQ(y.values, (std::vector<double>{1.5, 4.5, 3.5, 10.5}));
 }
 
-// By hand: stride 2 with output padding leaves rows that nothing reaches but the bias.
+// By hand: stride 2 with output padding leaves rows that contain only the bias.
 TEST(ConvTranspose2dOracle, LeavesGapsBetweenStrides) {
   fbs::ConvTranspose2dT p = up(2);
   p.output_padding_w = 1;

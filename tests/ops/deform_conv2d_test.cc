@@ -5,8 +5,8 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kDeformConv2dBound = 2e-6;     // float32 sums, against double
-constexpr double kDeformConv2dGpuBound = 3e-6;  // of up to 5400 products, one after the other
+constexpr double kDeformConv2dBound = 2e-6;     // float32 sums, against float64
+constexpr double kDeformConv2dGpuBound = 3e-6;  // of up to 5400 products in sequence
 
 fbs::DeformConv2dT deform(int stride = 1, int pad = 0, int groups = 1, int offset_groups = 1, int dilation = 1) {
   fbs::DeformConv2dT p;
@@ -22,7 +22,7 @@ int32_t size(int32_t image, int before, int after, int kernel, int stride, int d
   return (image + before + after - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
-// x, weight, bias, offsets up to `reach` pixels away and a mask on [0, 1).
+// x, weight, bias, offsets of up to `reach` pixels and a mask in [0, 1).
 std::vector<Operand> operands(const fbs::DeformConv2dT& p, const Shape& x, int outputs, int kernel_h, int kernel_w,
                               double reach = 2.5, bool masked = true) {
   const int32_t rows = size(x[1], p.pad_top, p.pad_bottom, kernel_h, p.stride_h, p.dilation_h);
@@ -34,7 +34,7 @@ std::vector<Operand> operands(const fbs::DeformConv2dT& p, const Shape& x, int o
   return out;
 }
 
-// GPUs read whole quads: groups, and blocks of channels with offsets of their own, end with one there.
+// GPUs read whole quads: groups, and channel blocks with their own offsets, must end at quads.
 bool left_to_cpu(const fbs::DeformConv2dT& p, const Shape& x, int outputs) {
   return (p.groups > 1 && (x[3] / p.groups % 4 != 0 || outputs / p.groups % 4 != 0)) ||
          (p.offset_groups > 1 && x[3] / p.offset_groups % 4 != 0);
@@ -72,7 +72,7 @@ TEST(DeformConv2d, MatchesTheOracleWithDilation) {
   expect_convolved(deform(2, 3, 1, 2, 3), {1, 15, 16, 8}, 12, 3, 3);
 }
 
-// Blocks of channels with offsets of their own end within groups, and groups within blocks.
+// Offset groups end within groups, and groups within offset groups.
 TEST(DeformConv2d, MatchesTheOracleWithGroupsAndOffsetGroups) {
   for (const int groups : {1, 2, 3, 6, 12})
     for (const int offset_groups : {1, 2, 3, 4, 12}) {
@@ -83,7 +83,7 @@ TEST(DeformConv2d, MatchesTheOracleWithGroupsAndOffsetGroups) {
   expect_convolved(deform(1, 1, 4, 2), {1, 7, 6, 32}, 48, 3, 3);
 }
 
-// Cells of the kernel are multiplied some at a time, outputs in panels, places in tiles.
+// Kernel cells are multiplied a few at a time, outputs in panels, positions in tiles.
 TEST(DeformConv2d, MatchesTheOracleForManyChannelsAndPlaces) {
   expect_convolved(deform(1, 1), {1, 9, 8, 200}, 130, 3, 3);
   expect_convolved(deform(1, 1), {1, 5, 4, 600}, 70, 3, 3);
@@ -102,7 +102,7 @@ TEST(DeformConv2d, WidensFloat16Weights) {
   expect_like_oracle(p, of, kDeformConv2dBound, kDeformConv2dGpuBound);
 }
 
-// What is no place, or one that no integer holds, is outside.
+// NaN, and positions that overflow an integer, are outside.
 TEST(DeformConv2d, TakesAnyOffset) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
   const double offsets[] = {kNaN,   kInfinity, -kInfinity, 1e30,  -1e30,  2147483648.0, -2147483648.0,
@@ -117,7 +117,7 @@ TEST(DeformConv2d, TakesAnyOffset) {
   }
 }
 
-// By hand: the one cell of a kernel reads between four pixels, at the edge, and beyond it.
+// By hand: a 1x1 kernel reads between four pixels, at the edge, and beyond it.
 TEST(DeformConv2dOracle, CountsByHand) {
   const auto at = [](double y, double x) {
     const std::vector<reference::Array> inputs = {{{1, 2, 2, 1}, {1, 2, 3, 4}},
@@ -136,7 +136,7 @@ TEST(DeformConv2dOracle, CountsByHand) {
   EXPECT_EQ(at(0, 2), 0.5);
 }
 
-// By hand: two blocks of channels, of which only the second one's offset moves it.
+// By hand: two offset groups, of which only the second one has an offset.
 TEST(DeformConv2dOracle, KeepsBlocksApart) {
   const reference::Array y = oracle(
       deform(1, 0, 1, 2),

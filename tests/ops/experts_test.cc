@@ -1,4 +1,4 @@
-// Experts: a mixture, of which a token goes through a few.
+// Experts: a mixture in which each token passes through a few experts.
 #include <cmath>
 #include <cstring>
 
@@ -39,7 +39,8 @@ std::vector<Operand> operands(const ExpertsSizes& s, bool biases = false) {
 
 void expect_experts(const fbs::ExpertsT& params, const std::vector<Operand>& all) {
   const Shape& down = all[4].shape;
-  const bool within_quads = down[1] % 4 != 0 || down[2] % 4 != 0;  // where rows end, which GPUs have no kernel for
+  const bool within_quads = down[1] % 4 != 0 || down[2] % 4 != 0;  // GPUs have no kernel for rows that end within a
+                                                                   // quad
   expect_like_oracle(params, all, kExpertsBound, {}, within_quads);
 }
 
@@ -56,7 +57,7 @@ TEST(Experts, MatchesTheOracle) {
   }
 }
 
-// A panel is turned for a block of rows after the other, in pieces of the weights' depth.
+// A panel is packed once and used for each block of rows, in KC blocks of the weights' depth.
 TEST(Experts, TakesManyTokensAndDeepWeights) {
   expect_experts(experts(Activation::Silu), operands({450, 1, 2, 20, 30}, true));
   expect_experts(experts(Activation::Silu), operands({60, 2, 3, 300, 520}));
@@ -93,7 +94,7 @@ TEST(Experts, ComputesWithTheNumbersThatWeightsStandFor) {
       expect_experts(experts(Activation::Silu), all);
     }
     std::vector<Operand> uneven = operands({tokens, 2, 4, 40, 44});
-    uneven[3] = bytes_constant({4, 88, 40}, -1, 1);  // a scale a row
+    uneven[3] = bytes_constant({4, 88, 40}, -1, 1);  // one scale per row
     uneven[4] = bytes_constant({4, 40, 44}, -1, 1);
     expect_experts(experts(Activation::Silu), uneven);
   }
@@ -115,7 +116,7 @@ TEST(ExpertsOracle, CountsByHand) {
               10 * second + silu * 3 * 4 + 0.5, 1e-12);
 }
 
-// A graph of one mixture: what its run says where these experts of three were chosen.
+// A graph of one mixture: the run's message if these of three experts are chosen.
 std::string error_of_run(const std::vector<int32_t>& chosen) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 4}, fbs::Layout::Same);
@@ -162,7 +163,7 @@ TEST(Experts, WeightsAreConstants) {
   EXPECT_NE(said.find("operator 0 'op': input 4 of a experts must be a constant"), std::string::npos) << said;
 }
 
-// What `ferry convert --weights` makes of stacks.
+// The stacks that `ferry convert --weights` makes.
 TEST(Experts, AreQuantisedInBlocks) {
   for (const int width : {96, 40}) {
     for (const WeightBits bits : {WeightBits::Eight, WeightBits::Four}) {

@@ -36,13 +36,13 @@ TEST(Gather, WidensTablesOfFloat16) {
 }
 
 TEST(Gather, WidensTablesOfIntegers) {
-  constexpr double kBound = 1e-7;  // a float's last digit
+  constexpr double kBound = 1e-7;  // one unit in the last place
   for (const int axis : {0, 1, 2}) {
     expect_like_oracle(gather(GatherKind::Slices, axis), {bytes_constant({11, 7, 64}), ints({2, 3}, -7, 7)}, kBound);
     expect_like_oracle(gather(GatherKind::Slices, axis), {nibbles_constant({11, 7, 64}), ints({2, 3}, -7, 7)}, kBound);
   }
   expect_like_oracle(gather(GatherKind::Slices, 0), {bytes_constant({300, 48}), ints({3, 77}, 0, 300)}, kBound);
-  expect_like_oracle(gather(GatherKind::Slices, 1), {nibbles_constant({3, 64}), ints({9}, 0, 64)}, kBound);  // halves
+  expect_like_oracle(gather(GatherKind::Slices, 1), {nibbles_constant({3, 64}), ints({9}, 0, 64)}, kBound);  // nibbles
 }
 
 TEST(Gather, TakesSlicesAlongAnyAxis) {
@@ -75,7 +75,7 @@ TEST(Gather, TakesTuples) {
   expect_like_oracle(gather(GatherKind::Tuples, 0), {input({3, 4}), ints({1}, 1, 3)}, 0);
 }
 
-// Which GPUs compute, too.
+// GPUs compute it too.
 TEST(Gather, TakesElementsOfRows) {
   for (const int count : {1, 3, 4, 9})
     expect_like_oracle(gather(GatherKind::Elements, 2), {input({5, 5, 7}), ints({5, 5, count}, -7, 7)}, 0);
@@ -131,7 +131,7 @@ TEST(GatherOracle, CountsByHand) {
             (std::vector<double>{5, 2}));
 }
 
-// What a session's run says of operands that are written out, or are zeros.
+// The run's message for given operands or zeros.
 template <typename Params>
 std::string error_of_run(Params params, const std::vector<Operand>& operands) {
   Graph graph;

@@ -17,7 +17,7 @@
 namespace ferry::testing {
 namespace {
 
-// A session on each GPU that lives as long as the program: the others share its device, and the pipelines made there.
+// Keeps a session on each GPU for the program's lifetime, so that others share its device and pipelines.
 class Devices : public ::testing::Environment {
  public:
   void keep(const std::string& gpu, const std::shared_ptr<Model>& model, const SessionOptions& options) {
@@ -52,7 +52,7 @@ class Run {
     return {};
   }
 
-  // To larger inputs and back; nothing where the operator has no such.
+  // Resizes to larger inputs and back, if the operator allows it.
   Status resize() {
     std::vector<Shape> declared;
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -60,7 +60,9 @@ class Run {
       Shape larger = declared.back();
       for (int d = 0; d + 1 < larger.rank; ++d)
         if (larger[d] > 1) larger[d] += 2;
-      if (!session_.resize(i, larger).ok()) break;  // two inputs must agree, or the shape is the operator's parameter
+      if (!session_.resize(i, larger).ok())
+        break;  // two inputs must agree, or the shape is a parameter of the
+                // operator
     }
     if (declared.size() == 1) FERRY_TRY(session_.run());
     for (size_t i = declared.size(); i-- > 0;) FERRY_TRY(session_.resize(i, declared[i]));

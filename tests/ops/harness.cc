@@ -24,8 +24,8 @@
 namespace ferry::testing {
 namespace {
 
-// Memory aligned as the session's arena is. It ends at most kAlignment bytes before a page that nobody may touch: a
-// kernel that reads where it should not ends the test, on emulated CPUs, too, for which nothing is instrumented.
+// Memory aligned like the session's arena. At most kAlignment bytes after its end is a protected page, so that stray
+// reads crash, even on emulated CPUs without sanitizers.
 class Buffer {
  public:
   explicit Buffer(size_t bytes) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -47,13 +47,13 @@ class Buffer {
   std::byte *begin_, *data_;
 };
 
-// Kept from test to test: starting threads takes longer than most runs.
+// Shared by tests: starting threads takes longer than most runs.
 Pool* pool_of(int threads) {
   static const std::unique_ptr<Pool> one = Pool::create(1, nullptr), three = Pool::create(3, nullptr);
   return threads == 1 ? one.get() : three.get();
 }
 
-// IEEE half precision of a value below 65536, cut.
+// The float16 of a value below 65536, truncated.
 uint16_t to_float16(double value) {
   const unsigned sign = value < 0 ? 0x8000u : 0u;
   const double magnitude = std::fabs(value);
@@ -70,9 +70,9 @@ double half_value(uint16_t half) {
 }
 
 struct Data {
-  std::vector<float> floats;     // as the op sees it, of Int32 the bits
-  reference::Array array;        // as the oracle does
-  std::vector<uint16_t> halves;  // as the blob stores it, where it is half precision
+  std::vector<float> floats;     // as the op sees it; Int32 as bits
+  reference::Array array;        // as the oracle sees it
+  std::vector<uint16_t> halves;  // as the blob stores it, if float16
 };
 
 Data generate(const Operand& operand, bool halves, std::mt19937& random) {
@@ -80,7 +80,7 @@ Data generate(const Operand& operand, bool halves, std::mt19937& random) {
   data.array.shape = operand.shape;
   if (operand.dtype == fbs::DType::Int32) data.array.dtype = fbs::DType::Int32;
   for (int64_t i = 0; i < operand.shape.elements(); ++i) {
-    // Not std::uniform_real_distribution, whose numbers differ between libraries.
+    // Not std::uniform_real_distribution, which differs between libraries.
     const double unit = static_cast<double>(random()) / 4294967296.0;
     const bool given = !operand.values.empty();
     if (given || operand.dtype == fbs::DType::Int32) {
@@ -105,13 +105,13 @@ Data generate(const Operand& operand, bool halves, std::mt19937& random) {
 struct How {
   const char* name;
   int threads = 1;
-  int in_place = -1;     // the input whose memory is the output's too
+  int in_place = -1;     // the input that shares its memory with the output
   bool resized = false;  // after other input sizes
   cpu::CpuFeatures cpu = cpu::cpu_features();
-  bool half = false;  // with halves, where the operator computes with them
+  bool half = false;  // in float16, if the operator computes in it
 };
 
-// Plans the operator for larger inputs, where such exist.
+// Plans the operator for larger inputs, if it allows them.
 void reshape_larger(const Model& model, const fbs::Operator& op, std::vector<Shape> shapes, Pool* pool,
                     cpu::Op* lowered) {
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -126,7 +126,7 @@ void reshape_larger(const Model& model, const fbs::Operator& op, std::vector<Sha
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// Numbers as the operator under test takes and gives them, and back.
+// Converts values to and from the operator's element type.
 std::vector<std::byte> in_memory(const std::vector<float>& values, bool half) {
   std::vector<std::byte> bytes(values.size() * (half ? sizeof(cpu::Float16) : sizeof(float)));
   if (half)
@@ -145,7 +145,7 @@ std::vector<float> from_memory(const void* memory, size_t count, bool half) {
   return values;
 }
 
-// One run of the model's only operator. *out stays empty where it does not compute with halves, as it should.
+// One run of the model's only operator. *out stays empty if it correctly refuses float16.
 Status run(const Model& model, const std::vector<Data>& data, const How& how, std::vector<float>* out) {
   const fbs::Operator& op = *model.graph().operators()->Get(0);
   std::vector<Shape> shapes;
@@ -186,7 +186,7 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
     buffers.push_back(std::make_unique<Buffer>(bytes + kExtraBytes));
     void* memory = static_cast<int>(i) == how.in_place ? output.data() : buffers.back()->data();
     std::memcpy(memory, numbers.data(), bytes);
-    std::memset(static_cast<char*>(memory) + bytes, 0xff, kExtraBytes);  // NaN where an op may read, not use
+    std::memset(static_cast<char*>(memory) + bytes, 0xff, kExtraBytes);  // NaN in bytes that an op may read but not use
     if (memory == output.data()) std::memset(static_cast<char*>(memory) + bytes, kUntouched, kExtraBytes);
     addresses.push_back(memory);
   }
@@ -200,13 +200,13 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   return {};
 }
 
-// Numbers of a stack of matrices that share a scale, as `ferry convert --weights i8` has it.
+// The elements that share a scale in a stack of matrices, as with `ferry convert --weights i8`.
 int block_of(const Shape& shape) {
   const int32_t row = shape[shape.rank - 1];
   return row % kInt4Block == 0 ? kInt4Block : row;
 }
 
-// A blob of one operator, its operands' values, and the oracle's answer. `halves`: all values are half precision's.
+// A blob of one operator, its operands' values, and the oracle's result. `halves`: all values are float16.
 struct Case {
   Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands, bool halves);
   std::vector<std::vector<float>> inputs() const;
@@ -217,10 +217,10 @@ struct Case {
 
   std::vector<Data> data;
   std::vector<bool> constant;
-  reference::Array expected, expected_on_gpu;  // of a CPU that rounds rows, and of a GPU that does not
+  reference::Array expected, expected_on_gpu;  // for a CPU, which quantizes rows, and for a GPU, which does not
   std::vector<std::byte> bytes;
   std::unique_ptr<Buffer> blob;
-  std::shared_ptr<Model> model;  // null where it could not be opened
+  std::shared_ptr<Model> model;  // null if it could not be opened
 };
 
 Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands, bool halves) {
@@ -292,7 +292,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// With halves, on a CPU that computes with them.
+// In float16, on a CPU with float16 arithmetic.
 void expect_float16s_like_oracle(const Case& made) {
   std::vector<float> first;
   for (const How& how : {How{.name = "1 thread", .half = true}, How{.name = "3 threads", .threads = 3, .half = true},
@@ -300,7 +300,7 @@ void expect_float16s_like_oracle(const Case& made) {
     std::vector<float> values;
     const Status status = run(*made.model, made.data, how, &values);
     EXPECT_TRUE(status.ok()) << "halves, " << how.name << ": " << status.message();
-    if (values.empty()) return;  // it computes with floats alone
+    if (values.empty()) return;  // float32 only
     if (first.empty()) first = values;
     EXPECT_TRUE(same_bits(values, first)) << "halves, " << how.name << ": other bits than at first";
   }
@@ -329,7 +329,8 @@ double normalised_error(const std::vector<double>& got, const std::vector<double
   return largest > 0 ? error / largest : error;
 }
 
-// Do GPUs leave an operator with these integers to the CPU? All but experts' numbers, and places in rows of floats.
+// True if GPUs leave an operator with these integers to the CPU: all except expert indices, and indices into rows of
+// floats.
 bool leaves_integers(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands) {
   const fbs::GatherT* gather = params.AsGather();
   const fbs::ScatterT* scatter = params.AsScatter();
@@ -393,8 +394,10 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
   const auto expected = [&](const Case& c) { return left_to_cpu ? c.expected : c.expected_on_gpu; };
   expect_on_gpus(made.model, made.inputs(), expected(made), FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound),
                  left_to_cpu);
-  if (left_to_cpu && made.quantized()) return result;  // a half's rounding may turn into a whole step of a row's
-  // Vulkan promises no infinities in halves; to put them in order, they must be there.
+  if (left_to_cpu && made.quantized())
+    return result;  // a float16 rounding error may change a quantized row by a whole
+                    // step
+  // Vulkan does not guarantee float16 infinities, but sorting needs them.
   const auto finite = [](const Data& d) {
     return std::all_of(d.floats.begin(), d.floats.end(), [](float value) { return std::isfinite(value); });
   };

@@ -1,4 +1,4 @@
-// Runs one operator as a blob would, on the CPU and on the GPUs under test, and compares it with the oracle.
+// Runs one operator in a blob on the CPU and the GPUs under test, and compares with the oracle.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +13,14 @@
 
 namespace ferry::testing {
 
-// An input of the operator under test, with values on [low, high) that are the same in every run; whole ones for Int32.
+// An input of the operator under test, with reproducible values in [low, high); integers for Int32.
 struct Operand {
   Shape shape;
   bool constant = false;
-  // Constants only: Float16, and Int8 and Int4 as converter/quantize stores them.
+  // For constants only: Float16, or Int8 and Int4 as converter/quantize stores them.
   fbs::DType dtype = fbs::DType::Float32;
   double low = -1, high = 1;
-  std::vector<double> values = {};  // instead, where there are any
+  std::vector<double> values = {};  // explicit values, instead of random ones
 };
 
 inline Operand input(Shape shape, double low = -1, double high = 1) {
@@ -33,7 +33,7 @@ inline Operand ints(Shape shape, double low, double high) { return {shape, false
 inline Operand int_constant(Shape shape, double low, double high) {
   return {shape, true, fbs::DType::Int32, low, high};
 }
-// Float32, or Int32, that is written out.
+// Explicit Float32 or Int32 values.
 inline Operand given(Shape shape, std::vector<double> values, fbs::DType dtype = fbs::DType::Float32) {
   return {shape, false, dtype, 0, 0, std::move(values)};
 }
@@ -41,7 +41,7 @@ inline Operand float16_constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Float16, low, high};
 }
 
-// Int8 with a scale an index of the first dimension; Int4 in blocks of 32 along the last.
+// Int8 with one scale per index of the first dimension; Int4 in blocks of 32 along the last.
 inline Operand bytes_constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Int8, low, high};
 }
@@ -49,19 +49,19 @@ inline Operand nibbles_constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Int4, low, high};
 }
 
-// What an output of the library holds, as numbers; Int32 lies in the bits of its floats.
+// An output's values; Int32 is stored in the bits of the floats.
 std::vector<double> numbers(const std::vector<float>& memory, fbs::DType dtype);
 
-// Largest |got - expected| over the largest |expected|. Anything that is not a number counts as infinite.
+// Maximum |got - expected| over the maximum |expected|. NaN counts as infinite.
 double normalised_error(const std::vector<double>& got, const std::vector<double>& expected);
 
-// Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads, after a resize and, where the
-// operator allows, in place, and with halves where the CPU and the operator compute with them, as GPUs are held to.
-// Expects every run to give the same bits, to write nothing outside its output, and to lie within `bound` of the oracle
-// (normalised_error). Then the same on every GPU under test (gpu_runs.h), within `gpu_bound` where one is given, where
-// they leave the operator to the CPU if `left_to_cpu` says so or there is an Int32 at it that is no expert's number and
-// no place in a row. The CPU rounds the rows that quantised weights are multiplied with, and so does its oracle; GPUs
-// take them as they are. Gives the CPU's output for further checks; empty where something failed.
+// Packs a graph of that operator and runs its blob: with 1 and with 3 threads, after a resize, in place if the operator
+// allows it, and in float16 if the CPU and the operator support it, within the GPUs' bounds. Expects every run to give
+// the same bits, to write nothing outside its output, and to be within `bound` of the oracle (normalised_error).
+// Then the same on every GPU under test (gpu_runs.h), within `gpu_bound` if given. GPUs must leave the operator to the
+// CPU if `left_to_cpu` is set or it has an Int32 operand other than expert indices or indices into rows. The CPU, and
+// its oracle, quantizes the rows that are multiplied with quantized weights; GPUs do not.
+// Returns the CPU's output for further checks; empty after a failure.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
                                       double bound, std::optional<double> gpu_bound = {}, bool left_to_cpu = false);
 
@@ -73,7 +73,7 @@ std::vector<float> expect_like_oracle(Params params, const std::vector<Operand>&
   return expect_like_oracle(any, operands, bound, gpu_bound, left_to_cpu);
 }
 
-// The oracle's output for values written out.
+// The oracle's output for explicit values.
 template <typename Params>
 reference::Array oracle(Params params, const std::vector<reference::Array>& inputs) {
   fbs::OperatorT op;

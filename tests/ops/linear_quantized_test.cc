@@ -1,4 +1,4 @@
-// Linears and pointwise convolutions whose weights are integers with scales.
+// Linear operators and pointwise convolutions with quantized weights.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace ferry::testing {
 namespace {
 
-// Sums of integers are exact, so that float32 rounds only where scales and bias come in.
+// Integer sums are exact, so float32 rounds only scales and bias.
 constexpr double kLinearQuantizedBound = 2e-6;
 
 TEST(LinearQuantized, MatchesTheOracleWithBytes) {
@@ -66,7 +66,7 @@ TEST(Conv2dQuantized, OfSinglePixelsIsALinear) {
                      kLinearQuantizedBound);
 }
 
-// Ways of storing a weight that have no kernel: the numbers that they stand for are computed with.
+// Weight formats without a kernel are dequantized.
 TEST(LinearQuantized, WidensWhatHasNoKernel) {
   fbs::Conv2dT same;
   same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
@@ -78,8 +78,8 @@ TEST(LinearQuantized, WidensWhatHasNoKernel) {
                      true);
 }
 
-// How far the CPU is from a product whose rows are not rounded: [3,192] with Int4 [5,192] in blocks of `block`, of
-// which the second one of the third row has the scale `odd`. Where the answer is no number is left out.
+// The distance of the CPU's result from a product without quantized rows: [3,192] with Int4 [5,192] in blocks of
+// `block`; the second block of the third row has the scale `odd`. NaN results are ignored.
 double distance_to_exact(int block, float odd) {
   constexpr int kInputs = 192, kOutputs = 5;
   Graph graph;
@@ -120,7 +120,7 @@ double distance_to_exact(int block, float odd) {
   return normalised_error(got, expected);
 }
 
-// XNNPACK itself refuses scales and blocks that its kernels are not made for, and the numbers are computed with then.
+// XNNPACK refuses scales and blocks that its kernels do not support; the weights are then dequantized.
 TEST(LinearQuantized, WidensBlocksThatXnnpackRefuses) {
   constexpr float kGood = 0.25f, kRounded = 1e-4f;
   for (const int block : {32, 64, 96}) EXPECT_GT(distance_to_exact(block, kGood), kRounded) << block;
@@ -131,7 +131,7 @@ TEST(LinearQuantized, WidensBlocksThatXnnpackRefuses) {
 }
 
 TEST(LinearQuantizedOracle, RoundsRowsByHand) {
-  // Steps of 1/51 from -1 to 4: 0 is the integer -77, 1.5 lies at 76.5 steps, which is a half.
+  // Steps of 1/51 from -1 to 4: 0 is the integer -77; 1.5 is at 76.5 steps, a tie.
   reference::Array weight{{2, 3}, {1, 0, 0, 0, 1, 1}};
   weight.quantized = weight.rounds_rows = true;
   const reference::Array y = oracle(fbs::LinearT(), {{{1, 3}, {-1, 4, 0.5}}, weight});

@@ -63,12 +63,12 @@ TEST(Linear, MatchesTheOracleInPanels) {
 }
 
 TEST(Linear, AddsUpLongRows) {
-  constexpr double kLongBound = 1e-5;  // a hundred times the products of the other tests, in float32
+  constexpr double kLongBound = 1e-5;  // a hundred times as many products as in other tests, in float32
   expect_like_oracle(fbs::LinearT(), {input({2, 280000}), constant({3, 280000})}, kLongBound);
 }
 
-// Most of these are below 2^-14, where halves have fewer bits: for a CPU that takes them for zero the normalised mean
-// squared error is 0.2 and more.
+// Most are below 2^-14, where float16 is subnormal. A CPU that flushes subnormals has a normalised mean squared error
+// of 0.2 and more.
 TEST(Linear, MultipliesByTinyWeights) {
   for (const int rows : {1, 20})
     expect_like_oracle(fbs::LinearT(), {input({rows, 96}), constant({40, 96}, -1e-4, 1e-4)}, kLinearBound);

@@ -12,7 +12,7 @@ fbs::MatMulT matmul(bool transpose_a = false, bool transpose_b = false) {
   return p;
 }
 
-// The operands of [a...,m,k] and [b...,k,n], as they lie where they are transposed.
+// The operands of [a...,m,k] and [b...,k,n], stored transposed if so.
 std::vector<Operand> operands(const fbs::MatMulT& p, Shape a, Shape b, int32_t m, int32_t k, int32_t n) {
   const auto append = [](Shape* shape, int32_t first, int32_t second, bool transposed) {
     (*shape)[shape->rank++] = transposed ? second : first;

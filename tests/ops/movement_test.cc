@@ -56,7 +56,7 @@ TEST(Concat, CopiesWhatFillsManyTasks) {
   expect_like_oracle(concat(3), {input({1, 64, 64, 64}), input({1, 64, 64, 32})}, 0);
 }
 
-// Rows of a few elements: several parts meet inside one quad of the GPU's, and odd ones begin in the middle of it.
+// Rows of a few elements: several parts meet within one GPU quad, and odd ones begin in its middle.
 TEST(Concat, JoinsPartsSmallerThanAQuad) {
   expect_like_oracle(concat(3), {input({3, 2, 3, 1}), input({3, 2, 3, 1}), input({3, 2, 3, 1}), input({3, 2, 3, 1})},
                      0);
@@ -82,7 +82,7 @@ TEST(PixelShuffle, MatchesTheOracle) {
   expect_like_oracle(pixel_shuffle(2), {input({3, 5, 3, 32})}, 0);  // whole quads
 }
 
-// TensorFlow's documentation of tf.nn.depth_to_space: [[[[1,2,3,4]]]] with blocks of 2, and its 2x2x2x12 kin.
+// TensorFlow's documentation of tf.nn.depth_to_space: [[[[1,2,3,4]]]] with blocks of 2, and its 2x2x2x12 variant.
 TEST(PixelShuffleOracle, IsDepthToSpace) {
   const reference::Array y = oracle(pixel_shuffle(2), {{{1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}});
   EXPECT_EQ(y.shape, (Shape{1, 2, 4, 1}));
@@ -96,7 +96,7 @@ TEST(Pad, MatchesTheOracle) {
   expect_like_oracle(pad({3}, {1}, 1), {input({4})}, 0);
   expect_like_oracle(pad({1, 1, 1, 1, 1, 1}, {0, 1, 0, 1, 0, 1}), {input({2, 3, 1, 2, 3, 2})}, 0);
   expect_like_oracle(pad({0, 3, 3, 0}, {0, 3, 3, 0}), {input({1, 50, 50, 16})}, 0);
-  // Along rows of whole quads, and of others.
+  // Along rows of whole quads, and others.
   expect_like_oracle(pad({0, 1, 0, 4}, {0, 0, 1, 8}, 3), {input({3, 3, 5, 8})}, 0);
   expect_like_oracle(pad({0, 0, 0, 4}, {0, 0, 0, 3}, 3), {input({3, 3, 5, 8})}, 0);
   expect_like_oracle(pad({0, 0, 0, 4}, {0, 0, 0, 0}, 3), {input({3, 3, 5, 5})}, 0);
@@ -122,7 +122,7 @@ TEST(Reshape, KeepsTheOrderOfElements) {
   }
 }
 
-// Where quads stay where they are, and where they do not.
+// With quads that stay in place, and others.
 TEST(Reshape, TakesConstants) {
   expect_like_oracle(reshape({-1, -3, 8}), {constant({2, 3, 5, 8}), input({1, 3})}, 0);
   expect_like_oracle(reshape({-1, -3, 5}), {constant({2, 3, 5, 7}), input({1, 3})}, 0);
@@ -153,7 +153,7 @@ TEST(Slice, MatchesTheOracle) {
   expect_like_oracle(slice({0, 0}, {-1, -1}), {input({3, 4})}, 0);
   expect_like_oracle(slice({5}, {1}), {input({9})}, 0);
   expect_like_oracle(slice({0, 1, 0, 0, 1, 0}, {2, 2, 1, 1, 2, 2}), {input({2, 3, 1, 2, 3, 2})}, 0);
-  // From within rows of whole quads: to the end, to the middle of a quad, and from the middle of one.
+  // Within rows of whole quads: to the end, to the middle of a quad, and from the middle of one.
   expect_like_oracle(slice({1, 0, 1, 4}, {2, 3, -1, 8}), {input({3, 3, 5, 12})}, 0);
   expect_like_oracle(slice({0, 0, 0, 4}, {-1, -1, -1, 3}), {input({3, 3, 5, 12})}, 0);
   expect_like_oracle(slice({0, 0, 0, 2}, {-1, -1, -1, 8}), {input({3, 3, 5, 12})}, 0);
@@ -162,7 +162,7 @@ TEST(Slice, MatchesTheOracle) {
 }
 
 TEST(Slice, TakesSizesFromAnotherTensor) {
-  // A table of positions, cut to the length of what is added to it, or of token numbers.
+  // A table of positions, cut to the length of the value it is added to, or of the token ids.
   expect_like_oracle(slice({0, 0, 0}, {-1, -3, -1}), {constant({1, 16, 12}), input({2, 7, 12})}, 0);
   expect_like_oracle(slice({2, 0}, {-3, -1}), {constant({16, 12}), ints({2, 7}, 0, 9)}, 0);
   expect_like_oracle(slice({0, 1, 0, 0}, {-1, -3, -4, -1}), {input({2, 9, 8, 5}), input({1, 3, 4, 2})}, 0);

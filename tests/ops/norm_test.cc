@@ -28,12 +28,12 @@ TEST(LayerNorm, MatchesTheOracle) {
   expect_like_oracle(fbs::LayerNormT(), operands({2, 5000}), kNormBound);
 }
 
-// A mean of a hundred standard deviations costs digits, and no more than float32 cannot hold.
+// A mean of a hundred standard deviations loses only the digits that float32 cannot hold.
 TEST(LayerNorm, KeepsItsDigitsFarFromZero) {
   expect_like_oracle(fbs::LayerNormT(), operands({2, 9, 60}, 99, 101), 3e-5);
 }
 
-// The epsilon stands under the root: it is most of it here.
+// The epsilon is under the root, and dominates it here.
 TEST(LayerNorm, TakesItsEpsilon) {
   fbs::LayerNormT p;
   p.epsilon = 0.5f;
@@ -67,7 +67,7 @@ TEST(GroupNorm, MatchesTheOracle) {
   expect_like_oracle(group_norm(4, 0.25f), operands({2, 60, 61, 8}), kNormBound);
 }
 
-// As a layer norm does.
+// Like a layer norm.
 TEST(GroupNorm, KeepsItsDigitsFarFromZero) {
   for (const int places : {7, 60}) {
     SCOPED_TRACE(places);

@@ -19,7 +19,7 @@ struct FreeMemory {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 
-// Two convolutions that share one weight tensor, the second in groups, and a linear layer.
+// Two convolutions that share a weight tensor, the second one grouped, and a linear layer.
 class PackedWeights : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -42,7 +42,7 @@ class PackedWeights : public ::testing::Test {
     ASSERT_TRUE(cpu::initialize().ok());
   }
 
-  // Creates all ops of the model, as a session does.
+  // Creates all ops of the model, like a session.
   std::vector<std::unique_ptr<cpu::Op>> create_all() const {
     std::vector<std::unique_ptr<cpu::Op>> ops;
     for (const fbs::Operator* op : *model_->graph().operators()) {
@@ -70,7 +70,7 @@ TEST_F(PackedWeights, HoldsNothingBeforeTheFirstSession) { EXPECT_EQ(model_->pac
 TEST_F(PackedWeights, SessionsShareWhatTheFirstPacked) {
   const auto first = create_all();
   const uint64_t bytes = model_->packed().bytes();
-  EXPECT_GE(bytes, (2 * 8 * 9 * 4 + 40) * sizeof(float));  // the shared tensor once for each layout
+  EXPECT_GE(bytes, (2 * 8 * 9 * 4 + 40) * sizeof(float));  // the shared tensor once per layout
   const auto second = create_all();
   EXPECT_EQ(model_->packed().bytes(), bytes);
 }
@@ -95,7 +95,7 @@ TEST_F(PackedWeights, ThreadsMayCreateSessionsAtOnce) {
   EXPECT_EQ(model_->packed().bytes(), bytes);
 }
 
-// The second conv2d has the first's kernel address; packed alike, its groups would read past the end.
+// The second conv2d has the first's kernel address. Packed in the same way, its groups would read past the end.
 TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
   const auto ops = create_all();
   std::vector<float> x(16 * 8), y(4 * 8);
@@ -112,8 +112,8 @@ TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 8 < 4 ? 18.0f : 54.0f) << i;
 }
 
-// Packed files of this version are read by the next one. Whoever changes these bytes changes the layout's version with
-// them, in gemm_kernel_*.h, depthwise_op.h or winograd.cc, and then the hash here.
+// Later versions read packed files of this version. If these bytes change, increment the layout's version in
+// gemm_kernel_*.h, depthwise_op.h or winograd.cc, and update the hash.
 void expect_packed_bytes(const cpu::CpuFeatures& features, uint64_t expected) {
   Graph graph;
   const auto numbers = [](size_t count) {

@@ -3,7 +3,7 @@
 namespace ferry::testing {
 namespace {
 
-// A mean of at most 49 float32 values against double.
+// A mean of at most 49 float32 values against float64.
 constexpr double kMeanBound = 5e-7;
 
 fbs::Pool2dT pool(fbs::PoolKind kind, int kernel, int stride, int pad = 0) {
@@ -60,7 +60,7 @@ TEST(Pool2d, CoversTheRestInCeilMode) {
   EXPECT_EQ(expect_like_oracle(p, {input({1, 13, 12, 64})}, 0).size(), 6u * 6u * 64u);
 }
 
-// The GPU's invocations would go through their loops more often than some drivers allow.
+// The GPU's loops would exceed the iteration limits of some drivers.
 TEST(Pool2d, LeavesVeryLargeWindowsToTheCpu) {
   expect_like_oracle(pool(fbs::PoolKind::Max, 280, 1), {input({1, 280, 280, 17})}, 0, {}, true);
   expect_like_oracle(pool(fbs::PoolKind::Max, 240, 1), {input({1, 240, 240, 17})}, 0);
@@ -71,8 +71,8 @@ TEST(Pool2d, TakesAWholeImage) {
   expect_like_oracle(pool(fbs::PoolKind::Max, 1, 1), {input({1, 1, 1, 3})}, 0);
 }
 
-// By hand: PyTorch 2.1's AvgPool2d(3, stride=2, padding=1, ceil_mode=True) divides by cells and padding: 4 at the
-// corner of size 4 would be wrong; the last window of a 4-wide row begins at 3 and holds cell 3 and one of padding.
+// By hand: PyTorch 2.1's AvgPool2d(3, stride=2, padding=1, ceil_mode=True) divides by the cells including padding: 4 at
+// the corner would be wrong. The last window of a 4-wide row begins at 3 and contains cell 3 and one cell of padding.
 TEST(Pool2dOracle, CountsByHand) {
   fbs::Pool2dT p = pool(fbs::PoolKind::Average, 3, 2, 1);
   p.ceil_mode = true;

@@ -3,9 +3,9 @@
 namespace ferry::testing {
 namespace {
 
-// Sums are kept in double: what is left is the rounding to float32.
+// Sums are float64; the error is the rounding to float32.
 constexpr double kReduceBound = 6e-8;
-// The GPU adds up compensated shares in a tree of float32 sums and scales the result: six roundings instead of one.
+// The GPU adds compensated partial sums in a float32 tree and scales the result: six roundings instead of one.
 constexpr double kReduceGpuBound = 3e-7;
 
 fbs::ReduceT reduce(fbs::ReduceKind kind, std::vector<int> axes, bool keep_dims = false) {
@@ -24,7 +24,7 @@ TEST(Reduce, AveragesAnImage) {
                          kReduceGpuBound);
     }
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kReduceBound, kReduceGpuBound);
-  for (const int side : {7, 14, 29})  // of one image, in parts
+  for (const int side : {7, 14, 29})  // one image, in parts
     for (const int channels : {130, 672})
       expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, side, side, channels}, 0, 1)}, kReduceBound,
                          kReduceGpuBound);
@@ -48,7 +48,7 @@ TEST(Reduce, TakesAnyAxes) {
                      kReduceGpuBound);
 }
 
-// A float32 sum of a million terms in order would be off by 1e-5 and more.
+// A sequential float32 sum of a million terms would have an error of 1e-5 and more.
 TEST(Reduce, StaysExactOverManyTerms) {
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 1024}, 0, 1)}, kReduceBound, kReduceGpuBound);
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 512, 2}, 0, 1)}, kReduceBound,

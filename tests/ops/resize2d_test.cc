@@ -5,7 +5,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kResize2dBound = 3e-7;  // two roundings on each of two levels
+constexpr double kResize2dBound = 3e-7;  // two roundings at each of two levels
 
 fbs::Resize2dT resize(fbs::ResizeKind kind, int scale_h, int scale_w) {
   fbs::Resize2dT p;

@@ -1,4 +1,4 @@
-// What shape follows, and which parameters and inputs are refused with which sentence.
+// Shape inference, and the parameters and inputs that it refuses, with their messages.
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type_rules.h"
 
@@ -201,7 +201,7 @@ TEST(ShapeRules, Pool2d) {
   expect_shape(pool(3, 2, 1, false), {{1, 112, 112, 64}}, {1, 56, 56, 64});
   expect_shape(pool(3, 2, 0, true), {{1, 12, 13, 4}}, {1, 6, 6, 4});
   expect_shape(pool(2, 2, 0, true), {{1, 7, 1, 4}}, {1, 4, 1, 4});
-  // The last window would begin in the trailing padding: it is left out (PyTorch 1.5 and later).
+  // A last window that would begin in the trailing padding is omitted (PyTorch 1.5 and later).
   expect_shape(pool(2, 2, 1, true), {{1, 3, 4, 4}}, {1, 2, 3, 4});
   expect_shape(pool(1, 2, 0, true), {{1, 4, 4, 4}}, {1, 2, 2, 4});
   expect_refusal(pool(3, 2, 3, false), {{1, 9, 9, 4}}, FERRY_CORRUPT,

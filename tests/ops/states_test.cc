@@ -1,4 +1,4 @@
-// Graphs with states, as the oracle computes them.
+// Graphs with states, computed by the oracle.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using reference::Array;
 
-// A sequence in pieces gives what it gives at once.
+// A sequence in pieces gives the same result as at once.
 TEST(States, TheOracleTakesASequenceInPieces) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 5, 8}, fbs::Layout::Same);
@@ -64,7 +64,7 @@ TEST(CausalConv1dOracle, CountsByHand) {
   EXPECT_EQ(after.shape.length, 2);
 }
 
-// One head on a key head of two channels, then a second token.
+// One head and a key head of two channels, then a second token.
 TEST(GatedDeltaRuleOracle, CountsByHand) {
   fbs::OperatorT op;
   op.params.Set(fbs::GatedDeltaRuleT());

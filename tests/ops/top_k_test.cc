@@ -24,7 +24,7 @@ TEST(TopK, MatchesTheOracle) {
       }
       expect_like_oracle(top_k(5, smallest, later), {input({3, 300})}, 0);
       expect_like_oracle(top_k(5, smallest, later), {input({3, 2048}, -1, 1)}, 0);
-      expect_like_oracle(top_k(5, smallest, later), {ints({3, 20000}, -1e6, 1e6)}, 0);  // integers are the CPU's
+      expect_like_oracle(top_k(5, smallest, later), {ints({3, 20000}, -1e6, 1e6)}, 0);  // the CPU computes integers
       expect_like_oracle(top_k(1, smallest, later), {ints({1}, -0x1p31, 0x1p31)}, 0);
     }
   }
@@ -55,7 +55,7 @@ TEST(NonMaxSuppression, MatchesTheOracle) {
   }
 }
 
-// Of two boxes that overlap by a half the better one stays; where none is good enough there are only rows of -1.
+// Of two boxes that overlap by half, the better one remains. Without a sufficient score all rows are -1.
 TEST(NonMaxSuppression, CountsByHand) {
   const Operand boxes = given({1, 3, 4}, {0, 0, 2, 2, 2, 3, 0, 0, 5, 5, 6, 6});
   EXPECT_EQ(

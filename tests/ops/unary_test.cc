@@ -24,17 +24,17 @@ struct UnaryCase {
 
 constexpr float kUnaryInfinity = std::numeric_limits<float>::infinity();
 
-// What Vulkan asks of exp(x): 3 + 2 |x| units in the last place, here for x up to 5.
+// Vulkan's precision of exp(x): 3 + 2 |x| ULP, here for x up to 5.
 constexpr double kVulkanExp = 8e-7;
 
-// And of log(x): 2^-21 between 0.5 and 2, 3 units in the last place elsewhere; the largest here is 4.6.
+// Vulkan's precision of log(x): 2^-21 between 0.5 and 2, 3 ULP elsewhere; the maximum here is 4.6.
 constexpr double kVulkanLog = 4e-7;
-// 1.5e-7 of the approximation, 1.8e-7 of Vulkan's exp near 0, and the roundings of five coefficients.
+// 1.5e-7 of the approximation, 1.8e-7 of Vulkan's exp near 0, and the rounding of five coefficients.
 constexpr double kErfOfShaders = 6.3e-7;
 // 5e-9 of the polynomial, and four roundings of an angle of at most 1.6.
 constexpr double kSineOfShaders = 2.5e-7;
 
-// XNNPACK's approximations are good to a few units in the last place; the rest is exact but for rounding.
+// XNNPACK's approximations are accurate to a few ULP; the others are exact except for rounding.
 const UnaryCase kUnaryCases[] = {
     {fbs::UnaryKind::Clamp, 0, 6, -10, 10, 0},
     {fbs::UnaryKind::Clamp, 0, kUnaryInfinity, -10, 10, 0},
@@ -82,7 +82,8 @@ TEST(Unary, EveryKindMatchesTheOracle) {
     p.alpha = c.alpha;
     p.beta = c.beta;
     expect_like_oracle(p, {input({1, 7, 5, 13}, c.low, c.high)}, c.bound, c.gpu_bound, c.left_to_cpu);
-    expect_like_oracle(p, {input({3, 8193}, c.low, c.high)}, c.bound, c.gpu_bound, c.left_to_cpu);  // among threads
+    expect_like_oracle(p, {input({3, 8193}, c.low, c.high)}, c.bound, c.gpu_bound,
+                       c.left_to_cpu);  // by several threads
     expect_like_oracle(p, {input({1}, c.low, c.high)}, c.bound == 0 ? 0 : 1e-5, {}, c.left_to_cpu);
   }
 }
@@ -123,8 +124,8 @@ TEST(Unary, KnowsWhatIsNoNumber) {
   EXPECT_EQ(at(fbs::UnaryKind::Not, 0, 0), (std::vector<float>{0, 0, 0, 1, 0}));
 }
 
-// Every power of 2, the number that of all in float32 lies nearest to a multiple of pi/2 (16367173 * 2^72), and the
-// float32 numbers next to such multiples.
+// Every power of 2, the float32 value nearest to a multiple of pi/2 (16367173 * 2^72), and the neighbours of such
+// multiples.
 TEST(Unary, SinesOfAnyNumber) {
   constexpr double kHalfPi = 1.5707963267948966;
   std::vector<float> values = {0, 16367173 * 0x1p72f, -16367173 * 0x1p72f};
@@ -159,8 +160,7 @@ TEST(Unary, SiluVanishesFarBelowZero) {
   for (const float value : expect_like_oracle(p, {input({100}, -1e30, -90)}, 1e-5)) EXPECT_GT(value, -1e-34f);
 }
 
-// As a network's float16 has them, whatever this CPU computes them by: within two steps of a half, or of what a sigmoid
-// of -9 is off by.
+// All float16 values, by whichever code this CPU uses: within two float16 steps, or the error of a sigmoid at -9.
 TEST(Unary, TakesEveryHalf) {
   if (!cpu::cpu_features().float16) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   std::vector<uint16_t> bits(0x10000);
@@ -188,7 +188,7 @@ TEST(Unary, TakesEveryHalf) {
                               : kind == fbs::UnaryKind::HardSigmoid ? hard
                                                                     : x * hard;
       if ((bits[i] & 0x7fff) == 0x7e00) {
-        EXPECT_TRUE(std::isnan(results[i])) << "of no number";  // the one that arithmetic makes
+        EXPECT_TRUE(std::isnan(results[i])) << "of no number";  // as arithmetic gives it
       }
       if (!std::isfinite(x)) continue;
       ASSERT_NEAR(static_cast<double>(results[i]), expected, 2e-3 * std::fabs(expected) + 5e-4) << x;
@@ -196,7 +196,7 @@ TEST(Unary, TakesEveryHalf) {
   }
 }
 
-// Numbers of Abramowitz and Stegun, tables 4.4, 7.1 (erf(1/sqrt 2) = 0.6826894921370859) and of a pocket calculator.
+// Values from Abramowitz and Stegun, tables 4.4, 7.1 (erf(1/sqrt 2) = 0.6826894921370859), and a pocket calculator.
 TEST(UnaryOracle, CountsByHand) {
   const auto at = [](fbs::UnaryKind kind, double x, float alpha = 0, float beta = 0) {
     fbs::UnaryT p;

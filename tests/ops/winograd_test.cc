@@ -5,7 +5,7 @@
 namespace ferry::testing {
 namespace {
 
-// The transforms' additions cost accuracy: some 5 times the error of a plain sum, a twentieth of what parity allows.
+// The transforms' additions cost accuracy: about 5 times the error of a direct sum, a twentieth of parity's bound.
 constexpr double kWinogradBound = 5e-6;
 
 fbs::Conv2dT conv(int top, int left, int bottom, int right) {
@@ -31,10 +31,10 @@ TEST(Winograd, IsChosenWhereItPays) {
 #if defined(__aarch64__)
   constexpr int kSmallMap = 2;
 #else
-  constexpr int kSmallMap = 0;  // more weights to read than products to save
+  constexpr int kSmallMap = 0;  // reads more weights than it saves products
 #endif
   EXPECT_EQ(tile_of({512, 3, 3, 512}, {1, 7, 7, 512}), kSmallMap);
-  EXPECT_EQ(tile_of({64, 3, 3, 3}, {1, 224, 224, 64}), 0);  // channels not in whole vectors
+  EXPECT_EQ(tile_of({64, 3, 3, 3}, {1, 224, 224, 64}), 0);  // channels are not whole vectors
   EXPECT_EQ(tile_of({64, 1, 1, 64}, {1, 56, 56, 64}), 0);
   EXPECT_EQ(tile_of({64, 5, 5, 64}, {1, 56, 56, 64}), 0);
 }
@@ -59,7 +59,7 @@ TEST(Winograd, MatchesTheOracleWithTilesOf2) {
   expect_like_oracle(conv(0, 1, 2, 0), {input({1, 10, 11, 128}), weight, bias}, kWinogradBound);
 }
 
-// 400 tiles, more than stay in the cache at once.
+// 400 tiles, more than one block.
 TEST(Winograd, WorksInBlocks) {
   expect_like_oracle(conv(1, 1, 1, 1), {input({1, 78, 79, 64}), constant({64, 3, 3, 64}), constant({64})},
                      kWinogradBound);
@@ -68,7 +68,7 @@ TEST(Winograd, WorksInBlocks) {
 TEST(Winograd, ClampsItsOutput) {
   fbs::Conv2dT p = conv(1, 1, 1, 1);
   p.output_min = 0;
-  p.output_max = 24;  // within reach of sums of 576 products
+  p.output_max = 24;  // clamps some of the sums of 576 products
   size_t at_max = 0, at_min = 0;
   for (const float value :
        expect_like_oracle(p, {input({1, 30, 30, 64}), constant({32, 3, 3, 64}), constant({32})}, kWinogradBound)) {

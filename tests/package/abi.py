@@ -12,7 +12,7 @@ libraries' SONAMEs carry it. Sizes and places are those of 64-bit targets, which
 import argparse, collections, os, re, subprocess, sys, tempfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-VULKAN = "vulkan.h"  # of libraries with the GPU backend alone
+VULKAN = "vulkan.h"  # only in libraries with the GPU backend
 HEAD = """\
 # The C ABI of libferry (ferry.h, image.h, task.h; with the GPU backend vulkan.h) and of libferry_text (text.h), which
 # tests/package compares with the headers and the libraries. Of fields: offset, size, declaration.

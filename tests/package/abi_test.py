@@ -86,7 +86,7 @@ class Abi(unittest.TestCase):
             self.assertIn(words + "\n", said)
         self.assertIn("break nothing; record them", said)
         self.assertEqual(self.abi("--update")[0], 0)
-        # What comes next lies in the padding behind `bool more`.
+        # The new field fits into the padding after `bool more`.
         self.change("ferry.h", "  bool more;\n", "  bool more;\n  bool still_more;\n")
         status, said = self.abi()
         self.assertEqual(status, 1)

@@ -1,7 +1,8 @@
 #!/bin/bash
-# scripts/package, of the installed prefix: the archive and the Debian packages have all that is installed and nothing of who made
-# them; a second time they are the same bytes; what is unpacked can be compiled with and run.
-#     archives_test.sh SOURCES PREFIX TARGET CONSUMER_SOURCES SCRATCH
+# Packages of the installed prefix by scripts/package: the archive and the Debian packages contain everything that is
+# installed and no
+# trace of the builder. A second run gives the same bytes. The unpacked files can be compiled with and run.
+# archives_test.sh SOURCES PREFIX TARGET CONSUMER_SOURCES SCRATCH
 set -euo pipefail
 sources=$1 prefix=$2 target=$3 consumer=$4 scratch=$5/archives
 command -v dpkg-deb dpkg-shlibdeps >/dev/null || { echo "skipped: dpkg and dpkg-dev are not installed"; exit 77; }
@@ -13,7 +14,7 @@ abi=$(sed -n 's/^version //p' "$sources/sdk/abi.txt")
 architecture=$(dpkg --print-architecture) triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 wrong() { echo "$*"; exit 1; }
 
-# At another time, by somebody else, somewhere else.
+# At another time, by another user, in another folder.
 export SOURCE_DATE_EPOCH=1700000000
 "$sources/scripts/package" --tree "$prefix" "$target" --quick -o first >/dev/null
 cp -r "$prefix" elsewhere
@@ -25,7 +26,7 @@ runtime=first/libferry${abi}_${version}_$architecture.deb
 development=first/libferry-dev_${version}_$architecture.deb
 command=first/ferry_${version}_$architecture.deb
 
-# name, field, what it should be (a pattern)
+# name, field, expected pattern
 field() {
   local has
   has=$(dpkg-deb --field "$1" "$2")
@@ -42,7 +43,8 @@ field "$command" Version "$version"
 field "$command" Depends "*libc6 (>= *libstdc++6 (>= *"
 dpkg-deb --info "$runtime" shlibs | grep -qx "libferry_text $abi libferry$abi (>= $version)" || wrong "$runtime has no shlibs"
 
-# Whatever is installed is in the archive and, but for licences, in one of the packages; with modes and times of its own.
+# Every installed file is in the archive and, except for licences, in one of the packages, with normalised modes and
+# times.
 installed=$(cd "$prefix" && find bin include lib share ! -type d | sort)
 tar xzf "first/ferry-$version-linux-$target.tar.gz"
 packed=$(cd "ferry-$version-linux-$target" && find . ! -type d | sed 's|^\./||' | sort)
@@ -80,7 +82,7 @@ target_link_libraries(app Ferry::ferry)\n' >project/CMakeLists.txt
 "$CMAKE" --build project/build >build.log || { cat build.log; exit 1; }
 runs project/build/app
 
-# What cannot be packed is refused in a sentence.
+# Invalid arguments are refused with a message.
 refused() {  # words, arguments...
   if said=$("$sources/scripts/package" "${@:2}" 2>&1); then wrong "not refused: ${*:2}"; fi
   [[ $said == *"$1"* ]] || wrong "expected '$1', it says: $said"

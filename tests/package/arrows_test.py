@@ -6,26 +6,26 @@ C API, which is all that libferry_text knows of it.
 """
 import os, re, sys
 
-# Files (a pattern of their paths), what they may not include, and the exceptions.
+# Files (a pattern of their paths), forbidden includes, and exceptions.
 RULES = [
     (r"sdk/", r"(converter|models|cli|tests)/", ""),
     (r"sdk/include/", r"sdk/", ""),
     (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
     (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|task|text|api)/", ""),
     (r"sdk/threads/", r"sdk/(?!threads/|status\.h)", ""),
-    (r"sdk/graph/", r"sdk/(cpu|gpu|image|task|text|api)/", r"sdk/graph/session\.cc"),  # which makes the backends
+    (r"sdk/graph/", r"sdk/(cpu|gpu|image|task|text|api)/", r"sdk/graph/session\.cc"),  # which creates the backends
     (r"sdk/cpu/", r"sdk/(gpu|image|task|text|api)/", ""),
     (r"sdk/gpu/", r"sdk/(task|text|api)/", ""),
-    (r"sdk/gpu/", r"sdk/image/", r"sdk/gpu/backend/frame\.(h|cc)"),  # frames come in by one door
+    (r"sdk/gpu/", r"sdk/image/", r"sdk/gpu/backend/frame\.(h|cc)"),  # the only file that reads frames
     (r"sdk/image/", r"sdk/(cpu|gpu|task|text|api)/", ""),
     (r"sdk/task/", r"sdk/(cpu|gpu|text|api)/", ""),
-    (r"sdk/text/", r"sdk/(?!text/|status\.h|attempt\.h)", r"sdk/text/api\.cc"),  # which begins as the C API does
+    (r"sdk/text/", r"sdk/(?!text/|status\.h|attempt\.h)", r"sdk/text/api\.cc"),  # which begins like the C API
     (r"converter/", r"(models|cli|tests)/", ""),
     (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", ""),
     (r"models/", r"(cli|tests|converter/onnx)/", ""),
     (r"cli/", r"tests/", ""),
-    (r"bindings/", r"(sdk|converter|models|cli|tests)/", r"bindings/python/tests/test_blobs\.cc"),  # the C API alone
-    # Third parties have one door each.
+    (r"bindings/", r"(sdk|converter|models|cli|tests)/", r"bindings/python/tests/test_blobs\.cc"),  # only the C API
+    # Only these files include third-party headers.
     (r"(sdk|converter|models|cli)/", r"xnnpack\.h", r"sdk/cpu/.*"),
     (r"(sdk|converter|models|cli)/", r"pthreadpool\.h", r"sdk/threads/.*|sdk/graph/session_options\.h"),
     (r"(sdk|converter|models|cli)/", r"curl/", r"converter/hub/.*"),

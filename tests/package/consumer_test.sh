@@ -8,7 +8,7 @@ mkdir -p "$scratch"
 cp "$source"/* "$scratch"
 cd "$scratch"
 
-# Runs a consumer; it must say Ferry's version and why an absent file cannot be opened.
+# Runs a consumer; it must print Ferry's version and why an absent file cannot be opened.
 try() {
   local said
   said=$("$@" absent.ferry)
@@ -16,7 +16,7 @@ try() {
   case "$said" in "ferry 0."*absent.ferry*) ;; *) echo "that is not what was expected"; exit 1 ;; esac
 }
 
-# A program takes Ferry from the shared libraries, or has it within.
+# Checks whether a program uses the shared libraries or contains Ferry.
 takes() {  # shared|static, program
   local needed
   needed=$(readelf -d "$2" | grep "NEEDED.*libferry" || true)
@@ -40,7 +40,7 @@ with_pkgconfig() {  # shared|static
   done
 }
 
-# What the pages print for a compiler and for CMake, as it is printed but for /opt/ferry.
+# The commands of the docs for a compiler and for CMake, with another path than /opt/ferry.
 as_documented() {
   local pages=("$SOURCES"/README.md "$SOURCES"/docs/*.md) commands=0 projects=0 page line
   cp consumer.c app.c
@@ -96,7 +96,8 @@ case $way in
         -fsyntax-only alone.cc
     done
     ;;
-  initialisers) # FERRY_INIT of every struct that begins with its size, strictly, in the oldest C and the newest C++ it is for
+  initialisers) # FERRY_INIT of every struct that begins with its size, with strict warnings, in the oldest C and the
+                # newest C++ supported
     (cd "$prefix/include"; printf '#include <%s>\n' ferry/*.h; echo 'int main(void) {'
      sed -n '/^typedef struct ferry_[a-z_]* {$/{N;s/^typedef struct \(ferry_[a-z_]*\) {\n  size_t struct_size;.*/\1/p}' ferry/*.h |
        sed 's/.*/  { & value = FERRY_INIT(&); if (value.struct_size != sizeof(&)) return 1; }/'

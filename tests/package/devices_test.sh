@@ -1,14 +1,15 @@
 #!/bin/bash
-# What is said where a device, or a list of operators, cannot be built for, in one sentence each; and what the NDK's own toolchain file is told. A made-up
-# NDK stands in for one: none is packaged.
-#     devices_test.sh CMAKE SOURCES
+# The messages if a device, or a list of operators, cannot be built for, and the options for the NDK's own toolchain
+# file. A fake
+# NDK is used, because none is packaged.
+# devices_test.sh CMAKE SOURCES
 set -euo pipefail
 cmake=$1 sources=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 unset ANDROID_NDK
 
-# Runs a command, which must fail and say why.
+# Runs a command, which must fail with this message.
 refused() {  # words, command...
   local said words=$1
   if said=$("${@:2}" 2>&1); then echo "not refused: ${*:2}"; exit 1; fi
@@ -41,7 +42,7 @@ told=$("${toolchain[@]}" 2>&1)
 told=$("$cmake" -DANDROID_ABI=x86_64 -DANDROID_PLATFORM=28 -P "$sources/toolchains/android.cmake" 2>&1)
 [ "$told" = "x86_64 28 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK is told: $told"; exit 1; }
 
-# A list of operators that has something else in it.
+# A list of operators with a line that is invalid.
 listed() {  # the list
   printf "$1" >"$scratch/parts.txt"
   (cd "$sources" && "$cmake" "-DFERRY_OPERATORS_FILE=$scratch/parts.txt" "-DPROJECT_BINARY_DIR=$scratch" -P cmake/operators.cmake)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The shared library exports the functions that sdk/abi.txt lists under these headers, all of them and no other, and its SONAME
-# carries the ABI's version.
-#     exports_test.sh NM READELF LIBRARY LIST HEADERS...
+# The shared library exports exactly the functions that sdk/abi.txt lists under these headers, and its SONAME carries
+# the ABI's version.
+# exports_test.sh NM READELF LIBRARY LIST HEADERS...
 set -euo pipefail
 nm=$1 readelf=$2 library=$3 list=$4
 shift 4

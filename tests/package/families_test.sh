@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/check-family finds every family complete, and says what one lacks that is not.
-#     families_test.sh SOURCES BUILD
+# scripts/check-family finds every family complete, and reports what an incomplete one lacks.
+# families_test.sh SOURCES BUILD
 set -euo pipefail
 sources=$1 build=$2
 "$sources/scripts/check-family" --build "$build"

@@ -1,8 +1,9 @@
 #!/bin/bash
-# What the GPU backend costs: the library built without it holds no trace of it, is of at most LIMIT bytes and at most COST
-# bytes smaller, both stripped.
-# It is configured and linked anew. Of the sources, those that mention FERRY_GPU are compiled; the others' objects are BUILD's.
-#     gpu_off_test.sh CMAKE NM STRIP LIMIT COST LIBRARY SOURCES BUILD CMAKE_OPTIONS...
+# The size of the GPU backend: the library built without it has no trace of it, at most LIMIT bytes, and at most COST
+# bytes less, both
+# stripped. It is configured and linked anew; sources that mention FERRY_GPU are compiled, and other objects are copied
+# from BUILD.
+# gpu_off_test.sh CMAKE NM STRIP LIMIT COST LIBRARY SOURCES BUILD CMAKE_OPTIONS...
 set -euo pipefail
 cmake=$1 nm=$2 strip=$3 limit=$4 cost=$5 library=$6 sources=$7 build=$8
 shift 8
@@ -21,9 +22,9 @@ without=$(readlink -f "$scratch/lib/libferry.so")
 "$strip" -o "$scratch/with.so" "$library"
 "$strip" -o "$scratch/without.so" "$without"
 
-# Functions, tables, namespaces; words. What ferry.h says of GPUs in general stays.
+# Functions, tables, namespaces; words. ferry.h's general text about GPUs stays.
 traces='vk[A-Z][a-z]{2}|volk[A-Z]|[Vv]ulkan|SPIR-V|ferry3gpu|[Ss]hader|kPacked'
-# All that libferry.so shows of itself with the backend must be found, or the search is blind.
+# The patterns must match libferry.so with the backend; otherwise the search would prove nothing.
 for kind in symbols words; do
   if [ $kind = symbols ]; then
     "$nm" "$library" >"$scratch/symbols.with"

@@ -1,10 +1,13 @@
 #!/bin/bash
-# A library that was built for one blob (`ferry build --for`) exports what every library does, runs that blob, refuses another
-# in words, and weighs LIMIT bytes at most, stripped. As in gpu_off_test.sh, sources that cannot see what is left out are not
+# A library built for one blob (`ferry build --for`) exports the same functions as every library, runs that blob,
+# refuses another
+# with a message, and has at most LIMIT bytes, stripped. As in gpu_off_test.sh, sources that do not depend on the
+# selection are not
 # compiled again.
-#     operators_test.sh CMAKE NM READELF STRIP CC LIMIT SOURCES BUILD FERRY MOBILENETV2.safetensors|NETWORK.onnx EMULATOR -- \
-#                       CMAKE_OPTIONS...
-# FERRY runs here and converts; EMULATOR, where there is one, runs what was built.
+# operators_test.sh CMAKE NM READELF STRIP CC LIMIT SOURCES BUILD FERRY MOBILENETV2.safetensors|NETWORK.onnx EMULATOR --
+# \
+# CMAKE_OPTIONS...
+# FERRY runs here and converts; EMULATOR, if given, runs the result.
 set -euo pipefail
 cmake=$1 nm=$2 readelf=$3 strip=$4 cc=$5 limit=$6 sources=$7 build=$8 ferry=$9 blob=${10}
 shift 10

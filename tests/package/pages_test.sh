@@ -1,7 +1,8 @@
 #!/bin/bash
-# A library can be loaded where pages are of 16 KB (Android since 15, some arm64 kernels): its segments lie on such borders in
-# memory, and in the file at the same place of a page.
-#     pages_test.sh READELF LIBRARY...
+# A library loads on systems with 16 KB pages (Android since 15, some arm64 kernels): its segments are aligned to these
+# in memory,
+# and have the same offset within a page in the file.
+# pages_test.sh READELF LIBRARY...
 set -euo pipefail
 readelf=$1
 for library in "${@:2}"; do

@@ -8,7 +8,7 @@ import hashlib, os, re, sys
 
 ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SPDX = "SPDX-License-Identifier: Apache-2.0"
-# Where others read it: each of these must match once at least, and each match must be the version.
+# Places that repeat the version: each must match at least once, and each match must be the version.
 VERSIONS = {
     "CHANGELOG.md": r"\A[^#]*# Changelog[^#]*## (\S+),",
     "bindings/android/build.gradle.kts": r'^version = "(.+)"',
@@ -69,8 +69,8 @@ def check_licence(version):
     licence, notice = read("LICENSE"), read("NOTICE")
     if "Apache License" not in licence or "Copyright The Ferry authors" not in licence:
         faults.append("LICENSE is not Apache-2.0 of the Ferry authors")
-    # What docs/dependencies.md lists as part of the libraries and of the desktop tools; of the latter what is only linked, or used by
-    # tests, is told of in one sentence.
+    # docs/dependencies.md lists the parts of the libraries and of the desktop tools; dependencies of tests, and tools
+    # that are only linked, have one sentence.
     page = read("docs/dependencies.md")
     for heading in ("Inside `libferry`", "In the desktop tools only"):
         rows = re.findall(r"^\| \[([^\]]+)\]\(", page.split("## " + heading)[1].split("\n\nWhat torch.save")[0].split("\n## ")[0], re.M)

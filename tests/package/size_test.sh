@@ -1,6 +1,6 @@
 #!/bin/bash
-# The stripped shared library stays small; prints what it and the example programs weigh.
-#     size_test.sh STRIP LIMIT LIBRARY PROGRAMS...
+# The stripped shared library stays small; prints its size and those of the example programs.
+# size_test.sh STRIP LIMIT LIBRARY PROGRAMS...
 set -euo pipefail
 strip=$1 limit=$2 library=$3
 stripped=$(mktemp)

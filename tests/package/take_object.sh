@@ -1,7 +1,8 @@
 #!/bin/bash
-# A compiler's launcher: an object that is the same in another build of this tree, since no source in it mentions one of WORDS
-# (an expression; nor does any header: who calls this looks), is copied from there.
-#     take_object.sh BUILD WORDS COMPILER ... -o OBJECT ... -c SOURCE
+# A compiler launcher. If the source does not mention one of WORDS (an expression; the caller checks the headers), its
+# object is
+# the same as in another build of this tree, and copied from there.
+# take_object.sh BUILD WORDS COMPILER ... -o OBJECT ... -c SOURCE
 set -euo pipefail
 build=$1 words=$2
 shift 2

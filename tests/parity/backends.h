@@ -1,4 +1,4 @@
-// Whole networks on every GPU that tests have, in both precisions: against the reference, and against the CPU.
+// Runs whole networks on every GPU of the tests, in both precisions, and compares with the reference and the CPU.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline std::string text(const Comparison& comparison) {
   return text_report(report, {.verbose = true});
 }
 
-// What the network computed as if it were a reference.
+// Makes a reference of the network's own result.
 inline Entry as_reference(const std::string& name, const Computed& computed, EntryKind kind = EntryKind::Tap) {
   Entry entry;
   entry.name = entry.module = name;
@@ -36,14 +36,13 @@ inline Entry as_reference(const std::string& name, const Computed& computed, Ent
   return entry;
 }
 
-// float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: as `ferry
-// parity` judges it (judge.h). No operator is left to the CPU but, of a network with states, those that
-// read token ids.
+// float32: the reference's bounds, and within 1e-4 of the CPU's maximum. float16: judged like `ferry parity` (judge.h).
+// No operator may run on the CPU, except those of a network with states that read token ids.
 inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob, const Network& cpu,
                                          const Fixture& fixture, Precision precision) {
   const bool half = precision == Precision::Float16;
   SCOPED_TRACE(blob.filename().string() + " on " + gpu + (half ? ", float16" : ", float32"));
-  ferry_session_options options = cli::session_options(1);  // of two processors, the next test has the other
+  ferry_session_options options = cli::session_options(1);  // with two processors, the next test uses the other
   options.backend = FERRY_BACKEND_GPU;
   options.gpu_device = gpu.c_str();
   options.gpu_required = true;
@@ -53,7 +52,7 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   if (model->root().states() == nullptr) {
     EXPECT_EQ(network.report().cpu_operators, 0u);
   }
-  // In float16 routers are the CPU's.
+  // Routers run on the CPU in float16.
   const auto& operators = *model->graph().operators();
   const bool routes = half && std::any_of(operators.begin(), operators.end(), [](const fbs::Operator* op) {
                         return op->params_type() == fbs::OpParams::Experts;
@@ -69,10 +68,9 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   }
 }
 
-// A network whose kernels are novel: on one GPU as a blob with all its taps in float32 and as it ships in float16,
-// block by block; as it ships in float32 on the other. Of familiar kernels: on one GPU, with all taps in float32 and as
-// it ships in float16. What varies another: as it ships, in float32. Operators are tested on every GPU in both
-// precisions.
+// Networks with new kernels run on one GPU twice, with all taps in float32 and as shipped in float16, block by block;
+// on the other GPU as shipped in float32. Networks with familiar kernels run on one GPU only. Variants run as shipped
+// in float32. Operators are tested on every GPU in both precisions.
 template <typename Convert, typename OnCpu>
 void expect_every_gpu_computes_the_same(Convert convert_to_blob, OnCpu on_cpu, const Fixture& fixture,
                                         ParityFixture::Gpu novel) {

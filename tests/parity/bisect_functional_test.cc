@@ -1,5 +1,5 @@
-// Faults in operators that have no module and no tap of their own (an activation, a concatenation, an upscaling...)
-// are found between the taps around them: in a family's code and in a blob.
+// Bisect finds faults in operators without module and tap (an activation, a concatenation, an upscaling...) between the
+// taps around them, in a family's code and in a blob.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Op = fbs::OpParams;
 
-// Real-ESRGAN's network, narrow: of its dense blocks the fixture has the convolutions and the sums alone.
+// A narrow Real-ESRGAN. The fixture has only the convolutions and the sums of its dense blocks.
 class BisectFunctional : public BisectedNetwork {
  protected:
   void SetUp() override {
@@ -21,7 +21,7 @@ class BisectFunctional : public BisectedNetwork {
     set_up("rrdbnet_x2_small", "rrdbnet");
   }
 
-  // Plants it once in the family's code, and once in the blob alone; tells what is found in either.
+  // Plants the change once in the family's code, and once in the blob only, and checks both findings.
   void expect_found(const std::function<void(Graph&)>& change, const char* op, const char* name,
                     const char* by_reference, const char* by_graph) {
     for (const bool planted : {true, false}) {
@@ -35,13 +35,13 @@ class BisectFunctional : public BisectedNetwork {
     }
   }
 
-  // In the blob, and in the graph that it is compared with, or not.
+  // Plants in the blob, and if `in_family` also in the graph that it is compared with.
   void plant(const std::function<void(Graph&)>& change, bool in_family, bool keep_taps = false) {
     from_planted({.graph = unnamed(change)}, keep_taps, Search::ByPlanted);
     if (!in_family) families_ = right_families_.all();
   }
 
-  // Functions of a framework bear no name: those of this network's activations are forgotten, and their taps.
+  // Framework functions have no name: removes those of this network's activations, and their taps.
   static std::function<void(Graph&)> unnamed(const std::function<void(Graph&)>& change) {
     return [change](Graph& graph) {
       change(graph);
@@ -58,7 +58,7 @@ class BisectFunctional : public BisectedNetwork {
   const PlantedFamilies right_families_{Plant{.graph = unnamed([](Graph&) {})}};
 };
 
-// The operator of that kind that stands before the module's own.
+// The last operator of that kind before the module's own.
 fbs::OperatorT& last_before(Graph& graph, Op type, const std::string& module) {
   fbs::OperatorT* last = nullptr;
   for (const auto& op : graph.table.operators) {
@@ -74,7 +74,7 @@ TEST_F(BisectFunctional, Activation) {
   };
   expect_found(plain, "unary", "before body.1.rdb2.conv3",
                "the activation: the blob has leaky ReLU of 0.01, the reference leaky ReLU of 0.2",
-               "the activation is leaky ReLU of 0.01 in place of leaky ReLU of 0.2");
+               "the activation is leaky ReLU of 0.01 instead of leaky ReLU of 0.2");
 }
 
 TEST_F(BisectFunctional, Concatenation) {
@@ -93,11 +93,11 @@ TEST_F(BisectFunctional, Upscaling) {
   };
   expect_found(smooth, "resize2d", "before conv_up1",
                "the resize: the blob has Bilinear, corners not aligned, the reference Nearest, corners not aligned",
-               "the resize is Bilinear, corners not aligned in place of Nearest, corners not aligned");
+               "the resize is Bilinear, corners not aligned instead of Nearest, corners not aligned");
 }
 
-// In a blob the operator before which it is missing departs, and the graph has what is missing.
-TEST_F(BisectFunctional, ActivationLeftOut) {
+// In a blob, the operator after the missing one departs; the graph has the missing one.
+TEST_F(BisectFunctional, MissingActivation) {
   const auto forget = [](Graph& graph) {
     const fbs::OperatorT* op = &last_before(graph, Op::Unary, "conv_last");
     auto& all = graph.table.operators;
@@ -112,10 +112,10 @@ TEST_F(BisectFunctional, ActivationLeftOut) {
   const Finding of_blob = find();
   EXPECT_EQ(of_blob.fault, Fault::Conversion);
   EXPECT_EQ(of_blob.op, "unary");
-  EXPECT_EQ(of_blob.cause, "the activation is none in place of leaky ReLU of 0.2");
+  EXPECT_EQ(of_blob.cause, "the activation is none instead of leaky ReLU of 0.2");
 }
 
-// What nobody knows is told by the taps around it and the operators between them.
+// An unknown fault is described by the taps around it and the operators between them.
 TEST_F(BisectFunctional, UnknownFaultIsBetweenTwoTaps) {
   const auto share = [](Graph& graph) {
     fbs::OperatorT& product = last_before(graph, Op::Binary, "body.0.rdb2");
@@ -128,14 +128,14 @@ TEST_F(BisectFunctional, UnknownFaultIsBetweenTwoTaps) {
   EXPECT_EQ(found.op, "") << "one of two, and nothing tells which";
   EXPECT_EQ(found.from, (std::vector<std::string>{"tap/body.0.rdb1", "tap/body.0.rdb2.conv5"}));
   ASSERT_EQ(found.region, (std::vector<std::string>{"binary Mul, before 'body.0.rdb2'", "binary Add 'body.0.rdb2'"}));
-  const std::string text = told(found, 1);
+  const std::string text = finding_text(found, 1);
   EXPECT_NE(text.find("\nbetween              tap/body.0.rdb1, tap/body.0.rdb2.conv5 and tap/body.0.rdb2, 2 operators\n"
-                      "one of               binary Mul, before 'body.0.rdb2'; binary Add 'body.0.rdb2'\n"),
+                      "candidates           binary Mul, before 'body.0.rdb2'; binary Add 'body.0.rdb2'\n"),
             std::string::npos)
       << text;
 }
 
-TEST_F(BisectFunctional, NothingInARightBlob) {
+TEST_F(BisectFunctional, RightBlobHasNoFault) {
   for (const bool in_family : {true, false}) {
     plant([](Graph&) {}, in_family);
     EXPECT_EQ(find().fault, Fault::None);

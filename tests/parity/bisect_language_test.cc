@@ -1,5 +1,5 @@
-// What goes wrong in ports of language models is found by `ferry bisect` and called by its name: planted in a family's
-// code, so that blob and graph agree and the reference alone tells, and in a blob, so that the graph tells.
+// `ferry bisect` names the common faults of language model ports. They are planted in a family's code, where only the
+// reference shows them, and in a blob, where the graph does.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using Op = fbs::OpParams;
 
-// Operators that `wanted` says, from the last on, so that they may be removed.
+// Changes the operators that `wanted` selects, from the last to the first, so that `change` may remove them.
 template <typename Wanted, typename Change>
 void for_each_op(Graph& graph, const Wanted& wanted, const Change& change) {
   for (size_t at = graph.table.operators.size(); at-- > 0;)
@@ -35,7 +35,7 @@ Plant config(const std::string& path, json value) {
   return {.config = [=](json& config) { config[json::json_pointer(path)] = value; }};
 }
 
-// Turns halves for neighbours or neighbours for halves, angles included.
+// Exchanges the pairing of split halves and adjacent channels, including the angles.
 void exchange_pairing(Graph& graph) {
   for_each_op(graph, of_type(Op::RotaryEmbedding),
               [&](size_t at) { graph.table.operators[at]->params.AsRotaryEmbedding()->interleaved ^= true; });
@@ -46,7 +46,7 @@ void exchange_pairing(Graph& graph) {
         const auto width = static_cast<size_t>(graph.shape(op.inputs[0])[1]);
         recompute(graph, op, 0, [width](const std::vector<double>& values, size_t i) {
           const size_t column = i % width;
-          return values[i - column + column / 2];  // of halves: the first one's columns, each twice
+          return values[i - column + column / 2];  // from split halves: the first half's columns, each twice
         });
       });
 }
@@ -55,7 +55,7 @@ void leave_out_norms(Graph& graph, const std::vector<std::string>& ends) {
   for (const std::string& end : ends) for_each_op(graph, named(end), [&](size_t at) { leave_out(graph, at); });
 }
 
-// Queries are turned as if they stood one place further on.
+// Queries are rotated as if their position were one higher.
 void count_queries_from_1(Graph& graph) {
   for (size_t at = 0; at < graph.table.operators.size(); ++at) {
     fbs::OperatorT& op = *graph.table.operators[at];
@@ -79,7 +79,7 @@ void count_queries_from_1(Graph& graph) {
   }
 }
 
-// Rows of the embedding are read as if another one stood before them.
+// Embedding rows are read with an offset of one.
 void read_rows_from_1(Graph& graph) {
   for_each_op(graph, named("model.embed_tokens"), [&](size_t at) {
     fbs::OperatorT& op = *graph.table.operators[at];
@@ -102,7 +102,7 @@ void scale_scores(Graph& graph, float scale) {
               [&](size_t at) { graph.table.operators[at]->params.AsAttention()->scale = scale; });
 }
 
-// The sum of what the experts give and what the shared one does is what the experts give.
+// Replaces the sum of routed and shared experts by the routed experts.
 void leave_out_shared_expert(Graph& graph) {
   for_each_op(
       graph,
@@ -116,7 +116,7 @@ void leave_out_shared_expert(Graph& graph) {
           return is(*o, Op::Experts) && o->outputs.front() == (*reshape)->inputs[0];
         });
       },
-      [&](size_t at) {  // the module's tap is about the sum
+      [&](size_t at) {  // the module's tap is the sum
         const TensorId sum = graph.table.operators[at]->outputs.front(), kept = graph.table.operators[at]->inputs[0];
         for (const auto& tap : graph.table.taps)
           if (tap->tensor == sum) tap->tensor = kept;
@@ -125,7 +125,7 @@ void leave_out_shared_expert(Graph& graph) {
   std::erase_if(graph.table.taps, [](const auto& tap) { return tap->name.find("shared_expert") != std::string::npos; });
 }
 
-// Weights of norms are stored as what they differ from 1 by; they are taken as they are.
+// Norm weights are stored minus 1, but are used as stored.
 void take_norms_as_they_are(Graph& graph) {
   for_each_op(
       graph,
@@ -142,8 +142,8 @@ struct PlantedCase {
   const char* name;
   const char* fixture;
   Plant plant;
-  const char* first;  // the fixture's first tensor out of bounds, of a family that is wrong
-  struct Told {
+  const char* first;  // the fixture's first tensor out of bounds if the family is wrong
+  struct Explanation {
     const char* op;
     const char* name;
     const char* cause;
@@ -158,20 +158,20 @@ const PlantedCase kCases[] = {
      "hf_qwen3_tiny",
      config("/rope_parameters/rope_theta", 1e6),
      "tap/model.layers.0.self_attn",
-     {"rotary_embedding", "before model.layers.0.self_attn.o_proj", "(rope_theta) is 1e+06 in place of 10000"},
-     {"gather", "rope.cos", "(rope_theta) is 1e+06 in place of 10000"}},
+     {"rotary_embedding", "before model.layers.0.self_attn.o_proj", "(rope_theta) is 1e+06 instead of 10000"},
+     {"gather", "rope.cos", "(rope_theta) is 1e+06 instead of 10000"}},
     {"RopeBaseOfNobody",
      "hf_qwen3_tiny",
      config("/rope_parameters/rope_theta", 31000),
      "tap/model.layers.0.self_attn",
-     {"rotary_embedding", "before model.layers.0.self_attn.o_proj", "(rope_theta) is 31000 in place of 10000"},
-     {"gather", "rope.cos", "(rope_theta) is 31000 in place of 10000"}},
+     {"rotary_embedding", "before model.layers.0.self_attn.o_proj", "(rope_theta) is 31000 instead of 10000"},
+     {"gather", "rope.cos", "(rope_theta) is 31000 instead of 10000"}},
     {"RopeNeighbours",
      "hf_llama_tiny",
      {.graph = exchange_pairing},
      "tap/model.layers.0.self_attn.o_proj",
-     {"rotary_embedding", "before model.layers.0.self_attn.o_proj", "turns neighbouring channels"},
-     {"gather", "rope.cos", "turns neighbouring channels"}},
+     {"rotary_embedding", "before model.layers.0.self_attn.o_proj", "rotates adjacent channels"},
+     {"gather", "rope.cos", "rotates adjacent channels"}},
     {"RopeHalves",
      "hf_deepseek_v3_tiny",
      config("/rope_interleave", false),
@@ -182,8 +182,8 @@ const PlantedCase kCases[] = {
      "hf_gemma3_text_tiny",
      config("/rope_parameters/full_attention/rope_type", "default"),
      "tap/model.layers.2.self_attn.o_proj",
-     {"rotary_embedding", "before model.layers.2.self_attn.o_proj", "angles are 8 times those that are right"},
-     {"gather", "rope.cos", "angles are 8 times those that are right"}},
+     {"rotary_embedding", "before model.layers.2.self_attn.o_proj", "angles are 8 times the right ones"},
+     {"gather", "rope.cos", "angles are 8 times the right ones"}},
     {"QueryNorm",
      "hf_qwen3_tiny",
      {.graph = [](Graph& g) { leave_out_norms(g, {"q_norm"}); }},
@@ -210,26 +210,26 @@ const PlantedCase kCases[] = {
      "hf_llama_tiny",
      {.graph = read_rows_from_1},
      "tap/model.embed_tokens",
-     {"gather", "model.embed_tokens", "are taken at indices that are 1 too high"},
-     {"gather", "model.embed_tokens", "are taken at indices that are 1 too high"}},
+     {"gather", "model.embed_tokens", "are read at indices that are 1 too high"},
+     {"gather", "model.embed_tokens", "are read at indices that are 1 too high"}},
     {"Window",
      "hf_mistral_tiny",
      config("/sliding_window", 7),
      "tap/model.layers.0.self_attn.o_proj",
-     {"attention", "before model.layers.0.self_attn.o_proj", "sees the last 7, where the last 8 are right"},
-     {"attention", "before model.layers.0.self_attn.o_proj", "sees the last 7, where the last 8 are right"}},
+     {"attention", "before model.layers.0.self_attn.o_proj", "attends to the last 7 tokens instead of the last 8"},
+     {"attention", "before model.layers.0.self_attn.o_proj", "attends to the last 7 tokens instead of the last 8"}},
     {"NoWindow",
      "hf_mistral_tiny",
      config("/sliding_window", nullptr),
      "tap/model.layers.0.self_attn.o_proj",
-     {"attention", "before model.layers.0.self_attn.o_proj", "sees all before it, where the last 8 are right"},
-     {"attention", "before model.layers.0.self_attn.o_proj", "sees all before it, where the last 8 are right"}},
+     {"attention", "before model.layers.0.self_attn.o_proj", "attends to all previous tokens instead of the last 8"},
+     {"attention", "before model.layers.0.self_attn.o_proj", "attends to all previous tokens instead of the last 8"}},
     {"Router",
      "hf_qwen3_moe_tiny",
      config("/norm_topk_prob", false),
      "tap/model.layers.0.mlp",
-     {"experts", "model.layers.0.mlp.experts", "shares are left as they are, and should be divided by their sum"},
-     {"experts", "model.layers.0.mlp.experts", "shares are left as they are, and should be divided by their sum"}},
+     {"experts", "model.layers.0.mlp.experts", "weights are not divided by their sum and should be"},
+     {"experts", "model.layers.0.mlp.experts", "weights are not divided by their sum and should be"}},
     {"SharedExpert",
      "hf_qwen3_5_moe_text_tiny",
      {.graph = leave_out_shared_expert},
@@ -252,14 +252,14 @@ const PlantedCase kCases[] = {
      "hf_gemma3_text_tiny",
      config("/query_pre_attn_scalar", 32),
      "tap/model.layers.0.self_attn.o_proj",
-     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(32)) in place of 0.204"},
-     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(32)) in place of 0.204"}},
+     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(32)) instead of 0.204"},
+     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(32)) instead of 0.204"}},
     {"ScaleOfTheWidth",
      "hf_qwen3_tiny",
      {.graph = [](Graph& g) { scale_scores(g, 1 / std::sqrt(128.0f)); }},
      "tap/model.layers.0.self_attn",
-     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(128)) in place of 0.176777 (1/sqrt(32))"},
-     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(128)) in place of 0.176777 (1/sqrt(32))"}},
+     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(128)) instead of 0.176777 (1/sqrt(32))"},
+     {"attention", "before model.layers.0.self_attn.o_proj", "(1/sqrt(128)) instead of 0.176777 (1/sqrt(32))"}},
     {"ZeroCentred",
      "hf_qwen3_5_text_tiny",
      {.graph = take_norms_as_they_are},
@@ -270,8 +270,8 @@ const PlantedCase kCases[] = {
      "hf_llama_tiny",
      config("/tie_word_embeddings", false),
      "tap/lm_head",
-     {"linear", "lm_head", "'lm_head.weight' in place of the embedding 'model.embed_tokens.weight'"},
-     {"linear", "lm_head", "'lm_head.weight' in place of the embedding 'model.embed_tokens.weight'"},
+     {"linear", "lm_head", "'lm_head.weight' instead of the embedding 'model.embed_tokens.weight'"},
+     {"linear", "lm_head", "'lm_head.weight' instead of the embedding 'model.embed_tokens.weight'"},
      true},
 };
 
@@ -288,7 +288,7 @@ class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterfa
     return find();
   }
 
-  // The embedding is the head, and yet there is a matrix that is called so.
+  // The head is tied to the embedding, but the checkpoint has a head too.
   void add_head() {
     auto tensors = right_->tensors();
     std::vector<float> values = tensors.at("model.embed_tokens.weight").to_floats();
@@ -299,9 +299,9 @@ class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterfa
     write_safetensors(options_.checkpoint, tensors);
   }
 
-  void expect_told(const Finding& f, Fault fault, const PlantedCase::Told& told) {
-    EXPECT_EQ(f.op, told.op);
-    expect(f, fault, told.name, told.cause);
+  void expect_explanation(const Finding& f, Fault fault, const PlantedCase::Explanation& expected) {
+    EXPECT_EQ(f.op, expected.op);
+    expect(f, fault, expected.name, expected.cause);
     EXPECT_LT(f.cause_error, 1e-4) << f.cause;
   }
 };
@@ -310,19 +310,19 @@ TEST_P(PlantedInText, IsFoundInAFamily) {
   for (const bool keep_taps : {false, true}) {
     const Finding finding = found(keep_taps, Search::ByPlanted);
     EXPECT_EQ(finding.first, GetParam().first);
-    expect_told(finding, Fault::Graph, GetParam().by_reference);
+    expect_explanation(finding, Fault::Graph, GetParam().by_reference);
   }
 }
 
 TEST_P(PlantedInText, IsFoundInABlob) {
   for (const bool keep_taps : {false, true})
-    expect_told(found(keep_taps, Search::ByRight), Fault::Conversion, GetParam().by_graph);
+    expect_explanation(found(keep_taps, Search::ByRight), Fault::Conversion, GetParam().by_graph);
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, PlantedInText, ::testing::ValuesIn(kCases),
                          [](const auto& of) { return of.param.name; });
 
-// A fault that nobody knows: no cause is made up for it.
+// An unknown fault gets no cause.
 class UnknownInText : public BisectedNetwork, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(UnknownInText, HasNoCause) {
@@ -354,7 +354,7 @@ INSTANTIATE_TEST_SUITE_P(Unknown, UnknownInText,
 
 class RightText : public BisectedNetwork, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(RightText, HasNothingToFind) {
+TEST_P(RightText, HasNoFault) {
   set_up(GetParam(), "");
   if (IsSkipped()) return;
   for (const bool keep_taps : {false, true}) {

@@ -1,5 +1,4 @@
-// The sections of a rotary embedding whose places have several axes, as Qwen3-VL's do: which channels turn by which is
-// a choice among the angles of all.
+// The sections of a multi-axis rotary embedding, as in Qwen3-VL: a mask selects the axis that rotates each channel.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -24,7 +23,7 @@ class NoCheckpoint : public Checkpoint {
   std::filesystem::path path_;
 };
 
-// The sum over axes of angles [3,5,12] times a choice [3,1,12].
+// The sum over axes of angles [3,5,12] times a mask [3,1,12].
 Piece choosing(const std::vector<int>& axes) {
   Array angles{.shape = {3, 5, 12}, .values = {}}, choice{.shape = {3, 1, 12}, .values = std::vector<double>(36)};
   for (int i = 0; i < 3 * 5 * 12; ++i) angles.values.push_back(std::sin(1.7 * i));
@@ -49,20 +48,20 @@ Piece choosing(const std::vector<int>& axes) {
   return piece;
 }
 
-TEST(Sections, AreToldWhereTheyAreExchangedOrInAnotherOrder) {
+TEST(Sections, ExchangedOrReorderedSectionsAreNamed) {
   const std::vector<int> right = {0, 1, 2, 0, 1, 0}, exchanged = {0, 2, 1, 0, 2, 0}, beside = {0, 0, 0, 1, 1, 2};
   const NoCheckpoint checkpoint;
   const std::set<std::string> none;
-  const auto told = [&](const std::vector<int>& planted, const std::vector<int>& aim, Trial trial) {
+  const auto explained = [&](const std::vector<int>& planted, const std::vector<int>& aim, Trial trial) {
     const Piece piece = choosing(planted), other = choosing(aim);
     const Values computed = compute(piece);
     const Array wanted = compute(other).at(other.target);
     const auto distance = [&](const Array& tried) { return difference(tried, wanted).relative; };
     return try_causes({piece, computed, checkpoint, none, none}, trial, distance(computed.at(piece.target)), distance);
   };
-  for (const auto& [wrong, text] :
-       {std::pair{&exchanged, "those of axes 1 and 2"}, {&beside, "lie side by side, and"}}) {
-    const Tried planted = told(right, *wrong, Trial::MakesWrong), repaired = told(*wrong, right, Trial::Repairs);
+  for (const auto& [wrong, text] : {std::pair{&exchanged, "those of axes 1 and 2"}, {&beside, "are contiguous and"}}) {
+    const Tried planted = explained(right, *wrong, Trial::MakesWrong),
+                repaired = explained(*wrong, right, Trial::Repairs);
     EXPECT_NE(planted.text.find(text), std::string::npos) << planted.text;
     EXPECT_NE(repaired.text.find(text), std::string::npos) << repaired.text;
     EXPECT_EQ(planted.left, 0);

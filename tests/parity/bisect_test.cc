@@ -1,4 +1,4 @@
-// `ferry bisect` finds what was planted: faults in converted models, in a backend, and in a family's graph.
+// `ferry bisect` finds planted faults in converted models, in a backend and in a family's graph.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class Bisect : public BisectedNetwork {
 
 constexpr auto turned = [](const auto& w, Place p, Place n) { return w({p.o, n.y - 1 - p.y, n.x - 1 - p.x, p.i}); };
 
-TEST_F(Bisect, NothingInARightBlob) {
+TEST_F(Bisect, RightBlobHasNoFault) {
   from_right(false);
   const Finding finding = find();
   EXPECT_EQ(finding.fault, Fault::None) << finding.first;
@@ -36,13 +36,13 @@ TEST_F(Bisect, NothingInARightBlob) {
 TEST_F(Bisect, 01_FlippedKernel) {
   from_right(true);
   reweigh(conv("blocks.2.0.conv_dw"), turned);
-  expect_conversion("blocks.2.0.conv_dw", "turned by 180");
+  expect_conversion("blocks.2.0.conv_dw", "rotated by 180");
 }
 TEST_F(Bisect, 02_FlippedKernelFusedWithItsNorm) {
   from_changed(false, "blocks.2.1.conv_dw.weight", [](std::vector<float>& v) {
     for (auto at = v.begin(); at != v.end(); at += 9) std::reverse(at, at + 9);
   });
-  expect_conversion("blocks.2.1.conv_dw", "turned by 180");
+  expect_conversion("blocks.2.1.conv_dw", "rotated by 180");
 }
 TEST_F(Bisect, 03_MirroredKernel) {
   from_right(true);
@@ -70,7 +70,7 @@ TEST_F(Bisect, 07_EpsilonFolded) {
   from_changed(false, "blocks.3.0.bn1.running_var", [](std::vector<float>& v) {
     for (float& variance : v) variance += 1e-3f - 1e-5f;
   });
-  expect_conversion("blocks.3.0.conv_pw", "epsilon is 0.001 in place of 1e-05");
+  expect_conversion("blocks.3.0.conv_pw", "epsilon is 0.001 instead of 1e-05");
 }
 TEST_F(Bisect, 08_MeanNotSubtracted) {
   from_changed(true, "blocks.2.0.bn2.running_mean", [](std::vector<float>& v) { std::fill(v.begin(), v.end(), 0.0f); });
@@ -87,13 +87,13 @@ TEST_F(Bisect, 10_NormWithoutWeight) {
 TEST_F(Bisect, 11_DifferenceForSum) {
   from_right(true);
   op("blocks.3.2", fbs::OpParams::Binary).params.AsBinary()->kind = fbs::BinaryKind::Sub;
-  expect_conversion("blocks.3.2", "Sub in place of Add");
+  expect_conversion("blocks.3.2", "Sub instead of Add");
 }
 TEST_F(Bisect, 12_FusedActivationLost) {
   from_right(false);
   fbs::Conv2dT& p = *conv("blocks.3.1.conv_dw").params.AsConv2d();
   p.output_min = -kInfinity, p.output_max = kInfinity;
-  expect_conversion("blocks.3.1.conv_dw", "activation is none in place of ReLU6");
+  expect_conversion("blocks.3.1.conv_dw", "activation is none instead of ReLU6");
 }
 TEST_F(Bisect, 13_ShortcutDropped) {
   from_right(true);
@@ -120,7 +120,7 @@ TEST_F(Bisect, 16_ClassifierWithoutBias) {
   set_constant(op("classifier", fbs::OpParams::Linear), 2, 0);
   expect_conversion("classifier", "bias is missing");
 }
-TEST_F(Bisect, 17_Float16sOfInputsExchanged) {
+TEST_F(Bisect, 17_HalvesOfInputsExchanged) {
   from_right(false);
   reweigh(op("classifier", fbs::OpParams::Linear), [](const auto& w, Place p, Place n) {
     return w({p.o, 0, 0, (p.i + n.i / 2) % n.i});
@@ -153,17 +153,17 @@ TEST_F(Bisect, 21_MeanIsASum) {
   for (const auto& op : graph_->table.operators)
     if (auto* reduce = op->params.AsReduce()) {
       reduce->kind = fbs::ReduceKind::Sum;
-      expect_conversion(op->name, "sum is taken in place of the mean");
+      expect_conversion(op->name, "sum is taken instead of the mean");
     }
 }
 TEST_F(Bisect, 22_OneChannelDamaged) {
   from_right(true);
   reweigh(conv("blocks.4.2.conv_pw"), [](const auto& w, Place p, Place) { return p.o == 7 ? -w(p) : w(p); });
-  expect_conversion("blocks.4.2.conv_pw", "only 1 of 576 channels depart: 7");
+  expect_conversion("blocks.4.2.conv_pw", "only 1 of 576 channels differ: 7");
 }
 
-// A backend that turns one kernel: it runs another blob than the one that it is given.
-TEST_F(Bisect, BackendIsToldFromConversion) {
+// A backend with a flipped kernel: it runs another blob than it is given.
+TEST_F(Bisect, DistinguishesBackendFromConversion) {
   from_right(false);
   const RunNetwork faulty = [](std::span<const std::byte> blob, const parity::Fixture& fixture) {
     const fbs::Graph* graph = nullptr;
@@ -180,28 +180,28 @@ TEST_F(Bisect, BackendIsToldFromConversion) {
     }
     return run_on_cpu(assemble(model, changed), fixture);
   };
-  expect(find(faulty), Fault::Backend, "blocks.2.2.conv_dw", "turned by 180");
+  expect(find(faulty), Fault::Backend, "blocks.2.2.conv_dw", "rotated by 180");
 }
 
-// A family that reads a kernel the wrong way round: blob and graph agree, and only the reference tells.
-TEST_F(Bisect, GraphIsToldFromConversion) {
+// A family that flips a kernel: blob and graph agree, only the reference differs.
+TEST_F(Bisect, DistinguishesGraphFromConversion) {
   const auto flip = [](const std::vector<double>& v, size_t i) { return v[i - i % 9 + 8 - i % 9]; };
   from_planted(recomputed("blocks.2.0.conv_dw", fbs::OpParams::Conv2d, flip), true, Search::ByPlanted);
   expect(find(), Fault::Graph, "blocks.2.0.conv_dw",
-         "the blob has the kernel one way round, the reference has it turned by 180 degrees");
+         "the blob has the kernel in one orientation, the reference has it rotated by 180 degrees");
 }
 
-// A language model, which takes token ids and appends to states.
+// A language model: token ids as input, states that grow.
 class BisectText : public BisectedNetwork {
  protected:
   void SetUp() override { set_up("hf_llama_tiny", "transformers/llama"); }
 };
 
-TEST_F(BisectText, NothingInARightBlob) {
+TEST_F(BisectText, RightBlobHasNoFault) {
   from_right(false);
   EXPECT_EQ(find().fault, Fault::None);
 }
-TEST_F(BisectText, WeightIsScaled) {
+TEST_F(BisectText, ScaledWeight) {
   from_right(false);
   reweigh(op("model.layers.1.mlp.down_proj", fbs::OpParams::Linear),
           [](const auto& w, Place p, Place) { return w(p) * 1.02; });
@@ -216,8 +216,8 @@ TEST_F(BisectText, CausalMaskDropped) {
   EXPECT_EQ(finding.op, "attention");
   EXPECT_NE(finding.cause.find("causal mask is dropped"), std::string::npos) << finding.cause;
 }
-// The blob's configuration had another theta than the checkpoint's has now: the tables differ.
-TEST_F(BisectText, TableOfAnotherTheta) {
+// The blob was converted with another rope_theta than the checkpoint has now, so the tables differ.
+TEST_F(BisectText, TableOfAnotherRopeTheta) {
   std::ifstream file(config());
   nlohmann::json changed = nlohmann::json::parse(file);
   changed["rope_parameters"]["rope_theta"] = 500000.0;
@@ -233,7 +233,7 @@ TEST_F(BisectText, TableOfAnotherTheta) {
   EXPECT_EQ(finding.op, "gather");
   EXPECT_EQ(finding.name, "rope.cos");
 
-  options_ = wrong;  // a wrong configuration in both
+  options_ = wrong;  // both have the wrong configuration
   const Finding both = find();
   EXPECT_EQ(both.fault, Fault::Graph);
   EXPECT_EQ(both.first, "tap/model.layers.0.self_attn.o_proj") << "the first tap behind the attention";
@@ -241,7 +241,7 @@ TEST_F(BisectText, TableOfAnotherTheta) {
 
 // ---- weights of another training of the same network
 
-// Of which two tensors differ: the operators are right, whatever they give.
+// Two tensors differ: no operator is at fault.
 TEST_F(Bisect, BlobAndCheckpointOfAnotherTraining) {
   auto tensors = right_->tensors();
   std::vector<float> a = tensors.at("blocks.3.1.conv_pw.weight").to_floats(), b = tensors.at("bn1.bias").to_floats();
@@ -256,7 +256,7 @@ TEST_F(Bisect, BlobAndCheckpointOfAnotherTraining) {
   EXPECT_EQ(finding.fault, Fault::OtherWeights);
   EXPECT_EQ(finding.unlike, (std::vector<std::string>{"bn1.bias", "blocks.3.1.conv_pw.weight"}));
   EXPECT_EQ(finding.alike + 2, fixture_.weights.size());
-  const std::string text = told(finding, 1);
+  const std::string text = finding_text(finding, 1);
   EXPECT_NE(text.find("the fixture was computed with another checkpoint of this network\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\ntensors that differ  2 of the " + std::to_string(fixture_.weights.size()) +
                       " compared: 'bn1.bias'; 'blocks.3.1.conv_pw.weight'\n"),
@@ -265,8 +265,8 @@ TEST_F(Bisect, BlobAndCheckpointOfAnotherTraining) {
   EXPECT_EQ(text.find("operator"), std::string::npos) << text;
 }
 
-// A fixture of real weights has what tells them apart.
-TEST_F(Bisect, WeightsThatAFixtureHasTheHashesOf) {
+// For fixtures of real weights, the hashes show which tensors differ.
+TEST_F(Bisect, WeightsThatDifferFromTheFixturesHashes) {
   fixture_.weights.clear();
   for (const auto& [name, tensor] : right_->tensors()) {
     const std::vector<float> values = tensor.to_floats();
@@ -294,10 +294,10 @@ TEST_F(Bisect, CheckpointThatTheBlobWasNotMadeFrom) {
   EXPECT_GT(finding.alike, 50u);
 }
 
-// The blob is right, and the file beside it is not the one that it was made from.
-TEST_F(Bisect, ACheckpointIsWrongWhereTheBlobIsRight) {
+// The blob is right, but the given checkpoint is not the one it was made from.
+TEST_F(Bisect, WrongCheckpointForARightBlob) {
   from_right(false);
-  EXPECT_EQ(told(find(), 1), "every tensor is in bounds: there is nothing to find\n");
+  EXPECT_EQ(finding_text(find(), 1), "every tensor is in bounds: nothing to search\n");
   auto tensors = right_->tensors();
   std::vector<float> values = tensors.at("bn1.bias").to_floats();
   values[3] += 1;
@@ -305,23 +305,23 @@ TEST_F(Bisect, ACheckpointIsWrongWhereTheBlobIsRight) {
   options_.checkpoint = folder_.path() / "other.safetensors";
   write_safetensors(options_.checkpoint, tensors);
   const std::string all = std::to_string(fixture_.weights.size());
-  EXPECT_EQ(told(find(), 1),
+  EXPECT_EQ(finding_text(find(), 1),
             "every tensor is in bounds: the blob is right\n"
             "at fault             the checkpoint: the blob was made from another file of this network, with other "
             "weights\n"
             "tensors that differ  1 of the " +
                 all + " compared: 'bn1.bias'\n");
-  fixture_.weights.clear();  // of weights that nobody noted
+  fixture_.weights.clear();  // no record of the weights
   const Finding finding = find();
   EXPECT_EQ(finding.fault, Fault::OtherCheckpoint);
   ASSERT_EQ(finding.unlike.size(), 1u) << "the blob's constants tell it";
-  write_safetensors(options_.checkpoint, right_->tensors());  // saved anew
+  write_safetensors(options_.checkpoint, right_->tensors());  // saved again
   graph_->table.provenance->source_sha256[0] ^= 1;
   EXPECT_EQ(find().fault, Fault::None);
 }
 
 // The same weights in another file are the same checkpoint.
-TEST_F(Bisect, CheckpointThatWasSavedAnew) {
+TEST_F(Bisect, ResavedCheckpointIsTheSame) {
   from_right(true);
   conv("blocks.2.1.conv_dw").params.AsConv2d()->pad_top = 2,
   conv("blocks.2.1.conv_dw").params.AsConv2d()->pad_bottom = 0;

@@ -1,4 +1,4 @@
-// For tests of `ferry bisect`: networks of fixtures with something planted in them.
+// For tests of `ferry bisect`: networks of fixtures with a planted fault.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,15 +25,15 @@ inline std::unique_ptr<parity::Network> run_on_cpu(std::span<const std::byte> bl
   return std::make_unique<parity::Network>(blob, fixture, cli::session_options(1));
 }
 
-// A weight's place by output, row, column and input.
+// A weight's position by output, row, column and input.
 struct Place {
   int o, y, x, i;
 };
 
-// A network and its fixture; the graph is made wrong in one place.
+// A network and its fixture; tests make the graph wrong at one point.
 class BisectedNetwork : public ::testing::Test {
  protected:
-  // `model`: empty where the fixture's config.json says it.
+  // `model`: empty if the fixture's config.json says it.
   void set_up(const char* fixture, const char* model) {
     const std::filesystem::path own = source_folder() / "tests/data/fixtures" / fixture;
     if (!std::filesystem::exists(own) && shared_dir().empty())
@@ -49,7 +49,7 @@ class BisectedNetwork : public ::testing::Test {
 
   std::filesystem::path config() const { return folder_.path() / "config.json"; }
 
-  // ---- a wrong graph: of the right checkpoint, or of one with a tensor changed, which the blob does not admit
+  // ---- a wrong graph: from the right checkpoint, or from one with a changed tensor, which the blob's provenance hides
   void from_right(bool keep_taps) {
     options_.keep_taps = keep_taps;
     graph_ = convert_to_graph(options_);
@@ -68,7 +68,7 @@ class BisectedNetwork : public ::testing::Test {
     graph_->table.provenance->source_sha256 = right_->sha256();
   }
 
-  // A graph by families with something planted in them, which the search builds its own by, too, or not.
+  // A graph built by families with a planted fault. The search uses the same families, or the right ones.
   enum class Search { ByPlanted, ByRight };
   void from_planted(Plant plant, bool keep_taps, Search search) {
     planted_ = std::make_unique<PlantedFamilies>(plant);
@@ -77,7 +77,7 @@ class BisectedNetwork : public ::testing::Test {
     families_ = search == Search::ByPlanted ? planted_->all() : families();
   }
 
-  // The operator of that kind in that module, whichever graph's.
+  // The operator of that kind in that module, in either graph.
   fbs::OperatorT& op(const std::string& name, fbs::OpParams type) {
     for (fbs::GraphT* table : tables_of(graph_->table))
       for (const auto& op : table->operators)
@@ -86,7 +86,7 @@ class BisectedNetwork : public ::testing::Test {
   }
   fbs::OperatorT& conv(const std::string& name) { return op(name, fbs::OpParams::Conv2d); }
 
-  template <typename Map>  // of the value at a place, given a reader of the old ones and the extents
+  template <typename Map>  // map(position, reader of the old values, extents)
   void reweigh(fbs::OperatorT& op, const Map& map) {
     const TensorId weight = op.inputs[1];
     const Shape s = graph_->shape(weight);
@@ -111,8 +111,8 @@ class BisectedNetwork : public ::testing::Test {
     forget_unread();
   }
 
-  // Packing wants no constant that nobody reads. What a language model's second graph reads would go astray: it is not
-  // searched, and left out.
+  // Packing refuses unread constants. Those that a language model's second graph reads become unread too, because that
+  // graph is left out of the search.
   void forget_unread() {
     if (!graph_->table.graphs.empty()) {
       graph_->table.graphs.clear();
@@ -154,7 +154,7 @@ class BisectedNetwork : public ::testing::Test {
   parity::Fixture fixture_;
   ConvertOptions options_;
   std::unique_ptr<PlantedFamilies> planted_;
-  Families families_ = families();  // that the search builds the graph by
+  Families families_ = families();  // the families that the search builds the graph with
   std::shared_ptr<const Checkpoint> right_;
   std::unique_ptr<Graph> graph_;
 };

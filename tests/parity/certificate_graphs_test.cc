@@ -1,4 +1,4 @@
-// Certificates of a blob with two graphs: one for each, measured in a chain.
+// Certificates of a blob with two graphs: one per graph, verified in a chain.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ namespace {
 using ferry::testing::AlignedBytes;
 using ferry::testing::Parts;
 
-// Of the small network for prompts: what it computes itself is the reference.
+// For the small network with prompts: its own results are the reference.
 Fixture fixture_of(const std::filesystem::path& blob) {
   Fixture out;
   out.name = "small";
@@ -83,7 +83,7 @@ Verdict verdict(const std::vector<std::byte>& blob, const char* graph = nullptr,
 
 fbs::CertificateT& prompted(Parts& parts) { return *parts.model.graphs[0]->certificate; }
 
-TEST(CertificateOfGraphs, OneEach) {
+TEST(CertificateOfGraphs, EachGraphHasOne) {
   const Parts parts(certified_masks());
   ASSERT_NE(parts.model.certificate, nullptr);
   ASSERT_NE(parts.model.graphs[0]->certificate, nullptr);
@@ -102,7 +102,7 @@ TEST(CertificateOfGraphs, OneEach) {
   EXPECT_EQ(second.fixture, "small");
 }
 
-TEST(CertificateOfGraphs, AreMeasuredInAChain) {
+TEST(CertificateOfGraphs, AreVerifiedInAChain) {
   for (const char* graph : {"", "prompt"}) {
     const Verdict all = verdict(certified_masks(), *graph != 0 ? graph : nullptr);
     ASSERT_EQ(all.status, FERRY_OK) << ferry_last_error();
@@ -120,7 +120,7 @@ TEST(CertificateOfGraphs, AreMeasuredInAChain) {
   }
 }
 
-TEST(CertificateOfGraphs, NameTheGraphOfAFault) {
+TEST(CertificateOfGraphs, NameTheFaultyGraph) {
   const auto with_wrong_sum = [](bool first) {
     Parts parts(certified_masks());
     fbs::GraphT& graph = first ? parts.model : *parts.model.graphs[0];
@@ -141,8 +141,8 @@ TEST(CertificateOfGraphs, NameTheGraphOfAFault) {
   EXPECT_EQ(second.v.stage_count, 5u);
 }
 
-// As blobs of earlier converters have it.
-TEST(CertificateOfGraphs, TheFirstAloneIsMeasured) {
+// As in blobs of earlier converters.
+TEST(CertificateOfGraphs, OnlyTheFirstIsVerified) {
   Parts parts(certified_masks());
   parts.model.graphs[0]->certificate = nullptr;
   const Verdict first = verdict(parts.assemble());
@@ -151,8 +151,8 @@ TEST(CertificateOfGraphs, TheFirstAloneIsMeasured) {
   EXPECT_EQ(first.v.stage_count, 1u);
 }
 
-// Whatever a file says there, the answer is a status.
-TEST(CertificateOfGraphs, ThatDoNotFitAreRefused) {
+// Any certificate in a file yields a status, never a crash.
+TEST(CertificateOfGraphs, RefusedIfTheyDoNotMatchTheGraph) {
   struct Case {
     const char* name;
     void (*change)(Parts&);
@@ -198,8 +198,8 @@ TEST(CertificateOfGraphs, DamagedAtRandomNeverCrash) {
 
 #ifdef FERRY_HAS_CONVERTER
 
-// Every stage of both graphs of a network for prompts, in the room that all certificates have together.
-TEST(CertificateOfGraphs, OfSegmentAnything) {
+// Every stage of both graphs of a network with prompts fits in the room for certificates.
+TEST(CertificateOfGraphs, CoverEveryStageOfSegmentAnything) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
   const std::filesystem::path folder = shared_dir() / "fixtures/hf_sam_tiny_box";
   const Fixture fixture = read_fixture(folder);

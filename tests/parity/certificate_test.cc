@@ -1,4 +1,4 @@
-// A certificate is made from a fixture, passes where the blob is right, and names the first stage where it is not.
+// A certificate is made from a fixture. It passes if the blob is right, and otherwise names the first wrong stage.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ const Fixture& fixture() {
   return tiny;
 }
 
-// The blob with a certificate, in the place of one that it had.
+// The blob with a new certificate; an old one is replaced.
 std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture& fixture) {
   const ScratchFolder folder;
   write_file(folder.path() / "blob.ferry", blob);
@@ -47,7 +47,7 @@ const std::vector<std::byte>& certified() {
   return blob;
 }
 
-// The verdict on a blob; `status` is that of the call.
+// The result of verifying the blob; `status` is the call's.
 ferry_verification verdict(const std::vector<std::byte>& blob, ferry_status* status,
                            const ferry_session_options* options = nullptr) {
   AlignedBytes bytes(blob);
@@ -56,7 +56,7 @@ ferry_verification verdict(const std::vector<std::byte>& blob, ferry_status* sta
   ferry_verification v{};
   v.struct_size = sizeof(v);
   *status = ferry_model_verify(model, options, &v);
-  // What the strings hold goes with the model.
+  // the model owns the strings
   static std::string stage, name, library;
   stage = v.stage, name = v.fixture, library = v.library;
   v.stage = stage.c_str(), v.fixture = name.c_str(), v.library = library.c_str();
@@ -64,7 +64,7 @@ ferry_verification verdict(const std::vector<std::byte>& blob, ferry_status* sta
   return v;
 }
 
-TEST(Certificate, PassesWhereTheBlobIsRight) {
+TEST(Certificate, PassesForARightBlob) {
   ferry_status status;
   const ferry_verification v = verdict(certified(), &status);
   ASSERT_EQ(status, FERRY_OK) << ferry_last_error();
@@ -77,7 +77,7 @@ TEST(Certificate, PassesWhereTheBlobIsRight) {
   EXPECT_LT(v.error_at_conversion, v.bound / 10);
 }
 
-TEST(Certificate, HoldsWhatItIsMadeFrom) {
+TEST(Certificate, HoldsTheFixturesValues) {
   const Parts parts(certified());
   const fbs::CertificateT& certificate = *parts.model.certificate;
   EXPECT_EQ(certificate.fixture_sha256.size(), 64u);
@@ -91,9 +91,9 @@ TEST(Certificate, HoldsWhatItIsMadeFrom) {
   EXPECT_EQ(certify(certified(), fixture()), certified()) << "one certificate, the same each time";
 }
 
-// A stage's entry is stored only where its name does not say it. Spelled out it means the same, and another one samples
-// other places.
-TEST(Certificate, StoresAnEntryOnlyWhereItDiffers) {
+// A stage's entry is stored only if the name does not imply it. Stored explicitly it means the same; another entry
+// samples other positions.
+TEST(Certificate, StoresAnEntryOnlyIfTheNameDoesNotImplyIt) {
   ferry_status status;
   const ferry_verification implied = verdict(certified(), &status);
   Parts parts(certified());
@@ -118,7 +118,7 @@ TEST(Certificate, StoresAnEntryOnlyWhereItDiffers) {
   EXPECT_STREQ(wrong.stage, "stem.conv");
 }
 
-TEST(Certificate, IsRefusedToAWrongBlob) {
+TEST(Certificate, CannotBeMadeForAWrongBlob) {
   try {
     certify(tiny_blob(TinyFault::WrongEpsilon), fixture());
     FAIL() << "no error";
@@ -127,7 +127,7 @@ TEST(Certificate, IsRefusedToAWrongBlob) {
   }
 }
 
-// One weight of the depthwise convolution, at the place of its constant in the data section.
+// The blob with another weight in the depthwise convolution's constant.
 std::vector<std::byte> with_weight(float value) {
   Parts parts(certified());
   for (const auto& tensor : parts.model.tensors)
@@ -136,7 +136,7 @@ std::vector<std::byte> with_weight(float value) {
   return parts.assemble();
 }
 
-TEST(Certificate, ACorruptedWeightIsCaught) {
+TEST(Certificate, CatchesACorruptedWeight) {
   for (const float value : {40.0f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     ferry_status status;
     const ferry_verification v = verdict(with_weight(value), &status);
@@ -149,7 +149,7 @@ TEST(Certificate, ACorruptedWeightIsCaught) {
   }
 }
 
-TEST(Certificate, CannotBeMeasuredWithoutOneNorInFloat16) {
+TEST(Certificate, CannotBeVerifiedIfMissingOrInFloat16) {
   ferry_status status;
   verdict(tiny_blob(), &status);
   EXPECT_EQ(status, FERRY_NOT_FOUND);
@@ -161,8 +161,8 @@ TEST(Certificate, CannotBeMeasuredWithoutOneNorInFloat16) {
   EXPECT_EQ(ferry_model_verify(nullptr, nullptr, nullptr), FERRY_INVALID_ARGUMENT);
 }
 
-// Whatever a file says there, the answer is a status.
-TEST(Certificate, ThatDoesNotFitItsModelIsRefused) {
+// Any certificate in a file yields a status, never a crash.
+TEST(Certificate, RefusedIfItDoesNotMatchTheModel) {
   using Change = void (*)(fbs::CertificateT&);
   const Change changes[] = {
       [](auto& c) { c.inputs.clear(); },

@@ -1,5 +1,5 @@
-// `ferry parity` as a whole, on the network of tests/parity/tiny: a right blob passes, a wrong one fails and the tensor
-// where it goes wrong is named.
+// `ferry parity` as a whole, on the network of tests/parity/tiny. A right blob passes; a wrong one fails, and the first
+// wrong tensor is named.
 #include "cli/parity/parity_command.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(ParityCommand, ResultsDoNotDependOnTheThreads) {
   EXPECT_EQ(one.out, three.out);
 }
 
-// Each fault fails, and the first tensor named is the one that it touches first.
+// The fault fails, and the first tensor that it affects is named.
 void expect_caught(TinyFault fault, const std::string& first) {
   const Ran ran = run_tiny(fault);
   EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
@@ -74,7 +74,7 @@ TEST(ParityCommand, CatchesAWrongEpsilon) { expect_caught(TinyFault::WrongEpsilo
 TEST(ParityCommand, CatchesAFlippedKernel) { expect_caught(TinyFault::FlippedKernel, "tap/block.0.conv"); }
 TEST(ParityCommand, CatchesPaddingOnTheWrongSide) { expect_caught(TinyFault::PaddingSide, "tap/stem.conv"); }
 TEST(ParityCommand, CatchesADroppedShift) { expect_caught(TinyFault::DroppedShift, "tap/block.0.bn"); }
-TEST(ParityCommand, CatchesWhatIsNotFinite) {
+TEST(ParityCommand, CatchesAnInfiniteLogit) {
   const Ran ran = run_tiny(TinyFault::NotFinite);
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.out.find("the result has an infinite value at [0,3]"), std::string::npos) << ran.out;
@@ -85,7 +85,7 @@ TEST(ParityCommand, CatchesAMissingOutput) {
   EXPECT_NE(ran.out.find("the blob lacks 1 output that it must hold: features"), std::string::npos) << ran.out;
 }
 
-TEST(ParityCommand, WritesJsonAPageAndAPlot) {
+TEST(ParityCommand, WritesJsonHtmlAndSvg) {
   const ScratchFolder folder;
   const auto path = [&](const char* name) { return (folder.path() / name).string(); };
   const Ran ran = run({write_tiny_blob(folder.path()).string(), tiny_fixture().string(), "--json", path("a.json"),
@@ -99,7 +99,7 @@ TEST(ParityCommand, WritesJsonAPageAndAPlot) {
   EXPECT_TRUE(read_file(path("a.svg")).starts_with("<svg "));
 }
 
-// Of two folders, blobs go with the fixtures that begin their names.
+// With two folders, a blob is paired with the fixture whose name is its prefix.
 TEST(ParityCommand, ComparesFoldersInOneTable) {
   namespace fs = std::filesystem;
   const ScratchFolder folder;
@@ -135,7 +135,7 @@ TEST(ParityCommand, ComparesFoldersInOneTable) {
   fs::copy(blobs / "right.taps.ferry", blobs / "nobody.ferry");
   ran = passes();
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_NE(row("nobody.ferry ").find("NOT COMPARED  no folder in"), std::string::npos) << ran.out;
+  EXPECT_NE(row("nobody.ferry ").find("NOT COMPARED  no folder of this name in"), std::string::npos) << ran.out;
   EXPECT_EQ(run({blobs.string(), tiny_fixture().string()}).exit_code, 0) << "one fixture goes with every blob";
   EXPECT_EQ(run({(blobs / "nobody.ferry").string(), fixtures.string()}).exit_code, 0) << "one blob with every fixture";
   EXPECT_EQ(run({blobs.string(), fixtures.string(), "--svg", (folder.path() / "a.svg").string()}).exit_code, 2);

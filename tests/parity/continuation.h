@@ -1,4 +1,4 @@
-// A language model's blob, and how it goes on with a text.
+// Greedy continuation of a text by a language model's blob.
 #pragma once
 
 #include <algorithm>
@@ -29,14 +29,14 @@ inline void require(const Status& status) {
   if (!status.ok()) fail("%s", status.message().data());
 }
 
-// A text's images, as patches.
+// An image of a text, as patches.
 struct Image {
   std::vector<float> patches;
   ImageGrid grid;
 };
 using Seen = std::vector<Image>;
 
-// What the model adds to the prompt, which is given in pieces of `piece` tokens.
+// The tokens that the model appends to the prompt, which is fed in pieces of `piece` tokens.
 inline Ids greedy(const std::filesystem::path& blob, const Ids& prompt, const Seen& images, size_t piece, size_t count,
                   const ferry_session_options& options = cli::session_options(1)) {
   const cli::ModelHandle model = cli::open_model(blob);

@@ -1,4 +1,4 @@
-// Blobs with certificates, damaged at random.
+// Randomly damaged blobs with certificates.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -12,8 +12,8 @@
 
 namespace ferry::parity {
 
-// Changes a few bytes of the flatbuffer, so many times, each time of the right blob. Gives how often the certificate
-// could still be measured, whatever came out.
+// Damages a few bytes of the flatbuffer, `tries` times, always starting from the right blob. Returns how often the
+// certificate could still be verified, with any result.
 inline size_t verified_when_damaged(const std::vector<std::byte>& right, int times) {
   uint64_t state = 7;
   const auto below = [&](size_t n) {

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs `ferry parity` on an emulator, for every blob that scripts/check has converted on the host (build/parity): in
-# float32 and, as a CPU that has such arithmetic, in float16.
-#     emulated_parity.sh BLOB_FOLDER FERRY EMULATOR...
+# Runs `ferry parity` in an emulator for every blob that scripts/check converted on the host (build/parity), in
+# float32 and, emulating a CPU with float16 arithmetic, in float16.
+# emulated_parity.sh BLOB_FOLDER FERRY EMULATOR...
 set -euo pipefail
 blobs=$1 ferry=$2
 shift 2

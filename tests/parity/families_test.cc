@@ -1,5 +1,5 @@
-// Converted networks against what the framework that they are from computed, tensor by tensor; and proof that the
-// comparison sees the mistakes that a converter can make.
+// Compares converted networks with the framework's results, tensor by tensor, and proves that the comparison catches
+// the mistakes that a converter can make.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
   return compare(fixture, network.tensors());
 }
 
-// The checkpoint and the blobs of one network, and what the CPU computes with each: its tests share them, which ctest
-// runs in one program (cmake/tests.cmake).
+// The checkpoint, the blobs and the CPU results of one network. Its tests share them, because ctest runs them in one
+// process (cmake/tests.cmake).
 struct SharedNetwork {
   std::string name;
   ScratchFolder folder;
@@ -124,7 +124,7 @@ TEST_P(Family, ReleaseBlobHoldsEveryBlockInBounds) {
   }
 }
 
-TEST_P(Family, ReleaseBlobGivesTheCheckpointBack) {
+TEST_P(Family, ReleaseBlobExportsTheCheckpoint) {
   const fs::path from = checkpoint(), to = folder() / "exported";
   export_checkpoint(convert_fixture(false), to);
   std::vector<fs::path> files;
@@ -146,10 +146,10 @@ TEST_P(FamilyOnGpus, EveryGpuComputesTheSame) {
                                      read_fixture(row().folder()), row().gpu);
 }
 
-// Float16 arithmetic of this CPU, as `ferry parity --precision f16` judges it.
+// float16 arithmetic on this CPU, judged like `ferry parity --precision f16`.
 class FamilyInFloat16 : public Family {};
 
-TEST_P(FamilyInFloat16, TheCpuStaysWithinTheBoundsOfFloat16) {
+TEST_P(FamilyInFloat16, CpuStaysWithinTheBoundsOfFloat16) {
   ferry_session_options options = cli::session_options(1);
   options.precision = FERRY_PRECISION_FLOAT16;
   const fs::path blob = convert_fixture(/*keep_taps=*/false);
@@ -161,7 +161,7 @@ TEST_P(FamilyInFloat16, TheCpuStaysWithinTheBoundsOfFloat16) {
   EXPECT_GE(comparison.rows.size(), row().blocks.size());
 }
 
-// One of depthwise convolutions, one of residual products, one of attention.
+// One network of depthwise convolutions, one of residual blocks, one of attention.
 std::vector<ParityFixture> run_in_float16() {
   std::vector<ParityFixture> rows = parity_fixtures();
   std::erase_if(rows, [](const ParityFixture& row) {
@@ -172,20 +172,20 @@ std::vector<ParityFixture> run_in_float16() {
 }
 
 #if FERRY_GPU
-// Products in halves on a GPU, which tuning alone would choose.
+// float16 products on a GPU, which only tuning would choose.
 class FamilyInFloat16OnAGpu : public Family {};
 
 TEST_P(FamilyInFloat16OnAGpu, StaysWithinTheBoundsOfFloat16) {
   if (ferry::testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver";
-  const std::string gpu = ferry::testing::test_gpus()[0];  // lavapipe has the arithmetic
-  std::shared_ptr<gpu::Device> device;                     // sessions share it while it lives
+  const std::string gpu = ferry::testing::test_gpus()[0];  // lavapipe has float16 arithmetic
+  std::shared_ptr<gpu::Device> device;                     // shared by sessions while it lives
   ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
   ASSERT_TRUE(device->limits().float16_arithmetic);
   const fs::path blob = convert_fixture(/*keep_taps=*/false);
   const std::set<gpu::Variant> forced = force_float16s(*open_blob(blob), *device);
   expect_gpu_computes_the_same(gpu, blob, on_cpu(/*keep_taps=*/false), read_fixture(row().folder()),
                                Precision::Float16);
-  // Only what a session uses is judged; with its taps it may use fewer.
+  // Only variants that a session uses are judged; with taps it may use fewer.
   size_t right = 0;
   for (const gpu::Variant& variant : forced) {
     const gpu::Pipelines::Verdict verdict = device->pipelines().verdict(variant);
@@ -195,7 +195,7 @@ TEST_P(FamilyInFloat16OnAGpu, StaysWithinTheBoundsOfFloat16) {
   EXPECT_GE(right, 3u);
 }
 
-// One of depthwise convolutions, one of attention; a ResNet-50's products in halves take lavapipe too long.
+// One network of depthwise convolutions, one of attention; a ResNet-50 in float16 takes lavapipe too long.
 std::vector<ParityFixture> run_in_float16_on_a_gpu() {
   std::vector<ParityFixture> rows = run_in_float16();
   std::erase_if(rows, [](const ParityFixture& row) { return row.name == "timm_resnet50_a1_in1k"; });
@@ -217,8 +217,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Family, ::testing::ValuesIn(parity_fixtures()
 INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyInFloat16, ::testing::ValuesIn(run_in_float16()), kName);
 INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyOnGpus, ::testing::ValuesIn(run_on_gpus()), kName);
 
-// ---- half precision
-// --------------------------------------------------------------------------------------------------
+// ---- float16 --------------------------------------------------------------------------------------------------------
 
 std::vector<std::byte> weight_segments(const std::vector<std::byte>& blob) {
   BlobHeader header;
@@ -235,8 +234,8 @@ std::vector<std::byte> convert_mobilenet(const fs::path& checkpoint) {
 
 class Float16 : public ::testing::TestWithParam<ElementType> {};
 
-// A checkpoint of half precision gives the very weights that its values, widened to float32, give.
-TEST_P(Float16, ConvertsAsItsWidenedValues) {
+// A float16 checkpoint converts to the same weights as its values widened to float32.
+TEST_P(Float16, ConvertsLikeItsWidenedValues) {
   SKIP_WITHOUT_FIXTURES();
   const ScratchFolder folder;
   const fs::path half = folder.path() / "half.safetensors", wide = folder.path() / "wide.safetensors";
@@ -255,9 +254,9 @@ TEST_P(Float16, ConvertsAsItsWidenedValues) {
   const std::vector<std::byte> blob = convert_mobilenet(half);
   EXPECT_EQ(weight_segments(blob), weight_segments(convert_mobilenet(wide)));
 
-  // Near the float32 network, and not the same. To nearest, F16 keeps a weight within 2^-11 of itself and BF16 within
-  // 2^-8; each of the 52 convolutions, 52 norms and the classifier is off by that much to first order, and at the worst
-  // all of it adds up.
+  // Near the float32 network, but not equal. Rounding to nearest keeps a weight within 2^-11 (F16) or 2^-8 (BF16) of
+  // itself. To first order each of the 52 convolutions, 52 norms and the classifier is off by that much; in the worst
+  // case these errors add up.
   write_file(folder.path() / "half.ferry", blob);
   const Comparison comparison =
       compare_blob(folder.path() / "half.ferry", read_fixture(fixture_folder("timm_mobilenetv2_100")));
@@ -273,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(Casts, Float16, ::testing::Values(ElementType::F16, Ele
 // ---- planted faults
 // ----------------------------------------------------------------------------------------------------
 
-// MobileNetV2's checkpoint and graph, to be made wrong in one place.
+// MobileNetV2's checkpoint and graph, to be made wrong at one point.
 class Planted : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -311,7 +310,8 @@ class Planted : public ::testing::Test {
     return first == nullptr ? "" : first->name;
   }
 
-  // `fused` is what a release blob still holds: an activation, computed with its convolution and norm in one step.
+  // `fused`: the tensor that a release blob still holds; an activation, computed with its convolution and norm in one
+  // step.
   void expect_caught(const std::string& inner, const std::string& fused) {
     EXPECT_EQ(first_wrong(*graph(true)), "tap/" + inner);
     EXPECT_EQ(first_wrong(*graph(false)), "tap/" + fused) << "in a release blob";

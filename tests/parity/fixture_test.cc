@@ -1,4 +1,4 @@
-// Reading fixture folders: what is right is read whole, what is wrong is refused by a sentence.
+// Reading fixture folders: a right one is read completely, a wrong one is refused with one sentence.
 #include "cli/parity/fixture.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Fixture, ReadsInputsTapsPyramidsAndOutputs) {
   EXPECT_EQ(logits.values.size(), 5u);
 }
 
-// A fixture made to be broken.
+// A fixture that tests break.
 class Broken : public ::testing::Test {
  protected:
   Broken() {
@@ -77,7 +77,7 @@ class Broken : public ::testing::Test {
     write_safetensors(scratch_.path() / "fixture.safetensors", tensors_);
   }
 
-  // The sentence that reading ends with, without the folder's path.
+  // The error message of reading, without the folder's path.
   std::string message() {
     write();
     try {
@@ -98,9 +98,9 @@ class Broken : public ::testing::Test {
   std::map<std::string, CheckpointTensor> tensors_;
 };
 
-TEST_F(Broken, IsWholeUntilItIsBroken) { EXPECT_EQ(message(), "no error"); }
+TEST_F(Broken, IsValidBeforeItIsBroken) { EXPECT_EQ(message(), "no error"); }
 
-TEST_F(Broken, AnInputThatIsRemadeMayBeAnInpaintersByItsSum) {
+TEST_F(Broken, RegeneratesAnInpaintersInputBySha256) {
   const std::vector<float> masked = masked_image({1, 4, 8, 12}, 5);
   EXPECT_EQ(masked[2 * 12 + 3], 0.5f) << "known";
   EXPECT_EQ(masked[2 * 12 + 4], -0.5f) << "the hole's corner";
@@ -134,10 +134,10 @@ TEST_F(Broken, ReadsTokenIds) {
   ids[1] = 404;
   EXPECT_NE(message().find("its values have SHA-256"), std::string::npos) << message();
   put("input", {1, 3}, {1, 403, 7});
-  EXPECT_NE(message().find("is F32, where I64 or I32 is expected"), std::string::npos) << message();
+  EXPECT_NE(message().find("is F32, expected I64 or I32"), std::string::npos) << message();
 }
 
-TEST_F(Broken, RemakesAnInputStoredAsSamples) {
+TEST_F(Broken, RegeneratesAnInputStoredAsSamples) {
   manifest_["inputs"][0]["stored"] = "sample";
   manifest_["inputs"][0]["samples"] = 4;
   tensors_.erase("input");
@@ -162,12 +162,12 @@ TEST_F(Broken, ManifestThatIsNotJson) {
   text_ = "{\"format\": ";
   EXPECT_NE(message().find("manifest.json"), std::string::npos) << message();
   text_ = "[1]";
-  EXPECT_EQ(message(), "manifest.json: an object is expected at the top");
+  EXPECT_EQ(message(), "manifest.json: not a JSON object");
 }
 
 TEST_F(Broken, OtherFormat) {
   manifest_["format"] = "parity-fixture/9";
-  EXPECT_EQ(message(), "manifest.json: format \"parity-fixture/9\", where \"parity-fixture/1\" is expected");
+  EXPECT_EQ(message(), "manifest.json: format \"parity-fixture/9\", expected \"parity-fixture/1\"");
   manifest_.erase("format");
   EXPECT_EQ(message(), "manifest.json: \"format\" is missing or not a string");
 }
@@ -185,12 +185,12 @@ TEST_F(Broken, MissingTensorFile) {
 
 TEST_F(Broken, MissingTensor) {
   tensors_.erase("logits");
-  EXPECT_EQ(message(), "fixture.safetensors: no tensor \"logits\", which the manifest lists");
+  EXPECT_EQ(message(), "fixture.safetensors: no tensor \"logits\", but the manifest lists it");
 }
 
 TEST_F(Broken, WrongShape) {
   put("tap/a", {2, 1}, {-2, 1});
-  EXPECT_EQ(message(), "fixture.safetensors: tensor \"tap/a\" is 2x1, where the manifest says 1x2");
+  EXPECT_EQ(message(), "fixture.safetensors: tensor \"tap/a\" is 2x1, but the manifest says 1x2");
   manifest_["taps"][0]["shape"] = {1, 0};
   EXPECT_EQ(message(), "manifest.json: \"tap/a\": dimension 1 of the shape is out of range");
   manifest_["taps"][0]["shape"] = {1000000, 1000000};
@@ -199,19 +199,19 @@ TEST_F(Broken, WrongShape) {
 
 TEST_F(Broken, WrongType) {
   tensors_["tap/a"].type = ElementType::I32;
-  EXPECT_EQ(message(), "fixture.safetensors: tensor \"tap/a\" is I32, where F32 is expected");
+  EXPECT_EQ(message(), "fixture.safetensors: tensor \"tap/a\" is I32, expected F32");
 }
 
-TEST_F(Broken, WrongSum) {
+TEST_F(Broken, WrongSha256) {
   values_["input"][3] += 1;
   EXPECT_NE(message().find("manifest.json: input \"input\": its values have SHA-256 "), std::string::npos) << message();
 }
 
 TEST_F(Broken, InconsistentMaximum) {
   manifest_["taps"][0]["absmax"] = 2.5;
-  EXPECT_EQ(message(), "manifest.json: \"tap/a\": the largest value stored is 2, where the manifest says 2.5");
+  EXPECT_EQ(message(), "manifest.json: \"tap/a\": the maximum stored value is 2, but the manifest says 2.5");
   manifest_["taps"][0]["absmax"] = 1.5;
-  EXPECT_EQ(message(), "manifest.json: \"tap/a\": the largest value stored is 2, where the manifest says 1.5");
+  EXPECT_EQ(message(), "manifest.json: \"tap/a\": the maximum stored value is 2, but the manifest says 1.5");
   manifest_["taps"][0].erase("absmax");
   EXPECT_EQ(message(), "manifest.json: \"tap/a\": \"absmax\" is missing or not a number");
 }
@@ -224,23 +224,23 @@ TEST_F(Broken, NotANumber) {
 TEST_F(Broken, NothingToCompare) {
   manifest_["taps"] = json::array();
   manifest_["outputs"] = json::array();
-  EXPECT_EQ(message(), "manifest.json: no outputs and no taps are listed: there is nothing to compare");
+  EXPECT_EQ(message(), "manifest.json: no outputs or taps are listed");
   manifest_["inputs"] = json::array();
   EXPECT_EQ(message(), "manifest.json: no inputs are listed");
 }
 
-TEST_F(Broken, TwoOfOneName) {
+TEST_F(Broken, DuplicateName) {
   manifest_["taps"].push_back(manifest_["taps"][0]);
   EXPECT_EQ(message(), "manifest.json: \"tap/a\" is listed twice");
 }
 
 TEST_F(Broken, UnknownStorage) {
   manifest_["taps"][0]["stored"] = "half";
-  EXPECT_EQ(message(), "manifest.json: \"tap/a\": stored as \"half\", where \"full\" or \"sample\" is expected");
+  EXPECT_EQ(message(), "manifest.json: \"tap/a\": stored as \"half\", expected \"full\" or \"sample\"");
 }
 
-// Whatever is deleted or changed in type ends in a sentence of ours, not in an exception of the JSON library.
-TEST_F(Broken, EveryFieldOfEveryType) {
+// A missing field or one of another type gives our error message, not an exception of the JSON library.
+TEST_F(Broken, EveryFieldMissingOrOfAnotherType) {
   const json whole = manifest_;
   for (const json& value : {json(nullptr), json(-1), json(1e300), json("x"), json::array(), json::object()}) {
     for (const char* place : {"/format",

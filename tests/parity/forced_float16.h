@@ -1,4 +1,4 @@
-// Kernels that multiply in halves, forced on a whole network: untuned sessions take others.
+// float16 GEMM kernels, forced on a whole network; untuned sessions would choose others.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ inline bool multiplies_in_float16(const gpu::Step& step) {
          std::string(gpu::kernel_name(step.dispatches[0].variant.kernel)).ends_with("_float16");
 }
 
-// Of every convolution and linear of the release blob `model` in float16, at its own shapes and with all its taps kept,
-// where such a kernel fits: each of them in turn becomes the tuned choice. Returns the variants.
+// Tries every convolution and linear operator of the release blob `model` in float16, at its own shapes and with all
+// taps. Each kernel that fits becomes the tuned choice once. Returns the variants.
 inline std::set<gpu::Variant> force_float16s(const Model& model, gpu::Device& device) {
   const fbs::Graph& graph = model.graph();
   Shapes shapes;
@@ -30,7 +30,7 @@ inline std::set<gpu::Variant> force_float16s(const Model& model, gpu::Device& de
   size_t turn = 0;
   for (const gpu::Chain& chain : gpu::make_chains(model, shapes, kept)) {
     const std::string signature = gpu::signature(model, chain, shapes, gpu::Storage::Float16);
-    if (device.pipelines().tuned(signature) >= 0) continue;  // as one before it
+    if (device.pipelines().tuned(signature) >= 0) continue;  // same shape as an earlier one
     const gpu::Problem problem = gpu::problem_of(model, chain, shapes, gpu::Storage::Float16, device.limits());
     std::vector<std::pair<int, gpu::Variant>> fitting;
     for (int i = 0; i < gpu::alternatives(problem.op.params_type()); ++i) {

@@ -1,4 +1,4 @@
-// The generator against numbers that make_checkpoint.py of the fixtures gives.
+// The generator against values of the fixtures' make_checkpoint.py.
 #include "cli/parity/generator.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(Generator, HashesNamesAsFnv1a64) {
   EXPECT_EQ(fnv1a64("foobar"), 0x85944171f73967e8u);
 }
 
-TEST(Generator, GivesTheReferenceToolsBits) {
+TEST(Generator, MatchesTheReferenceToolBitForBit) {
   EXPECT_EQ(Stream("layer1.0.conv1.weight", 0).bits(0), 0xd768d2e717cb9a7fu);
   EXPECT_EQ(Stream("layer1.0.conv1.weight", 0).bits(123456789), 0x8b78cdbbe6049d2bu);
   EXPECT_EQ(Stream("layer1.0.conv1.weight", 1).bits(0), 0x2788336a0db5eb91u);
@@ -44,7 +44,7 @@ TEST(Generator, SamplesLieInsideTheTensor) {
 }
 
 // The whole file, byte for byte, as make_checkpoint.py writes it: uniform, abs and centered rules, three types.
-TEST(MakeCheckpoint, WritesTheReferenceToolsBytes) {
+TEST(MakeCheckpoint, MatchesTheReferenceToolByteForByte) {
   const ScratchFolder folder;
   const auto sha256_of = [&](std::optional<ElementType> cast) {
     const auto file = folder.path() / "checkpoint.safetensors";
@@ -73,7 +73,7 @@ TEST(MakeCheckpoint, FollowsCheckpointOf) {
   for (float v : a->tensors().at("w").to_floats()) EXPECT_TRUE(v >= 1.0f && v <= 1.5f) << v;
 }
 
-TEST(MakeCheckpoint, RefusesWhatItDoesNotKnow) {
+TEST(MakeCheckpoint, RefusesUnknownRules) {
   const ScratchFolder folder;
   const auto message = [&](const std::string& tensor) -> std::string {
     folder.write("manifest.json", R"({"seed": 0, "tensors": [)" + tensor + "]}");

@@ -1,4 +1,4 @@
-// Language models that see images: where images stand in a text, and as an app shows them.
+// Language models that read images: positions of image tokens, and the API that apps use.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <ferry/text.h>
@@ -48,7 +48,7 @@ TEST_P(ImagePlaces, AreTransformers) {
 INSTANTIATE_TEST_SUITE_P(Images, ImagePlaces,
                          ::testing::Values("hf_qwen3_vl_tiny", "hf_qwen3_vl_moe_tiny", "hf_qwen3_5_vl_tiny"));
 
-// A model that sees, as an app uses it.
+// A vision language model, used like an app does.
 class ImagesInText : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -103,7 +103,7 @@ class ImagesInText : public ::testing::Test {
     out.image = {out.bytes.data(), width, height, 3 * width, false};
     return out;
   }
-  // As the vision graph's recipe makes them.
+  // Preprocessed as the vision graph's blob says.
   Image patches(const Pixels& pixels) const {
     ferry_session_options options = cli::session_options(1);
     options.graph = "vision";
@@ -140,7 +140,7 @@ TEST_F(ImagesInText, AreAppendedBetweenTheirTokens) {
   EXPECT_EQ(next(made, 8), greedy(blob_, expected, {patches(pixels)}, expected.size(), 8));
 }
 
-TEST_F(ImagesInText, OfSeveralSizesStandWhereTheTextNamesThem) {
+TEST_F(ImagesInText, SeveralSizesKeepTheirPositions) {
   const Pixels first = image(48, 32, 1), second = image(16, 64, 2);
   const std::string text = "a <begin><image><end> b <begin><image><end> a";
   const Handle made = generator(model_);
@@ -156,10 +156,10 @@ TEST_F(ImagesInText, OfSeveralSizesStandWhereTheTextNamesThem) {
   const std::string one = "a <image> b";
   EXPECT_REFUSED(ferry_generator_set_text(made.get(), one.data(), one.size()), FERRY_INVALID_ARGUMENT,
                  "the text has tokens for 1 of the 2 images that were added");
-  // What has been run of a common beginning is kept, images and all.
+  // Cached results of a common prefix are kept, including images.
   check(ferry_generator_set_text(made.get(), text.data(), text.size()));
   EXPECT_EQ(next(made, 8), answer);
-  // Without them it is another text.
+  // Without the images it is another text.
   check(ferry_generator_reset(made.get()));
   EXPECT_REFUSED(ferry_generator_set_text(made.get(), text.data(), text.size()), FERRY_INVALID_ARGUMENT,
                  "token 2, 250, is an image placeholder, and the text has 0 images");
@@ -167,7 +167,7 @@ TEST_F(ImagesInText, OfSeveralSizesStandWhereTheTextNamesThem) {
   EXPECT_EQ(next(made, 4).size(), 4u);
 }
 
-TEST_F(ImagesInText, RefusesWhatIsNoImage) {
+TEST_F(ImagesInText, RefusesInvalidImages) {
   const Handle made = generator(model_);
   EXPECT_REFUSED(ferry_generator_add_image(made.get(), nullptr), FERRY_INVALID_ARGUMENT, "image");
   const ferry_image none = {};
@@ -197,8 +197,8 @@ TEST_F(ImagesInText, RefusesWhatIsNoImage) {
                  "accepts text only, no images");
 }
 
-// A damaged blob that is shown an image.
-TEST_F(ImagesInText, DamageGivesAStatus) {
+// A damaged blob that is given an image.
+TEST_F(ImagesInText, DamagedBlobReturnsAStatus) {
   std::ifstream file(blob_, std::ios::binary);
   const std::string read{std::istreambuf_iterator<char>(file), {}};
   const auto whole = std::as_bytes(std::span(read));

@@ -1,5 +1,5 @@
-// Language models: against the tokens that transformers went on with, and the real stories260k. (What is compared
-// tensor by tensor: fixtures.json.)
+// Language models against transformers' generated tokens, and the real stories260k. fixtures.json lists the
+// tensor-by-tensor comparisons.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <ferry/text.h>
@@ -35,7 +35,7 @@ nlohmann::json read_json(const fs::path& path) {
   return nlohmann::json::parse(file);
 }
 
-// The logits of every token, given in pieces of that many; of graph "last" one row a piece.
+// The logits of every token, fed in pieces of that many tokens; graph "last" returns one row per piece.
 std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, const Seen& images, size_t piece,
                                        const char* graph = nullptr) {
   const cli::ModelHandle model = cli::open_model(blob);
@@ -71,7 +71,7 @@ std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, 
   return rows;
 }
 
-// The largest difference over the largest logit.
+// The maximum difference over the maximum absolute logit.
 double difference(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
   double largest = 0, error = 0;
   EXPECT_EQ(a.size(), b.size());
@@ -95,7 +95,7 @@ void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens, const Se
   EXPECT_LE(error, 1e-5) << "of the last token alone";
 }
 
-// Of each state; empty where none has one.
+// Of each state; empty if none has a window.
 std::vector<int32_t> state_windows(const fs::path& blob) {
   const std::shared_ptr<const Model> model = open_blob(blob);
   std::vector<int32_t> windows;
@@ -109,12 +109,12 @@ std::vector<int32_t> state_windows(const fs::path& blob) {
 
 struct LanguageCase {
   const char* fixture;
-  const char* max_length = nullptr;  // null: as the converter chooses
+  const char* max_length = nullptr;  // null: the converter's default
 };
 
 std::ostream& operator<<(std::ostream& out, const LanguageCase& language) { return out << language.fixture; }
 
-// A fixture's folder as transformers would have saved it.
+// A fixture's folder as transformers saves it.
 class LanguageFixture : public ::testing::TestWithParam<LanguageCase> {
  protected:
   void SetUp() override {
@@ -132,7 +132,7 @@ class LanguageFixture : public ::testing::TestWithParam<LanguageCase> {
     return converted(folder_.path(), folder_.path() / (std::string(config) + ".ferry"), GetParam().max_length);
   }
 
-  // Without the folder's files, which a blob has beside its graph.
+  // Without the files beside the fixture, which a blob embeds.
   std::vector<std::byte> packed_with(const char* config) {
     set_config(config);
     ConvertOptions options;
@@ -141,7 +141,7 @@ class LanguageFixture : public ::testing::TestWithParam<LanguageCase> {
     return pack(*convert_to_graph(options));
   }
 
-  // Those that generate.json names the fixture's inputs for.
+  // The images that generate.json names.
   Seen images() const {
     const Fixture fixture = read_fixture(fixture_);
     Seen out;
@@ -166,7 +166,7 @@ class LanguageFixture : public ::testing::TestWithParam<LanguageCase> {
   fs::path fixture_;
 };
 
-TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
+TEST_P(LanguageFixture, GeneratesTheTokensOfTransformers) {
   const nlohmann::json expected = read_json(fixture_ / "generate.json");
   const Ids prompt = expected["prompt"], tokens = expected["greedy"];
   const fs::path blob = converted_with("config.json");
@@ -188,8 +188,9 @@ TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
       EXPECT_NEAR(steps[prompt.size() - 1 + step][i], first16[step][i], 1e-3) << "step " << step;
 }
 
-// Of layers that see a window states keep little more than that, and a long text goes on as if they kept all.
-TEST_P(LanguageFixture, KeepsNoMoreThanItsWindows) {
+// States of layers with an attention window keep little more than the window, and a long text continues as if they kept
+// everything.
+TEST_P(LanguageFixture, StatesKeepOnlyTheWindow) {
   const nlohmann::json expected = read_json(fixture_ / "generate.json");
   const Ids prompt = expected["prompt"], greedy = expected["greedy"];
   const fs::path blob = converted_with("config.json");
@@ -220,7 +221,7 @@ TEST_P(LanguageFixture, KeepsNoMoreThanItsWindows) {
   EXPECT_EQ(ferry_states_length(made), static_cast<int32_t>(text.size()));
 }
 
-TEST_P(LanguageFixture, IsTheSameBlobFromTheSpellingBeforeTransformers5) {
+TEST_P(LanguageFixture, OldConfigSpellingGivesTheSameBlob) {
   if (!fs::exists(fixture_ / "config_v4.json")) GTEST_SKIP() << "of a family that is younger than transformers 5";
   const std::vector<std::byte> blob = packed_with("config.json");
   EXPECT_TRUE(packed_with("config_v4.json") == blob);
@@ -255,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
                       LanguageCase{"hf_qwen3_5_vl_tiny"}));
 
 // Keys and values on the device, token by token, in float32.
-TEST_P(LanguageFixture, EveryGpuGoesOnAsTransformersDoes) {
+TEST_P(LanguageFixture, EveryGpuGeneratesTheTokensOfTransformers) {
   const std::vector<std::string> gpus = ferry::testing::test_gpus();
   if (gpus.empty()) GTEST_SKIP() << "no Vulkan driver";
   const nlohmann::json expected = read_json(fixture_ / "generate.json");
@@ -268,7 +269,7 @@ TEST_P(LanguageFixture, EveryGpuGoesOnAsTransformersDoes) {
   EXPECT_EQ(greedy(blob, prompt, images(), 7, tokens.size(), options), tokens);
 }
 
-TEST(Stories260k, TellsItsStory) {
+TEST(Stories260k, GeneratesItsStory) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
   const fs::path folder = shared_dir() / "weights/stories260k";
   const ScratchFolder scratch;

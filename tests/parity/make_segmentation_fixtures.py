@@ -17,7 +17,7 @@ from ferry.recording import run_module
 from make_fixture import synthesize
 
 CLASSES, SEED, SAMPLES = 5, 0, 64
-# Of the trunks' blocks those whose inner modules are kept: the first of their kind.
+# Blocks of the trunks whose inner modules are kept: the first of their kind.
 DETAILED = {"1", "4", "13", "14", "16", "layer1.0", "layer2.0", "layer3.0", "layer3.1", "layer4.0", "layer4.1"}
 
 

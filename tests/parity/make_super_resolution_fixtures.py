@@ -115,7 +115,7 @@ def make_fixture(folder, arch, library, network, image, output, channels_first, 
     def order(x):
         return (x.transpose(2, 0, 1) if channels_first else x)[None]
 
-    image = image.astype(np.float32)  # what Ferry is given, for both runs
+    image = image.astype(np.float32)  # the input for Ferry, in both runs
     taps, rough = {}, {}
     taps[output] = network(image.astype(np.float64), taps)
     rough[output] = network(image, rough)
@@ -172,7 +172,7 @@ def main():
     parser.add_argument("--realesr", required=True)
     args = parser.parse_args()
 
-    # Not square, so that swapped sides show. Blocks of four pixels with noise: edges for the networks to work on.
+    # Not square, so that exchanged sides show. Blocks of four pixels with noise give the networks edges.
     shape = (20, 14, 3)
     blocks = nearest(unit("blocks", 0, (5, 4, 3)), 4)[:20, :14]
     image = np.clip(np.rint(127.5 + 100 * blocks + 40 * unit("noise", 0, shape)), 0, 255)

@@ -1,4 +1,4 @@
-// Fixtures that do not fit the blob.
+// Fixtures that do not match the blob.
 #include "cli/parity/network.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class NetworkTest : public ::testing::Test {
   Fixture fixture_ = read_fixture(tiny_fixture());
 };
 
-TEST_F(NetworkTest, TakesOneInputWhateverItsName) {
+TEST_F(NetworkTest, ASingleInputMatchesAnyName) {
   fixture_.inputs[0].name = "pixel_values";
   EXPECT_EQ(message(), "no error");
 }
@@ -47,10 +47,10 @@ TEST_F(NetworkTest, RefusesOtherChannels) {
 
 TEST_F(NetworkTest, RefusesAnotherNumberOfInputs) {
   fixture_.inputs.push_back(fixture_.inputs[0]);
-  EXPECT_NE(message().find("the blob takes 1 inputs, fixture tiny has 2"), std::string::npos) << message();
+  EXPECT_NE(message().find("the blob has 1 inputs, fixture tiny has 2"), std::string::npos) << message();
 }
 
-TEST_F(NetworkTest, TellsBlocksAndOrder) {
+TEST_F(NetworkTest, ReportsBlocksAndOrder) {
   const Network network(blob_, fixture_, cli::session_options(1));
   const ComputedTensors tensors = network.tensors();
   EXPECT_TRUE(tensors.at("block.0").block);

@@ -1,4 +1,4 @@
-// Families with something planted in them: what a person who ports one might have got wrong.
+// Families with a planted fault: the mistakes that a port might make.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class PlantedFamilies {
 
 inline bool is(const fbs::OperatorT& op, fbs::OpParams type) { return op.params.type == type; }
 
-// Whoever reads what operator `at` gives reads its input number `input` in its place.
+// Readers of operator `at`'s output read its input number `input` instead.
 inline void leave_out(Graph& graph, size_t at, size_t input = 0) {
   const TensorId was = graph.table.operators[at]->outputs.front(), now = graph.table.operators[at]->inputs[input];
   for (const auto& op : graph.table.operators) std::replace(op->inputs.begin(), op->inputs.end(), was, now);
@@ -84,7 +84,7 @@ inline void leave_out(Graph& graph, size_t at, size_t input = 0) {
   graph.table.operators.erase(graph.table.operators.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// What `make` appends is computed before operator `at` in place of after all.
+// Moves the operators that `make` appends before operator `at`.
 inline void insert_before(Graph& graph, size_t at, const std::function<void()>& make) {
   auto& all = graph.table.operators;
   const size_t count = all.size();
@@ -93,7 +93,7 @@ inline void insert_before(Graph& graph, size_t at, const std::function<void()>& 
               all.end());
 }
 
-// An operator's input number `input`, a constant, with each value changed by its place.
+// Recomputes an operator's constant input number `input`, each value from its position.
 inline void recompute(Graph& graph, fbs::OperatorT& op, size_t input,
                       const std::function<double(const std::vector<double>&, size_t)>& value) {
   const TensorId old = op.inputs[input];

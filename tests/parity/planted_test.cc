@@ -1,5 +1,5 @@
-// The mistakes that a port makes most often, planted in a whole converted network: parity's bounds see each of them, in
-// a release blob as with every tap.
+// Plants the most common porting mistakes in a whole converted network. Parity's bounds catch each of them, in a
+// release blob and with all taps.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ struct Mistake {
   const char* name;
   const char* fixture;
   const char* model;
-  const char* first;  // the tensor that is the first out of bounds, where every tap is kept
-  // How many operators of the graph, or tensors of the checkpoint, it changes.
+  const char* first;  // the first tensor out of bounds if all taps are kept
+  // Returns how many operators of the graph, or tensors of the checkpoint, it changes.
   std::function<int(fbs::OperatorT&)> in_graph = nullptr;
   std::function<bool(const std::string& key, std::vector<float>&)> in_checkpoint = nullptr;
 };
@@ -64,7 +64,7 @@ int window_side(fbs::OperatorT& op) {
   return turn(op.params.AsWindowPartition()) + turn(op.params.AsWindowReverse());
 }
 
-// MobileNetV3 has no GELU: what is taken for its hard swish.
+// MobileNetV3 has no GELU; SiLU replaces its hard swish.
 int silu_for_hard_swish(fbs::OperatorT& op) {
   auto* unary = op.params.AsUnary();
   if (unary == nullptr || unary->kind != fbs::UnaryKind::HardSwish) return 0;
@@ -90,7 +90,7 @@ bool batch_norm_epsilon(const std::string& key, std::vector<float>& values) {
   return true;
 }
 
-// A patch's rows and columns, of 16 by 16.
+// Exchanges rows and columns of a 16x16 patch.
 bool patch_side(const std::string& key, std::vector<float>& values) {
   if (key != "patch_embed.proj.weight") return false;
   for (size_t at = 0; at < values.size(); at += 256)

@@ -1,4 +1,4 @@
-// Published checkpoints, converted here, on photographs: the whole way from a file of weights to an answer.
+// Published checkpoints, converted and run on photographs: from the weights' file to an answer.
 #if defined(FERRY_HAS_CONVERTER)
 #include <ferry/image.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class RealWeights : public ::testing::Test {
     ASSERT_EQ(ferry_image_load((shared_ / "photos" / photo).c_str(), image), FERRY_OK) << ferry_last_error();
   }
 
-  // The best class of a photograph.
+  // The top class of a photograph.
   ferry_class best(const char* photo) {
     ferry_image image;
     ferry_class top = {};
@@ -59,9 +59,9 @@ class RealWeights : public ::testing::Test {
   ferry_session* session_ = nullptr;
 };
 
-// The photographs' best classes on every GPU are the CPU's: all of them in both precisions on one, the first on the
-// others, one network in each precision.
-TEST_F(RealWeights, EveryGpuSeesTheSame) {
+// On every GPU the photographs' top classes are the CPU's. One GPU classifies all of them in both precisions; the
+// others only the first one, one network per precision.
+TEST_F(RealWeights, EveryGpuAgreesWithTheCpu) {
   constexpr const char* kPhotos[] = {"parrot.jpg", "cat_720p.jpg", "grace_hopper.bmp", "bird.bmp"};
   for (const auto& [folder, name] :
        {std::pair("squeezenet1_0", "squeezenet1_0"), {"mobilenet_v2", "mobilenet_v2.tf"}}) {
@@ -122,7 +122,7 @@ TEST_F(RealWeights, MobileNetV2SeesTheMacawTheCatAndTheUniform) {
   EXPECT_LE(uniform.probability, 0.7);
 }
 
-// Averaged back, the upscaled photograph goes along with the original; and its pixels have detail within.
+// Downscaled again, the upscaled photograph matches the original, and its pixels have details.
 TEST_F(RealWeights, RealEsrganUpscalesAPhotographFaithfully) {
   convert("realesr_animevideov3", "realesr_animevideov3");
   ferry_image photo, large;

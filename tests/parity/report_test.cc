@@ -38,7 +38,7 @@ Report report(std::vector<Row> rows) {
   return out;
 }
 
-TEST(TextReport, HasOneLineATensorAndASummary) {
+TEST(TextReport, HasOneLinePerTensorAndASummary) {
   const std::string text = text_report(report({row("layer1.0", 1.5e-6), row("layer1.1", 2.5e-6)}), {});
   EXPECT_EQ(
       text,
@@ -50,13 +50,13 @@ TEST(TextReport, HasOneLineATensorAndASummary) {
       "own float32 error there: 5.0e-07).\n");
 }
 
-TEST(TextReport, NamesTheFirstOutOfBoundsAndWhatTheBlobLacks) {
+TEST(TextReport, NamesTheFirstOutOfBoundsAndMissingOutputs) {
   Report r = report({row("a", 1e-6), row("b", 3e-3, false), row("c", 9e-3, false)});
   r.comparison.missing = {"logits"};
   r.comparison.not_in_blob = {"tap/x", "tap/y"};
   const std::string text = text_report(r, {});
   EXPECT_NE(text.find("OUT OF BOUNDS: 3 tensors compared, 2 out of bounds"), std::string::npos) << text;
-  EXPECT_NE(text.find("the first out of bounds is tap/b, bound 1.0e-04 of the maximum, at [0,3,1,0]: 1.5 where the "
+  EXPECT_NE(text.find("the first out of bounds is tap/b, bound 1.0e-04 of the maximum, at [0,3,1,0]: 1.5, the "
                       "reference has 1.25"),
             std::string::npos)
       << text;
@@ -72,7 +72,7 @@ TEST(TextReport, IsColouredOnlyWhenAsked) {
   EXPECT_NE(text_report(r, {.color = true}).find("\033[1;31mOUT OF BOUNDS\033[0m"), std::string::npos);
 }
 
-TEST(TextReport, SaysThatNothingWasCompared) {
+TEST(TextReport, SaysIfNothingWasCompared) {
   EXPECT_NE(text_report(report({}), {}).find("OUT OF BOUNDS: nothing was compared"), std::string::npos);
 }
 
@@ -91,7 +91,7 @@ TEST(JsonReport, HoldsEveryRow) {
   EXPECT_EQ(json["rows"][1]["problem"], "the result has a NaN");
 }
 
-TEST(HtmlReport, NeedsNothingElse) {
+TEST(HtmlReport, IsSelfContained) {
   Report r = report({row("layer1.0.a<b", 1e-6), row("layer1.0", 2e-6), row("fc", 0)});
   const std::string page = html_report(r);
   EXPECT_EQ(page.find("<script"), std::string::npos);
@@ -117,7 +117,7 @@ TEST(Plot, MarksEveryTensorAndTheFirstOutOfBounds) {
   EXPECT_GT(svg.find(">bound: 1e-4"), svg.rfind("<circle")) << "points lie on what the bound is";
 }
 
-TEST(Plot, OfNothingIsEmptyAndWhole) {
+TEST(Plot, OfNoRowsIsValidSvg) {
   const std::string svg = plot_svg(report({}));
   EXPECT_EQ(svg.find("class=\"col\""), std::string::npos);
   EXPECT_NE(svg.find("</svg>"), std::string::npos);

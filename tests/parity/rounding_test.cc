@@ -1,4 +1,4 @@
-// Blobs with rounded weights: in bounds where the weights are the reference's, out of bounds where they are not.
+// Blobs with rounded weights are in bounds if the weights are the reference's, and otherwise out of bounds.
 #ifdef FERRY_HAS_CONVERTER
 
 #include "cli/parity/rounding.h"
@@ -38,7 +38,7 @@ class RoundedBlob : public ::testing::TestWithParam<Rounded> {
 
   fs::path fixture_folder() const { return shared_dir() / "fixtures" / GetParam().fixture; }
 
-  // Of all the numbers of that tensor.
+  // Negates all elements of that tensor.
   void negate(const std::string& key) {
     const auto right = open_checkpoint(checkpoint_);
     auto tensors = right->tensors();
@@ -81,13 +81,14 @@ TEST_P(RoundedText, IsInBounds) {
   EXPECT_GT(comparison.rows.back().reference_error, 1e-8) << "nothing was rounded";
 }
 
-// Each operator computes what the blob says; the blob is not what the reference is.
-TEST_P(RoundedText, OfAnotherCheckpointIsNot) {
+// Each operator is right for the blob's weights, but these are not the reference's.
+TEST_P(RoundedText, OfAnotherCheckpointIsOutOfBounds) {
   negate("model.layers.2.mlp.down_proj.weight");
   const Comparison comparison = judged(cli::session_options(1));
   const Row* first = comparison.first_out_of_bounds();
   ASSERT_NE(first, nullptr) << text(comparison);
-  EXPECT_NE(first->problem.find("against the reference, where rounding costs "), std::string::npos) << first->problem;
+  EXPECT_NE(first->problem.find("against the reference, but rounding costs only "), std::string::npos)
+      << first->problem;
   EXPECT_EQ(first->module, "model.layers.2.mlp.down_proj");
   for (const Row& row : comparison.rows)
     EXPECT_EQ(row.in_bounds, row.depth < first->depth) << row.name << " " << row.problem;
@@ -106,7 +107,7 @@ TEST_P(RoundedText, CertifiesItself) {
   cli::check(ferry_model_verify(right.get(), nullptr, &verification));
   EXPECT_TRUE(verification.passed) << verification.stage << " " << verification.error;
   EXPECT_EQ(verification.stage_count, fixture.entries.size());
-  // Four bits of random weights leave the last layers' values nothing to be held to.
+  // With random weights, 4 bits leave too little signal in the last layers to check.
   const bool four = std::string(GetParam().weights) == "i4";
   for (const auto& stage : certificate->stages) EXPECT_LT(stage->bound, four ? 2.0f : 0.5f) << stage->name;
 
@@ -141,7 +142,8 @@ INSTANTIATE_TEST_SUITE_P(, RoundedImage,
 
 class RoundedImageOnEveryGpu : public RoundedBlob {};
 
-// The GPU multiplies rows as they are, and its operators are judged so. One driver: tests/gpu has them all.
+// The GPU does not quantize activation rows, and its operators are judged accordingly. One driver suffices: tests/gpu
+// uses all.
 TEST_P(RoundedImageOnEveryGpu, IsInBounds) {
   if (testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
   const std::string gpu = testing::test_gpus()[0];

@@ -1,4 +1,4 @@
-// Networks of any size of image: a blob that was converted for another one than the fixture's is resized to it.
+// Networks for any image size: a blob converted for another size than the fixture's is resized to it.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@ namespace fs = std::filesystem;
 
 struct SizesCase {
   const char* fixture;
-  const char* size;  // that it is converted for; empty: the network's own
+  const char* size;  // to convert for; empty: the network's own
 };
 
 class Sizes : public ::testing::TestWithParam<SizesCase> {};
 
-TEST_P(Sizes, ABlobOfAnotherSizeComputesTheSame) {
+TEST_P(Sizes, BlobOfAnotherSizeComputesTheSame) {
   const auto row = std::find_if(parity_fixtures().begin(), parity_fixtures().end(),
                                 [](const ParityFixture& known) { return known.name == GetParam().fixture; });
   const fs::path folder = row->folder();

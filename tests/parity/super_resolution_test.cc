@@ -1,4 +1,4 @@
-// Real-ESRGAN compact and the residual dense networks, image by image against what the weights' publishers show.
+// Real-ESRGAN compact and the residual dense networks against the images that the weights' publishers show.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <ferry/image.h>
@@ -53,7 +53,7 @@ void upscale(const fs::path& blob, const ferry_image& image, int tile, Image* ou
   ferry_model_close(model);
 }
 
-// The largest difference of a channel of a pixel, in levels of 255; 256 where the sizes differ.
+// The maximum difference of a pixel's channel, in levels of 255; 256 if the sizes differ.
 int largest_difference(const ferry_image& a, const ferry_image& b) {
   if (a.width != b.width || a.height != b.height) return 256;
   int largest = 0;
@@ -76,18 +76,18 @@ void expect_the_publishers_images(const fs::path& package) {
   }
 }
 
-TEST(SuperResolutionImages, AreThePublishersWithinOneLevel) {
+TEST(SuperResolutionImages, MatchThePublishersWithinOneLevel) {
   if (esrgan_slim_dir().empty()) GTEST_SKIP() << kNoEsrganSlim;
   expect_the_publishers_images(esrgan_slim_dir());
 }
 
-TEST(SuperResolutionImages, OfResidualsInResidualsToo) {
+TEST(SuperResolutionImages, RrdbNetMatchesThePublishersWithinOneLevel) {
   if (esrgan_thick_dir().empty()) GTEST_SKIP() << kNoEsrganThick;
   expect_the_publishers_images(esrgan_thick_dir());
 }
 
-// The halo is less than what can reach a tile: with trained weights it is enough for a level.
-TEST(SuperResolutionImages, OfResidualsInResidualsShowNoSeam) {
+// The halo is smaller than the receptive field; with trained weights it suffices up to one level.
+TEST(SuperResolutionImages, RrdbNetShowsNoSeam) {
   const fs::path package = esrgan_thick_dir();
   if (package.empty()) GTEST_SKIP() << kNoEsrganThick;
   const ScratchFolder scratch;
@@ -99,9 +99,9 @@ TEST(SuperResolutionImages, OfResidualsInResidualsShowNoSeam) {
   EXPECT_LE(largest_difference(whole.image, tiled.image), 1);
 }
 
-// Tiles carry exactly the surroundings that can reach them, so that joining them leaves no seam. One level: a value
-// halfway between two may be rounded either way.
-TEST(SuperResolutionImages, AreTheSameInTilesAndWhole) {
+// Tiles include the whole receptive field of their pixels, so there is no seam. One level is allowed: a value halfway
+// between two levels may round either way.
+TEST(SuperResolutionImages, TiledEqualsWhole) {
   const ScratchFolder scratch;
   std::vector<std::pair<fs::path, fs::path>> cases;  // weights, image
   if (const fs::path package = esrgan_slim_dir(); !package.empty())
@@ -115,7 +115,7 @@ TEST(SuperResolutionImages, AreTheSameInTilesAndWhole) {
     const fs::path blob = convert_to(scratch.path() / "net.ferry", weights);
     Image small, whole, tiled;
     load(path, &small);
-    small.image.height = 75;  // so that the last tiles are smaller than the others
+    small.image.height = 75;  // makes the last tiles smaller than the others
     upscale(blob, small.image, 1024, &whole);
     upscale(blob, small.image, 50, &tiled);
     EXPECT_LE(largest_difference(whole.image, tiled.image), 1);

@@ -1,4 +1,4 @@
-// The network of tests/parity/tiny, built by hand: what parity is tried on where there is no converter.
+// The network of tests/parity/tiny, built by hand for builds without a converter.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@ namespace ferry::parity {
 // Mistakes that a converter could make.
 enum class TinyFault {
   None,
-  WrongEpsilon,   // 1e-5 where 1e-3 is right, in both norms
-  FlippedKernel,  // the depthwise kernel turned by 180 degrees
+  WrongEpsilon,   // 1e-5 instead of 1e-3, in both norms
+  FlippedKernel,  // the depthwise kernel rotated by 180 degrees
   PaddingSide,    // the stem padded below and to the right only
   DroppedShift,   // block.0's norm without its bias
-  NoFeatures,     // the tap features is not there
-  NotFinite,      // an infinity in the head's bias, which reaches one logit
+  NoFeatures,     // the tap "features" is missing
+  NotFinite,      // an infinity in the head's bias, which affects one logit
 };
 
-// A checkpoint made from tests/parity/tiny/manifest.json.
+// Builds the network from a checkpoint made by tests/parity/tiny/manifest.json.
 std::unique_ptr<Graph> tiny_network(const Checkpoint& checkpoint, TinyFault fault = TinyFault::None);
 
 // The folder tests/parity/tiny.
 std::filesystem::path tiny_fixture();
-// The network as a blob in `folder`, and its path.
+// Writes the network as a blob to `folder` and returns its path.
 std::filesystem::path write_tiny_blob(const std::filesystem::path& folder, TinyFault fault = TinyFault::None);
 
 }  // namespace ferry::parity

@@ -1,6 +1,6 @@
-// transformers' checkpoints of networks that timm's fixtures are of: both compute the same function of the same
-// weights. The fixture's checkpoint is renamed by rules that follow transformers' conversion scripts, and converted
-// with nothing but a config.json beside it; the fixture's tensors are looked for under transformers' module names.
+// transformers' checkpoints of networks for which timm's fixtures exist; both libraries compute the same function. The
+// fixture's checkpoint is renamed by rules that follow transformers' conversion scripts, and converted with only a
+// config.json. The fixture's tensors are then compared under transformers' module names.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -26,10 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A pattern that begins a name, and what takes its place.
+// A regular expression for the start of a name, and its replacement.
 using Rules = std::vector<std::pair<std::string, std::string>>;
 
-// By the first rule that fits; empty where none does.
+// By the first rule that matches; empty if none does.
 std::string renamed(const Rules& rules, const std::string& name) {
   for (const auto& [pattern, replacement] : rules) {
     const std::regex regex("^(?:" + pattern + ")");
@@ -42,11 +42,11 @@ struct TransformersNamesCase {
   const char* name;
   const char* fixture;
   const char* config;
-  const char* variant;  // that the config leads to
-  Rules keys;           // "<qkv>" in a name stands for query, key or value: a third of the rows each
-  Rules taps;           // asked before `keys`
+  const char* variant;  // the variant that the config selects
+  Rules keys;           // "<qkv>" in a name means query, key or value: a third of the rows each
+  Rules taps;           // tried before `keys`
   size_t compared;      // taps of the fixture that the network has
-  size_t norms;         // with transformers' usual epsilon, 1e-12, where the config says none
+  size_t norms;         // with transformers' default epsilon, 1e-12, if the config has none
 };
 
 class TransformersNames : public ::testing::TestWithParam<TransformersNamesCase> {
@@ -63,7 +63,7 @@ class TransformersNames : public ::testing::TestWithParam<TransformersNamesCase>
   void add(const std::string& key, CheckpointTensor tensor) {
     const std::string name = renamed(GetParam().keys, key);
     ASSERT_NE(name, "") << "no rule for " << key;
-    // transformers' multilayer perceptrons are products, never convolutions; its GRN's parameters have four dimensions.
+    // transformers' MLPs are linear layers, never convolutions; its GRN's parameters have four dimensions.
     if (tensor.shape.size() == 4 && name.find("pwconv") != name.npos) tensor.shape.resize(2);
     if (name.find(".grn.") != name.npos) tensor.shape.insert(tensor.shape.begin(), 3, 1);
     const size_t at = name.find("<qkv>");
@@ -111,7 +111,7 @@ class TransformersNames : public ::testing::TestWithParam<TransformersNamesCase>
   std::map<std::string, CheckpointTensor> tensors_;
 };
 
-TEST_P(TransformersNames, ComputeWhatTimmDoes) {
+TEST_P(TransformersNames, MatchTimm) {
   const Fixture fixture = fixture_in_transformers_names();
   ConvertOptions options = write_checkpoint(GetParam().config);
   for (const bool keep_taps : {true, false}) {
@@ -131,7 +131,7 @@ TEST_P(TransformersNames, ComputeWhatTimmDoes) {
   }
 }
 
-TEST_P(TransformersNames, TakesTransformersEpsilonWhereTheConfigSaysNone) {
+TEST_P(TransformersNames, UsesTransformersDefaultEpsilon) {
   const std::string config = std::regex_replace(GetParam().config, std::regex(R"(,\s*"layer_norm_eps": [^,}]*)"), "");
   ASSERT_NE(config, GetParam().config);
   const auto graph = convert_to_graph(write_checkpoint(config));
@@ -142,7 +142,7 @@ TEST_P(TransformersNames, TakesTransformersEpsilonWhereTheConfigSaysNone) {
   EXPECT_EQ(static_cast<size_t>(norms), GetParam().norms);
 }
 
-TEST_P(TransformersNames, AMissingAndAForeignKeyAreNamed) {
+TEST_P(TransformersNames, NamesMissingAndUnknownKeys) {
   const auto complaint = [](const ConvertOptions& options) -> std::string {
     try {
       convert(options);
@@ -161,7 +161,7 @@ TEST_P(TransformersNames, AMissingAndAForeignKeyAreNamed) {
       << complaint(write_checkpoint(GetParam().config));
 }
 
-// ViT; timm's epsilon instead of transformers' usual 1e-12.
+// ViT, with timm's epsilon instead of transformers' default 1e-12.
 const TransformersNamesCase kVit = {
     "vit",
     "timm_vit_small_patch16_224",
@@ -188,7 +188,7 @@ const TransformersNamesCase kVit = {
     23,
     25};
 
-// ConvNeXt; timm's epsilon of the last norm instead of transformers' usual 1e-12.
+// ConvNeXt, with timm's epsilon of the last norm instead of transformers' default 1e-12.
 Rules convnext_keys(const std::string& root) {
   const std::string block = R"(stages\.(\d+)\.blocks\.(\d+)\.)", layer = root + "encoder.stages.$1.layers.$2.";
   return {{R"(stem\.0)", root + "embeddings.patch_embeddings"},
@@ -206,7 +206,7 @@ Rules convnext_keys(const std::string& root) {
 
 Rules convnext_taps(const std::string& root, bool linear_mlp) {
   const std::string block = R"(stages\.(\d+)\.blocks\.(\d+))", layer = root + "encoder.stages.$1.layers.$2";
-  // Where timm's MLP is made of convolutions, transformers' is not: the same values in another order.
+  // timm's MLP may consist of convolutions, transformers' of linear layers: the same values in another layout.
   Rules rules = {{"stem$", root + "embeddings"},
                  {R"(stages\.(\d+)$)", root + "encoder.stages.$1"},
                  {block + "$", layer},
@@ -242,8 +242,8 @@ const TransformersNamesCase kConvNextV2 = {
     25,
     1};
 
-// Swin. transformers merges patches at the end of a stage, timm at the beginning of the next; it computes on tokens
-// what timm computes on maps: of those, blocks alone are tapped, and compared as tokens.
+// Swin. transformers merges patches at the end of a stage, timm at the beginning of the next. transformers computes on
+// tokens, timm on feature maps, so only blocks are compared, as tokens.
 Rules swin_keys() {
   const std::string block = R"(layers\.(\d+)\.blocks\.(\d+)\.)", layer = "swin.encoder.layers.$1.blocks.$2.";
   return {{R"(patch_embed\.proj)", "swin.embeddings.patch_embeddings.projection"},
@@ -277,9 +277,10 @@ const TransformersNamesCase kSwin = {
     37,
     0};
 
-// The one fixture that transformers itself computed: DINOv2 as the backbone of a depth estimator, on an image for
-// which positions are resampled. It normalizes the outputs of four blocks; of these calls the last one is DINOv2's own.
-TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
+// The only fixture that transformers itself computed: DINOv2 as the backbone of a depth estimator, on an image size
+// that needs resampled positions. The backbone normalizes the outputs of four blocks; the last of these calls is
+// DINOv2's own.
+TEST(TransformersDinov2, MatchesTransformers) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
   const std::string backbone = "backbone.";
   const fs::path fixture_folder = shared_dir() / "fixtures" / "hf_depth_anything_tiny";
@@ -331,7 +332,7 @@ TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
   }
 }
 
-// transformers' own fixture of a ResNet with a classifier, as the base model that lies in it.
+// transformers' own fixture of a ResNet with a classifier, converted as the base model within it.
 TEST(TransformersResNet, IsReadWithoutAClassifier) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
   const std::string root = "resnet.";
@@ -362,9 +363,9 @@ TEST(TransformersResNet, IsReadWithoutAClassifier) {
   EXPECT_EQ(computed.at("last_hidden_state").shape, (Dims{1, 2048, 7, 7}));
 }
 
-// MobileNetV2. transformers pads as TensorFlow does: on sides of 2^n+1 pixels, halved by strides to 2^m+1, as timm
-// does.
-TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
+// MobileNetV2. transformers pads like TensorFlow: with sides of 2^n+1 pixels, which strides halve to 2^m+1, the result
+// equals timm's.
+TEST(TransformersMobileNetV2, MatchesTimmWithTheSameWeights) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
   const std::string root = "mobilenet_v2.";
   constexpr int kFirst[] = {0, 0, 2, 5, 9, 12, 15};
@@ -439,7 +440,7 @@ TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
   EXPECT_TRUE(comparison.passed()) << text(comparison);
   EXPECT_LT(comparison.worst()->relative_error, 1e-5);
 
-  // As published, with TensorFlow's epsilon: another network.
+  // The published epsilon is TensorFlow's, which gives another network.
   std::ofstream(folder.path() / "config.json") << R"({"model_type": "mobilenet_v2", "depth_multiplier": 1.0,
       "architectures": ["MobileNetV2ForImageClassification"]})";
   convert(options);

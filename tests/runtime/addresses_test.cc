@@ -1,4 +1,4 @@
-// Sizes that do not fit an address of 32 bits are refused in words, not cut off.
+// Sizes that overflow 32-bit addresses are refused with a message, not truncated.
 #include <cstdint>
 
 #include "tests/runtime/networks.h"
@@ -8,7 +8,7 @@
 namespace ferry::testing {
 namespace {
 
-// A convolution of one channel, its kernel of side * side cells, as many pixels out as in.
+// A convolution of one channel with a side * side kernel; input and output have the same size.
 std::unique_ptr<Graph> one_window(int side, int pixels) {
   auto graph = std::make_unique<Graph>();
   const Tensor x = graph->add_input("input", {1, pixels, pixels, 1}, fbs::Layout::NCHW);
@@ -20,7 +20,7 @@ std::unique_ptr<Graph> one_window(int side, int pixels) {
   return graph;
 }
 
-// XNNPACK's list of pointers would have 2^44 entries, and its length in bytes would be cut to 32 bits.
+// XNNPACK's indirection buffer would have 2^44 entries, and its size in bytes would be truncated to 32 bits.
 TEST(Addresses, WindowsThatNeedMoreAreRefused) {
   const auto graph = one_window(1001, 4000);
   Opened opened(*graph);

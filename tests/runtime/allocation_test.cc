@@ -1,4 +1,4 @@
-// run() allocates nothing: every allocating function of the C library is counted in this program.
+// run() allocates nothing: this program counts calls of every allocating C function.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-// The C library's own, under their other names.
+// The C library's own functions, by their other names.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -50,7 +50,7 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
   *memory = __libc_memalign(alignment, size);
   return *memory != nullptr ? 0 : ENOMEM;
 }
-}  // extern "C"; operator new ends in these
+}  // extern "C"; operator new calls these
 
 #endif
 
@@ -77,7 +77,7 @@ TEST(Allocation, NoneDuringARun) {
       SessionPtr session = make_session(opened.model, options);
       EXPECT_GT(allocations, before_creation) << "the counter counts nothing";
       fill_inputs(opened.model, session.get());
-      // The first run as well: nothing is put off until then.
+      // The first run too: nothing is deferred to it.
       for (int run = 0; run < 3; ++run) {
         const long before = allocations;
         const ferry_status status = ferry_session_run(session.get());
@@ -92,7 +92,7 @@ TEST(Allocation, NoneDuringARun) {
 #endif
 }
 
-// Lengths that change within the bound, and states with room, cost arithmetic alone.
+// Lengths that change within the bound, and states with free space, cost only arithmetic.
 TEST(Allocation, NoneWhileLengthsChange) {
 #if FERRY_COUNTS_ALLOCATIONS
   Opened opened(*small_transformer());
@@ -125,7 +125,7 @@ TEST(Allocation, NoneWhileLengthsChange) {
 #endif
 }
 
-// Frames of one size and kind after the other, as from a camera.
+// Consecutive frames of one size and format, as from a camera.
 TEST(Allocation, NoneForAFrameLikeTheLast) {
 #if FERRY_COUNTS_ALLOCATIONS
   Opened opened(*small_classifier());
@@ -144,7 +144,7 @@ TEST(Allocation, NoneForAFrameLikeTheLast) {
     ASSERT_OK(ferry_session_set_frame(session.get(), &frame));
     EXPECT_TRUE(rotation != 0 || allocations > first) << "the counter counts nothing";
     for (int i = 0; i < 3; ++i) {
-      luma[static_cast<size_t>(i)] = 255;  // clips: another way
+      luma[static_cast<size_t>(i)] = 255;  // clips: another code path
       chroma[static_cast<size_t>(i)] = 255;
       const long before = allocations;
       const ferry_status set = ferry_session_set_frame(session.get(), &frame);
@@ -158,7 +158,7 @@ TEST(Allocation, NoneForAFrameLikeTheLast) {
 #endif
 }
 
-// The same for a network whose blob has no bounds, once room is made for them; beyond that it plans anew.
+// The same for a network without bounds, once memory is reserved; beyond that it plans anew.
 TEST(Allocation, NoneWithinWhatIsReserved) {
 #if FERRY_COUNTS_ALLOCATIONS
   Graph graph;

@@ -1,4 +1,5 @@
-// The C API's manners: every wrong call is a status and a sentence, out parameters are cleared, NULL never crashes.
+// Conventions of the C API: every wrong call returns a status and a message, output parameters are cleared, NULL never
+// crashes.
 #include <fcntl.h>
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
@@ -158,7 +159,7 @@ TEST_F(Api, NullIsRefusedEverywhere) {
   EXPECT_SAYS(ferry_gpu_describe(0, nullptr), FERRY_INVALID_ARGUMENT, "ferry_gpu_describe: info is NULL");
   EXPECT_SAYS(ferry_gpu_describe(0, &gpu), FERRY_INVALID_ARGUMENT,
               "struct_size is 0: set it to sizeof(ferry_gpu_info)");
-  // Those without a status answer with nothing.
+  // Functions without a status do nothing.
   ferry_model_close(nullptr);
   ferry_session_close(nullptr);
   ferry_session_cancel(nullptr);
@@ -211,7 +212,7 @@ TEST_F(Api, OptionsOutOfRangeAreRefused) {
   options.cpu_mask_words = 1;
   EXPECT_SAYS(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT,
               "options.cpu_mask is NULL but options.cpu_mask_words is 1");
-  // A CPU that no system has, by a mask larger than the library looks at, and none at all.
+  // A mask of a CPU beyond the library's limit, and an empty one.
   std::vector<uint64_t> mask(100, 0);
   mask[15] = uint64_t{1} << 63;
   mask[99] = ~uint64_t{0};
@@ -248,7 +249,9 @@ TEST_F(Api, OptionsOfALaterHeaderAreRefusedOnlyWhereTheySayMore) {
 TEST_F(Api, OptionsOfTheFirstHeaderGetTheDefaultsOfLaterFields) {
   ferry_session_options options = default_options();
   options.struct_size = offsetof(ferry_session_options, backend);
-  std::memset(&options.backend, 0xFF, sizeof(options) - options.struct_size);  // not the library's to read
+  std::memset(&options.backend, 0xFF,
+              sizeof(options) - options.struct_size);  // beyond struct_size: the library must not
+                                                       // read it
   SessionPtr session = make_session(model_, options);
   ferry_report report{};
   report.struct_size = sizeof(report);
@@ -372,7 +375,7 @@ TEST_F(Api, CopiesAreOfTheTensorsType) {
               "ferry_tensor_read_source_int32: destination is NULL");
 }
 
-// Places 0 to 5 of a table [1,2,3,1] by the framework's order of it, and by indices that an app gives.
+// Positions 0 to 5 of a table [1,2,3,1] in the framework's order, and by an app's indices.
 TEST(Integers, TravelThroughANetwork) {
   Graph graph;
   const Tensor table = graph.add_input("table", {1, 3, 1, 2}, fbs::Layout::NCHW, fbs::DType::Int64);
@@ -418,7 +421,7 @@ TEST_F(Api, OpensAFileAndAPartOfAFile) {
   const auto expected = results(model, session_.get());
   ferry_model_close(model);
 
-  std::vector<std::byte> archive(1237 + blob.size() + 99);  // an offset of no alignment at all
+  std::vector<std::byte> archive(1237 + blob.size() + 99);  // an unaligned offset
   std::copy(blob.begin(), blob.end(), archive.begin() + 1237);
   write_file(path, archive);
   const int fd = ::open(path.c_str(), O_RDONLY);

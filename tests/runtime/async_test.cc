@@ -1,4 +1,4 @@
-// Runs that nobody waits for, on the CPU and on every GPU.
+// Asynchronous runs, on the CPU and on every GPU.
 #include <semaphore.h>
 
 #include <atomic>
@@ -118,7 +118,7 @@ TEST_F(Async, TellsOfCancellation) {
   EXPECT_OK(ferry_session_run(session.get()));
 }
 
-// The session's thread is still busy: the run has been begun all the same.
+// The session's thread is still busy, but the run has begun.
 TEST_F(Async, ARunIsCancelledBeforeItsThreadGetsToIt) {
   for (const std::string& backend : backends()) {
     SCOPED_TRACE(backend);

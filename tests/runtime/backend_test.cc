@@ -1,4 +1,4 @@
-// A session that asks for a GPU where there is none: it runs on the CPU and says why.
+// A session that requests a missing GPU runs on the CPU and says why.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// Convolutions that are computed together (sdk/cpu/backend/bands.h), on maps that are large enough for it on this
-// machine.
+// Convolutions computed in bands (sdk/cpu/backend/bands.h), on maps large enough for this machine's caches.
 #include "sdk/cpu/backend/features.h"
 #include "tests/runtime/networks.h"
 
@@ -8,14 +7,15 @@ namespace {
 
 using namespace testing;
 
-// Images [batch,height,width,3] through a chain of convolutions, every one of whose maps is half an L2 cache or more.
+// Images [batch,height,width,3] through a chain of convolutions, whose feature maps all take at least half the L2
+// cache.
 class Chain {
  public:
   Chain(int batch, int height, int width) {
     x_ = graph_.add_input("input", {batch, height, width, 3}, fbs::Layout::Same);
   }
 
-  // A kernel's size and stride; `depthwise`: as many outputs as there are channels.
+  // A kernel's size and stride; `depthwise`: as many outputs as channels.
   Chain& conv(int outputs, int kernel = 1, int stride = 1) { return add(outputs, kernel, stride, 1); }
   Chain& depthwise(int kernel, int stride = 1) { return add(channels(), kernel, stride, channels()); }
   Chain& silu() {
@@ -67,13 +67,13 @@ class Chain {
   uint32_t seed_ = 0;
 };
 
-// So high that a map of `channels` and `width` takes half an L2 cache, and odd.
+// The odd height at which a map of `channels` and `width` takes half the L2 cache.
 int height_for(int channels, int width) {
   const size_t row = static_cast<size_t>(channels * width) * sizeof(float);
   return static_cast<int>(cpu::cpu_features().l2_bytes / 2 / row + 1) | 1;
 }
 
-// Those whose time is a later one's.
+// Operators whose time is reported for a later one.
 int inner_operators(const ferry_session* session) {
   int count = 0;
   for (size_t i = 0; i < ferry_session_profile_count(session); ++i) {
@@ -84,8 +84,8 @@ int inner_operators(const ferry_session* session) {
   return count;
 }
 
-// The oracle's numbers, and bit for bit what those operators give that are computed one by one, as they are where every
-// map is kept; with less memory.
+// Expects the oracle's values, the same bits as operators that run one by one (as they do if every map is kept), and
+// less memory.
 void expect_bands(Graph& graph, ferry_precision precision = FERRY_PRECISION_FLOAT32) {
   const Opened together(graph);
   std::vector<TensorId> maps;
@@ -120,7 +120,7 @@ void expect_bands(Graph& graph, ferry_precision precision = FERRY_PRECISION_FLOA
     }
     EXPECT_GE(inner_operators(session.get()), 1);
     if (threads == 1) {
-      const size_t map = cpu::cpu_features().l2_bytes / 2;  // the buffers are less than half of one
+      const size_t map = cpu::cpu_features().l2_bytes / 2;  // the buffers are smaller than half a map
       EXPECT_LT(ferry_session_arena_bytes(session.get()) + map / 2, ferry_session_arena_bytes(one_by_one.get()));
     }
   }
@@ -170,7 +170,7 @@ TEST(Bands, Float16s) {
   }
 }
 
-// One of the maps is wanted: what comes before it and what follows are computed together, each for itself.
+// A tapped map ends one band, and the next one begins after it.
 TEST(Bands, WhatIsKeptIsWritten) {
   Chain chain(1, height_for(16, 60), 60);
   chain.conv(16).depthwise(3).output("middle");

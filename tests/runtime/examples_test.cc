@@ -1,4 +1,4 @@
-// What users copy works: the examples of the public headers and of examples/.
+// The examples that users copy work: those of the public headers and of examples/.
 #include "tests/runtime/examples.h"
 
 #include <ferry/image.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own to run in, with the files that the examples name.
+// Runs in a temporary folder with the files that the examples name.
 class Examples : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -34,14 +34,14 @@ class Examples : public ::testing::Test {
     for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 7);
     const ferry_image image{pixels.data(), 20, 15, 60, false};
     ASSERT_OK(ferry_image_save_png(&image, "photo.png"));
-    ASSERT_OK(ferry_image_save_png(&image, "photo.jpg"));  // the decoder looks at the contents
+    ASSERT_OK(ferry_image_save_png(&image, "photo.jpg"));  // the decoder ignores the suffix
   }
   void TearDown() override {
     fs::current_path(former_);
     fs::remove_all(folder_);
   }
 
-  // Runs a program's main() and keeps what it prints.
+  // Runs a program's main() and captures its output.
   int run(int (*program)(int, char**), std::vector<std::string> arguments) {
     std::vector<char*> argv;
     for (std::string& a : arguments) argv.push_back(a.data());
@@ -75,7 +75,7 @@ TEST_F(Examples, OfTaskHRuns) {
 }
 
 TEST_F(Examples, OfTextHRuns) {
-  // Its text ends when the model is full: the example fails then, with the sentence that says so.
+  // Its text ends when the model's context is full; the example then fails with that message.
   const Opened opened(*small_language_model());
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();

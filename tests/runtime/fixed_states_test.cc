@@ -1,4 +1,4 @@
-// Recurrent networks, whose states are of fixed size: each run gives them anew, or leaves them as they were.
+// Recurrent networks with states of fixed size: each run replaces them, or leaves them unchanged.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ class FixedStates : public ::testing::Test {
   }
 };
 
-// In chunks, and token by token: more than one chunk, and one that is not full.
+// In chunks, and token by token: more than one chunk, and a partial one.
 TEST_F(FixedStates, PiecesOfASequenceGiveWhatTheWholeGives) {
   constexpr int kCount = 100;
   const Ids ids = first_ids(kCount);
@@ -113,7 +113,7 @@ TEST_F(FixedStates, TakeTheirMemoryAtOnce) {
   EXPECT_EQ(ferry_states_bytes(made), 0u);
   EXPECT_OK(ferry_states_reserve(made, 1));
   const uint64_t bytes = ferry_states_bytes(made);
-  EXPECT_EQ(bytes, 2 * sizeof(float) * (3 * 44 + 2 * 4 * 5 * 6));  // in two copies
+  EXPECT_EQ(bytes, 2 * sizeof(float) * (3 * 44 + 2 * 4 * 5 * 6));  // double-buffered
   run_in_pieces(session(1, made).get(), 100, 50);
   EXPECT_EQ(ferry_states_bytes(made), bytes);
 }
@@ -138,13 +138,13 @@ TEST_F(FixedStates, ARunThatFailsChangesNothing) {
   const std::vector<float> all = run_in_pieces(session().get(), 6, 3);
   std::vector<float> out, ignored;
   EXPECT_OK(run_over(one.get(), first_ids(6), 0, 3, &out));
-  EXPECT_EQ(run_over(one.get(), {4, kVocabulary, 1}, 0, 3, &ignored), FERRY_INVALID_ARGUMENT);  // no such word
+  EXPECT_EQ(run_over(one.get(), {4, kVocabulary, 1}, 0, 3, &ignored), FERRY_INVALID_ARGUMENT);  // no such token
   EXPECT_EQ(ferry_states_length(states_of(one).get()), 3);
   EXPECT_OK(run_over(one.get(), first_ids(6), 3, 6, &out));
   EXPECT_EQ(out, all);
 }
 
-// What is cancelled behind the first operator that has a state has computed what that would have become.
+// A run cancelled after the first operator with a state has already computed the new state.
 TEST_F(FixedStates, ARunThatIsCancelledChangesNothing) {
   const Ids ids = first_ids(14);
   const std::vector<float> all = run_in_pieces(session().get(), 14, 7);
@@ -223,7 +223,7 @@ TEST_F(FixedStates, AHostileFileChangesNothing) {
   EXPECT_EQ(load(good), FERRY_OK);
 }
 
-// They count to 2^31 - 1: what a file says of its length is believed.
+// States count tokens up to 2^31 - 1; a file's count is used unchecked.
 TEST_F(FixedStates, FullOnesRefuseARun) {
   const ScratchFolder scratch;
   const std::string path = scratch.path() / "states";
@@ -255,7 +255,7 @@ TEST_F(FixedStates, CountAgainstTheMemoryLimit) {
   large.add_output("y", large.add_op("conv", conv, {x, weight}), fbs::Layout::Same);
   const Opened opened(large);
   ferry_session_options options = default_options();
-  options.memory_limit = 9 << 20;  // in two copies they take some KB less than 8 MB
+  options.memory_limit = 9 << 20;  // double-buffered they take just below 8 MB
   EXPECT_NE(make_session(opened.model, options), nullptr);
   options.memory_limit = 7 << 20;
   ferry_session* session = nullptr;

@@ -1,4 +1,4 @@
-// Float16 on the CPU: where it computes so, where it does not, and that a session says which.
+// float16 on the CPU: used if supported, and reported by the session.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace ferry::testing {
 namespace {
 
-// Mean squared error over the mean square of some layers, of which each may add 1e-5 (docs/parity.md).
+// Mean squared error over the mean square; each of a few layers may add 1e-5 (docs/parity.md).
 constexpr double kFloat16Bound = 4e-5;
 
 ferry_session_options float16_options(bool taps = false) {
@@ -78,7 +78,7 @@ TEST(Float16, ActivationsAndPackedWeightsTakeHalfTheMemory) {
     arena[half] = ferry_session_arena_bytes(session.get());
     packed[half] = ferry_session_packed_bytes(session.get());
   }
-  // All but the input, which is float32 for the caller, and tables.
+  // Everything except the input, which is float32, and tables.
   const uint64_t input = 64 * 64 * 64 * sizeof(float);
   EXPECT_LE(arena[1] - input, (arena[0] - input) * 0.75) << "with the input's own halves";
   EXPECT_LE(packed[1], packed[0] * 0.55);
@@ -101,7 +101,7 @@ TEST(Float16, SessionsSayWhetherTheyHaveIt) {
   }
 }
 
-// Without an operator that has weights nothing begins to be halves.
+// Without an operator that has weights, no value becomes float16.
 TEST(Float16, NetworksWithoutSuchOperatorsSaySo) {
   if (!float16s_here()) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   Graph graph;

@@ -1,4 +1,4 @@
-// ferry/text.h: tokens and text, and a text that goes on by one run a token.
+// ferry/text.h: tokens and text, and generation with one run per token.
 #include <ferry/text.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class GeneratorTest : public ::testing::Test {
     return GeneratorPtr(generator);
   }
 
-  // The logits of the tokens, given in pieces of that many; of a session of its own.
+  // The logits of the tokens, fed in pieces of that many, in a new session.
   std::vector<float> logits(const Ids& tokens, size_t piece) {
     const SessionPtr session = make_session(opened_.model, 1);
     std::vector<float> all;
@@ -117,7 +117,7 @@ TEST_F(GeneratorTest, GoesOnWithTheMostProbableToken) {
 }
 
 TEST_F(GeneratorTest, TheSameTextGoesOnTheSameWay) {
-  const Ids prompt(20, 65);  // more than one run takes
+  const Ids prompt(20, 65);  // more than one run
   const auto once = [&](ferry_generator* generator, size_t piece) {
     for (size_t at = 0; at < prompt.size(); at += piece)
       EXPECT_OK(ferry_generator_append(generator, &prompt[at], std::min(piece, prompt.size() - at)));
@@ -172,7 +172,7 @@ TEST_F(GeneratorTest, ACommonBeginningIsNotRunAgain) {
   const GeneratorPtr fresh = make();
   ASSERT_OK(ferry_generator_append(fresh.get(), second.data(), second.size()));
   EXPECT_EQ(go_on(generator.get(), 4), go_on(fresh.get(), 4));
-  // The same text again: its last token gives the logits that are asked for.
+  // The same text again: only its last token is run, for the logits.
   ASSERT_OK(ferry_generator_set(generator.get(), second.data(), second.size()));
   EXPECT_EQ(runs(generator.get()), 3);
   ASSERT_OK(ferry_generator_set(fresh.get(), second.data(), second.size()));
@@ -313,7 +313,7 @@ TEST(GeneratorWithoutTokenizer, TakesTokens) {
   EXPECT_STREQ(ferry_generator_text(made, nullptr), "");
 }
 
-// The tokenizer of a damaged blob, and texts of one: a status, never a crash.
+// Damaged tokenizers, and texts of such a blob: a status, never a crash.
 TEST(HostileLanguageModel, DamageGivesAStatus) {
   const std::vector<std::byte> blob = pack(*small_language_model());
   BlobHeader header;

@@ -1,4 +1,4 @@
-// A blob of any released version loads for ever: tests/golden/README.md.
+// Blobs of all released versions open forever: tests/golden/README.md.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::map<std::string, std::vector<double>> read_numbers(const std::filesystem::p
   return numbers;
 }
 
-// Element `i` of input `n`; of an integer one an id.
+// Element `i` of input `n`; a token id for integers.
 float input_value(size_t n, size_t i) { return noise(static_cast<uint32_t>(n), static_cast<uint32_t>(i)); }
 int32_t input_id(size_t i) { return static_cast<int32_t>(i * 7 + 3) % 11; }
 
@@ -70,7 +70,7 @@ void expect_numbers(const std::filesystem::path& blob) {
       error = std::isnan(difference) ? INFINITY : std::max(error, difference);
     }
     EXPECT_GT(largest, 0);
-    // The bound that every float32 tap is held to is 1e-4 of the largest value; these networks are shallow.
+    // float32 taps have a bound of 1e-4 of the maximum; these networks are shallow.
     EXPECT_LE(error, 1e-5 * largest) << tensor.name;
   }
   ferry_session_close(session);
@@ -85,7 +85,7 @@ TEST(GoldenBlob, OfEveryVersionLoadsAndGivesItsNumbers) {
     expect_numbers(entry.path());
     ++blobs;
   }
-  EXPECT_GE(blobs, 8);  // five of version 1, three of version 2: none may go
+  EXPECT_GE(blobs, 8);  // five of version 1, three of version 2: none may be removed
 }
 
 void write_golden(const std::string& name, const Graph& graph, const PackOptions& options = {}) {

@@ -1,6 +1,6 @@
-// A file can never crash the host app: damaged blobs give a status, never a crash, a hang or a leak. Run under
-// AddressSanitizer and UBSan (preset asan) this is the proof; tests/unit/model_open_test.cc plants one inconsistency of
-// each kind and asks for its message.
+// A file can never crash the host app: a damaged blob gives a status, never a crash, hang or leak. The proof runs under
+// AddressSanitizer and UBSan (preset asan). tests/unit/model_open_test.cc plants each kind of inconsistency and checks
+// its message.
 #include <ferry/ferry.h>
 #include <ferry/image.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::span<std::byte>;
 
-// Values at the edges of what a field of 4 or 8 bytes can say.
+// Limits of 4- and 8-byte fields.
 constexpr int64_t kEdges[] = {0,         1,         2,          3,         7,         64,
                               -1,        -2,        127,        128,       255,       256,
                               32767,     65535,     65536,      1 << 20,   1 << 30,   -(1 << 30),
@@ -32,7 +32,7 @@ void write(Bytes bytes, size_t at, T value) {
   if (at + sizeof value <= bytes.size()) std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-// One random change somewhere in `bytes`.
+// One random change in `bytes`.
 void mutate(Bytes bytes, Random& random) {
   const size_t at = random.below(bytes.size());
   const size_t word = at / 4 * 4;
@@ -45,7 +45,7 @@ void mutate(Bytes bytes, Random& random) {
     case 2: bytes[at] = std::byte(kEdges[random.below(std::size(kEdges))] & 0xff); break;
     case 3: write(bytes, word, static_cast<int32_t>(edge)); break;
     case 4: write(bytes, word, edge); break;
-    case 5: {  // a field a little off: what structure survives, meaning must catch
+    case 5: {  // a field changed slightly: it passes structural checks, so semantic ones must catch it
       int32_t value = 0;
       std::memcpy(&value, bytes.data() + word, std::min<size_t>(4, bytes.size() - word));
       write(bytes, word,
@@ -69,12 +69,12 @@ struct Tally {
 };
 
 void touch(const char* s) {
-  // Reading to the terminator is the check: AddressSanitizer watches.
+  // Reads up to the terminator under AddressSanitizer.
   ASSERT_NE(s, nullptr);
   ASSERT_LT(std::strlen(s), size_t{1} << 20);
 }
 
-// An image through the blob's recipes, which are as hostile as the rest of it.
+// Sets an image through the blob's preprocessing, which may be hostile too.
 void use_image(ferry_session* session, Tally* tally) {
   uint8_t pixels[5 * 6 * 3];
   for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
@@ -97,7 +97,7 @@ void use_image(ferry_session* session, Tally* tally) {
   }
 }
 
-// What a session remembers: more of it, less of it, none of it.
+// Extends, shortens and clears a session's states.
 void use_states(ferry_session* session) {
   ferry_states* states = nullptr;
   if (ferry_session_states(session, &states) != FERRY_OK) return;
@@ -110,7 +110,7 @@ void use_states(ferry_session* session) {
     touch(tensor.name);
     uint8_t sum = 0;
     for (size_t k = 0; k < tensor.bytes; ++k) sum = static_cast<uint8_t>(sum + static_cast<uint8_t*>(tensor.data)[k]);
-    volatile uint8_t sink = sum;  // reads all that is promised
+    volatile uint8_t sink = sum;  // reads all declared bytes
     (void)sink;
   }
   const ferry_status truncated = ferry_states_truncate(states, 1);
@@ -121,7 +121,7 @@ void use_states(ferry_session* session) {
   ferry_states_close(states);
 }
 
-// Everything that an app does with a model.
+// Every operation that an app performs with a model.
 void use(ferry_model* model, bool run, Tally* tally) {
   touch(ferry_model_name(model));
   ferry_tensor tensor;
@@ -152,7 +152,7 @@ void use(ferry_model* model, bool run, Tally* tally) {
   if (run) {
     for (size_t i = 0; i < ferry_model_input_count(model); ++i) {
       ASSERT_EQ(ferry_session_input(session, i, &tensor), FERRY_OK);
-      // Writes all that is promised: 0.01, or an index that is likely to be one.
+      // Writes all declared bytes: 0.01, or an index that is probably valid.
       std::memset(tensor.data, tensor.dtype == FERRY_INT32 ? 0 : 0x3c, tensor.bytes);
     }
     if (ferry_session_run(session) == FERRY_OK) ++tally->ran;
@@ -161,7 +161,7 @@ void use(ferry_model* model, bool run, Tally* tally) {
       ASSERT_EQ(ferry_session_output(session, i, &tensor), FERRY_OK);
       uint8_t sum = 0;
       for (size_t k = 0; k < tensor.bytes; ++k) sum = static_cast<uint8_t>(sum + static_cast<uint8_t*>(tensor.data)[k]);
-      volatile uint8_t sink = sum;  // reads all that is promised
+      volatile uint8_t sink = sum;  // reads all declared bytes
       (void)sink;
     }
     for (size_t i = 0; i < ferry_session_profile_count(session); ++i) {
@@ -185,7 +185,7 @@ void open_and_use(AlignedBytes& blob, bool plan, bool run, Tally* tally) {
     for (size_t i = 1; plan && i < ferry_model_graph_count(model); ++i) {
       ferry_model* graph = nullptr;
       ASSERT_EQ(ferry_model_open_graph(model, ferry_model_graph_name(model, i), &graph), FERRY_OK);
-      Tally other;  // of the first graphs alone
+      Tally other;  // of the first graphs only
       use(graph, run, &other);
       ferry_model_close(graph);
     }
@@ -206,8 +206,8 @@ size_t graph_end(const std::vector<std::byte>& blob) {
   return static_cast<size_t>(header.graph_offset + header.graph_bytes);
 }
 
-// Most of it where a sanitizer watches: 66,667 damaged blobs, and 15,000 odd ones. The damage is the same in every run:
-// scripts/fuzz looks further.
+// With a sanitizer nearly all: 66,667 damaged blobs, and 15,000 odd ones. The damage is the same in every run;
+// scripts/fuzz searches further.
 #if defined(FERRY_EMULATED)
 constexpr int kShare = 20;
 #elif defined(FERRY_SANITIZED)
@@ -220,7 +220,7 @@ constexpr int kAttacks = 50000 / kShare;       // on each blob's graph
 constexpr int kAnywhere = 50001 / kShare / 3;  // on each blob
 constexpr int kOdd = 15000 / kShare;           // on each blob
 
-// 0, so that every run is the same; --gtest_random_seed=N tries other damage.
+// 0 by default, so that every run is the same; --gtest_random_seed=N tries other damage.
 uint64_t round_seed() { return static_cast<uint64_t>(GTEST_FLAG_GET(random_seed)) * 1000; }
 
 // `count` damaged versions of `blob`, each with one to four changes in the bytes from `first` to `last`.
@@ -232,7 +232,7 @@ void attack(const std::vector<std::byte>& blob, size_t first, size_t last, int c
     std::memcpy(bytes.data(), blob.data(), blob.size());
     const size_t changes = 1 + (random.below(4) == 0 ? random.below(4) : 0);
     for (size_t c = 0; c < changes; ++c) mutate(Bytes(bytes.data() + first, last - first), random);
-    // Weights of any value make a valid blob: plan those only now and then.
+    // Changed weights leave a blob valid; only some of these are planned.
     const bool graph_changed = std::memcmp(bytes.data(), blob.data(), graph_end(blob)) != 0;
     open_and_use(bytes, graph_changed || i % 16 == 0, i % 4 == 0, tally);
     if (::testing::Test::HasFatalFailure()) return;
@@ -267,7 +267,7 @@ TEST(HostileBlob, CutAtEveryByteIsRefused) {
   EXPECT_EQ(tally.refused, cuts);
 }
 
-// Three quarters of all in the graph, where the meaning is, the rest anywhere (below).
+// Three quarters of the damage is in the graph, the rest anywhere (below).
 TEST(HostileBlob, DamagedGraphsGiveAStatus) {
   uint64_t seed = 1;
   for (const Named& named : small_blobs()) {
@@ -275,7 +275,7 @@ TEST(HostileBlob, DamagedGraphsGiveAStatus) {
     Tally tally;
     attack(named.blob, sizeof(BlobHeader), graph_end(named.blob), kAttacks, seed++, &tally);
     report(named.name, tally);
-    // Neither side may be vacuous: most damage is seen, and enough passes to try what comes after.
+    // Both outcomes must occur: most damage is detected, but enough blobs pass to test later stages.
     EXPECT_GT(tally.refused, kAttacks / 4);
     EXPECT_GT(tally.opened, kAttacks / 20);
     EXPECT_GT(tally.ran, kAttacks / 200);
@@ -284,7 +284,7 @@ TEST(HostileBlob, DamagedGraphsGiveAStatus) {
   }
 }
 
-// What a damaged graph would be if the shapes after the damage followed from it: false where it has no such form.
+// Adapts the shapes of a damaged graph to the damage; false if that is impossible.
 bool make_consistent(std::vector<std::byte>* blob) {
   const std::span graph = std::span(*blob).first(graph_end(*blob)).subspan(sizeof(BlobHeader));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(graph.data()), graph.size());
@@ -317,7 +317,7 @@ bool make_consistent(std::vector<std::byte>* blob) {
   return true;
 }
 
-// Odd strides, kernels, paddings, permutations, sizes, kinds: what passes verification reaches the plan and the
+// Odd strides, kernels, paddings, permutations, sizes, kinds: they pass verification and reach the plan and the
 // kernels.
 TEST(HostileBlob, OddButConsistentGraphsGiveAStatus) {
   uint64_t seed = 21;

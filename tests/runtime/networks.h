@@ -1,4 +1,4 @@
-// Networks for the runtime's tests, opened through the C API, and the oracle's answer for a whole graph.
+// Networks for the runtime's tests, opened through the C API, and the oracle's results for whole graphs.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -18,7 +18,7 @@
 
 namespace ferry::testing {
 
-// EXPECT_OK(ferry_session_run(s)): shows the sentence where it fails.
+// EXPECT_OK(ferry_session_run(s)): prints the message on failure.
 #define ASSERT_OK(call) ASSERT_EQ(call, FERRY_OK) << ferry_last_error()
 #define EXPECT_OK(call) EXPECT_EQ(call, FERRY_OK) << ferry_last_error()
 
@@ -64,7 +64,7 @@ inline std::vector<float> elements(const ferry_tensor& tensor) {
   return values;
 }
 
-// Noise into every input; the same for the same seed and shape.
+// Fills every input with noise that depends only on seed and shape.
 inline void fill_inputs(ferry_model* model, ferry_session* session, uint32_t seed = 1) {
   for (size_t i = 0; i < ferry_model_input_count(model); ++i) {
     ferry_tensor tensor;
@@ -76,7 +76,7 @@ inline void fill_inputs(ferry_model* model, ferry_session* session, uint32_t see
   }
 }
 
-// Every output, and every tap that the session keeps, by name.
+// Every output and kept tap, by name.
 inline std::map<std::string, std::vector<float>> results(ferry_model* model, ferry_session* session) {
   std::map<std::string, std::vector<float>> all;
   ferry_tensor tensor;
@@ -93,7 +93,7 @@ inline std::map<std::string, std::vector<float>> results(ferry_model* model, fer
   return all;
 }
 
-// Outputs and taps of `graph` as the oracle computes them, for the session's present inputs, named as by results().
+// The oracle's outputs and taps of `graph` for the session's current inputs, named like those of results().
 inline std::map<std::string, std::vector<double>> expected_results(const Graph& graph, ferry_session* session) {
   PerTensor<std::optional<reference::Array>> values(graph.table.tensors.size());
   for (const TensorId t : values.ids())
@@ -118,7 +118,7 @@ inline std::map<std::string, std::vector<double>> expected_results(const Graph& 
   return all;
 }
 
-// Largest difference over the expected values' largest magnitude.
+// Maximum difference over the maximum expected magnitude.
 inline double relative_error(const std::vector<float>& actual, const std::vector<double>& expected) {
   EXPECT_EQ(actual.size(), expected.size());
   double worst = 0;
@@ -130,7 +130,7 @@ inline double relative_error(const std::vector<float>& actual, const std::vector
   return worst / scale;
 }
 
-// Runs it: outputs and taps have the oracle's numbers.
+// Runs the session and compares outputs and taps with the oracle.
 inline void expect_oracle(const Graph& graph, ferry_model* model, ferry_session* session, double bound) {
   ASSERT_OK(ferry_session_run(session));
   const auto expected = expected_results(graph, session);
@@ -139,8 +139,8 @@ inline void expect_oracle(const Graph& graph, ferry_model* model, ferry_session*
   }
 }
 
-// `blocks` residual blocks of 3x3 convolutions on [1,size,size,channels], the output of each tapped, then a pooled
-// linear layer: input -> logits [1,10].
+// `blocks` residual blocks of 3x3 convolutions on [1,size,size,channels] with tapped outputs, then a pooled linear
+// layer: input -> logits [1,10].
 inline std::unique_ptr<Graph> residual_network(int blocks, int32_t size, int32_t channels) {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;

@@ -8,7 +8,7 @@
 namespace ferry::testing {
 namespace {
 
-// x [3,40] -> the best [3,k] squared, and where `places` says so their places, too.
+// x [3,40] -> the top k [3,k] squared, and their indices if `places`.
 std::unique_ptr<Graph> best_of(int32_t k, bool places) {
   auto graph = std::make_unique<Graph>();
   const Tensor x = graph->add_input("x", {3, 40}, fbs::Layout::Same);
@@ -30,7 +30,7 @@ TEST(SeveralOutputs, BothAreComputed) {
         const std::unique_ptr<Graph> graph = best_of(k, places);
         Opened opened(*graph);
         ferry_session_options options = default_options();
-        options.backend = backend;  // where there is no GPU, the CPU
+        options.backend = backend;  // if there is no GPU, the CPU
         const SessionPtr session = make_session(opened.model, options);
         fill_inputs(opened.model, session.get());
         ASSERT_OK(ferry_session_run(session.get()));

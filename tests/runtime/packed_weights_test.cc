@@ -1,4 +1,4 @@
-// Weights packed once: a session that finds them packed computes the same bits, reads no raw weight, and writes
+// Weights are packed once. A session that finds them packed computes the same bits, reads no raw weights and writes
 // nothing.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST_P(PackedOnce, LeavesNothingOnTheHeap) {
 INSTANTIATE_TEST_SUITE_P(Runtime, PackedOnce,
                          ::testing::Values(Stored::Float32, Stored::Float16, Stored::Int8, Stored::Int4));
 
-// What is wrong with a file costs a note, and nothing else.
+// A damaged file costs only a note.
 TEST(PackedWeights, AreMadeAnewWhereTheFileIsDamaged) {
   const auto blob = pack(Packings().graph());
   const ScratchFolder folder;
@@ -171,7 +171,7 @@ TEST(RawWeights, LeaveMemoryOnceTheyArePacked) {
   EXPECT_GT(resident_kilobytes(file), 16000u);
   std::unique_ptr<Session> session;
   ASSERT_TRUE(Session::create(model, {}, &session).ok());
-  EXPECT_LT(resident_kilobytes(file), 4200u);  // of the graph, and a huge page of the system's or two around it
+  EXPECT_LT(resident_kilobytes(file), 4200u);  // the graph, and one or two huge pages around it
   EXPECT_EQ(sum(), before) << "they are read again where somebody asks";
 }
 #endif

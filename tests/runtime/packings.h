@@ -1,4 +1,4 @@
-// Networks of every packing of constant weights, for tests of packed files on each backend.
+// Networks with every packing of constant weights, for tests of packed files on each backend.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,14 +35,14 @@ inline std::unique_ptr<Graph> large_linear() {
   return graph;
 }
 
-// The blob with zeros in the place of its constants.
+// The blob with zeroed constants.
 inline std::vector<std::byte> emptied(std::span<const std::byte> blob) {
   Parts parts(blob);
   std::fill(parts.data.begin(), parts.data.end(), std::byte{0});
   return parts.assemble();
 }
 
-// Every way in which constant weights are packed, on one input [1,12,12,32]: each is an output of its own.
+// Every packing of constant weights, on one input [1,12,12,32]; each has its own output.
 class Packings {
  public:
   Packings() : x_(graph_->add_input("x", {1, 12, 12, 32}, fbs::Layout::Same)) {
@@ -73,7 +73,7 @@ class Packings {
 
   const Graph& graph() const { return *graph_; }
 
-  // Of linears and of the pointwise convolution, for which there are kernels.
+  // Quantizes the linear operators and the pointwise convolution, which have kernels.
   void quantize(void (*to_integers)(Graph&, const fbs::TensorT&)) {
     for (const TensorId weight : rows_) to_integers(*graph_, graph_->at(weight));
   }
@@ -103,7 +103,7 @@ class Packings {
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   Tensor x_;
   uint32_t seed_ = 0;
-  std::vector<TensorId> rows_;  // weights that integers may stand for
+  std::vector<TensorId> rows_;  // weights that may be quantized
 };
 
 enum class Stored { Float32, Float16, Int8, Int4 };
@@ -116,7 +116,7 @@ inline std::vector<std::byte> packings(Stored stored) {
   return pack(packings.graph(), {.weights = halves ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32});
 }
 
-// What a session gives, tells and holds.
+// A session's results, report and memory.
 struct Outcome {
   Results results;
   std::vector<std::string> notes;
@@ -156,7 +156,7 @@ inline std::vector<std::filesystem::path> files_in(const std::filesystem::path& 
   return files;
 }
 
-// The blob with its packed file inside, as `ferry pack --embed` makes it.
+// The blob with its packed file embedded, as `ferry pack --embed` makes it.
 inline std::vector<std::byte> with_packed(const std::vector<std::byte>& blob, const std::string& packed) {
   Parts parts(blob);
   auto buffer = std::make_unique<fbs::BufferT>();

@@ -1,4 +1,4 @@
-// A generator as a file: what comes behind it is what would have come.
+// A generator saved to a file generates the same tokens after loading.
 #include <ferry/text.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
-// A generator that tells of failures.
+// A generator that reports failures.
 class Going {
  public:
   explicit Going(ferry_model* model) {
@@ -26,7 +26,7 @@ class Going {
   Going(const Going&) = delete;
   Going& operator=(const Going&) = delete;
 
-  // With a stop string, and a token that is always chosen where it is not -1.
+  // With a stop string, and a token that is always chosen if it is not -1.
   void choose(float temperature, uint64_t seed, const char* stop, int32_t always = -1) {
     ferry_sampling sampling;
     ferry_sampling_init(&sampling);
@@ -98,7 +98,7 @@ TEST_F(SavedTextTest, GoesOnAsIfNothingHadBeen) {
   EXPECT_EQ(one_.tokens(), other_.tokens());
 }
 
-// The beginning of a stop string comes out when it is known to be none, behind a load as well.
+// A held-back prefix of a stop string is output when it cannot match any more, also after loading.
 TEST_F(SavedTextTest, WhatIsHeldBackComes) {
   one_.choose(0, 0, "ab!", 3 + 'a');  // the piece of that byte
   one_.append("x");
@@ -177,7 +177,7 @@ TEST_F(SavedTextTest, AHostileFileChangesNothing) {
     EXPECT_EQ(load(bytes), c.status) << c.part;
     EXPECT_NE(std::string(ferry_last_error()).find(c.part), std::string::npos) << ferry_last_error();
   }
-  std::string held = good;  // of the note's four bytes one is held back, and no character
+  std::string held = good;  // of the note's four bytes one is held back, an incomplete character
   const uint64_t note = 3;
   const uint32_t one_byte = 1;
   std::memcpy(held.data() + at + 32, &one_byte, sizeof one_byte);
@@ -198,7 +198,7 @@ TEST_F(SavedTextTest, StatesOfNoTextAreRefused) {
   EXPECT_OK(ferry_states_save(states, path_.c_str()));
   EXPECT_EQ(one_.load(path_), FERRY_CORRUPT);
   EXPECT_NE(std::string(ferry_last_error()).find("these are states without a text"), std::string::npos);
-  // The other way round it does not matter.
+  // The opposite is no error.
   ASSERT_OK(one_.save(path_, "note"));
   EXPECT_OK(ferry_states_load(states, path_.c_str()));
   ferry_states_close(states);

@@ -1,4 +1,4 @@
-// Sequences of tokens through networks that remember: small_transformer() and its kin.
+// Token sequences through networks with states: small_transformer() and similar ones.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline std::vector<int32_t> tokens(int count) {
   return ids;
 }
 
-// A run over ids [begin, end): its status, and the output behind `out`.
+// A run over ids [begin, end): its status, and its output appended to `out`.
 inline ferry_status run_piece(ferry_session* session, const std::vector<int32_t>& ids, int begin, int end,
                               std::vector<float>* out) {
   const int32_t shape[] = {1, end - begin};

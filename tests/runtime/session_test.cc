@@ -1,4 +1,4 @@
-// What a session promises: right numbers at any size, kept taps, memory that is planned, told and limited.
+// A session's contract: right results at any size, kept taps, planned, reported and limited memory.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -55,9 +55,9 @@ TEST(Session, PlansLessThanTheSumOfItsActivations) {
   SessionPtr session = make_session(opened.model, 1);
   const uint64_t activation = 16 * 16 * 16 * sizeof(float);
   EXPECT_GE(ferry_session_arena_bytes(session.get()), 2 * activation);
-  // The input, a block's input and output, and the convolution's: a table of 16 * 16 * 9 pixel addresses or, where it
-  // is filtered in the transformed domain, 36 numbers for each of the 16 tiles of 4x4 pixels and of 16 channels, before
-  // and after the products, in planes that are a line of the cache apart.
+  // The input, a block's input and output, and the convolution's scratch. That is a table of 16 * 16 * 9 pixel
+  // addresses, or for Winograd 36 elements for each of the 16 tiles of 4x4 pixels and of 16 channels, before and after
+  // the products, in planes that are a cache line apart.
   const uint64_t table = 16 * 16 * 9 * sizeof(void*), transformed = 2 * 36 * (16 * 16 * sizeof(float) + 64);
   EXPECT_LE(ferry_session_arena_bytes(session.get()), 3 * activation + std::max(table, transformed) + 2048)
       << "there are 25 activations";
@@ -75,7 +75,7 @@ TEST(Session, TapsCostMemoryOnlyWhereTheyAreAskedFor) {
   EXPECT_GE(ferry_session_arena_bytes(tapped.get()), ferry_session_arena_bytes(plain.get()) + 9 * activation);
 }
 
-// An index that is outside ends a run that computes what is read with it, and no other.
+// An index out of range fails a run that computes the value read with it, and no other run.
 TEST(Session, ComputesNothingThatNobodyReads) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 4}, fbs::Layout::Same);
@@ -159,8 +159,8 @@ TEST(Session, ReshapesAreViews) {
   EXPECT_EQ(elements(input), given) << "the square must not be computed in place of a view of the input";
 }
 
-// A function after a convolution, of either kind, or a linear layer may be applied where these write
-// (sdk/cpu/backend/op.h: fuse), unless a session wants to see what was written.
+// An activation after a convolution, of either kind, or a linear operator may be fused into it (sdk/cpu/backend/op.h:
+// fuse), unless the session keeps the value between them.
 TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
   const int32_t channels = 40;
   for (const fbs::UnaryKind kind : {fbs::UnaryKind::Silu, fbs::UnaryKind::HardSwish, fbs::UnaryKind::GeluTanh}) {
@@ -210,8 +210,8 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
   }
 }
 
-// An addition may be computed where the convolution or the linear layer before it writes (sdk/cpu/backend/op.h:
-// fuse), unless a session wants to see what was written.
+// An addition may be fused into the convolution or linear operator before it (sdk/cpu/backend/op.h: fuse), unless the
+// session keeps the value between them.
 TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
   Graph graph;
   const auto weights = [&](const Shape& shape) {
@@ -243,7 +243,7 @@ TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
   const Tensor input = graph.add_input("input", {1, 9, 11, 24}, fbs::Layout::Same);
   Tensor x = add(conv(input, 24, 24, 1), input, 0);
   x = add(x, conv(x, 24, 24, 5), none);
-  const Tensor wide = conv(x, 800, 24, 1);  // then in turns
+  const Tensor wide = conv(x, 800, 24, 1);  // large enough to run in blocks
   x = add(conv(wide, 24, 800, 1), x, none);
   x = add(conv(x, 24, 24, 1), x, 0);
   const Tensor narrow = conv(x, 13, 24, 1);
@@ -267,7 +267,7 @@ TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
   }
 }
 
-// A term of an addition that was fused may come to be broadcast.
+// After a resize, an operand of a fused addition may be broadcast.
 TEST(Session, AFusedAdditionMayBeResizedToABroadcastOne) {
   Graph graph;
   std::vector<double> weights(32 * 32);
@@ -295,7 +295,7 @@ TEST(Session, AFusedAdditionMayBeResizedToABroadcastOne) {
   }
 }
 
-// A view shares the memory of what it is a view of, not of what only says how large it is.
+// A view shares its input's memory, not that of the value that only determines its shape.
 TEST(Session, AReshapeSizedByTheOperatorBeforeItLeavesThatAlone) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 6, 400}, fbs::Layout::Same);
@@ -425,10 +425,10 @@ TEST(Resize, FailureAfterTheOperatorsWereReshapedIsUndone) {
   Opened opened(*graph);
   ferry_session_options options = default_options();
   options.num_threads = 2;
-  // Three activations of 36 * 36 * 16 floats fit the limit; the convolutions' scratch, known once they are reshaped,
-  // does not.
+  // Three activations of 36 * 36 * 16 floats fit the limit. The convolutions' scratch, known after the reshape, does
+  // not.
   const int32_t shape[] = {1, 36, 36, 16};
-  SessionPtr unlimited = make_session(opened.model, options);  // weights that are packed already do not count
+  SessionPtr unlimited = make_session(opened.model, options);  // already packed weights do not count
   ASSERT_OK(ferry_session_resize(unlimited.get(), 0, shape, 4));
   const uint64_t needed = ferry_session_arena_bytes(unlimited.get());
   ASSERT_GT(needed, 3 * 36 * 36 * 16 * sizeof(float));
@@ -456,7 +456,7 @@ TEST(Session, MemoryLimitIsCheckedAgainstThePlan) {
   Opened opened(*graph);
   const uint64_t needed = ferry_session_arena_bytes(make_session(opened.model, 1).get());
   ferry_session_options options = default_options();
-  options.num_threads = 1;  // each has scratch memory of its own
+  options.num_threads = 1;  // each thread has its own scratch memory
   options.memory_limit = needed;
   EXPECT_NE(make_session(opened.model, options), nullptr);
   options.memory_limit = needed - 1;

@@ -1,4 +1,4 @@
-// Networks that remember: pieces of a sequence, states that are shared, shortened, full, saved and loaded.
+// Networks with states: sequences in pieces, states that are shared, truncated, full, saved and loaded.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST_F(States, SessionsOfSeveralGraphsShareThem) {
   std::vector<float> out;
   EXPECT_OK(run_piece(first.get(), tokens(9), 0, 5, &out));
   EXPECT_EQ(ferry_states_length(made), 5);
-  states.reset();  // the sessions go on holding them
+  states.reset();  // the sessions still hold them
   out.clear();
   EXPECT_OK(run_piece(second.get(), tokens(9), 5, 6, &out));
   EXPECT_OK(run_piece(second.get(), tokens(9), 6, 9, &out));
@@ -118,13 +118,13 @@ TEST_F(States, ARunThatFailsAppendsNothing) {
   const std::vector<float> all = in_pieces(one.get(), 6, 3);
   std::vector<float> more;
   EXPECT_OK(ferry_states_truncate(states.get(), 3));
-  EXPECT_EQ(run_piece(one.get(), {4, kWords, 1}, 0, 3, &more), FERRY_INVALID_ARGUMENT);  // no such word
+  EXPECT_EQ(run_piece(one.get(), {4, kWords, 1}, 0, 3, &more), FERRY_INVALID_ARGUMENT);  // no such token
   EXPECT_EQ(ferry_states_length(states.get()), 3);
   EXPECT_OK(run_piece(one.get(), tokens(6), 3, 6, &more));
   EXPECT_EQ(more, std::vector<float>(all.begin() + 3 * kWords, all.end()));
 }
 
-// What is cancelled between an operator that appends and the last one has written to the states already.
+// A run cancelled between an operator that appends and the last one has already written to the states.
 TEST_F(States, ARunThatIsCancelledAppendsNothing) {
   const std::vector<int32_t> ids = tokens(14);
   const std::vector<float> all = in_pieces(session().get(), 14, 7);
@@ -171,7 +171,7 @@ TEST_F(States, TakeMemoryAsTheyGrow) {
     ASSERT_OK(run_piece(one.get(), ids, i, i + 1, &out));
     if (ferry_states_bytes(states.get()) != sizes.back()) sizes.push_back(ferry_states_bytes(states.get()));
   }
-  EXPECT_EQ(sizes.back(), uint64_t{4} * kBound * 8 * sizeof(float));  // the bound, to the byte
+  EXPECT_EQ(sizes.back(), uint64_t{4} * kBound * 8 * sizeof(float));  // exactly the bound
   EXPECT_LE(sizes.size(), 5u);                                        // 3, 6, 12, 24
   EXPECT_EQ(out, in_pieces(session().get(), kBound, 1));
 }
@@ -293,7 +293,7 @@ TEST_F(States, GraphsOfABlobAreModelsOfTheirOwn) {
   EXPECT_EQ(in_pieces(direct.get(), 6, 2), in_pieces(named.get(), 6, 2));
 }
 
-// Constants that both graphs read lie in the blob once.
+// The blob stores constants that both graphs read once.
 TEST_F(States, GraphsShareTheirConstants) {
   const Parts parts(pack(*graph_));
   size_t constants = 0;

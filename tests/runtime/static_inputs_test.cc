@@ -1,4 +1,4 @@
-// What depends on static inputs alone is computed once for many runs, and what other runs do does not touch it.
+// Values that depend only on static inputs are computed once and cached; other runs do not change them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class Lasts : public ::testing::Test {
   std::shared_ptr<Model> model_;
 };
 
-// Inputs "last" and "x" [1,24,16]; sums, functions, transposes and views of earlier values, in any order.
+// Inputs "last" and "x" [1,24,16]; sums, elementwise functions, transposes and views of earlier values, in any order.
 std::unique_ptr<Graph> random_network(uint32_t seed) {
   std::mt19937 random(seed);
   auto made = std::make_unique<Graph>();
@@ -106,11 +106,11 @@ TEST_F(Lasts, IsNotComputedAgainUntilItMayHaveChanged) {
   last[0] = 5;
   input(*session, 1)[0] = 1;
   EXPECT_EQ(first(StaticInputs::Unchanged), 4) << "the caller said that it is as it was";
-  // Another length of what changes leaves it, within the bound...
+  // Another length of the other input, within the bound, keeps the cached result...
   ASSERT_TRUE(session->resize(1, {1, 7, 4}).ok());
   EXPECT_EQ(first(StaticInputs::Unchanged), 3);
   EXPECT_EQ(first(StaticInputs::Changed), 5);
-  // ...and what is planned anew computes it.
+  // ...but a new plan recomputes it.
   last[0] = 7;
   ASSERT_TRUE(session->resize(1, {1, 9, 4}).ok());
   EXPECT_EQ(first(StaticInputs::Unchanged), 7);

@@ -1,5 +1,5 @@
-// The examples of ferry.hpp and text.hpp, and examples/upscale.cc, compiled without exceptions and RTTI, as apps may.
-// examples_test.cc runs them. No internal header may be included here: they have names of their own in namespace ferry.
+// The examples of ferry.hpp and text.hpp, and examples/upscale.cc, compiled without exceptions and RTTI, as apps may
+// do. examples_test.cc runs them. No internal header may be included here: names in namespace ferry would clash.
 #include <cstdio>
 #include <ferry/ferry.hpp>
 #include <ferry/text.hpp>

@@ -1,6 +1,5 @@
-// ferry.hpp: handles that move and close themselves, failures that are values, empty handles that do not crash.
-// Compiled without exceptions and RTTI. No internal header may be included here: they have names of their own in
-// namespace ferry.
+// ferry.hpp: handles that move and close themselves, errors as values, empty handles that do not crash. Compiled
+// without exceptions and RTTI. No internal header may be included here: names in namespace ferry would clash.
 #include <gtest/gtest.h>
 #include <ferry/ferry.hpp>
 #include <ferry/text.hpp>

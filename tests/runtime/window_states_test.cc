@@ -1,4 +1,4 @@
-// States with a window: what is no longer seen is dropped, and nobody notices but the memory.
+// States with a window: tokens outside of it are dropped, which changes only memory, not results.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class WindowStates : public ::testing::Test {
     options.graph = graph;
     return make_session(opened.model, options);
   }
-  // How many tokens the first state holds.
+  // The number of tokens in the first state.
   static int held(ferry_states* states) {
     ferry_tensor tensor;
     EXPECT_OK(ferry_states_describe(states, 0, &tensor));
@@ -135,7 +135,7 @@ TEST_F(WindowStates, ARunThatFailsChangesNothing) {
   EXPECT_OK(run_piece(one.get(), tokens(300), 0, 100, &out));
   EXPECT_OK(run_piece(one.get(), tokens(300), 100, 200, &out));
   std::vector<int32_t> wrong = tokens(300);
-  wrong.back() = kWords;  // no such word
+  wrong.back() = kWords;  // no such token
   EXPECT_EQ(run_piece(one.get(), wrong, 200, 300, &ignored), FERRY_INVALID_ARGUMENT);
   EXPECT_EQ(ferry_states_length(states_of(one.get()).get()), 200);
   EXPECT_OK(run_piece(one.get(), tokens(300), 200, 300, &out));

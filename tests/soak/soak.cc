@@ -1,7 +1,7 @@
-// soak MINUTES [THREADS [SEED]]: sessions of small networks are opened, run, resized, cancelled and closed by several
-// threads at once, with files that are damaged, caches that vanish and GPUs that are lost, as chance has it. Every
-// answer must be, bit for bit, what the same network gave on the same backend when it was alone; memory, open files and
-// threads must not grow. A line a minute; the exit status says how it ended. scripts/soak builds and starts it.
+// soak MINUTES [THREADS [SEED]]: several threads open, run, resize, cancel and close sessions of small networks at
+// random, with damaged files, vanishing caches and lost GPUs. Every answer must be bit-identical to that of the same
+// network alone on the same backend. Memory, open files and threads must not grow. Prints a line per minute; the exit
+// status is the result. scripts/soak builds and starts it.
 #include <fcntl.h>
 #include <ferry/ferry.h>
 #include <ferry/image.h>
@@ -78,8 +78,8 @@ std::vector<Network> networks(const std::filesystem::path& folder) {
   return all;
 }
 
-constexpr int kSizes = 3;   // of a network that can be resized
-constexpr int kInputs = 4;  // different ones
+constexpr int kSizes = 3;   // of a resizable network
+constexpr int kInputs = 4;  // number of different inputs
 
 void fill(ferry_session* session, size_t inputs, int seed) {
   for (size_t i = 0; i < inputs; ++i) {
@@ -103,14 +103,14 @@ std::string answer_of(ferry_session* session, size_t outputs) {
   return answer;
 }
 
-// By network, size and input: the CPU's, and each GPU's.
+// The expected answers by network, size and input: the CPU's and each GPU's.
 class Answers {
  public:
   void check(const std::string& key, bool on_gpu, const std::string& answer) {
     const std::lock_guard lock(mutex_);
     auto& known = known_[key];
     if (known.contains(answer)) return;
-    // The first of each backend; a run that loses its GPU gives the CPU's.
+    // The first answer of each backend counts; a run that loses its GPU may return the CPU's.
     const size_t backends = known_gpu_.contains(key) ? 2 : known.size();
     if (on_gpu && !known_gpu_.contains(key)) {
       known_gpu_.insert(key);
@@ -136,7 +136,7 @@ class Worker {
          uint64_t seed)
       : all_(all), answers_(answers), cache_(cache), faults_(faults), random_(seed) {}
 
-  // On the CPU with one thread, as it is to be: gives the answers that all others must give.
+  // Runs the network alone, on the CPU with one thread, to learn the expected answers.
   void learn(const Network& network) {
     ferry_session_options options = default_options();
     options.num_threads = 1;
@@ -254,7 +254,7 @@ class Worker {
     ferry_states_close(states);
   }
 
-  // Through the recipe, where there is one: whatever it says, nothing is lost.
+  // Sets an image through the preprocessing, if there is one; any result is allowed, but no leak.
   void image(ferry_session* session) {
     uint8_t pixels[9 * 10 * 3];
     for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
@@ -267,7 +267,7 @@ class Worker {
     ++counts.images;
   }
 
-  // A blob with some bytes changed: refused in a sentence, or opened and run to whatever end.
+  // A blob with some damaged bytes: refused with a message, or opened and run with any result.
   void open_damaged(const Network& network) {
     AlignedBytes blob(std::span<const std::byte>(network.blob->data(), network.blob->size()));
     for (size_t n = 1 + random_.below(3); n > 0; --n)
@@ -300,13 +300,13 @@ class Worker {
 // ---- what must not grow --------------------------------------------------------------------------------------------
 
 struct Footprint {
-  long kilobytes = 0;  // resident
+  long kilobytes = 0;  // resident memory
   long files = 0, threads = 0;
 };
 
 Footprint footprint() {
 #if defined(__GLIBC__)
-  malloc_trim(0);  // what is free is the C library's affair
+  malloc_trim(0);  // the C library may keep freed memory
 #endif
   Footprint now;
   std::ifstream status("/proc/self/status");
@@ -321,7 +321,7 @@ Footprint footprint() {
   return now;
 }
 
-// Workers stop between two lives while the footprint is taken.
+// Stops the workers between two sessions while the footprint is measured.
 class Gate {
  public:
   explicit Gate(int workers) : working_(workers) {}

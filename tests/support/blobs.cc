@@ -267,8 +267,8 @@ class Transformer {
  public:
   struct Options {
     int32_t tokens = 24, run = 16;
-    int32_t window = 0;   // that attention sees
-    bool forgets = true;  // states have it, too
+    int32_t window = 0;   // attention's window
+    bool forgets = true;  // states have the same window
   };
   Transformer() = default;
   explicit Transformer(const Options& options) : options_(options) {}

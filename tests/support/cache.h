@@ -1,4 +1,4 @@
-// What scripts put into the cache folder for tests.
+// Folders that scripts put into the cache for tests.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-// The folder `name` of ferry's cache; empty where it is not there.
+// The folder `name` in ferry's cache; empty if it does not exist.
 inline std::filesystem::path cached_dir(const std::string& name) {
   namespace fs = std::filesystem;
   const char* cache = std::getenv("XDG_CACHE_HOME");

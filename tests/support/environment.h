@@ -1,4 +1,4 @@
-// Environment variables, for a while.
+// Temporary environment variables.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-// A variable for the lifetime of this object; children that the process starts see it too.
+// Sets a variable for this object's lifetime; child processes see it too.
 class Environment {
  public:
   Environment(const char* name, const std::string& value) : name_(name) {
@@ -23,7 +23,7 @@ class Environment {
   std::optional<std::string> former_;
 };
 
-// No Vulkan driver at all.
+// Hides all Vulkan drivers.
 class HiddenVulkan {
   Environment name_{"VK_DRIVER_FILES", "/nonexistent/driver.json"};
   Environment older_name_{"VK_ICD_FILENAMES", "/nonexistent/driver.json"};

@@ -8,7 +8,7 @@ namespace ferry {
 inline constexpr char kNoEsrganSlim[] =
     "@upscalerjs/esrgan-slim is not in the cache: run scripts/fetch-npm esrgan-slim";
 
-// Where scripts/fetch-npm esrgan-slim puts it; empty where it has not run.
+// The folder of scripts/fetch-npm esrgan-slim; empty if that was not run.
 inline std::filesystem::path esrgan_slim_dir() { return cached_dir("npm/esrgan-slim-1.0.0"); }
 
 inline constexpr char kNoEsrganThick[] =

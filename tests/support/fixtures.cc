@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "a.{0..2}" gives three names, "a.{1..5..2}" too.
+// "a.{0..2}" expands to three names, and so does "a.{1..5..2}".
 void expand(const std::string& pattern, std::vector<std::string>* names) {
   const size_t open = pattern.find('{'), close = pattern.find('}');
   if (open == pattern.npos) return names->push_back(pattern);

@@ -6,14 +6,14 @@
 namespace ferry::testing {
 namespace {
 
-// Numbers that look random and are the same everywhere.
+// Deterministic pseudo-random levels.
 uint8_t level_of(uint32_t seed) {
   seed = (seed ^ (seed >> 16)) * 0x7feb352du;
   seed = (seed ^ (seed >> 15)) * 0x846ca68bu;
   return static_cast<uint8_t>(seed ^ (seed >> 16));
 }
 
-// Level 0 to 255 of channel `c`: waves, and stripes that are black and white.
+// Level 0 to 255 of channel `c`: waves, and black and white stripes.
 int wavy(int x, int y, int c, int width, int height) {
   if (x * 7 / width % 3 == 1 && y * 5 / height % 2 == 0 && c == 0) return (x / 3 + y / 5) % 2 ? 250 : 5;
   const double wave = std::sin(0.07 * x * (c + 1)) + std::cos(0.05 * y * (3 - c));
@@ -43,13 +43,13 @@ ReferenceKernel reference_kernel(fbs::Filter filter) {
   }
 }
 
-// One output of `line`, the mean under the filter, which is as wide as the reduction.
+// One output sample: the mean of `line` under the filter, whose width is the reduction factor.
 template <typename Line>
 double under(const Line& line, int source, int target, int i, const ReferenceKernel& kernel) {
   const double scale = static_cast<double>(source) / target, stretch = std::max(scale, 1.0);
   const double centre = (i + 0.5) * scale;
   double sum = 0, weights = 0;
-  // Pillow's window is rounded to whole positions.
+  // Pillow rounds the window to whole positions.
   const int begin = std::max(static_cast<int>(centre - kernel.support * stretch + 0.5), 0);
   const int end = std::min(static_cast<int>(centre + kernel.support * stretch + 0.5), source);
   for (int at = begin; at < end; ++at) {
@@ -66,7 +66,7 @@ uint8_t* OwnFrame::plane(int index, int columns, int rows, int bytes) {
   ferry_plane& p = frame.planes[index];
   const int pixel = bytes + (gaps_ && bytes < 4 ? 1 : 0), row = columns * pixel + (gaps_ ? 13 : 0);
   std::vector<uint8_t>& own = bytes_[static_cast<size_t>(index)];
-  // No byte more than the last sample needs.
+  // Ends with the last sample's byte.
   own.resize(static_cast<size_t>((rows - 1) * row + (columns - 1) * pixel + bytes));
   for (size_t i = 0; i < own.size(); ++i) own[i] = level_of(static_cast<uint32_t>(i * 3 + static_cast<size_t>(index)));
   p = {own.data(), own.size(), gaps_ ? row : 0, gaps_ ? pixel : 0};
@@ -84,7 +84,7 @@ OwnFrame::OwnFrame(ferry_frame_format format, int width, int height, Contents co
     return contents == Contents::Noise ? level_of(static_cast<uint32_t>((y * 4096 + x) * 3 + c))
                                        : wavy(x, y, c, width, height);
   };
-  // Fills samples of a plane: byte `byte` of its units is channel `c`, one for so many columns and rows.
+  // Fills a plane's samples: byte `byte` of its units is channel `c`, one for so many columns and rows.
   const auto fill = [&](int index, int byte, int c, int columns, int rows, int over_x, int over_y, bool wide = false) {
     const ferry_plane& p = frame.planes[index];
     uint8_t* data = bytes_[static_cast<size_t>(index)].data();
@@ -150,7 +150,7 @@ OwnFrame::OwnFrame(ferry_frame_format format, int width, int height, Contents co
   }
 }
 
-// Each format as it is documented, pixel by pixel.
+// Each format by its specification, pixel by pixel.
 std::array<double, 3> OwnFrame::colour(int x, int y) const {
   const auto byte = [&](int index, int unit, int at_x, int at_y, int offset, int columns) {
     const ferry_plane& p = frame.planes[index];
@@ -163,7 +163,7 @@ std::array<double, 3> OwnFrame::colour(int x, int y) const {
     return (byte(index, unit, at_x, at_y, offset, columns) | byte(index, unit, at_x, at_y, offset + 1, columns) << 8) >>
            6;
   };
-  double luma = 0, u = 0, v = 0, steps = 255;  // chroma above its middle
+  double luma = 0, u = 0, v = 0, steps = 255;  // chroma relative to its middle
   switch (frame.format) {
     case FERRY_FRAME_RGB:
       return {double(byte(0, 3, x, y, 0, w)), double(byte(0, 3, x, y, 1, w)), double(byte(0, 3, x, y, 2, w))};
@@ -211,7 +211,7 @@ Image OwnFrame::seen() const {
     for (int x = 0; x < image.width; ++x)
       for (const double level : colour(left + x, top + y)) image.samples.push_back(rounded_level(level));
   }
-  // A quarter turn clockwise: the left column, from the bottom on, becomes the first row.
+  // A quarter turn clockwise: the left column, from bottom to top, becomes the first row.
   for (int turned = 0; turned < frame.rotation; turned += 90) {
     Image next{image.height, image.width, std::vector<double>(image.samples.size())};
     for (int y = 0; y < next.height; ++y)

@@ -1,4 +1,4 @@
-// Frames with known contents, and what they look like by definition: plainly and in double.
+// Frames with known contents, and a plain float64 reference of the image that they represent.
 #pragma once
 
 #include <ferry/image.h>
@@ -20,17 +20,16 @@ struct Image {
   double at(int x, int y, int c) const { return samples[static_cast<size_t>((y * width + x) * 3 + c)]; }
 };
 
-// A frame whose planes are its own. Every byte that is no sample of it is noise.
+// A frame that owns its planes. All bytes that are not samples are noise.
 class OwnFrame {
  public:
-  // What the samples are: a smooth image with edges, which YUV holds without clipping but for its edges; or noise,
-  // most of which clips.
+  // Image: smooth with edges; YUV represents it without clipping except at edges. Noise: most of it clips.
   enum class Contents { Image, Noise };
-  // `gaps`: strides larger than they need be.
+  // `gaps`: strides are larger than necessary.
   OwnFrame(ferry_frame_format format, int width, int height, Contents contents, bool gaps);
 
   ferry_frame frame{};
-  // As ITU-R BT.601, BT.709 and BT.2020 define them, clipped and rounded to 8 bits; upright, the crop alone.
+  // By ITU-R BT.601, BT.709 and BT.2020, clipped and rounded to 8 bits; upright and cropped.
   Image seen() const;
 
  private:
@@ -41,7 +40,7 @@ class OwnFrame {
   bool gaps_;
 };
 
-// `crop`: the sides of the square that is cut out of the middle; 0: none is.
+// `crop`: the side of the central square crop; 0: none.
 fbs::PreprocessT frame_recipe(fbs::ResizeMode mode, int height, int width, fbs::Filter filter, int crop = 0);
 
 // Pillow's resize by its definition: each pass rounded to 8 bits.

@@ -1,4 +1,4 @@
-// The GPUs that tests run on: software drivers that cmake/test_gpus.cmake finds.
+// The GPUs of the tests: software drivers that cmake/test_gpus.cmake finds.
 #pragma once
 
 #include <cstdlib>
@@ -8,9 +8,8 @@
 
 namespace ferry::testing {
 
-// What a session's options may call each of them ("llvmpipe", "SwiftShader"). Empty where there is no driver, as on an
-// emulated target, or where the program was not started by ctest: build/dev/test_environment.sh sets the same
-// variables.
+// Device names for session options ("llvmpipe", "SwiftShader"). Empty without a driver, as on an emulated target, and
+// if the program was not started by ctest. build/dev/test_environment.sh sets the same variables.
 inline std::vector<std::string> test_gpus() {
   std::vector<std::string> names;
   const char* list = std::getenv("FERRY_TEST_GPUS");

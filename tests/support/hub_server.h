@@ -1,4 +1,4 @@
-// A Hugging Face hub of the test's own on the loopback interface (hub_server.py), and an environment that leads there.
+// A local Hugging Face hub on the loopback interface (hub_server.py), and the environment that selects it.
 #pragma once
 
 #include <sys/types.h>
@@ -20,11 +20,11 @@ class HubServer {
   HubServer(const HubServer&) = delete;
   HubServer& operator=(const HubServer&) = delete;
 
-  // Where HF_HOME is.
+  // The value of HF_HOME.
   const std::filesystem::path& home() const { return home_; }
-  // Of models--ORG--NAME in the cache.
+  // The folder of models--ORG--NAME in the cache.
   std::filesystem::path cached(const std::string& name) const { return home_ / "hub" / ("models--org--" + name); }
-  // The requests so far, as hub_server.py writes them; those that hold `words`.
+  // The requests so far, as hub_server.py logs them, that contain `words`.
   std::vector<std::string> requests(const std::string& words = "") const;
 
   static constexpr const char* kCommit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";

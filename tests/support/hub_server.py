@@ -80,7 +80,7 @@ class Hub(Handler):
     def do_GET(self):
         self.note()
         parts = self.path.strip("/").split("/")
-        if parts[0] == "published":  # no hub at all: files at plain addresses
+        if parts[0] == "published":  # files at plain addresses, without a hub
             if parts[1] == "stored":
                 storage = f"http://localhost:{cdn.server_address[1]}"
                 return self.answer(302, Location=storage + "/published/model.safetensors")
@@ -137,14 +137,14 @@ class Cdn(Handler):
         if begin:
             self.send_header("Content-Range", f"bytes {begin}-{len(body) - 1}/{len(body)}")
         self.end_headers()
-        if name == "tiny_bites":  # breaks every time, but brings something
+        if name == "tiny_bites":  # always breaks off, after a few bytes
             body = body[:begin + len(body) // 5 + 1]
         if name == "stuck" or (name in ("breaks", "no_ranges") and counts[name] == 1):
             body = body[:half]
         if name == "stalls" and counts[name] == 1:
             self.wfile.write(body[:half])
             self.wfile.flush()
-            threading.Event().wait()  # until whoever asked is killed
+            threading.Event().wait()  # until the client is killed
         self.wfile.write(body[begin:])
         self.close_connection = True
 
@@ -152,7 +152,7 @@ class Cdn(Handler):
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
-    def handle_error(self, *ignored):  # a client that was killed
+    def handle_error(self, *ignored):  # the client was killed
         pass
 
 

@@ -1,5 +1,5 @@
-// Sanitized programs never unload a library. LeakSanitizer looks at the end of the process: what a Vulkan driver left
-// behind is then told from ours by the library that it lies in (tests/gpu/lsan.supp), which must still be there.
+// Keeps libraries of sanitized programs loaded. LeakSanitizer runs at the end of the process and attributes leaks to
+// libraries; tests/gpu/lsan.supp suppresses those of Vulkan drivers, which must therefore still be loaded.
 #include <dlfcn.h>
 
 int dlclose(void* library) {

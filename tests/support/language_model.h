@@ -1,4 +1,4 @@
-// A language model small enough for any test, with a tokenizer of bytes.
+// A very small language model with a byte tokenizer.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace ferry::testing {
 
-// input_ids [1,L] (up to 16 at once) -> logits [1,L,262], texts of up to 48 tokens: an embedding, two layers of causal
-// attention whose keys and values are states, places turned into rotations, a head. Ids 0 to 2 are the unknown piece,
-// the beginning and the end of a text, 3 to 258 bytes, then "th", "he" and " ". Its weights follow from a seed alone.
+// input_ids [1,L] (L up to 16) -> logits [1,L,262], texts of up to 48 tokens: an embedding, two layers of causal
+// attention with keys and values as states, rotary embeddings, a head. Ids 0 to 2 are the unknown piece, the beginning
+// and the end of a text, 3 to 258 bytes, then "th", "he" and " ". The weights depend only on a seed.
 std::unique_ptr<Graph> small_language_model();
 
 inline constexpr int kSmallVocabulary = 262;

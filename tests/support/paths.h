@@ -1,5 +1,5 @@
-// Where the project and this build of it lie. One file alone knows: all others compile to the same bytes in every
-// clone, so that ccache knows them there.
+// Paths of the source tree and the build. Only one file contains them; all others compile to the same bytes in every
+// clone, so that ccache reuses them.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@ namespace ferry {
 
 std::filesystem::path source_folder();
 std::filesystem::path build_folder();
-// The command line's program.
+// The ferry program.
 const char* ferry_command();
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Numbers that a seed decides, the same on every machine.
+// Seeded random numbers that are the same on every machine.
 #pragma once
 
 #include <cstddef>

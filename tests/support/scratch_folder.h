@@ -1,4 +1,4 @@
-// A folder of a test's own, gone when the test is.
+// A temporary folder for a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace ferry {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    // One that is there already, since a test was killed, is not taken: numbers of processes come again.
+    // Skips existing folders: process ids recur, and a killed test leaves its folder behind.
     std::string name = std::filesystem::path(::testing::TempDir()) / "ferry-XXXXXX";
     if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
     path_ = name;
@@ -33,8 +33,7 @@ class ScratchFolder {
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     const auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
-    // Removed first: a file that is cut and rewritten goes to the disk at once (ext4), which takes 20,000 of them
-    // minutes.
+    // Removed first: ext4 flushes a truncated and rewritten file at once, which is slow for thousands of files.
     std::filesystem::remove(file);
     std::ofstream(file, std::ios::binary) << bytes;
     return file;

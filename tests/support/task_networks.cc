@@ -99,7 +99,7 @@ std::unique_ptr<Graph> colour_masks() {
   logits = logits + mask * has_mask;
   p.add_output("mask_logits", logits, fbs::Layout::NCHW);
   p.add_output("mask_qualities", reshape(global_avg_pool(embedding), {1, 3}), fbs::Layout::Same);
-  // Prompts that can be seen from outside.
+  // Makes the prompts visible as outputs.
   p.add_output("coords", coords + 0.0, fbs::Layout::Same);
   p.add_output("labels", labels + 0.0, fbs::Layout::Same);
   g.add_graph(std::move(p));

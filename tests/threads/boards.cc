@@ -17,7 +17,7 @@ const std::vector<Board>& boards() {
        "3-6",
        "0-2"},
       {"Raspberry Pi 4: 4 A72", {{4, 1024, 1500000}}, "0-3", "0-3", "0-3"},
-      // Each pair of A76 has a clock of its own, as well as that very chip allows.
+      // Each pair of A76 has its own clock, binned by chip.
       {"Rock 5B (RK3588): 4 A55, 2 and 2 A76",
        {{4, 397, 1800000}, {2, 983, 2304000}, {2, 1024, 2400000}},
        "4-7",

@@ -1,4 +1,4 @@
-// Folders like /sys/devices/system/cpu of boards as they are sold.
+// Folders like /sys/devices/system/cpu of real boards.
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,32 @@
 
 namespace ferry::testing {
 
-// Cores of one kind; their numbers go on from the cluster before.
+// Cores of one kind, numbered after those of the previous cluster.
 struct Cluster {
   int cores;
   uint64_t capacity;       // cpu_capacity; 0: the kernel has no such file
   uint64_t kilohertz;      // cpufreq/cpuinfo_max_freq; 0: no such file
-  int threads_a_core = 1;  // numbered one after the other
+  int threads_a_core = 1;  // numbered consecutively
 };
 
 struct Board {
   const char* name;
   std::vector<Cluster> clusters;
-  // What is expected of FERRY_CORES_PERFORMANCE, _BALANCED, _EFFICIENT.
+  // The expected FERRY_CORES_PERFORMANCE, _BALANCED and _EFFICIENT.
   const char *performance, *balanced, *efficient;
 };
 
-// Capacities are as the kernel computes them: capacity-dmips-mhz of the device tree times the highest clock, 1024 for
-// the fastest core.
+// Capacities as the kernel computes them: capacity-dmips-mhz of the device tree times the highest clock, 1024 for the
+// fastest core.
 const std::vector<Board>& boards();
 
-// The board's folder, in the test's own.
+// The board's folder inside the test's folder.
 class CpuFolder {
  public:
   explicit CpuFolder(const std::filesystem::path& path) : path_(path) {}
   CpuFolder(const std::filesystem::path& path, const Board& board);
 
-  // Under the folder, with what `text` says and a new line.
+  // Writes `text` and a newline to a file in the folder.
   void write(const std::string& name, const std::string& text) const;
   void remove(const std::string& name) const { std::filesystem::remove_all(path_ / name); }
   const char* path() const { return path_.c_str(); }

@@ -1,4 +1,4 @@
-// Which kinds of cores are found, in folders and lists like the kernel's; kernels are chosen by them.
+// Detection of core kinds from folders and lists like the kernel's; kernels are chosen by them.
 #include "sdk/threads/core_kinds.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr uint32_t kA53 = 0x410fd034, kA55 = 0x412fd050, kA55r0 = 0x410fd050, kA
 
 class CoreKindsOf : public ::testing::Test {
  protected:
-  // CPUs of a sysfs folder, one after the other.
+  // Consecutive CPUs of a sysfs folder.
   void cpus(int count, uint32_t midr, int kilohertz) {
     for (; count > 0; --count, ++count_) {
       const std::string cpu = "cpu" + std::to_string(count_) + "/";
@@ -50,10 +50,10 @@ TEST_F(CoreKindsOf, BigOnesComeFirst) {
   EXPECT_EQ(cores.kind_of(4, 9), 1u);
   EXPECT_EQ(cores.kind_of(7, 9), 0u);
   EXPECT_EQ(cores.kind_of(8, 9), 9u);
-  EXPECT_FALSE(cores.multiply_bytes());  // of X1 the kernel is asked
+  EXPECT_FALSE(cores.multiply_bytes());  // for X1 the kernel is asked
 }
 
-// The clocks of little cores may be the higher ones.
+// Little cores may have the higher clock.
 TEST_F(CoreKindsOf, CoresInOrderAreLittleWhateverTheirClock) {
   cpus(4, kA53, 2200000);
   cpus(4, 0x410fd080, 1800000);
@@ -73,7 +73,7 @@ TEST_F(CoreKindsOf, RevisionsDiffer) {
   EXPECT_EQ(uarchs(found()), std::vector{cpuinfo_uarch_cortex_a55r0});
   EXPECT_FALSE(found().multiply_bytes());
   cpus(4, kA76, 2600000);
-  EXPECT_FALSE(found().multiply_bytes());  // not all of them do
+  EXPECT_FALSE(found().multiply_bytes());  // not all cores have it
 }
 
 TEST_F(CoreKindsOf, DesignsThatMultiplyBytesDoOnKernelsThatDoNotSaySo) {
@@ -83,7 +83,7 @@ TEST_F(CoreKindsOf, DesignsThatMultiplyBytesDoOnKernelsThatDoNotSaySo) {
   EXPECT_TRUE(found().multiply_bytes());
 }
 
-// XNNPACK's kernels for them are not in the library.
+// The library does not contain XNNPACK's kernels for them.
 TEST_F(CoreKindsOf, ExynosM1AndM2CountAsOthers) {
   cpus(4, kA53, 1600000);
   cpus(2, 0x531f0011, 2600000);
@@ -114,7 +114,7 @@ TEST_F(CoreKindsOf, AListStandsInOnOldKernels) {
   const CoreKinds cores = found();
   EXPECT_EQ(uarchs(cores), (std::vector{cpuinfo_uarch_cortex_a57, cpuinfo_uarch_cortex_a53}));
   EXPECT_EQ(cores.kind_of(0, 9), 1u);
-  // One entry for all, as Linux 3.10 has it.
+  // One entry for all cores, as in Linux 3.10.
   folder_.write("list", "Processor\t: AArch64 Processor rev 3 (aarch64)\nprocessor\t: 0\nprocessor\t: 1\n" + entry +
                             "0xd03\nCPU revision\t: 3\n");
   EXPECT_EQ(uarchs(found()), std::vector{cpuinfo_uarch_cortex_a53});

@@ -1,4 +1,4 @@
-// Which cores are chosen on the boards that there are, and on what is none.
+// The choice of cores on real boards, and on incomplete or invalid data.
 #include "sdk/threads/cores.h"
 
 #include <ferry/ferry.h>
@@ -26,7 +26,7 @@ std::string chosen(const CpuFolder& folder, ferry_cores cores, const CpuSet& all
 
 class Cores : public ::testing::Test {
  protected:
-  // The board of that name's beginning, or of the first.
+  // The first board whose name starts so.
   CpuFolder board(const std::string& name = "Pixel") {
     scratch_.emplace();
     for (const Board& board : boards())
@@ -50,7 +50,7 @@ TEST_F(Cores, AreChosenOnEveryBoard) {
   }
 }
 
-// A container, or Android's group of apps in the background.
+// A container, or Android's background cpuset.
 TEST_F(Cores, AreThoseAllowed) {
   const CpuFolder pixel = board();
   EXPECT_EQ(chosen(pixel, FERRY_CORES_PERFORMANCE, range(0, 3)), "0-3");
@@ -72,7 +72,7 @@ TEST_F(Cores, AreThoseOnline) {
   EXPECT_EQ(chosen(pixel, FERRY_CORES_PERFORMANCE, all), "0-3");
 }
 
-// Frequencies stand in for capacities where one is missing, and nothing for frequencies.
+// If capacities are missing, frequencies are used; if these are missing too, all cores.
 TEST_F(Cores, AreAllWhereLittleIsKnown) {
   const CpuSet all = range(0, 7);
   const CpuFolder rock = board("Rock");

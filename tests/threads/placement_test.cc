@@ -1,5 +1,5 @@
-// Sessions on some of the machine's cores: where their threads are, what is said of it, what becomes of them when cores
-// are taken away.
+// Sessions on some of the machine's cores: where their threads run, what is reported, and what happens if cores are
+// taken away.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 #include <pthreadpool.h>
@@ -51,11 +51,11 @@ ferry_report report_of(const SessionPtr& session) {
 class Placement : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::thread([] {}).join();  // with the first one ThreadSanitizer begins its own
+    std::thread([] {}).join();  // the first thread makes ThreadSanitizer start its own
     if (allowed_.count() < 2) GTEST_SKIP() << "one core";
   }
 
-  // With its threads, in threads_.
+  // The session; its threads are in threads_.
   SessionPtr on(const CpuSet& cpus, int threads) {
     const Mask mask = mask_of(cpus);
     ferry_session_options options = default_options();
@@ -82,7 +82,7 @@ class Placement : public ::testing::Test {
   std::vector<pid_t> threads_;
 };
 
-// Where a new thread is once it has come to place itself.
+// The CPUs of a new thread after it has set its affinity.
 std::string settled(pid_t thread, const std::string& expected) {
   for (int i = 0; i < 1000 && cpus_of(thread) != expected; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -118,7 +118,7 @@ TEST_F(Placement, ThereIsOneThreadForEachChosenCpu) {
   EXPECT_EQ(report_of(all).cpus, cpu_list(allowed_));
 }
 
-// As if the process had been started by taskset.
+// Like a process started by taskset.
 TEST_F(Placement, WhatTheCallerMayNotUseIsLeftOut) {
   const CpuSet one = first_of(allowed_), rest = allowed_ & ~one;
   std::thread([&] {
@@ -185,7 +185,8 @@ TEST_F(Placement, CallersPoolIsNotMoved) {
   pthreadpool_destroy(pool);
 }
 
-// What the system does when a core goes offline or a cpuset shrinks: threads that had no other are put on those left.
+// The kernel does this if a core goes offline or a cpuset shrinks: threads without an allowed core move to the
+// remaining ones.
 TEST_F(Placement, CoresTakenAwayInARunDoNotStallIt) {
   const auto expected = run(make_session(opened_.model, 1));
   const CpuSet chosen = last_of(allowed_), left = first_of(allowed_);

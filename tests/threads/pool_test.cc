@@ -1,4 +1,4 @@
-// The pool by itself: what it hands out, and what it does where threads are refused, held or moved.
+// The thread pool alone: how it distributes work, also if threads cannot start, are stopped or moved.
 #include "sdk/threads/pool.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace ferry::testing {
 namespace {
 
-// How often each index of a loop came.
+// How often each index of a loop was run.
 std::vector<int> counts(Pool* pool, size_t count) {
   std::vector<std::atomic<int>> seen(count);
   parallel(pool, Grid<1, 0>{{count}}, [&](Pool::Share& share, size_t i) {
@@ -38,7 +38,7 @@ TEST(Pool, HandsOutEachIndexOnce) {
   EXPECT_EQ(counts(nullptr, 5), std::vector<int>(5, 1));
 }
 
-// Places and sizes of tiles, against loops in loops.
+// Compares positions and sizes of tiles with nested loops.
 TEST(Pool, WalksGridsAsLoopsDo) {
   using Places = std::vector<std::array<size_t, 8>>;
   const auto pool = Pool::create(3, nullptr);
@@ -66,7 +66,8 @@ TEST(Pool, WalksGridsAsLoopsDo) {
   EXPECT_EQ(tiles, 3u);
 }
 
-// A thread in its part is at no time in another, though one thread may do several parts of a lent pool.
+// Two parts with the same thread number never run at the same time, even if a thread of a borrowed pool runs several
+// parts.
 TEST(Pool, ThreadsHaveNumbersOfTheirOwn) {
   const auto own = Pool::create(4, nullptr);
   pthreadpool_t theirs = pthreadpool_create(4);
@@ -132,7 +133,7 @@ TEST(Pool, FlushesDenormalsOnEveryThreadAndNotAfterwards) {
 }
 
 #if defined(__aarch64__)
-uint64_t flushes_float16s() {  // FPCR's FZ16, of CPUs that compute with halves
+uint64_t flushes_float16s() {  // FPCR.FZ16, on CPUs with float16 arithmetic
   uint64_t control;
   __asm__ __volatile__("mrs %0, fpcr" : "=r"(control));
   return control & 0x80000;
@@ -198,7 +199,7 @@ TEST(Pool, WaitsForAWorkerThatHasBegun) {
       begun = true;
       while (!go_on) std::this_thread::yield();
     } else {
-      while (!begun) std::this_thread::yield();  // so that the worker has one
+      while (!begun) std::this_thread::yield();  // so that the worker has an item
     }
     ++seen[i];
   });
@@ -207,7 +208,7 @@ TEST(Pool, WaitsForAWorkerThatHasBegun) {
   EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
 }
 
-// A little core among big ones, or the caller on one: what it does not come to, the others do.
+// A little core among big ones, or the caller on one: other threads take over its items.
 TEST(Pool, SlowThreadsHaveTheirSharesDoneByOthers) {
   for (const size_t slow : {0, 1, 2}) {
     const auto pool = Pool::create(3, nullptr);

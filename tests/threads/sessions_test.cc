@@ -1,5 +1,5 @@
-// Sessions and threads: the same bits for any number of them, sessions side by side, a caller's pool, cancellation, and
-// what a system may do to them.
+// Sessions and threads: identical bits for any number of threads, concurrent sessions, the caller's pool, cancellation,
+// and interference by the system.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 #include <pthreadpool.h>
@@ -14,7 +14,7 @@
 namespace ferry::testing {
 namespace {
 
-// Every output and tap after one run on fresh noise.
+// All outputs and taps after one run on new noise.
 auto run_once(ferry_model* model, ferry_session* session, uint32_t seed = 1) {
   fill_inputs(model, session, seed);
   EXPECT_OK(ferry_session_run(session));
@@ -69,7 +69,7 @@ TEST(Threads, SessionsOfOneModelRunAtOnce) {
   std::atomic<int> wrong{0};
   const auto work = [&](uint32_t i) {
     for (int round = 0; round < 5; ++round) {
-      // Made, run and closed while the other thread does the same: the packed weights are shared.
+      // Created, run and closed while the other thread does the same: both share the packed weights.
       SessionPtr session = make_session(opened.model, 2);
       for (int run = 0; run < 3; ++run) {
         if (run_once(opened.model, session.get(), 10 + i) != expected[i]) ++wrong;
@@ -86,7 +86,7 @@ TEST(Threads, CallersPoolIsUsedAndLeftAlone) {
   const auto graph = residual_network(3, 24, 16);
   Opened opened(*graph);
   const auto expected = run_once(opened.model, make_session(opened.model, 1).get());
-  std::atomic<int> calls{0};  // before the threads, which ThreadSanitizer does not see waiting for each other
+  std::atomic<int> calls{0};  // outside of the threads, whose waiting ThreadSanitizer does not see
   pthreadpool_t pool = pthreadpool_create(3);
   ferry_session_options options = default_options();
   options.threadpool = pool;
@@ -141,7 +141,7 @@ TEST(Threads, ThoseThatCannotStartAreANoteInTheReport) {
   }
 }
 
-// A worker is held here and there, and the process left with one core: answers stay right, and nothing hangs.
+// Stops a worker now and then and leaves the process one core: results stay right, and nothing hangs.
 TEST(Threads, HeldAndMovedOnesChangeNothing) {
   const auto graph = residual_network(6, 24, 16);
   Opened opened(*graph);
@@ -188,7 +188,7 @@ TEST(Cancel, StopsTheRunInProgressAndTheNextOneIsWhole) {
   SessionPtr session = make_session(opened.model, options);
   const auto expected = run_once(opened.model, session.get());
 
-  // One thread runs again and again, the other cancels again and again, until a run ended before its last operator.
+  // One thread runs repeatedly, the other cancels repeatedly, until a run stops before its last operator.
   std::atomic<bool> stopped_early{false};
   std::atomic<bool> failed{false};
   std::thread runner([&] {
@@ -211,7 +211,7 @@ TEST(Cancel, StopsTheRunInProgressAndTheNextOneIsWhole) {
   EXPECT_EQ(run_once(opened.model, session.get()), expected);
 }
 
-// Blobs of some hundred bytes whose only operator runs for minutes.
+// Blobs of a few hundred bytes whose only operator runs for minutes.
 std::vector<std::unique_ptr<Graph>> absurd_networks() {
   std::vector<std::unique_ptr<Graph>> graphs;
   const auto add = [&](const char* name, const auto& params, const std::vector<Shape>& shapes) {
@@ -231,7 +231,7 @@ std::vector<std::unique_ptr<Graph>> absurd_networks() {
   add("pool2d", pool, {{1, 3000, 3000, 4}});
   fbs::NonMaxSuppressionT suppression;
   suppression.max_boxes = 1000000;
-  suppression.iou_threshold = 2;  // hides none
+  suppression.iou_threshold = 2;  // suppresses nothing
   add("non_max_suppression", suppression, {{1, 1000000, 4}, {1, 1, 1000000}});
   return graphs;
 }

@@ -1,4 +1,4 @@
-// What a system does to an app's threads: refuses to start them, keeps them from running, moves them.
+// Simulates what a system does to an app's threads: prevents their start, stops them, moves them.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 
 namespace ferry::testing {
 
-// While it lives, pthread_create() called by the library fails after `allowed` more threads (a --wrap of this program).
+// While it lives, pthread_create() called by the library fails after `allowed` more threads (--wrap).
 class NoMoreThreads {
  public:
   explicit NoMoreThreads(int allowed);
@@ -16,19 +16,19 @@ class NoMoreThreads {
   NoMoreThreads(const NoMoreThreads&) = delete;
 };
 
-// Of this process, by the system's numbers.
+// The system's ids of this process's threads.
 std::set<pid_t> threads_of_process();
 
-// Those that a thread may run on, as the system tells it: "0-1".
+// The CPUs that a thread may run on, in the kernel's notation: "0-1".
 std::string cpus_of(pid_t thread);
 
-// A thread that is held where it is, as by SIGSTOP, though only this one: by a tracer, which another process has to be.
+// Stops a single thread, as SIGSTOP stops a process. This needs a tracer, which runs in another process.
 class Held {
  public:
   explicit Held(pid_t thread);
   ~Held();
   Held(const Held&) = delete;
-  // False where tracing is not allowed or, under an emulator, not there.
+  // False if tracing is not allowed or, in an emulator, not supported.
   bool works() const { return works_; }
 
  private:
@@ -37,7 +37,7 @@ class Held {
   int release_ = -1;
 };
 
-// Leaves every thread of the process but one core of those that it may run on, until the end.
+// Leaves one allowed core to every thread of the process, until destroyed.
 class OneCore {
  public:
   OneCore();

@@ -1,4 +1,4 @@
-// Model::check_weights(): whether the weights are those that were written.
+// Model::check_weights() detects modified weights.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// On an emulator the library sees the CPU that is emulated, or XNNPACK's kernels for it would go untested.
+// In an emulator the library must detect the emulated CPU; otherwise XNNPACK's kernels for it would not be tested.
 #if defined(__aarch64__) && FERRY_EMULATED
 
 #include <gtest/gtest.h>

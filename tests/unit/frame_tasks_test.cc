@@ -1,4 +1,4 @@
-// Tasks with frames: each answers in the pixels of the frame's upright image, as if that had been given.
+// Tasks on frames: answers are in pixels of the upright image, as if that image had been given.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kWide = 60, kHigh = 36;
 
-// Red grows to the right, green downwards, and a corner is blue.
+// Red increases to the right, green downwards, and a corner is blue.
 struct Levels {
   int width = 0, height = 0;
   std::vector<uint8_t> rgb;
@@ -49,7 +49,7 @@ Levels mirrored(const Levels& p) {
   return next;
 }
 
-// A frame that is that image once it has been turned and mirrored.
+// A frame that shows that image after rotation and mirroring.
 struct Turned {
   Turned(const Levels& upright, int rotation, bool mirror) : pixels(mirror ? mirrored(upright) : upright) {
     for (int turned = rotation; turned < 360; turned += 90) pixels = turned_once(pixels);
@@ -66,13 +66,13 @@ struct Turned {
   ferry_frame frame{};
 };
 
-// What an answer says, in numbers of which a level more or less in the input changes each by no more than 1.
+// An answer's values, scaled so that one level of the input changes each by at most 1.
 std::vector<double> numbers(const ferry_answer& answer) {
   std::vector<double> out = {double(answer.width), double(answer.height)};
   const size_t pixels = static_cast<size_t>(answer.width) * static_cast<size_t>(answer.height);
   for (size_t i = 0; i < answer.value_count; ++i) out.push_back(double{answer.values[i]} * 255);
   for (size_t i = 0; answer.labels != nullptr && i < pixels; ++i) out.push_back(answer.labels[i]);
-  // A mask by prompts is 0 or 255.
+  // A prompted mask is 0 or 255.
   for (size_t i = 0; answer.mask != nullptr && i < pixels; ++i) out.push_back(answer.mask[i] / 64);
   for (size_t i = 0; i < answer.class_count; ++i) out.push_back(double{answer.classes[i].probability});
   for (size_t i = 0; i < answer.detection_count; ++i) {
@@ -128,7 +128,7 @@ TEST(FrameTasks, AnswerAsOfTheUprightImage) {
       ASSERT_EQ(got.size(), expected.size());
       size_t apart = 0;
       for (size_t i = 0; i < got.size(); ++i) apart += std::fabs(got[i] - expected[i]) > 1.001;
-      // Where two classes meet, or a mask ends, a level decides.
+      // At class borders and mask edges, one level decides.
       EXPECT_LE(apart, got.size() / 100);
     }
   }
@@ -187,7 +187,7 @@ TEST(FrameTasks, TakeAnImageOrAFrame) {
   request.image = nullptr;
   request.frame = nullptr;
   EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_INVALID_ARGUMENT);
-  // A caller that was built before there were frames.
+  // A caller compiled before frames existed.
   request.image = &image;
   request.struct_size = offsetof(ferry_request, frame);
   request.frame = reinterpret_cast<const ferry_frame*>(1);

@@ -1,4 +1,4 @@
-// Frames that are not what they say: each is refused with a sentence, and nothing of them is read.
+// Invalid frames are refused with a message and not read.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::OwnFrame;
 
-// As a caller in C may.
+// An enum value out of range, as a C caller may pass it.
 template <typename Enum>
 void set(Enum* value, int number) {
   std::memcpy(value, &number, sizeof(number));

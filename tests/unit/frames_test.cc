@@ -1,4 +1,4 @@
-// Frames through the C API: what a network gets of them, against a plain reference in double (tests/support/frames.h).
+// Frames through the C API: the network's input against a plain float64 reference (tests/support/frames.h).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using testing::Image;
 using testing::OwnFrame;
 using Contents = OwnFrame::Contents;
 
-// A session of a network with that recipe.
+// A session of a network with that preprocessing.
 class Network {
  public:
   explicit Network(const fbs::PreprocessT& recipe) : task_(pack(*testing::colour_as_depth(8, 8, 0, recipe))) {
@@ -49,7 +49,7 @@ class Network {
   ferry_session* session_ = nullptr;
 };
 
-// How far apart input and reference are, in levels; `left` and `top`: where the input begins in the reference.
+// The maximum difference of input and reference, in levels. `left`, `top`: where the input begins in the reference.
 double apart(const ferry_tensor& input, const Image& expected, int left = 0, int top = 0) {
   const auto* value = static_cast<const float*>(input.data);
   double worst = 0;
@@ -64,8 +64,8 @@ double apart(const ferry_tensor& input, const Image& expected, int left = 0, int
 
 constexpr double kOneLevel = 1 + 1e-4;
 
-// In Pillow's own integers, of which tests/unit/image_resize_test.cc is a test: a sum that lies in the middle of two
-// levels goes its way, not that of doubles.
+// In Pillow's integer arithmetic, which tests/unit/image_resize_test.cc checks: a sum halfway between two levels rounds
+// as there, not as in float64.
 Image resized_like_pillow(const Image& image, int width, int height, fbs::Filter filter) {
   std::vector<uint8_t> rgb;
   for (const double level : image.samples) rgb.push_back(static_cast<uint8_t>(level));
@@ -104,8 +104,8 @@ TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
   }
 }
 
-// Rows are gone through in blocks and cells of columns, in which colours that clip are found. What overshoots is
-// clipped between the passes.
+// Rows are processed in blocks, and in cells of columns that detect clipping colours. Overshoot is clipped between the
+// passes.
 TEST(Frames, OfManyColumnsAreWithinALevelOfTheReference) {
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic, fbs::Filter::Lanczos}) {
     for (const ferry_frame_format format :
@@ -127,8 +127,8 @@ TEST(Frames, OfManyColumnsAreWithinALevelOfTheReference) {
   }
 }
 
-// Reductions at which few pixels count for an output, so that roundings do not cancel out, and upscalings. In limited
-// range no colour lies in the middle of two levels.
+// Reductions with few pixels per output, so that rounding errors do not cancel, and upscaling. In limited range no
+// colour is halfway between two levels.
 TEST(Frames, OfEveryScaleAreWithinALevelOfTheReference) {
   for (const fbs::Filter filter : {fbs::Filter::Bicubic, fbs::Filter::Bilinear, fbs::Filter::Box}) {
     for (const double scale : {0.5, 0.9, 1.1, 1.3, 1.6, 2.0, 2.1, 2.5, 3.0, 4.2}) {
@@ -252,7 +252,7 @@ TEST(Frames, AreCutBeforeTheyAreTurned) {
   for (const ferry_frame_format format : kFormats) {
     Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 20, 14, fbs::Filter::Bilinear));
     OwnFrame own(format, 90, 70, Contents::Image, true);
-    own.frame.crop_left = 7;  // odd: it begins between two samples of chroma
+    own.frame.crop_left = 7;  // odd: begins between two chroma samples
     own.frame.crop_top = 11;
     own.frame.crop_width = 61;
     own.frame.crop_height = 33;
@@ -282,7 +282,7 @@ TEST(Frames, AreCroppedByTheRecipeInTheMiddleOfWhatIsSeen) {
   }
 }
 
-// Recipes that no network of this file takes: against the steps of an image in RGB, which have tests of their own.
+// Preprocessing that no network of this file uses, against the steps for an RGB image, which have their own tests.
 TEST(Frames, BecomePatchesAndGreyAsImagesDo) {
   fbs::PreprocessT patches = testing::frame_recipe(fbs::ResizeMode::Exact, 24, 36, fbs::Filter::Bicubic);
   patches.patch = 3;
@@ -296,7 +296,7 @@ TEST(Frames, BecomePatchesAndGreyAsImagesDo) {
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fbs::Preprocess::Pack(builder, &recipe));
     const auto& packed = *flatbuffers::GetRoot<fbs::Preprocess>(builder.GetBufferPointer());
-    image::Intake intake;  // one for all: what it keeps must follow
+    image::Intake intake;  // shared, so that its cached results must follow
     for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_RGBA, FERRY_FRAME_P010, FERRY_FRAME_GRAY}) {
       for (int orientation = 0; orientation < 8; ++orientation) {
         OwnFrame own(format, 75, 50, Contents::Image, false);

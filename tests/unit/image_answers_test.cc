@@ -1,4 +1,4 @@
-// From an image to an answer through the C API: what the blob's recipes make of input and output 0.
+// From an image to an answer through the C API: the blob's preprocessing and postprocessing.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST_F(Answers, BeforeARunThereAreNone) {
   EXPECT_STREQ(ferry_last_error(), "call ferry_session_run() first");
 }
 
-// A batch gives what its images give one by one.
+// A batch returns the same as its images one by one.
 TEST_F(Answers, ABatchHasAPlaceForEachImageAndAnAnswerOfEach) {
   open(*testing::small_classifier());
   std::vector<uint8_t> pixels(size_t{3} * 20 * 14 * 3);

@@ -1,4 +1,4 @@
-// Image files: what is read, what is refused and in which words, what is written.
+// Image files: reading, refusals with their messages, writing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,8 +78,8 @@ TEST(Codec, PaddedRowsAreWrittenWithoutTheirPadding) {
 
 // ---- Exif orientation ----------------------------------------------------------------------------------------------
 
-// A JPEG of 32x16 pixels, black but for its top left corner (white) and its top right corner (grey), with `exif` behind
-// the start marker.
+// A JPEG of 32x16 pixels, black except for the top left corner (white) and the top right corner (grey), with `exif`
+// after the start marker.
 Bytes jpeg_file(const Bytes& exif) {
   constexpr int kWidth = 32, kHeight = 16, kCorner = 8;
   Bytes pixels(kWidth * kHeight * 3, 0);
@@ -106,7 +106,7 @@ Bytes exif_segment(uint8_t orientation, bool little) {
   return segment;
 }
 
-// The corners in which white and grey are, such as "TL" (top left); "" where there is none.
+// The corner with that level, such as "TL" (top left); "" if there is none.
 std::string corner_of(const View& v, int level) {
   std::string found;
   for (const bool bottom : {false, true}) {
@@ -119,7 +119,7 @@ std::string corner_of(const View& v, int level) {
 }
 
 TEST(Exif, PhotosAreTurnedUprightByEveryOrientation) {
-  // Where the standard says that the stored image's row 0 and column 0 are seen.
+  // The corners where the standard displays row 0 and column 0 of the stored image.
   const char* white[] = {"TL", "TR", "BR", "BL", "TL", "TR", "BR", "BL"};
   const char* grey[] = {"TR", "TL", "BL", "BR", "BL", "BR", "TR", "TL"};
   for (const bool little : {false, true}) {
@@ -212,7 +212,7 @@ TEST(Codec, AnImageCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   EXPECT_EQ(s.message().substr(0, 24), "test.png: damaged image ") << s.message();
 }
 
-// Within its headers it always is; of what is coded behind them, the rest may be filled up.
+// Truncation within the headers is always detected; within the coded data, the decoder may fill up the rest.
 TEST(Codec, ATruncatedJpegIsADamagedImage) {
   const Bytes file = jpeg_file(samples(32, 32, 3), 32, 32);
   const uint8_t scan[] = {0xff, 0xda};
@@ -251,7 +251,7 @@ Bytes joined(std::initializer_list<Bytes> parts) {
 }
 
 TEST(Codec, AHuffmanTableBehindFillBytesAndOtherSegmentsIsSeenToo) {
-  const Bytes start = {0xff, 0xd8, 0xff, 0xe0, 0, 4, 0xff, 0xd9};  // a segment that holds what looks like the end
+  const Bytes start = {0xff, 0xd8, 0xff, 0xe0, 0, 4, 0xff, 0xd9};  // a segment that contains bytes like an end marker
   const Bytes table = joined({{0xff, 0xff, 0xff, 0xc4, 1, 200, 0}, Bytes(16, 17)});
   Bytes file = joined({start, table});
   EXPECT_NE(image::fault_of_jpeg(file.data(), file.size()), nullptr);
@@ -269,7 +269,7 @@ TEST(Codec, ManyScansAreRefused) {
   EXPECT_STREQ(image::fault_of_jpeg(file.data(), file.size()), "more than 100 scans");
 }
 
-// 64 MB of zeros in the place of four pixels: the image of 2x2 is made of what its header says, or refused.
+// 64 MB of zeros instead of four pixels: the 2x2 image is decoded as its header says, or refused.
 TEST(Codec, APngThatInflatesToMoreThanItsHeaderSaysIsRefused) {
   Bytes zeros(size_t{64} << 20, 0);
   int length = 0;
@@ -308,14 +308,13 @@ TEST(Codec, MutatedImagesAreRefusedOrReadButNeverCrash) {
 
 TEST(Codec, AHeaderThatPromisesTooManyPixelsIsRefusedBeforeAnyIsAllocated) {
   Bytes file = png_file(samples(2, 2, 3), 2, 2, 3);
-  const uint8_t sides[8] = {0, 0, 0x4e, 0x20,
-                            0, 0, 0x3e, 0x80};  // each side may be that long, the image not that large
+  const uint8_t sides[8] = {0, 0, 0x4e, 0x20, 0, 0, 0x3e, 0x80};  // each side alone is allowed, but not the area
   std::memcpy(&file[16], sides, 8);
   Pixels out;
   const Status s = decode(file, &out);
   EXPECT_EQ(s.code(), FERRY_IMAGE_TOO_LARGE);
   EXPECT_NE(s.message().find("20000x16000"), std::string::npos) << s.message();
-  const uint8_t square[8] = {0, 0, 0x4e, 0x20, 0, 0, 0x4e, 0x20};  // which stb does not even count
+  const uint8_t square[8] = {0, 0, 0x4e, 0x20, 0, 0, 0x4e, 0x20};  // exceeds stb's own limit
   std::memcpy(&file[16], square, 8);
   const Status more = decode(file, &out);
   EXPECT_EQ(more.code(), FERRY_IMAGE_TOO_LARGE);
@@ -340,7 +339,7 @@ TEST(Codec, AnUnwritablePlaceIsNamedAndNothingIsLeftThere) {
   const Status s = image::save_png(view, missing.c_str());
   EXPECT_EQ(s.code(), FERRY_IO_ERROR);
   EXPECT_NE(s.message().find(missing), std::string::npos) << s.message();
-  // The rename fails: a folder has that name already.
+  // A folder of that name makes the rename fail.
   const auto taken = folder.path() / "taken.png";
   std::filesystem::create_directory(taken);
   EXPECT_EQ(image::save_png(view, taken.c_str()).code(), FERRY_IO_ERROR);

@@ -1,4 +1,4 @@
-// A large image upscaled tile by tile: the same image as in one piece, whatever the tiles.
+// A large image upscaled in tiles equals the whole image upscaled, for any tile size.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 namespace ferry {
 namespace {
 
-// Three padded 3x3 convolutions with a nonlinearity between, then pixels shuffled to twice the size: three input pixels
-// to each side reach an output.
+// Three padded 3x3 convolutions with nonlinearities between them, then a pixel shuffle to twice the size. The receptive
+// field extends three input pixels to each side.
 std::vector<std::byte> upscaler(int halo) {
   Graph g;
   Tensor x = g.add_input("input", {1, 8, 8, 3}, fbs::Layout::NCHW);
@@ -93,7 +93,7 @@ class Enhance : public ::testing::Test {
 
 TEST_F(Enhance, TilesOfAnySizeGiveTheImageOfOnePiece) {
   const std::vector<uint8_t> whole = enhanced(0);
-  // Not flat, and not clipped to a few levels: a seam could be seen.
+  // Neither flat nor clipped to a few levels, so that a seam would show.
   int seen[256] = {}, levels = 0;
   for (uint8_t level : whole) ++seen[level];
   for (int count : seen) levels += count > 0;
@@ -248,7 +248,7 @@ Rgb upscale(const std::vector<std::byte>& blob, const Rgb& image, int tile) {
   return result;
 }
 
-// By the definition: walking past an edge turns back at it, and a single pixel stays.
+// By definition: indices past an edge are reflected; a single pixel repeats.
 Rgb mirrored(const Rgb& image, int multiple) {
   const auto walk = [](int steps, int length) {
     int at = 0, step = 1;

@@ -1,4 +1,4 @@
-// Resize and recipe against what Pillow, torchvision and transformers computed (shared fixture `preprocess`).
+// Resize and preprocessing against results of Pillow, torchvision and transformers (shared fixture `preprocess`).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ std::vector<uint8_t> resized(const std::vector<uint8_t>& gray, int width, int he
 
 using Row = std::vector<uint8_t>;
 
-// Expected values: Pillow's formulas by hand.
+// Expected values by Pillow's formulas, computed by hand.
 TEST(Resize, HalvingWithBoxAveragesPairsAndRoundsHalvesUp) {
   EXPECT_EQ(resized({0, 10, 20, 25, 255, 254}, 6, 1, 3, 1, fbs::Filter::Box), (Row{5, 23, 255}));
 }
@@ -95,11 +95,11 @@ size_t sample_position(const std::string& entry, size_t i, size_t elements) {
   return mix((h ^ mix(0)) + (i + 1) * 0x9e3779b97f4a7c15u) % elements;
 }
 
-// How a pipeline of the fixture resizes, and so how near we must come.
+// The fixture's resize implementation, which determines the tolerance.
 enum class Resizer {
   Pillow,         // every level must agree
-  IntegerTensor,  // torch's own resize of 8 bits, which rounds a few pixels apart
-  FloatTensor,    // no rounding to 8 bits at all
+  IntegerTensor,  // torch's own 8-bit resize, which rounds a few pixels differently
+  FloatTensor,    // does not round to 8 bits
 };
 
 Resizer resizer_of(const std::string& name) {
@@ -115,7 +115,7 @@ fbs::PreprocessT recipe_of(const nlohmann::json& entry) {
   return blob_recipe(image, height, width, "timm");
 }
 
-// The channel that place `at` of a pipeline's result belongs to, and where it lies in ours.
+// The channel of element `at` of a pipeline's result, and its position in ours.
 size_t channel_of(const fbs::PreprocessT& recipe, const image::Seen& seen, size_t at, size_t* ours) {
   *ours = at;
   if (recipe.patch > 0) {

@@ -15,7 +15,7 @@ using image::Classes;
 using image::View;
 using Bytes = std::vector<uint8_t>;
 
-// A recipe as it lies in a blob.
+// Preprocessing as stored in a blob.
 class Recipe {
  public:
   explicit Recipe(const fbs::PreprocessT& recipe) { builder_.Finish(fbs::Preprocess::Pack(builder_, &recipe)); }
@@ -27,7 +27,7 @@ class Recipe {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
-// The image as the network sees it, in levels; patches one after the other.
+// The network's input for the image, in levels; patches one after the other.
 Bytes prepared(const fbs::PreprocessT& recipe, const View& image) {
   const Recipe packed(recipe);
   image::Prepared seen;
@@ -45,7 +45,7 @@ Status scaled(const fbs::PreprocessT& recipe, const View& image, float* out) {
   return image::normalize(*Recipe(recipe), {image, image.height, image.width}, out);
 }
 
-// Width and height that an image of so many pixels is resized to.
+// The width and height that an image of this size is resized to.
 std::pair<int, int> resized(fbs::PreprocessT recipe, int width, int height) {
   const Bytes image(static_cast<size_t>(width * height * 3), 5);
   recipe.filter = fbs::Filter::Nearest;
@@ -336,7 +336,7 @@ TEST(TopClasses, IndependentOnesHaveTheSigmoidOfTheirLogit) {
 }
 
 TEST(UnitLength, DividesByTheEuclideanLengthAndLeavesZerosAlone) {
-  const float values[] = {3e30f, 0, -4e30f}, zeros[] = {0, 0, 0};  // whose squares no float holds
+  const float values[] = {3e30f, 0, -4e30f}, zeros[] = {0, 0, 0};  // the squares overflow a float
   float out[3];
   image::unit_length(values, 3, out);
   EXPECT_FLOAT_EQ(out[0], 0.6f);

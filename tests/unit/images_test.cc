@@ -1,4 +1,4 @@
-// Where images are in a text.
+// Positions of images in a text.
 #include "sdk/text/images.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::vector<int32_t> rows(const TokenPositions& places) {
   return out;
 }
 
-// Two images of other sizes, one right behind the other.
+// Two images of different sizes, directly after each other.
 TEST(TokenPositions, OfSeveralImagesInOneText) {
   const ImageGrid images[] = {{2, 3}, {1, 2}};
   const std::vector<int32_t> tokens = {1, 9, 9, 9, 9, 9, 9, 9, 9, 2, 3};
@@ -61,7 +61,7 @@ TEST(TokenPositions, WhatTheModelHasMadeStandsForNoImage) {
   EXPECT_FALSE(places.within_image());
 }
 
-// 4 x 6 patches in squares of 2 x 2, and a table of 3 x 3 of which they see the corners.
+// 4 x 6 patches in squares of 2 x 2; the corners of a 3 x 3 position table map to the image's corners.
 TEST(PatchPositions, ComeInSquaresAndStretchTheTable) {
   const PatchPositions p = patch_positions({4, 6}, 2, 3);
   const std::vector<int32_t> first_rows(p.places.begin(), p.places.begin() + 8);
@@ -70,7 +70,7 @@ TEST(PatchPositions, ComeInSquaresAndStretchTheTable) {
   EXPECT_EQ(first_columns, (std::vector<int32_t>{0, 1, 0, 1, 2, 3, 2, 3}));
   EXPECT_EQ(p.table[0], 0);
   EXPECT_EQ(p.table_weights[0], 1);
-  // The last patch is the table's last cell, of which there is none behind.
+  // The last patch is the table's last cell, which has no successor.
   for (size_t corner = 0; corner < 4; ++corner) EXPECT_EQ(p.table[corner * 24 + 23], 8);
   // Row 1 of 4 lies at 2/3, column 1 of 6 at 2/5.
   EXPECT_EQ(p.table[0 * 24 + 3], 0);

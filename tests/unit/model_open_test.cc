@@ -1,4 +1,4 @@
-// Opening a blob: from a path, from part of a file, from memory; and the sentence for everything that can be wrong.
+// Opening a blob from a path, from part of a file and from memory, and the message for every possible fault.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ Status open_bytes(const Bytes& blob) {
     EXPECT_NE(actual.message().find(part), std::string::npos) << "the message is: " << actual.message(); \
   } while (false)
 
-// The constants of `model` are those of `blob`, aligned, and may be read past their end.
+// Checks that the constants of `model` are those of `blob`, aligned, and readable past their end.
 void expect_constants(const Model& model, const Bytes& blob) {
   const Parts parts(blob);
   int constants = 0;
@@ -234,12 +234,12 @@ class DamagedGraph : public ::testing::TestWithParam<GraphCase> {};
 
 TEST_P(DamagedGraph, IsRefusedWithASentence) {
   Parts parts(classifier());
-  ASSERT_EQ(parts.assemble(), classifier());  // what is refused below is refused for the damage alone
+  ASSERT_EQ(parts.assemble(), classifier());  // so that the damage alone causes the refusals below
   GetParam().damage(parts);
   EXPECT_STATUS(open_bytes(parts.assemble()), GetParam().code, GetParam().message);
 }
 
-// The constant whose name is `name`, the operator, and the activation that the operator computes.
+// The constant `name`, its operator, and the operator's output.
 fbs::TensorT& tensor(Parts& parts, const std::string& name) {
   for (auto& t : parts.model.tensors)
     if (t->name == name) return *t;
@@ -372,7 +372,7 @@ const GraphCase kGraphCases[] = {
      FERRY_UNSUPPORTED, "layout 5 is unknown"},
     {"layout_rank", [](Parts& p) { p.model.outputs[0]->source_layout = fbs::Layout::NCHW; }, FERRY_CORRUPT,
      "NCHW for a tensor of 2 dimensions"},
-    // recipes
+    // preprocessing
     {"resize_mode", [](Parts& p) { p.model.preprocess->resize_mode = static_cast<fbs::ResizeMode>(8); },
      FERRY_UNSUPPORTED, "resize mode 8"},
     {"filter", [](Parts& p) { p.model.preprocess->filter = static_cast<fbs::Filter>(8); }, FERRY_UNSUPPORTED,
@@ -520,7 +520,7 @@ const GraphCase kGraphCases[] = {
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedGraph, ::testing::ValuesIn(kGraphCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Of small_transformer(), which has two graphs, states and bounds.
+// Damages small_transformer(), which has two graphs, states and bounds.
 class DamagedTransformer : public ::testing::TestWithParam<GraphCase> {};
 
 const Bytes& transformer() {
@@ -644,7 +644,7 @@ const GraphCase kTransformerCases[] = {
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedTransformer, ::testing::ValuesIn(kTransformerCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Of small_recurrent(), whose states are of fixed size.
+// Damages small_recurrent(), whose states have a fixed size.
 class DamagedRecurrent : public ::testing::TestWithParam<GraphCase> {};
 
 TEST_P(DamagedRecurrent, IsRefusedWithASentence) {
@@ -687,7 +687,7 @@ TEST(ModelOpen, RefusesAnotherFlatbuffer) {
 }
 
 TEST(ModelOpen, RefusesAnOperatorOfALaterVersion) {
-  // The object types cannot express it: find the operator's type byte in the flatbuffer and raise it.
+  // The object types cannot express it, so the test increments the operator's type byte in the flatbuffer.
   Bytes blob = classifier();
   const auto* graph = fbs::GetGraph(blob.data() + sizeof(BlobHeader));
   const auto* op = graph->operators()->Get(0);
@@ -726,7 +726,7 @@ TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
   EXPECT_TRUE(open_bytes(parts.assemble()).ok());
 }
 
-// Operators may share one long list of inputs, so that a small file asks for much work: the sum is bounded.
+// Operators may share one long list of inputs, so that a small file causes much work. The total is bounded.
 TEST(ModelOpen, BoundsTheWorkThatASmallFileCanCause) {
   flatbuffers::FlatBufferBuilder b;
   const auto inputs = b.CreateVector(std::vector<TensorId>(kMaxOperatorInputs));

@@ -1,4 +1,4 @@
-// Packing: the same graph gives the same bytes, and what goes in comes out.
+// Packing is deterministic and lossless.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -51,7 +51,7 @@ TEST(Pack, GivesTheSameBytesForTheSameGraph) {
   EXPECT_EQ(pack(*graph), first[0].blob);
 }
 
-// Another library version, compiler or host must not change what a checkpoint becomes. FNV-1a of the bytes.
+// The library's version, the compiler and the host must not change a blob. FNV-1a of the bytes.
 TEST(Pack, GivesTheSameBytesOnEveryHost) {
   const auto hash = [](const Bytes& bytes) {
     uint64_t h = 0xcbf29ce484222325u;
@@ -142,7 +142,7 @@ TEST(Pack, KeepsInfinities) {
   EXPECT_EQ(got[1], -std::numeric_limits<float>::infinity());
 }
 
-// One linear layer with these weights of one output channel.
+// One linear layer with one output channel and these weights.
 std::unique_ptr<Graph> linear_with(std::vector<double> weights) {
   auto graph = std::make_unique<Graph>();
   const auto n = static_cast<int32_t>(weights.size());
@@ -156,7 +156,7 @@ std::unique_ptr<Graph> linear_with(std::vector<double> weights) {
 constexpr PackOptions kFloat16{PackOptions::Weights::Float16};
 
 TEST(Pack, StoresWeightsInFloat16WhereAsked) {
-  // Halves by hand: sign, 5 bits of exponent, 10 of fraction. Ties go to the even neighbour; subnormals down to 2^-24.
+  // float16 by hand: sign, 5 exponent bits, 10 fraction bits. Ties round to even; subnormals down to 2^-24.
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<std::pair<double, uint16_t>> cases{{0.0, 0x0000},
                                                        {-0.0, 0x8000},

@@ -1,4 +1,4 @@
-// The store of packed weights and its files: what goes in comes out, and nothing else is believed.
+// The store of packed weights and its files: entries survive a round trip, and anything else is rejected.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -43,7 +43,7 @@ void fill_store(PackedStore& store) {
   put(store, {1, 2, 10, 1}, 300, 4);
 }
 
-// The value that an entry is filled with; -1 where the store would have to pack it.
+// The value that an entry is filled with; -1 if the store would have to pack it.
 int value_of(PackedStore& store, const PackedKey& key, size_t size) {
   PackedBytes bytes;
   const Status status = store.get(
@@ -141,7 +141,7 @@ TEST(PackedFile, IsRefusedForAnotherBlobOrCpu) {
   EXPECT_NE(open(small_file(), cpu).message().find("(a CPU)"), std::string::npos);
 }
 
-// What somebody changed on purpose, checksum and all.
+// A file that was modified deliberately, including its checksum.
 struct Contrived {
   const char* name;
   std::function<void(PackedHeader&, PackedEntry*)> change;
@@ -245,7 +245,7 @@ TEST(PackedCache, SaysWhatIsInTheWay) {
   EXPECT_EQ(attach_cached(store, folder.path().c_str(), target()).code(), FERRY_NOT_FOUND);
   EXPECT_EQ(save_cached(store, file.c_str(), target()).code(), FERRY_IO_ERROR);
 
-  // Somebody else is writing.
+  // Another process is writing.
   const std::string draft = (folder.path() / target().file_name()).string() + ".new";
   const int fd = ::open(draft.c_str(), O_RDWR | O_CREAT, 0644);
   ASSERT_EQ(::flock(fd, LOCK_EX), 0);
@@ -254,7 +254,7 @@ TEST(PackedCache, SaysWhatIsInTheWay) {
   EXPECT_NE(status.message().find("another session"), std::string::npos) << status.message();
   EXPECT_EQ(value_of(store, {1, 0, 1, 0}, 50), 1);
   ::close(fd);
-  // Somebody was writing and died: what is left of it is in nobody's way.
+  // Another process died while writing; its leftovers do not interfere.
   EXPECT_TRUE(save_cached(store, folder.path().c_str(), target()).ok());
   EXPECT_FALSE(std::filesystem::exists(draft));
 }

@@ -21,7 +21,7 @@ bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
   return a < b + b_bytes + kExtraBytes && b < a + a_bytes + kExtraBytes;
 }
 
-// A straight chain of `steps` operators over values of one size.
+// A chain of `steps` operators over values of one size.
 PlanRequest chain(size_t steps, uint64_t bytes, bool in_place) {
   PlanRequest request;
   request.bytes.assign(steps + 1, bytes);
@@ -52,7 +52,7 @@ TEST(Plan, InPlaceChainNeedsInputAndOneMore) {
 
 TEST(Plan, ValueReadLaterIsNotOverwrittenInPlace) {
   PlanRequest request = chain(3, 1000, true);
-  request.steps[2].inputs = {2_t, 1_t};  // a residual: value 1 is read again at the end
+  request.steps[2].inputs = {2_t, 1_t};  // a residual: reads value 1 again at the end
   const Plan plan = make_plan(request);
   EXPECT_NE(plan.offsets[1_t], plan.offsets[2_t]);
 }
@@ -72,13 +72,13 @@ TEST(Plan, InPlaceNeedsEqualSizes) {
 }
 
 TEST(Plan, WhatLastsSharesMemoryWithNothing) {
-  // Values 1 and 2 are as large as those before and after them, in place or not; 2 is read again in the next run.
+  // Values 1 and 2 are as large as their neighbours, in place or not; the next run reads 2 again.
   for (const bool in_place : {false, true}) {
     PlanRequest request = chain(6, 1000, in_place);
     request.cached = {2_t};
     const Plan plan = make_plan(request);
     for (const TensorId other : {0_t, 3_t, 4_t, 5_t, 6_t}) EXPECT_NE(plan.offsets[other], plan.offsets[2_t]);
-    // Value 1 may make place for it: both are of the run that computes what lasts.
+    // Value 2 may reuse value 1's memory: both belong to the run that computes the cached result.
     EXPECT_EQ(plan.offsets[1_t] == plan.offsets[2_t], in_place);
   }
 }
@@ -94,7 +94,7 @@ TEST(Plan, ViewSharesMemoryEvenWithAGraphInput) {
 TEST(Plan, ViewHoldsOffWritingWhileItsSourceIsStillRead) {
   PlanRequest request = chain(4, 1000, true);
   request.steps[1].view = true;          // value 2 is value 1
-  request.steps[3].inputs = {3_t, 1_t};  // and value 1 is read after value 2 is done with
+  request.steps[3].inputs = {3_t, 1_t};  // and reads value 1 after the last use of value 2
   const Plan plan = make_plan(request);
   EXPECT_EQ(plan.offsets[1_t], plan.offsets[2_t]);
   EXPECT_NE(plan.offsets[2_t], plan.offsets[3_t]);
@@ -112,7 +112,7 @@ TEST(Plan, ViewOfAConstantHasAPlaceOfItsOwn) {
 
 TEST(Plan, OutputWithoutBytesHasNoPlace) {
   PlanRequest request = chain(3, 1000, false);
-  request.bytes[2_t] = 0;  // computed and read, but somewhere else
+  request.bytes[2_t] = 0;  // computed and read, but stored elsewhere
   const Plan plan = make_plan(request);
   EXPECT_EQ(plan.offsets[2_t], kNoOffset);
   EXPECT_NE(plan.offsets[1_t], kNoOffset);
@@ -139,7 +139,7 @@ TEST(Plan, WorkspaceReusesMemoryOfValuesNotAlive) {
 }
 
 TEST(Plan, SmallestFittingGapIsTaken) {
-  // Placed in this order: 1, 2, 3, 4, 5. Values 2 and 4 stay; 1 and 3 leave gaps before value 5 is written.
+  // Placed in the order 1, 2, 3, 4, 5. Values 2 and 4 stay; 1 and 3 leave gaps before value 5 is written.
   PlanRequest request;
   request.bytes = {8, 5000, 4500, 4000, 3500, 3450, 8};
   const auto step = [&](std::vector<TensorId> inputs, TensorId output) {
@@ -166,8 +166,7 @@ TEST(Plan, SizesBeyondCountingAreToldApart) {
   EXPECT_EQ(make_plan(request).arena_bytes, UINT64_MAX);
 }
 
-// What must hold of any plan, by brute force: at each step, every value that is alive keeps its bytes.
-// Simulates: each value's place is owned by the value last written there.
+// Checks a plan by simulation: at each step, every live value keeps its bytes. Tracks which value last wrote each byte.
 void check_by_simulation(const PlanRequest& request, const Plan& plan) {
   const size_t values = request.bytes.size();
   PerTensor<int> last(values, -1);
@@ -235,7 +234,7 @@ TEST(Plan, NoLiveValueIsOverwrittenInRandomGraphs) {
     const int inputs = 1 + below(3);
     const int steps = 1 + below(40);
     for (int v = 0; v < inputs + steps; ++v) {
-      // Few sizes, so that working in place is often possible; now and then a constant among the inputs.
+      // Few sizes, so that in-place operation is often possible, and sometimes a constant input.
       request.bytes.push_back(static_cast<uint64_t>(1 + below(4)) * 500);
     }
     request.bytes.push_back(0);

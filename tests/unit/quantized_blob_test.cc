@@ -1,4 +1,4 @@
-// Blobs whose weights are integers with scales: what the converter stores, and the sentence for all that can be wrong.
+// Blobs with quantized weights: what the converter stores, and the message for every possible fault.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ TensorId named(const fbs::GraphT& graph, const std::string& name) {
   fail("no tensor '%s'", name.c_str());
 }
 
-// fc1 and fc2 of Int4, fc3 of Int8.
+// fc1 and fc2 in Int4, fc3 in Int8.
 const Bytes& quantized_blob() {
   static const Bytes blob = [] {
     const std::unique_ptr<Graph> graph = three_layers();
@@ -84,7 +84,7 @@ TEST(QuantizeWeights, KeepsWithinHalfAStep) {
     const std::vector<double> nibbles = four->values(tensor);
     double error = 0, square = 0;
     for (size_t i = 0; i < exact.size(); ++i) {
-      EXPECT_LE(std::fabs(exact[i] - bytes[i]), 0.5 / 127 * 0.501);  // the largest weight is at most a half
+      EXPECT_LE(std::fabs(exact[i] - bytes[i]), 0.5 / 127 * 0.501);  // the maximum weight is at most 1/2
       error += (exact[i] - nibbles[i]) * (exact[i] - nibbles[i]);
       square += exact[i] * exact[i];
     }
@@ -107,7 +107,7 @@ TEST(QuantizeWeights, LeavesWhatIsSmallOrSharedAlone) {
   EXPECT_FALSE(graph.type(shared.id).quantized);
 }
 
-// An embedding that is tied to the head is in the blob once, as integers.
+// An embedding tied to the head is stored once, as integers.
 TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
   for (const WeightBits bits : {WeightBits::Eight, WeightBits::Four}) {
     Graph graph;
@@ -125,7 +125,7 @@ TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
   }
 }
 
-// A weight that two graphs multiply with is one, and the second graph's own weights are integers, too.
+// Two graphs share a weight that both multiply with; the second graph's own weights are quantized too.
 TEST(QuantizeWeights, ReachesAllGraphs) {
   const Constant shared = hold(weights(1, 64 * 64)), last = hold(weights(2, 64 * 64)),
                  mixed = hold(weights(3, 64 * 64));

@@ -1,5 +1,5 @@
-// Reading through the C API, with a network of which can be said what it reads: red is text, and of a line what is
-// green is a "g" and what is blue a "b".
+// OCR through the C API, with a network whose results are known: red is text; within a line, green is a "g" and blue a
+// "b".
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,12 +16,12 @@ namespace {
 
 using testing::texts;
 
-// A strip of a text's letters of one length, around (x, y), read in the direction of `degrees` (clockwise).
+// A strip of letters of one length around (x, y), written in the direction of `degrees` (clockwise).
 struct Strip {
   double x, y, length, height, degrees;
   std::string letters;
 
-  // Along the strip and across it, in halves of its sides: within it both are -1 to 1.
+  // Coordinates along and across the strip, relative to half its sides: -1 to 1 inside.
   std::pair<double, double> places(double px, double py) const {
     const double angle = degrees * M_PI / 180, c = std::cos(angle), s = std::sin(angle);
     return {((px - x) * c + (py - y) * s) / (length / 2), ((py - y) * c - (px - x) * s) / (height / 2)};
@@ -59,7 +59,7 @@ class Reading : public ::testing::Test {
     EXPECT_EQ(answer.kind, FERRY_ANSWER_LINES);
     return answer;
   }
-  // That one line is found, and its corners within `tolerance` pixels of the strip's.
+  // Expects exactly one line, with corners within `tolerance` pixels of the strip's.
   static void expect_one_line(const ferry_answer& answer, const Strip& strip, double tolerance) {
     ASSERT_EQ(answer.line_count, 1u);
     for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), tolerance) << i;
@@ -99,7 +99,7 @@ TEST_F(Reading, BoxesLieWhereLinesLieHoweverTheyAreTurned) {
   }
 }
 
-// What is hardly wider than high is not turned, as PaddleOCR turns nothing below 1.5.
+// A box hardly wider than high is not rotated; PaddleOCR rotates none below 1.5.
 TEST_F(Reading, AShortLineStaysUpright) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
   for (const double degrees : {0.0, 30.0, -30.0}) {
@@ -124,7 +124,7 @@ TEST_F(Reading, TheAnswerEndsWhereTheImageEnds) {
   expect_one_line(run(), {30, 10, 60, 20, 0, "b"}, 0);
 }
 
-// Where the network sees the image larger, smaller and padded, boxes come back to the image's own pixels.
+// However the image was resized and padded for the network, boxes are in the image's own pixels.
 TEST_F(Reading, EveryWayOfResizingLeadsBack) {
   const Strip strip = {47, 33, 56, 20, 0, "gb"};
   std::vector<fbs::PreprocessT> recipes(4);
@@ -175,9 +175,9 @@ TEST_F(Reading, WhatIsNotSureIsLeftOut) {
   EXPECT_EQ(run().line_count, 0u);
   paint(64, 64, {{30, 30, 40, 2, 0, "g"}});  // too thin
   EXPECT_EQ(run().line_count, 0u);
-  paint(64, 64, {{32, 32, 40, 12, 0, "  "}});  // text, of which nothing can be read
+  paint(64, 64, {{32, 32, 40, 12, 0, "  "}});  // text without recognisable letters
   EXPECT_EQ(run().line_count, 0u);
-  paint(64, 64, {{10, 32, 8, 48, 0, "g"}, {32, 52, 48, 8, 0, "g"}});  // an L fills little of its box
+  paint(64, 64, {{10, 32, 8, 48, 0, "g"}, {32, 52, 48, 8, 0, "g"}});  // an L fills only a small part of its box
   EXPECT_EQ(run().line_count, 0u);
   params.box_threshold = 0.2f;
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
@@ -189,13 +189,13 @@ TEST_F(Reading, WhatIsNotSureIsLeftOut) {
 
 TEST_F(Reading, NoMapIsTooStrange) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(16)));
-  paint(1, 1, {{0.5, 0.5, 4, 4, 0, "g"}});  // smaller than a box may be
+  paint(1, 1, {{0.5, 0.5, 4, 4, 0, "g"}});  // below the minimum box size
   EXPECT_EQ(run().line_count, 0u);
   paint(300, 200, {{150, 100, 400, 300, 0, "g"}});
   EXPECT_EQ(run().line_count, 1u);
   paint(2000, 3, {{1000, 1.5, 2000, 3, 0, "bg"}});
   EXPECT_EQ(run().line_count, 1u);
-  // More of them than anybody writes.
+  // More than the limit.
   std::vector<Strip> many;
   for (int i = 0; i < 1200; ++i) many.push_back({i % 40 * 8 + 4.0, i / 40 * 8 + 4.0, 6, 6, 0, "g"});
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
@@ -203,7 +203,7 @@ TEST_F(Reading, NoMapIsTooStrange) {
   EXPECT_EQ(run().line_count, 1000u);
 }
 
-// Numbers that are none are no text, and end nothing.
+// NaN is no text and does not abort the task.
 TEST_F(Reading, NotANumberIsNoText) {
   for (const bool in_map : {true, false}) {
     auto graph = testing::colour_reader(32, 32, fbs::PreprocessT(), exactly());

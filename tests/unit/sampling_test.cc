@@ -1,5 +1,4 @@
-// How a token is chosen from logits: which may be, how often, and that a seed gives the same ones; strings at which a
-// text ends.
+// Sampling: allowed tokens, their frequencies, reproducibility by seed; stop strings.
 #include "sdk/text/sampling.h"
 
 #include <gtest/gtest.h>
@@ -34,11 +33,11 @@ void expect_shares(const std::map<int32_t, double>& found, const std::map<int32_
   ASSERT_EQ(found.size(), expected.size());
   for (const auto& [token, share] : expected) {
     ASSERT_TRUE(found.contains(token)) << token;
-    EXPECT_NEAR(found.at(token), share, 0.01) << token;  // four standard deviations of 40,000 draws
+    EXPECT_NEAR(found.at(token), share, 0.01) << token;  // four standard deviations for 40,000 draws
   }
 }
 
-// The first numbers of Steele, Lea and Flood's generator for this seed, as published with it.
+// The published first values of Steele, Lea and Flood's generator for this seed.
 TEST(RandomTest, IsSplitMix64) {
   Random random(1234567);
   for (const uint64_t expected : {6457827717110365317u, 3203168211198807973u, 9817491932198370423u})
@@ -62,7 +61,7 @@ TEST(SamplingTest, TopKTopPAndMinPLeaveTheLargest) {
   expect_shares(shares({.temperature = 1, .top_p = 0.9f}), {{0, 0.6652}, {1, 0.2447}, {2, 0.0900}});
   expect_shares(shares({.temperature = 1, .min_p = 0.3f}), {{0, 0.7311}, {1, 0.2689}});
   expect_shares(shares({.temperature = 1, .min_p = 1}), {{0, 1.0}});
-  // top_p is of what top_k left: 0.731 of two.
+  // top_p applies to the tokens left by top_k: 0.731 of two.
   expect_shares(shares({.temperature = 1, .top_k = 2, .top_p = 0.74f}), {{0, 0.7311}, {1, 0.2689}});
   expect_shares(shares({.temperature = 1, .top_k = 2, .top_p = 0.73f}), {{0, 1.0}});
 }
@@ -71,7 +70,7 @@ TEST(SamplingTest, BiasAndPenaltyMoveLogits) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   expect_shares(shares({.bias = {{0, kNever}, {3, 5}}}), {{3, 1.0}});
   expect_shares(shares({.temperature = 1, .bias = {{0, kNever}}}), {{1, 0.6652}, {2, 0.2447}, {3, 0.0900}});
-  // 3 / 2 is below 2; -1 * 2 below -1.5. Once, however often a token was there.
+  // 3 / 2 is below 2; -1 * 2 below -1.5. Applied once, however often the token occurred.
   expect_shares(shares({.repetition_penalty = 2}, kLogits, {0, 0}), {{1, 1.0}});
   expect_shares(shares({.repetition_penalty = 2}, {-1, -1.5f}, {0}), {{1, 1.0}});
 }
@@ -131,7 +130,7 @@ TEST(SamplingTest, WhatIsOutOfRangeIsSaid) {
 
 // ---- stop strings
 
-// What comes out of the pieces, with a "|" after each, and "!" where a word was complete.
+// The streamed pieces, with "|" after each, and "!" where a word was complete.
 std::string streamed(const std::vector<std::string>& words, const std::vector<std::string>& pieces) {
   StopWords stop(words);
   std::string out;

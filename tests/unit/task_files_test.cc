@@ -1,4 +1,4 @@
-// Answers as files, and the parts of a mask.
+// Answers as files, and mattes.
 #include <ferry/task.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST_F(AnswerFiles, SixteenBitsAreAPngOfTheirOwnWithWholeMillimetres) {
   const std::string png = read_text(path("depth.png"));
   EXPECT_EQ(png[24], 16) << "bits";
   EXPECT_EQ(png[25], 0) << "grey";
-  // The reader checks the headers' sums and gives the upper bytes.
+  // The reader verifies checksums and returns the upper bytes.
   const image::View view = loaded("depth.png");
   const int millimetres[] = {500, 2000, 3000, 65535, 0, 0};
   for (int i = 0; i < 6; ++i) EXPECT_EQ(view.row(i / 3)[3 * (i % 3)], millimetres[i] >> 8) << i;
@@ -134,7 +134,7 @@ TEST_F(AnswerFiles, WhatIsNoImageIsRefused) {
             FERRY_INVALID_ARGUMENT);
 }
 
-// A ball of pure red before pure blue, with an edge in which they mix by the matte.
+// A pure red ball before pure blue; the matte mixes them at the edge.
 class Cut : public AnswerFiles {
  protected:
   static constexpr int kSide = 64;
@@ -168,11 +168,11 @@ TEST_F(Cut, WhatIsInFrontKeepsItsColourAtTheEdge) {
   ASSERT_EQ(out.width, kSide);
   for (int i = 0; i < kSide * kSide; ++i) {
     const double a = matte_[static_cast<size_t>(i)] / 255.0;
-    // Nothing blue is left: over white, blue falls as the ball begins. In plain double the method is off by 7.9 here.
+    // No blue is left: over white, blue decreases at the ball's edge. In float64 the method's error is 7.9 here.
     EXPECT_NEAR(out.pixels[3 * i], 230 * a + 255 * (1 - a), 8.5) << i;
     EXPECT_NEAR(out.pixels[3 * i + 2], 255 * (1 - a), 8.5) << i;
   }
-  // What it gives in plain double.
+  // The method's value in float64.
   EXPECT_NEAR(out.pixels[3 * (7 * kSide + 29) + 2], 171.20, 0.6);
   EXPECT_NEAR(out.pixels[3 * (14 * kSide + 17) + 2], 116.85, 0.6);
   ferry_image_free(&out);
@@ -186,7 +186,7 @@ TEST_F(Cut, ACutOutIsAPngWithTheMaskAsAlpha) {
 }
 
 TEST_F(Cut, ABackgroundCoversTheImageFromItsMiddle) {
-  // A stripe of green in the middle of a wide black image.
+  // A green stripe in the middle of a wide black image.
   std::vector<uint8_t> wide(256 * 32 * 3);
   for (int y = 0; y < 32; ++y)
     for (int x = 112; x < 144; ++x) wide[static_cast<size_t>((y * 256 + x) * 3 + 1)] = 200;
@@ -207,7 +207,7 @@ TEST_F(Cut, MasksOfOtherImagesAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(path("cut.png")));
 }
 
-// Classes of the Pascal VOC benchmark, as its colour map has them.
+// Classes and colours of the Pascal VOC benchmark.
 TEST(LabelColours, AreTheBenchmarks) {
   EXPECT_EQ(ferry_label_colour(0), 0x000000u);
   EXPECT_EQ(ferry_label_colour(1), 0x800000u);   // aeroplane
@@ -249,9 +249,9 @@ TEST(Holes, LieInTheMiddleOfTheirSurroundingsWhereTheImageHasRoom) {
     EXPECT_EQ(a.bottom, bottom);
   };
   expect(task::surroundings({90, 50, 110, 60}, 64, 200, 200), 68, 23, 132, 87);  // the network's side
-  expect(task::surroundings({80, 50, 120, 60}, 64, 200, 200), 60, 15, 140, 95);  // twice the hole's
-  expect(task::surroundings({0, 190, 10, 200}, 64, 200, 200), 0, 136, 64, 200);  // moved in from a corner
-  expect(task::surroundings({0, 0, 100, 30}, 64, 120, 40), 0, 0, 120, 40);       // all there is
+  expect(task::surroundings({80, 50, 120, 60}, 64, 200, 200), 60, 15, 140, 95);  // twice the hole's side
+  expect(task::surroundings({0, 190, 10, 200}, 64, 200, 200), 0, 136, 64, 200);  // shifted inside at a corner
+  expect(task::surroundings({0, 0, 100, 30}, 64, 120, 40), 0, 0, 120, 40);       // the whole image
 }
 
 }  // namespace

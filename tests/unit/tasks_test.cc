@@ -1,4 +1,4 @@
-// Tasks through the C API: what each makes of an image, in the pixels of that image.
+// Tasks through the C API: answers in the image's own pixels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-// An image whose colour at (x, y) `colour(x, y)` gives as {r, g, b}.
+// An image whose colour at (x, y) is `colour(x, y)`, {r, g, b}.
 class Image {
  public:
   template <typename Colour>
@@ -47,7 +47,7 @@ class Tasks : public ::testing::Test {
     return request;
   }
   ferry_answer run(const ferry_request& request) { return task_->run(request); }
-  // What a request is refused with.
+  // The message that refuses a request.
   std::string refused(const ferry_request& request) {
     ferry_answer answer{};
     answer.struct_size = sizeof(answer);
@@ -101,7 +101,7 @@ std::vector<Mode> all_modes() {
   return modes;
 }
 
-// A ramp in red from left to right and in green from top to bottom, so that a colour says which pixel it is of.
+// Red increases from left to right, green from top to bottom, so that a colour identifies its pixel.
 constexpr int kStep = 3;
 std::array<int, 3> ramp(int x, int y) { return {kStep * x, kStep * y, 0}; }
 
@@ -118,7 +118,7 @@ TEST_F(Tasks, AMapLiesOnTheImageWhateverItsRecipeDoes) {
         ASSERT_EQ(answer.width, width);
         ASSERT_EQ(answer.height, height);
         ASSERT_EQ(answer.value_count, static_cast<size_t>(width * height));
-        // Away from edges that were cut off, or between which and the last cell nothing is known.
+        // Away from edges that were cropped, or that the last cell does not reach.
         double largest = 0, sum = 0;
         int count = 0;
         const int cut_x = width * 7 / 20, cut_y = height * 7 / 20;
@@ -169,7 +169,7 @@ TEST_F(Tasks, LabelsAreTheLargestScoresWithALegendByShare) {
   EXPECT_FLOAT_EQ(answer.classes[0].probability + answer.classes[1].probability, 1);
   for (int y = 0; y < 64; ++y) {
     for (int x = 0; x < 96; ++x) {
-      if (x >= 68 && x < 76) continue;  // where the two meet
+      if (x >= 68 && x < 76) continue;  // at the border
       ASSERT_EQ(answer.labels[y * 96 + x], x < 72 ? 0 : 2) << x << ", " << y;
     }
   }
@@ -219,7 +219,7 @@ TEST_F(Tasks, AnImageIsUpscaledAndItsTilesAreToldOf) {
   EXPECT_GT(told, 1);
 }
 
-// Between two tiles no network runs: the next one has to hear of it. The run after that is another one.
+// No network runs between two tiles: the next one must notice the cancel. The next run is not affected.
 TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
   open(*testing::small_upscaler());
   const Image image(100, 20, ramp);
@@ -245,7 +245,7 @@ TEST_F(Tasks, OnlyWhatTheMaskCoversIsPainted) {
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_MASK});
   for (const auto& [width, height] : {std::pair(70, 50), std::pair(8, 8), std::pair(5, 21)}) {
     const Image image(width, height, [](int x, int y) { return std::array{x * 3 % 256, y * 4 % 256, 9}; });
-    // Two holes far from each other, one of them in a corner.
+    // Two distant holes, one of them in a corner.
     const auto hole = [w = width, h = height](int x, int y) {
       return (x < 2 && y < 2) || (x > w / 2 && x < w / 2 + 3 && y > 2 * h / 3 && y < 2 * h / 3 + 4);
     };
@@ -291,7 +291,7 @@ TEST_F(Tasks, MasksThatAreMissingOrOfAnotherSizeAreRefused) {
   EXPECT_EQ(refused(request), "a mask of 30x21 pixels for an image of 30x20: they must be of one size");
 }
 
-// Left half red, right half green, more of it.
+// Left half red, right half green and brighter.
 const Image& halves() {
   static const Image image(64, 32, [](int x, int) { return x < 32 ? std::array{200, 0, 0} : std::array{0, 250, 0}; });
   return image;
@@ -308,18 +308,18 @@ TEST_F(Tasks, PromptsChooseAMaskInTheImagesPixels) {
   ASSERT_EQ(answer.kind, FERRY_ANSWER_MASK);
   ASSERT_EQ(answer.width, 64);
   ASSERT_EQ(answer.height, 32);
-  // One point: of the masks after the first the one of the highest quality, which is green's.
+  // One point: the best of the masks after the first, which is green's.
   const auto covers_float16 = [&](bool left) {
     for (int y = 0; y < 32; ++y) {
       for (int x = 0; x < 64; ++x) {
-        if (std::abs(x - 32) <= 4 || y >= 28) continue;  // where the two meet, or the padding below
+        if (std::abs(x - 32) <= 4 || y >= 28) continue;  // at the border, or the padding below
         ASSERT_EQ(answer.mask[y * 64 + x], (x < 32) == left ? 255 : 0) << x << ", " << y;
       }
     }
   };
   covers_float16(false);
   EXPECT_NEAR(answer.quality, 250 / 255.0 / 4, 1e-3);
-  // Several: the first mask, red's; and asking again needs no image.
+  // Several points: the first mask, red's. No image is needed to ask again.
   request.image = nullptr;
   request.point_count = 2;
   answer = run(request);
@@ -327,12 +327,12 @@ TEST_F(Tasks, PromptsChooseAMaskInTheImagesPixels) {
   request.mask_index = 2;
   answer = run(request);
   covers_float16(false);
-  // The former mask adds to all of them.
+  // The previous mask adds to all of them.
   request.mask_index = 1;
   request.refine = true;
   answer = run(request);
   EXPECT_EQ(answer.mask[10 * 64 + 10], 0);
-  // Without it all is as before, and of another image it is another's.
+  // Without it the result is as before; with another image it is that image's.
   request.refine = false;
   for (int i = 0; i < 2; ++i) {
     answer = run(request);
@@ -401,13 +401,13 @@ TEST_F(Tasks, AMatteIsSoftWhereFrontAndBackMeet) {
   EXPECT_EQ(answer.mask[9 + 8], 0);
 }
 
-// A network's box, whatever the recipe did to the image, is where the network saw it: its corners are a place's that
-// a red dot shows it.
+// Boxes are in the image's pixels for any preprocessing: the box's corners are the image position whose red dot the
+// network sees.
 TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
   for (const Mode& mode : all_modes()) {
     for (const auto& [width, height] : {std::pair(64, 45), std::pair(33, 70), std::pair(80, 80)}) {
       SCOPED_TRACE(std::string(mode.name) + ", " + std::to_string(width) + "x" + std::to_string(height));
-      // How the network sees this image: a map of where each of its places lies.
+      // The network's view of this image: a map of its positions.
       const Image image(width, height, ramp);
       double at[2];
       int seen_height = 0, seen_width = 0;
@@ -419,11 +419,11 @@ TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
         seen_height = input.shape[1];
         seen_width = input.shape[2];
         const auto* values = static_cast<const float*>(input.data);
-        // A place that is not in what surrounds the image.
+        // A position outside of the padding.
         const int place = (seen_height * 3 / 8) * seen_width + seen_width * 3 / 8;
         at[axis] = static_cast<double>(values[3 * place + axis]) * 255 / kStep;
       }
-      // The middle of that cell, as the corner of a box that ends with what the network sees.
+      // The middle of that cell, as the corner of a box that extends to the end of the input.
       const auto middle = [](int side) { return (static_cast<float>(side * 3 / 8) + 0.5f) / static_cast<float>(side); };
       const std::array<float, 4> box = {middle(seen_width), middle(seen_height), 1, 1};
       open(*testing::one_box(seen_height, seen_width, mode.recipe, box));
@@ -431,7 +431,7 @@ TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
       ASSERT_EQ(answer.kind, FERRY_ANSWER_BOXES);
       ASSERT_EQ(answer.detection_count, 1u);
       const ferry_detection& found = answer.detections[0];
-      // A pixel's colour is that of its middle.
+      // A pixel's colour belongs to its centre.
       EXPECT_NEAR(found.box.left, at[0] + 0.5, 0.5);
       EXPECT_NEAR(found.box.top, at[1] + 0.5, 0.5);
       EXPECT_LE(found.box.right, width);
@@ -444,7 +444,7 @@ TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
   }
 }
 
-// An image of 8x4 pixels that tells boxes_of_colours() these boxes, scores and landmarks, in 250ths.
+// An image of 8x4 pixels that encodes these boxes, scores and landmarks for boxes_of_colours(), in 1/250.
 struct Told {
   int box[4], scores[2], landmarks[4];
 };
@@ -456,7 +456,7 @@ Image telling(const std::vector<Told>& rows) {
   });
 }
 
-// Its levels are on 0..1.02, 250 being 1.
+// Its levels are on 0..1.02; 250 is 1.
 fbs::PreprocessT in_250ths() {
   fbs::PreprocessT recipe = recipe_of(fbs::ResizeMode::None, 0, 0);
   recipe.mean = {0, 0, 0};
@@ -468,7 +468,7 @@ TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
   fbs::DetectionT params;
   params.threshold = 0.3f;
   params.overlap = 0.5f;
-  // The second covers 180 of 200 that both cover; the third is of the other class; the fourth is elsewhere.
+  // The second covers 180 of the 200 that both cover; the third has another class; the fourth is elsewhere.
   const Image image = telling({{{0, 0, 100, 100}, {150, 0}, {}},
                                {{10, 0, 110, 100}, {200, 0}, {5, 10, 15, 20}},
                                {{0, 0, 100, 100}, {0, 100}, {}},
@@ -516,9 +516,9 @@ TEST_F(Tasks, BoxesEndWithTheImageAndEmptyOnesAreNone) {
   fbs::PreprocessT recipe = in_250ths();
   recipe.mean = {50 / 255.0f, 0, 0};  // red on -0.2..0.82
   open(*testing::boxes_of_colours(4, 8, recipe, params));
-  const Image image = telling({{{0, 0, 175, 100}, {200, 0}, {}},      // begins before the image
+  const Image image = telling({{{0, 0, 175, 100}, {200, 0}, {}},      // begins outside the image
                                {{100, 100, 100, 200}, {220, 0}, {}},  // no width
-                               {{200, 50, 100, 200}, {230, 0}, {}},   // right of left
+                               {{200, 50, 100, 200}, {230, 0}, {}},   // left and right exchanged
                                {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the image begins
   const ferry_answer answer = run(request_for(&image));
   ASSERT_EQ(answer.detection_count, 1u);
@@ -527,7 +527,7 @@ TEST_F(Tasks, BoxesEndWithTheImageAndEmptyOnesAreNone) {
   EXPECT_NEAR(answer.detections[0].box.right, 4, 1e-4);
 }
 
-// A blob that is made for one size of image and gives something else at another.
+// A blob converted for one image size whose output changes with the size.
 TEST_F(Tasks, BoxesThatFollowTheImagesSizeAreRefused) {
   Graph graph;
   const Tensor red = slice(graph.add_input("input", {1, 4, 4, 3}, fbs::Layout::NCHW), 3, 0, 1);
@@ -556,7 +556,7 @@ TEST_F(Tasks, BoxesAreDrawnOnTheirImage) {
   ASSERT_EQ(ferry_answer_draw(&answer, image.get(), &drawn), FERRY_OK) << ferry_last_error();
   ASSERT_EQ(drawn.width, 64);
   ASSERT_EQ(drawn.height, 48);
-  const uint32_t colour = 0xbf0000;  // that of label 1, lighter
+  const uint32_t colour = 0xbf0000;  // the colour of label 1, lighter
   for (int y = 0; y < 48; ++y) {
     for (int x = 0; x < 64; ++x) {
       const bool within = x >= 15 && x < 49 && y >= 11 && y < 25, inside = x >= 17 && x < 47 && y >= 13 && y < 23;

@@ -1,6 +1,5 @@
-// Chat templates: the same text as Jinja2 makes of expressions, statements and whole templates (tests/data/templates),
-// the same as transformers makes of published ones, and a sentence for every template and chat that goes beyond the
-// bounds.
+// Chat templates against Jinja2's results for expressions, statements and whole templates (tests/data/templates), and
+// against transformers' for published ones. Templates and chats beyond the limits get a message.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,13 +16,13 @@
 namespace ferry::testing {
 namespace {
 
-using json = nlohmann::ordered_json;  // templates see the order of keys
+using json = nlohmann::ordered_json;  // keeps the order of keys, which templates see
 
 struct Rendered {
   std::string text, problem;
 };
 
-// At the clock of make_cases.py.
+// The time in make_cases.py.
 constexpr std::tm kNow = {
     .tm_sec = 5, .tm_min = 4, .tm_hour = 15, .tm_mday = 3, .tm_mon = 6, .tm_year = 126, .tm_wday = 5, .tm_yday = 183};
 
@@ -121,7 +120,7 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
-// Every way that a template could take time or memory without end: refused in about a second, with the bound.
+// Templates that would need unbounded time or memory are refused within about a second, with the limit's name.
 TEST(ChatTemplate, HostileOnesAreRefusedInTime) {
   const std::string doubling =
       "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}";

@@ -1,5 +1,5 @@
-// Text to token ids and back: the merges of SentencePiece's BPE, any bytes, characters that come in parts; and the
-// sentence for everything that can be wrong with a tokenizer in a blob.
+// Text to token ids and back: SentencePiece's BPE merges, arbitrary bytes, characters split over tokens; and a message
+// for every fault of a tokenizer in a blob.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace {
 using Ids = std::vector<int32_t>;
 using Kind = fbs::PieceKind;
 
-// A table as a blob holds it, and its tokenizer.
+// A table as stored in a blob, and its tokenizer.
 class Made {
  public:
   explicit Made(const fbs::TokenizerT& table) {
@@ -62,7 +62,7 @@ std::string byte_piece(int byte) {
   return piece;
 }
 
-// Ids 0 to 2 as in llama2.c, 3 to 258 bytes, then the pieces, the earlier ones with the higher scores.
+// Ids 0 to 2 as in llama2.c, 3 to 258 bytes, then the pieces with decreasing scores.
 fbs::TokenizerT table_of(const std::vector<std::string>& pieces) {
   fbs::TokenizerT table;
   add(table, "<unk>", 0, Kind::Unknown);
@@ -92,7 +92,7 @@ TEST(TokenizerTest, OfEqualPairsTheLeftmostIsJoined) {
 }
 
 TEST(TokenizerTest, APairMayJoinWhatNoPieceStandsFor) {
-  // SentencePiece merges characters before it asks which of them are pieces.
+  // SentencePiece merges characters before it checks which of them are pieces.
   const Made t(table_of({"xy"}));
   EXPECT_EQ(t.encode("xy", kNothing), (Ids{259}));
   EXPECT_EQ(t.encode("yx", kNothing), (Ids{3 + 'y', 3 + 'x'}));
@@ -151,7 +151,7 @@ TEST(TokenizerTest, WhatHasNoPieceIsUnknownOnceACharacter) {
 }
 
 TEST(TokenizerTest, ALongTextTakesNLogN) {
-  // Every merge makes two new pairs: a search of the whole text for each would take hours.
+  // Every merge creates two new pairs: searching the whole text for each would take hours.
   std::vector<std::string> pieces;
   for (size_t length = 256; length > 0; length /= 2) pieces.push_back(std::string(length, 'a'));
   const Made t(table_of(pieces));
@@ -174,7 +174,7 @@ TEST(TextDecoderTest, GivesWholeCharactersOnly) {
   decoder.append(259, &text);
   EXPECT_EQ(text, "\xF0\x9F\x99\x82\xE2\x82\xAC");
   decoder.append(3 + 0xE2, &text);
-  decoder.append(260, &text);  // ends what was begun
+  decoder.append(260, &text);  // completes the pending character
   EXPECT_EQ(text, "\xF0\x9F\x99\x82\xE2\x82\xAC\xEF\xBF\xBDx");
   decoder.append(3 + 0xE2, &text);
   decoder.append(3 + 0x82, &text);
@@ -239,7 +239,7 @@ struct Fault {
   const char* words;
 };
 
-// The program of the one step that these tables have.
+// The only step of these tables' program.
 fbs::PatternT& step(fbs::TokenizerT& table) { return *table.normalizer[0]->kind.AsReplace()->pattern; }
 
 TEST(VerifyTokenizerTest, NamesWhatIsWrong) {
@@ -330,7 +330,7 @@ TEST(VerifyTokenizerTest, ListsThatAreAbsentAreEmpty) {
   EXPECT_EQ(verify_tokenizer(*flatbuffers::GetRoot<fbs::Tokenizer>(builder.GetBufferPointer())).code(), FERRY_CORRUPT);
 }
 
-// The same table with its scores moved by four bytes, as no builder writes it.
+// The same table with its scores moved by four bytes; no builder writes that.
 TEST(TokenizerTest, ScoresThatDoNotLieWhereNumbersDoAreRefused) {
   const fbs::TokenizerT table = table_of({"a"});
   flatbuffers::FlatBufferBuilder builder;
@@ -341,7 +341,7 @@ TEST(TokenizerTest, ScoresThatDoNotLieWhereNumbersDoAreRefused) {
   const auto& moved = *flatbuffers::GetRoot<fbs::Tokenizer>(bytes);
   const auto* list = reinterpret_cast<const uint8_t*>(moved.scores());
   ASSERT_EQ(reinterpret_cast<uintptr_t>(moved.scores()->Data()) % 8, 0u);
-  const size_t place = (builder.GetSize() + 7) / 8 * 8;  // of the length: the numbers lie at 4 beyond a multiple of 8
+  const size_t place = (builder.GetSize() + 7) / 8 * 8;  // of the length; elements start at 4 modulo 8
   std::memcpy(bytes + place, list, 4 + 8 * table.scores.size());
   const auto& fields = reinterpret_cast<const flatbuffers::Table&>(moved);
   const auto field =

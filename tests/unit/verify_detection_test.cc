@@ -1,4 +1,4 @@
-// What the schema promises of a detector's outputs and parameters is verified.
+// Verification of a detector's outputs and parameters.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A blob whose task has prompts names the graph that takes them: what the schema promises of it is verified.
+// Verification of a blob whose task has prompts and names the graph that reads them.
 #include <gtest/gtest.h>
 
 #include "converter/pack/pack.h"
@@ -75,7 +75,7 @@ const Damage kDamages[] = {
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedSegmenter, ::testing::ValuesIn(kDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// A sixth input is one that nobody would write.
+// A sixth input that no converter writes.
 TEST(Segmenter, WithAnotherInputIsRefused) {
   auto graph = colour_masks();
   Parts parts(pack(*graph));

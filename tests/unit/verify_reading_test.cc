@@ -1,4 +1,4 @@
-// A blob that reads names the graph that reads a line: what the schema promises of both is verified.
+// Verification of an OCR blob, which names the graph that recognises a line.
 #include <gtest/gtest.h>
 
 #include <cmath>

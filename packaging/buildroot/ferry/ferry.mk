@@ -13,7 +13,7 @@ FERRY_INSTALL_STAGING = YES
 # flatc runs on the host.
 FERRY_DEPENDENCIES = host-flatbuffers host-python3 flatbuffers
 
-# As scripts/fetch-sources pins them, and stb.
+# The same as in scripts/fetch-sources, and stb.
 FERRY_XNNPACK = 4ea82e595b36106653175dcb04b2aa532660d0d8
 FERRY_PTHREADPOOL = 560c60d342a76076f0557a3946924c6478470044
 FERRY_CPUINFO = 877328f188a3c7d1fa855871a278eb48d530c4c0
@@ -28,7 +28,7 @@ FERRY_EXTRA_DOWNLOADS = \
 	https://github.com/Maratyszcza/FP16/archive/$(FERRY_FP16).tar.gz \
 	https://github.com/nothings/stb/archive/$(FERRY_STB).tar.gz
 
-# XNNPACK is built within configure, from sources that lie where scripts/fetch-sources would put them.
+# XNNPACK is built during configure, from sources unpacked to the folder of scripts/fetch-sources.
 define FERRY_UNPACK
 	mkdir -p $(1)
 	$(TAR) --strip-components=1 -C $(1) -xf $(FERRY_DL_DIR)/$(2).tar.gz

@@ -74,7 +74,7 @@ class FromOnnx:
         for node in graph.node:
             if node.op_type == "Constant":
                 self.constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
-            elif node.op_type == "Identity" and node.input[0] in self.constants:  # of constants that are alike
+            elif node.op_type == "Identity" and node.input[0] in self.constants:  # constants that are equal
                 self.constants[node.output[0]] = self.constants[node.input[0]]
             else:
                 self.nodes.append(node)
@@ -226,7 +226,7 @@ def convnext_tiny():
             y = net.add("Scale", [y], f"0={channels}", [net.state[path + "layer_scale"]])
             x = net.sum(y, x)
     x = net.layer_norm(net.add("Pooling", [x], "0=1 4=1"), "classifier.0")
-    weight, bias = net.parameters_of("classifier.2")  # of a vector, which Gemm would take for a column
+    weight, bias = net.parameters_of("classifier.2")  # of a vector, which Gemm would treat as a column
     net.add("InnerProduct", [x], f"0={weight.shape[0]} 1=1 2={weight.size}", [(weight,), bias])
     return net.network
 

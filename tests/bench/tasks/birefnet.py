@@ -9,7 +9,7 @@ from .depth_anything import resize, tree
 
 WIDTH, DEPTHS, HEADS, WINDOW = 96, (2, 2, 6, 2), (3, 6, 12, 24), 7
 BETWEEN = 64  # channels within a decoder block
-CHANNELS = tuple(2 * WIDTH << s for s in range(4))  # of the maps, of two images each
+CHANNELS = tuple(2 * WIDTH << s for s in range(4))  # of the feature maps of two images
 
 
 class Mlp(nn.Module):

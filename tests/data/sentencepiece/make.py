@@ -12,10 +12,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
 COMMON = ["--hard_vocab_limit=false", "--character_coverage=0.99", "--minloglevel=2", "--num_threads=1"]
 MODELS = {
-    # As Llama 2's: nothing is normalized, what has no piece becomes bytes.
+    # Like Llama 2's: no normalization; unknown characters become bytes.
     "bytes": ["--model_type=bpe", "--vocab_size=500", "--byte_fallback", "--normalization_rule_name=identity",
                "--remove_extra_whitespaces=false"],
-    # As T5's, with the largest of the library's own normalizations, and pieces that are found wherever they are written.
+    # Like T5's, with the library's largest normalization, and user-defined pieces.
     "folded": ["--model_type=unigram", "--vocab_size=400", "--normalization_rule_name=nmt_nfkc_cf",
                "--user_defined_symbols=<sep>,the"],
 }

@@ -60,7 +60,7 @@ def case(env, template, context):
         made["rendered"] = env.from_string(template).render(**context)
     except Raised as error:
         made["raised"] = str(error)
-    except Exception as error:  # whatever goes wrong in Python
+    except Exception as error:  # any Python exception
         made["error"] = str(error)
     return made
 
@@ -72,7 +72,7 @@ def main():
         if line.startswith("context "):
             context = json.loads(line[len("context "):])
         elif line and not line.startswith("# "):
-            # "\n" stands for a newline, "\\" for a backslash.
+            # "\n" means a newline, "\\" a backslash.
             cases.append(case(env, line.replace("\\\\", "\0").replace("\\n", "\n").replace("\\r", "\r").replace("\0", "\\"),
                               context))
     chats = json.loads((HERE / "chats.json").read_text(encoding="utf-8"))

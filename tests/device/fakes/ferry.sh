@@ -1,5 +1,5 @@
 #!/bin/sh
-# Plays `ferry` on a device. The copy of a test says in mode what it does wrong.
+# Simulates `ferry` on a device. A test's copy sets `mode` to the fault.
 mode=works
 
 command=$1
@@ -16,7 +16,7 @@ END
   exit
 }
 
-outputs() {  # so many float32, as octal escapes: a safetensors file
+outputs() {  # so many float32 values, as octal escapes: a safetensors file
   header="{\"logits\": {\"dtype\": \"F32\", \"shape\": [$1], \"data_offsets\": [0, $((4 * $1))]}}"
   printf "\\$(printf %o ${#header})\\0\\0\\0\\0\\0\\0\\0%s$2" "$header" >outputs.safetensors
   echo "outputs.safetensors: 1 tensors"

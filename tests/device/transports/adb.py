@@ -17,7 +17,7 @@ class Adb(ShellTransport):
 
     def shell(self, script, limit, data=None):
         done = self.adb("shell", script, limit=limit)
-        # Before Android 7 a terminal stood between, which ends lines in its own way.
+        # Before Android 7 a terminal in between changes line ends.
         return done.returncode, done.stdout.replace(b"\r\n", b"\n"), done.stderr
 
     def connect(self):
@@ -28,7 +28,7 @@ class Adb(ShellTransport):
         if done.returncode != 0 or done.stdout.strip() != b"device":
             complaint = last_line((done.stderr or done.stdout).decode(errors="replace"))
             raise DeviceFault(f"adb has no device: {complaint}")
-        self.folder = f"/data/local/tmp/ferry-test-{os.getpid()}"  # the one place whose programs a shell may start
+        self.folder = f"/data/local/tmp/ferry-test-{os.getpid()}"  # the only place where a shell may execute programs
         lines = self.ask(f"mkdir {self.folder} && getprop ro.product.cpu.abi && getprop ro.product.model",
                          "its folder was made")[1].decode(errors="replace").split("\n")
         self.target = TARGETS.get(lines[0].strip(), lines[0].strip())

@@ -5,14 +5,14 @@ from faults import DeviceFault
 
 Result = collections.namedtuple("Result", "code out err")  # of a command on the device; out and err are text
 
-MARK = "--ferry-device-test--"  # a line between what a command printed and what the shell says of it
+MARK = "--ferry-device-test--"  # a line between a command's output and its exit status
 
 
 class Transport:
     """A device. All methods raise DeviceFault, with a sentence, where the device or the way to it fails."""
 
     name = ""         # for people, and in the report: "qemu-user cortex-a53"
-    emulated = False  # then times are no figures
+    emulated = False  # emulated times are not printed
     target = ""       # of scripts/build-device, whose program it runs; known once connected. "": the host's own build
 
     def connect(self):
@@ -95,8 +95,8 @@ class ShellTransport(Transport):
                 "memory_bytes": 1024 * int(memory) if memory.isdigit() else 0}
 
     def run(self, words, limit):
-        # In the background, so that its id is known to who ends it after the time limit. The cache of a GPU's pipelines
-        # goes away with the folder.
+        # In the background, so that its process id is known for the time limit. The pipeline cache is deleted with the
+        # folder.
         script = (f"cd {self.folder} && {{ XDG_CACHE_HOME={self.folder}/cache {shlex.join(words)} 2>.err </dev/null &\n"
                   f"echo $! >.pid; wait $!; code=$?\necho; echo {MARK}; cat .err; echo; echo {MARK}$code; }}")
         what = f"`{shlex.join(words)}` ran"

@@ -12,7 +12,7 @@ class Host(Transport):
 
     def __init__(self):
         self.name = f"host {platform.machine()}"
-        self.before = []  # what starts a program
+        self.before = []  # command that starts a program
         self.environment = {}
 
     def connect(self):
@@ -34,7 +34,7 @@ class Host(Transport):
         try:
             child = subprocess.Popen(self.before + words, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-        except OSError as error:  # of another CPU, or no program at all: what a shell answers
+        except OSError as error:  # for another CPU, or not a program: reported like a shell does
             return Result(126, "", f"{words[0]}: {error.strerror}")
         try:
             out, err = child.communicate(timeout=limit)
@@ -42,7 +42,7 @@ class Host(Transport):
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             raise DeviceFault(f"{self.name} did not answer within {limit} s while `{' '.join(words)}` ran") from None
-        code = child.returncode if child.returncode >= 0 else 128 - child.returncode  # as a shell says it
+        code = child.returncode if child.returncode >= 0 else 128 - child.returncode  # like a shell reports it
         return Result(code, out.decode(errors="replace"), err.decode(errors="replace"))
 
     def pull(self, name, path):

@@ -24,7 +24,7 @@ class QemuSystem(ShellTransport):
 
     def __init__(self, cpu, linux):
         self.name = f"qemu-system {cpu}"
-        # Plain "max" signs pointers by an algorithm that takes an emulator most of its time.
+        # Plain "max" signs pointers with an algorithm that is very slow to emulate.
         self.cpu = "max,pauth-impdef=on" if cpu == "max" else cpu
         self.linux = linux
         self.machine = None
@@ -87,7 +87,7 @@ class QemuSystem(ShellTransport):
     def push(self, path, name):
         shutil.copyfile(path, os.path.join(self.share, name))
         mode = "755" if os.access(path, os.X_OK) else "644"
-        # Into memory: a blob is mapped, which the shared folder does not do well.
+        # Into memory: a blob is mapped, which is slow in the shared folder.
         status, _, err = self.ask(f"cp /share/{name} /work/{name} && chmod {mode} /work/{name}", f"{name} was sent", 60)
         os.remove(os.path.join(self.share, name))
         if status != 0:

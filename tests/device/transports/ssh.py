@@ -4,7 +4,7 @@ import os, shlex, subprocess
 from faults import DeviceFault
 from transports.base import ShellTransport, last_line, start
 
-# No questions, and an end to a connection that nobody hangs up: 3 unanswered probes of 5 s.
+# Non-interactive; disconnects after 3 unanswered probes of 5 s.
 OPTIONS = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
            "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]
 SEND_LIMIT = 600

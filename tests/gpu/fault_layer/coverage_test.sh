@@ -1,10 +1,10 @@
 #!/bin/bash
-# Does the fault layer know every function with a result that the SDK calls?
+# Checks that the fault layer knows every function with a result that the SDK calls.
 #
-#     coverage_test.sh SOURCE_FOLDER VULKAN_HEADERS
+# coverage_test.sh SOURCE_FOLDER VULKAN_HEADERS
 set -euo pipefail
 cd "$1"
-# Functions of no instance do not pass through layers.
+# Functions without an instance do not pass through layers.
 outside='^vk(EnumerateInstance|GetInstanceProcAddr)'
 calls=$(grep -rhoE '\bvk[A-Z][A-Za-z0-9]+' sdk/gpu --include='*.cc' | sort -u | grep -vE "$outside")
 [ "$(wc -l <<<"$calls")" -gt 30 ] || { echo "no calls found in sdk/gpu"; exit 1; }

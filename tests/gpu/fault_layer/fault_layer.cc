@@ -20,27 +20,27 @@ namespace {
 
 // ---- what the test asks for, and what is seen -----------------------------------------------------------------------
 
-// The loader's table: an instance, a device and all that comes from it begin with the address of one.
+// The loader's dispatch table: an instance, a device and their objects begin with its address.
 using Key = const void*;
 template <typename Dispatchable>
 Key key_of(Dispatchable handle) {
   return *reinterpret_cast<const void* const*>(handle);
 }
 
-// What follows this layer.
+// The next layer or driver.
 struct Chain {
   PFN_vkGetInstanceProcAddr instance_functions = nullptr;
-  PFN_vkGetDeviceProcAddr device_functions = nullptr;  // null: this is an instance
+  PFN_vkGetDeviceProcAddr device_functions = nullptr;  // null for an instance
   VkInstance instance = VK_NULL_HANDLE;
   VkDevice device = VK_NULL_HANDLE;
   uint32_t quirks = 0;
-  // Of every function that is wrapped, found at creation: later the loader gives its own, which lead back here.
+  // Every wrapped function, resolved at creation: later the loader returns its own, which lead back here.
   std::map<std::string_view, PFN_vkVoidFunction> functions;
 };
 
 struct State {
   std::mutex mutex;
-  std::shared_mutex calling;  // held by every call that is wrapped
+  std::shared_mutex calling;  // held by every wrapped call
   std::map<Key, Chain> chains;
   uint32_t armed = UINT32_MAX;
   VkResult result = VK_SUCCESS;
@@ -53,7 +53,7 @@ struct State {
   std::string list;
 };
 State& state() {
-  static State* all = new State;  // never destroyed: drivers may call while the process ends
+  static State* all = new State;  // never destroyed: drivers may call while the process exits
   return *all;
 }
 
@@ -70,8 +70,8 @@ Function next(Key key, const char* name) {
 
 void add_chain(Chain chain);
 
-// Counts the call; says with what it must fail, VK_SUCCESS where it must not. `key` null: there is no instance yet, or
-// no device. *lost: a lost device, which must be made to stop before its caller goes on: whoever finds it lost destroys
+// Counts the call and returns the failure to simulate, or VK_SUCCESS. `key` is null without an instance or device.
+// *lost: a lost device, which must be idle before the caller continues, because a caller that finds it lost destroys
 // what it submitted.
 VkResult fault(Key key, const char* name, VkDevice* lost = nullptr) {
   State& s = state();
@@ -107,7 +107,7 @@ struct Name {
 template <Name name, typename Function>
 struct Call;
 
-// Any function that gives a VkResult.
+// Any function that returns a VkResult.
 template <Name name, typename First, typename... Rest>
 struct Call<name, VkResult (*)(First, Rest...)> {
   static VkResult run(First first, Rest... rest) {
@@ -116,7 +116,7 @@ struct Call<name, VkResult (*)(First, Rest...)> {
     const VkResult failure = fault(key_of(first), name.text, &lost);
     if (failure == VK_SUCCESS) return next<VkResult (*)(First, Rest...)>(key_of(first), name.text)(first, rest...);
     if (lost != VK_NULL_HANDLE) {
-      // A device that is lost does nothing any more: this one ends what other threads have just asked of it.
+      // A lost device does nothing any more; this waits for what other threads have just submitted.
       calling.unlock();
       const std::unique_lock alone(state().calling);
       next<PFN_vkDeviceWaitIdle>(key_of(first), "vkDeviceWaitIdle")(lost);
@@ -125,7 +125,7 @@ struct Call<name, VkResult (*)(First, Rest...)> {
   }
 };
 
-// One that makes an object, by its last parameter.
+// One that creates an object, its last parameter.
 template <Name name, Name type, typename Function>
 struct Create;
 template <Name name, Name type, typename... Arguments>
@@ -214,7 +214,7 @@ void destroy_device(VkDevice device, const VkAllocationCallbacks* allocator) {
   state().lost.erase(key);
 }
 
-// Any number at once; those that could not be made are null.
+// Creates several at once; those that failed are null.
 VkResult create_compute_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
                                   const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* allocator,
                                   VkPipeline* out) {
@@ -334,7 +334,7 @@ const std::map<std::string_view, PFN_vkVoidFunction>& wrappers() {
   return all;
 }
 
-// Ours of that name; null where there is none.
+// The layer's function of that name; null if there is none.
 PFN_vkVoidFunction wrapper(std::string_view name) {
   const auto found = wrappers().find(name);
   return found == wrappers().end() ? nullptr : found->second;
@@ -357,7 +357,7 @@ PFN_vkVoidFunction get_instance_function(VkInstance instance, const char* name) 
 PFN_vkVoidFunction get_device_function(VkDevice device, const char* name) {
   const PFN_vkVoidFunction there = chain_of(key_of(device)).device_functions(device, name);
   const PFN_vkVoidFunction own = wrapper(name);
-  return there != nullptr && own != nullptr ? own : there;  // nothing that the driver lacks
+  return there != nullptr && own != nullptr ? own : there;  // only functions that the driver has
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// A Vulkan layer for tests: fails the n-th call, counts what is alive, and lets a driver look worse than it is. The
-// library is loaded by the Vulkan loader (as layer VK_LAYER_FERRY_fault) and by the test (tests/gpu/faults.h): one and
-// the same. It lies nearest to the program, so that the validation layer sees what reaches the driver and nothing else.
+// A Vulkan layer for tests: fails the n-th call, counts live objects, and hides capabilities of a driver. The Vulkan
+// loader (as layer VK_LAYER_FERRY_fault) and the test (tests/gpu/faults.h) load the same library. It is nearest to the
+// program, so that the validation layer sees only what reaches the driver.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -8,37 +8,37 @@
 #include <cstddef>
 #include <cstdint>
 
-// What the library exports. "A call" is one of a function that returns a VkResult, with an instance or a device.
+// The library's exports. "A call" is one of a function that returns a VkResult, with an instance or a device.
 extern "C" {
 
 enum FaultQuirk : uint32_t {
   FAULT_NO_QUIRK = 0,
-  FAULT_NO_COMPUTE_QUEUE = 1,  // no queue family computes
+  FAULT_NO_COMPUTE_QUEUE = 1,  // no queue family supports compute
   FAULT_NO_DEVICES = 2,        // there is no physical device
-  FAULT_VULKAN_1_0 = 4,        // devices are of Vulkan 1.0
-  FAULT_SMALL_LIMITS = 8,      // workgroups of 32 invocations
-  FAULT_LYING_EXTENSION = 16,  // VK_EXT_external_memory_host is listed; a device with it cannot be made
-  FAULT_LYING_IMPORT = 32,     // VK_EXT_external_memory_host is there, and fails for every pointer
-  FAULT_OTHER_PAGES = 128,     // what is imported reads as zeros
-  FAULT_LYING_MEMORY = 64,     // maxMemoryAllocationSize is as ever, but nothing above 256 bytes can be allocated
+  FAULT_VULKAN_1_0 = 4,        // devices have Vulkan 1.0
+  FAULT_SMALL_LIMITS = 8,      // workgroups of at most 32 invocations
+  FAULT_LYING_EXTENSION = 16,  // VK_EXT_external_memory_host is listed, but creating a device with it fails
+  FAULT_LYING_IMPORT = 32,     // VK_EXT_external_memory_host exists, but fails for every pointer
+  FAULT_OTHER_PAGES = 128,     // imported memory reads as zeros
+  FAULT_LYING_MEMORY = 64,     // maxMemoryAllocationSize is unchanged, but allocations above 256 bytes fail
 };
 
-// The call number `n` from now (0: the next) gives `result` and does not reach the driver. VK_ERROR_DEVICE_LOST is for
-// good: so do all later calls with that device. UINT32_MAX: no call fails. Starts counting anew.
+// Call number `n` from now (0: the next) returns `result` and does not reach the driver. VK_ERROR_DEVICE_LOST is
+// permanent for that device. UINT32_MAX: no call fails. Restarts counting.
 void fault_arm(uint32_t n, VkResult result);
 // Calls since fault_arm().
 uint32_t fault_calls(void);
-// The function of call `n` since fault_arm(); null where there was none.
+// The function of call `n` since fault_arm(); null if there was none.
 const char* fault_call_name(uint32_t n);
-// Has the armed call failed?
+// True if the armed call has failed.
 bool fault_fired(void);
 
-// FaultQuirks; for instances made from now on.
+// FaultQuirks for instances created from now on.
 void fault_set_quirks(uint32_t quirks);
 
-// Vulkan objects made and not destroyed, memory included; those that go with their pool are not counted.
+// Vulkan objects created and not destroyed, including memory, without those that their pool destroys.
 uint32_t fault_live_objects(void);
-// The same in words: "VkBuffer 2, VkFence 1". Valid until the next call.
+// The same as text: "VkBuffer 2, VkFence 1". Valid until the next call.
 const char* fault_live_list(void);
 // Bytes of device memory allocated and not freed.
 uint64_t fault_live_bytes(void);

@@ -1,5 +1,5 @@
-// Functions of Vulkan 1.1 that a compute program may call and that give a VkResult, make an object or destroy one, but
-// for those that fault_layer.cc writes out. CALL(name), CREATE(name, type of the object), DESTROY(name, type).
+// Functions of Vulkan 1.1 that a compute program may call and that return a VkResult, create an object or destroy one,
+// except those written out in fault_layer.cc. CALL(name), CREATE(name, type of the object), DESTROY(name, type).
 #pragma once
 
 #define FAULT_FUNCTIONS(CALL, CREATE, DESTROY)                           \

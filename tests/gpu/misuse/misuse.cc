@@ -1,9 +1,9 @@
-// Misuses Vulkan on purpose, so that tests see that the validation layer is there and is heard:
+// Misuses Vulkan on purpose, to check that the validation layer is loaded and its messages are seen:
 //
-//     vulkan_misuse none           all is well
-//     vulkan_misuse error          a device is destroyed before its buffer
-//     vulkan_misuse hazard         two writes in one command buffer without a barrier
-//     vulkan_misuse submit_hazard  two writes in two submissions without a barrier or a wait
+// vulkan_misuse none           no error
+// vulkan_misuse error          a device is destroyed before its buffer
+// vulkan_misuse hazard         two writes in one command buffer without a barrier
+// vulkan_misuse submit_hazard  two writes in two submissions without a barrier or a wait
 //
 // On every device; exit code 0 unless Vulkan itself fails.
 #define VOLK_IMPLEMENTATION

@@ -31,14 +31,14 @@ uint16_t to_bfloat16(float value) {
   return static_cast<uint16_t>((b + 0x7fff + ((b >> 16) & 1)) >> 16);
 }
 
-// IEEE 754 binary16, to nearest even; too large is infinite, tiny is subnormal.
+// IEEE 754 binary16, rounded to nearest even, with subnormals; overflow is infinite.
 uint16_t to_float16(float value) {
   const uint32_t b = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (b >> 16) & 0x8000;
   const uint32_t magnitude = b & 0x7fffffff;
   if (magnitude >= 0x47800000) return static_cast<uint16_t>(sign | (magnitude > 0x7f800000 ? 0x7e00 : 0x7c00));
   if (magnitude < 0x38800000) {
-    // Below 2^-14 a half is a multiple of 2^-24: adding 0.5, whose last bit is worth 2^-24, rounds to that.
+    // Below 2^-14 a float16 is a multiple of 2^-24. Adding 0.5, whose last bit is worth 2^-24, rounds to that.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
   }
@@ -134,7 +134,7 @@ class Maker {
   uint64_t seed_ = 0;
   std::shared_ptr<const Checkpoint> consts_;
   std::map<std::string, CheckpointTensor> tensors_;
-  std::vector<std::vector<std::byte>> bytes_;  // a vector's bytes stay where they are when it is moved
+  std::vector<std::vector<std::byte>> bytes_;  // moving a vector keeps its bytes' address
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The checkpoint that a fixture was computed with, made from the rules in its manifest.
+// Generates the checkpoint of a fixture from the rules in its manifest.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace ferry::parity {
 
-// Writes safetensors; `cast` (F16 or BF16) rounds every float32 tensor to nearest even. A manifest with "checkpoint_of"
-// stands for the one in the folder of that name beside its own. Throws Error for a rule that is not known or not whole.
+// Writes safetensors. `cast` (F16 or BF16) rounds every float32 tensor to nearest even. A manifest with "checkpoint_of"
+// uses the manifest in the sibling folder of that name. Throws Error for an unknown or incomplete rule.
 void make_checkpoint(const std::filesystem::path& manifest, const std::filesystem::path& out,
                      std::optional<ElementType> cast = std::nullopt);
 

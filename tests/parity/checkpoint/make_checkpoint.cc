@@ -1,4 +1,4 @@
-// make_checkpoint MANIFEST OUT.safetensors [--cast F16|BF16]: the checkpoint that a parity fixture was computed with.
+// make_checkpoint MANIFEST OUT.safetensors [--cast F16|BF16]: generates the checkpoint of a parity fixture.
 #include <cstdio>
 #include <cstring>
 #include <exception>

@@ -47,7 +47,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
   private final ImageReader reader;
   private Surface preview;
   private CameraDevice device;
-  // The camera's thread's alone, once a camera is being opened.
+  // Used only by the camera's thread, once a camera is being opened.
   private boolean opening;
   private boolean closed;
   private boolean released;
@@ -89,7 +89,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
         if (pixels <= LARGEST && (best == null || pixels > best.getWidth() * best.getHeight())) best = each;
       }
     }
-    return best != null ? best : new Size(640, 480); // which every camera has
+    return best != null ? best : new Size(640, 480); // which every camera supports
   }
 
   /** The permission must have been given. */

@@ -32,7 +32,7 @@ public final class MainActivity extends Activity
   private boolean front;
   private boolean gpu;
   private String ready = "";
-  // Between onResume() and onPause().
+  // Non-null between onResume() and onPause().
   private volatile Vision vision;
   private volatile CameraSource camera;
 
@@ -122,7 +122,7 @@ public final class MainActivity extends Activity
     if (checkSelfPermission(Manifest.permission.CAMERA) == PackageManager.PERMISSION_GRANTED) {
       begin();
     } else {
-      requestPermissions(new String[] {Manifest.permission.CAMERA}, 0); // onResume() comes again
+      requestPermissions(new String[] {Manifest.permission.CAMERA}, 0); // onResume() is called again
     }
   }
 
@@ -184,7 +184,7 @@ public final class MainActivity extends Activity
     try {
       to.look(image, Frame.rotation(from.sensorOrientation, 0, from.front), from.front);
     } catch (IllegalStateException e) {
-      image.close(); // it was closed a moment ago
+      image.close(); // it was closed just now
     }
   }
 

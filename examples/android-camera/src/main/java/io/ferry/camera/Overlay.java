@@ -66,7 +66,7 @@ final class Overlay {
     for (int i = 0; i < colours.length; ++i) {
       float near = (values.get(i) - map.minimum()) / range;
       if (map.metres()) near = 1 - near;
-      int level = (int) (255 * Math.min(Math.max(near, 0), 1)); // 0 for what is not a number
+      int level = (int) (255 * Math.min(Math.max(near, 0), 1)); // 0 for NaN
       colours[i] = MOST | level << 16 | level * level / 255 << 8 | 255 - level >> 1;
     }
     return bitmap(map, colours);

@@ -37,7 +37,7 @@ final class Vision {
   private final Watcher watcher;
   private final Worker worker = new Worker("vision");
   private final Handler main = new Handler(Looper.getMainLooper());
-  // The worker's own.
+  // Used only by the worker.
   private Model model;
   private volatile Task task;
 
@@ -108,7 +108,7 @@ final class Vision {
       @Override
       public Overlay call() {
         try {
-          if (task == null) return null; // it could not be prepared, as was said
+          if (task == null) return null; // it could not be prepared, and the reason was shown
           Frame frame = Frames.of(image, rotation, mirror);
           Answer answer = task.run(Request.of(frame));
           return Overlay.of(answer, frame.width(), frame.height());
@@ -154,7 +154,7 @@ final class Vision {
     try {
       running.cancel();
     } catch (IllegalStateException e) {
-      // It has been closed meanwhile: nothing runs.
+      // It was closed meanwhile; nothing runs.
     }
   }
 

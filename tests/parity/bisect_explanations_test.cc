@@ -1,5 +1,5 @@
-// Every sentence that `ferry bisect` can give as a cause says which side has what: of a blob that departs from its
-// graph, "X in place of Y", X being the blob's; of a family's code, "the blob has X, the reference Y".
+// Every cause of `ferry bisect` says which side has what. For a blob that departs from its graph, "X instead of Y"
+// names the blob's X first. For a family's code it is "the blob has X, the reference Y".
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ Array waves(const Shape& shape, double speed = 1.7) {
   return out;
 }
 
-// Operators one behind the other, the first one on an input.
+// A chain of operators; the first reads an input.
 class Line {
  public:
   explicit Line(Array input) { piece_.known[tensor_at(0)] = std::move(input); }
@@ -66,7 +66,7 @@ class Line {
     piece_.target = last_;
     return *this;
   }
-  // The operator added last reads these, too.
+  // Further inputs of the operator added last.
   Line& reading(const std::vector<Array>& more) {
     auto& inputs = piece_.operators.back().inputs;
     for (const Array& value : more) {
@@ -83,11 +83,11 @@ class Line {
   size_t next_ = 1;
 };
 
-struct Told {
+struct ExplanationCase {
   const char* name;
   Piece right, wrong;
-  const char* conversion;  // where the blob's is wrong
-  const char* graph;       // where the family's is, and the blob's with it
+  const char* conversion;  // expected if the blob is wrong
+  const char* graph;       // expected if the family, and with it the blob, is wrong
 };
 
 const MadeCheckpoint& checkpoint() {
@@ -95,7 +95,7 @@ const MadeCheckpoint& checkpoint() {
   return made;
 }
 
-std::string tell(const Piece& piece, const Piece& aim, Trial trial) {
+std::string explanation_of(const Piece& piece, const Piece& aim, Trial trial) {
   const std::set<std::string> none;
   const Values computed = compute(piece);
   const Array wanted = compute(aim).at(aim.target);
@@ -210,7 +210,7 @@ Piece attending(float scale, bool causal) {
   return Line(waves({1, 5, 4})).then(params).reading({waves({1, 5, 4}, 0.7), waves({1, 5, 4}, 2.1)});
 }
 
-std::vector<Told> all() {
+std::vector<ExplanationCase> all() {
   const auto as_it_is = [](fbs::Conv2dT&) {};
   const auto same = [](fbs::Conv2dT& p) { p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1; };
   const auto clamped = [](fbs::Conv2dT& p) { p.output_min = 0; };
@@ -223,81 +223,79 @@ std::vector<Told> all() {
   below.before = {0, 0, 0, 0}, below.after = {0, 1, 0, 0}, below.value = 3;
   const Piece activated = Line(image()).then(below).then(activation(fbs::UnaryKind::Tanh));
   return {
-      {"Activation", gelu, silu, "the activation is SiLU in place of GELU (erf)",
+      {"Activation", gelu, silu, "the activation is SiLU instead of GELU (erf)",
        "the activation: the blob has SiLU, the reference GELU (erf)"},
       {"ActivationBeside", padded({0, 0, 0, 0}, {0, 1, 0, 0}, 3), activated,
-       "an activation, tanh, is applied behind pad and should not be",
+       "an activation (tanh) is applied after pad and should not be",
        "the activation: the blob has tanh, the reference none"},
-      {"ActivationMissing", activated, padded({0, 0, 0, 0}, {0, 1, 0, 0}, 3), "the activation is none in place of tanh",
-       "the blob has no activation behind pad, the reference tanh"},
+      {"ActivationMissing", activated, padded({0, 0, 0, 0}, {0, 1, 0, 0}, 3), "the activation is none instead of tanh",
+       "the blob has no activation after pad, the reference tanh"},
       {"Padding", convolution(same), conv, "the padding is all below and to the right (TensorFlow's SAME)",
        "the blob has the padding top 0 left 0 bottom 2 right 2, the reference the same on every side"},
-      {"FusedActivation", convolution(as_it_is), convolution(clamped), "the fused activation is ReLU in place of none",
+      {"FusedActivation", convolution(as_it_is), convolution(clamped), "the fused activation is ReLU instead of none",
        "the fused activation: the blob has ReLU, the reference none"},
-      {"Kernel", conv, turned(conv, flipped), "the kernel is turned by 180 degrees (flipped)",
-       "the blob has the kernel one way round, the reference has it turned by 180 degrees (flipped)"},
-      {"Epsilon", batch_norm(1e-5), batch_norm(1e-3), "batch norm's epsilon is 0.001 in place of 1e-05",
+      {"Kernel", conv, turned(conv, flipped), "the kernel is rotated by 180 degrees (flipped)",
+       "the blob has the kernel in one orientation, the reference has it rotated by 180 degrees (flipped)"},
+      {"Epsilon", batch_norm(1e-5), batch_norm(1e-3), "batch norm's epsilon is 0.001 instead of 1e-05",
        "batch norm's epsilon: the blob has 0.001, the reference 1e-05"},
       {"Mean", batch_norm(1e-5), batch_norm(1e-5, 0), "batch norm's running mean is not subtracted", ""},
       {"NoMean", batch_norm(1e-5, 0), batch_norm(1e-5), "",
        "the blob has batch norm's running mean subtracted, the reference does not subtract it"},
-      {"NormEpsilon", norm(1e-6f), norm(1e-3f), "the norm's epsilon is 0.001 in place of 1e-06",
+      {"NormEpsilon", norm(1e-6f), norm(1e-3f), "the norm's epsilon is 0.001 instead of 1e-06",
        "the norm's epsilon: the blob has 0.001, the reference 1e-06"},
       {"NormBias", norm(1e-6f), norm(1e-6f, 1, false), "the norm's bias is missing", ""},
       {"NoNormBias", norm(1e-6f, 1, false), norm(1e-6f), "", "the blob has the norm's bias, the reference none"},
       {"ZeroCentred", norm(1e-6f), norm(1e-6f, -1),
-       "the norm's weight is taken as it is stored, which is what it differs from 1 by (zero-centred: 1 is to be "
-       "added)",
-       "the norm's weight is taken as it is stored, which is what it differs from 1 by (zero-centred: 1 is to be "
-       "added)"},
+       "the norm's weight is used as stored, but it is stored minus 1 (zero-centred: add 1)",
+       "the norm's weight is used as stored, but it is stored minus 1 (zero-centred: add 1)"},
       {"Resize", resized(fbs::ResizeKind::Nearest), resized(fbs::ResizeKind::Bicubic),
-       "the resize is Bicubic, corners not aligned in place of Nearest, corners not aligned",
+       "the resize is Bicubic, corners not aligned instead of Nearest, corners not aligned",
        "the resize: the blob has Bicubic, corners not aligned, the reference Nearest, corners not aligned"},
       {"Pad", padded({0, 1, 2, 0}, {0, 0, 1, 0}), padded({0, 0, 1, 0}, {0, 1, 2, 0}),
        "the padding's sides are exchanged",
        "the blob has padding of 0,0,1,0 before and 0,1,2,0 after, the reference the same on the opposite sides"},
       {"PadValue", padded({0, 1, 0, 0}, {0, 1, 0, 0}, 0), padded({0, 1, 0, 0}, {0, 1, 0, 0}, 3), "",
        "the padding's value: the blob has 3, the reference 0"},
-      {"Pool", pooled(true), pooled(false), "what the pool takes is the mean in place of the maximum",
-       "what the pool takes: the blob has the mean, the reference the maximum"},
+      {"Pool", pooled(true), pooled(false), "the pool's reduction is the mean instead of the maximum",
+       "the pool's reduction: the blob has the mean, the reference the maximum"},
       {"PoolCounts", pooled(false, false), pooled(false, true),
-       "the divisor of the mean is the kernel's size (count_include_pad) in place of the cells within the map",
-       "the divisor of the mean: the blob has the kernel's size (count_include_pad), the reference the cells within "
-       "the map"},
+       "the divisor of the mean is the kernel's size (count_include_pad) instead of the elements without the padding",
+       "the divisor of the mean: the blob has the kernel's size (count_include_pad), the reference the "
+       "elements without the padding"},
       {"Mean2", reduced(fbs::ReduceKind::Mean), reduced(fbs::ReduceKind::Max),
-       "the maximum is taken in place of the mean", "the blob has the maximum, the reference the mean"},
+       "the maximum is taken instead of the mean", "the blob has the maximum, the reference the mean"},
       {"Concat", joined(a, b, c), joined(c, b, a), "the concatenated parts 1 and 3 are exchanged",
        "the blob has the concatenated parts 1 and 3 in one order, the reference in the other"},
-      {"Sum", added(fbs::BinaryKind::Add), added(fbs::BinaryKind::Mul), "the operator is Mul in place of Add",
+      {"Sum", added(fbs::BinaryKind::Add), added(fbs::BinaryKind::Mul), "the operator is Mul instead of Add",
        "the operator: the blob has Mul, the reference Add"},
       {"Shortcut", kept_side(), added(fbs::BinaryKind::Add), "",
        "the blob has both sides of the sum or product, the reference drops one (the shortcut, or the branch)"},
       {"AttentionScale", attending(0.5f, true), attending(0.25f, true),
-       "attention's scale is 0.25 (1/sqrt(16)) in place of 0.5 (1/sqrt(4))",
-       "attention's scale is 0.25 (1/sqrt(16)) in place of 0.5 (1/sqrt(4))"},
+       "attention's scale is 0.25 (1/sqrt(16)) instead of 0.5 (1/sqrt(4))",
+       "attention's scale is 0.25 (1/sqrt(16)) instead of 0.5 (1/sqrt(4))"},
       {"Causal", attending(0.5f, true), attending(0.5f, false),
-       "attention sees the tokens that follow (the causal mask is dropped)",
-       "attention sees the tokens that follow (the causal mask is dropped)"},
+       "attention attends to later tokens (the causal mask is dropped)",
+       "attention attends to later tokens (the causal mask is dropped)"},
   };
 }
 
 TEST(Sentences, SayWhichSideHasWhat) {
-  for (const Told& t : all()) {
+  for (const ExplanationCase& t : all()) {
     if (*t.conversion != 0) {
-      EXPECT_EQ(tell(t.right, t.wrong, Trial::MakesWrong), t.conversion) << t.name;
+      EXPECT_EQ(explanation_of(t.right, t.wrong, Trial::MakesWrong), t.conversion) << t.name;
     }
     if (*t.graph != 0) {
-      EXPECT_EQ(tell(t.wrong, t.right, Trial::Repairs), t.graph) << t.name;
+      EXPECT_EQ(explanation_of(t.wrong, t.right, Trial::Repairs), t.graph) << t.name;
     }
   }
 }
 
-// None is left without either, and none says both alike but those that say "wrong in place of right" or are about what
-// the checkpoint has.
-TEST(Sentences, AreThereForEveryCauseInBothDirections) {
+// Every cause has both texts. They are equal only for those that say "wrong instead of right" or describe the
+// checkpoint.
+TEST(Sentences, ExistForEveryCauseInBothDirections) {
   const std::set<std::string> none;
   std::set<std::string> seen;
-  for (const Told& t : all())
+  for (const ExplanationCase& t : all())
     for (const Piece* piece : {&t.right, &t.wrong}) {
       const Values computed = compute(*piece);
       const Causes causes = known_causes({*piece, computed, checkpoint(), none, none});
@@ -306,9 +304,9 @@ TEST(Sentences, AreThereForEveryCauseInBothDirections) {
         const std::string& repaired = cause.repaired;
         const size_t blob = repaired.find("the blob has "), reference = repaired.find(", the reference ");
         const bool sides = blob != std::string::npos && reference != std::string::npos && blob < reference;
-        const bool wrong_for_right = repaired.find(" in place of ") != std::string::npos ||
+        const bool wrong_for_right = repaired.find(" instead of ") != std::string::npos ||
                                      repaired.starts_with("attention") ||
-                                     repaired.starts_with("the norm's weight is taken") ||
+                                     repaired.starts_with("the norm's weight is used") ||
                                      repaired.starts_with("1 is added to the norm's weight");
         EXPECT_TRUE(sides || wrong_for_right) << cause.text << ": " << repaired;
         seen.insert(cause.text);

@@ -1,4 +1,4 @@
-// What `ferry bisect` says of a finding.
+// The text that `ferry bisect` prints for a finding.
 #include <algorithm>
 
 #include "cli/bisect/bisect.h"
@@ -10,16 +10,15 @@ namespace {
 
 constexpr const char* kFaults[] = {
     "nothing",
-    "the backend: it departs from the oracle on the blob's own operator, fed with the same inputs",
-    "the conversion: the blob's operator is not what the checkpoint's graph has there, fed with the same inputs",
-    "the passes: they change what the graph computes there, in this or the next operators",
-    ("the family's graph, or the configuration that it is built from: blob and graph agree operator by operator, and "
-     "the reference has something else"),
+    "the backend: its result differs from the oracle's for the blob's own operator and the same inputs",
+    "the conversion: the blob's operator differs from the checkpoint graph's for the same inputs",
+    "the passes: they change the result of this or the next operators",
+    "the family's graph or its configuration: blob and graph agree on every operator, but the reference differs",
     "the checkpoint: the blob was made from another file of this network, with other weights",
-    "the weights: blob and checkpoint agree, and the fixture was computed with another checkpoint of this network",
+    "the weights: blob and checkpoint agree, but the fixture was computed with another checkpoint of this network",
 };
 
-// The first few of a list, and how many more there are.
+// The first `maximum` items of a list and how many more there are.
 std::string few(const std::vector<std::string>& list, size_t maximum) {
   std::string out;
   for (size_t i = 0; i < std::min(list.size(), maximum); ++i) out += (i == 0 ? "" : "; ") + list[i];
@@ -34,7 +33,7 @@ std::string unlike_text(const Finding& f) {
          " compared: " + few(quoted, 4) + "\n";
 }
 
-// Where it is, as far as it is known.
+// The location of the fault, as far as it is known.
 std::string place_text(const Finding& f) {
   std::string out;
   if (f.fault == Fault::Graph && !f.region.empty()) {
@@ -46,17 +45,17 @@ std::string place_text(const Finding& f) {
   if (!f.op.empty())
     out += "operator             " + f.op + " '" + f.name + "', " + f.parameters + "\n";
   else if (!f.region.empty())
-    out += "one of               " + few(f.region, 12) + "\n";
-  if (f.fault == Fault::Conversion && !f.region.empty()) out += "stands for           " + few(f.region, 12) + "\n";
+    out += "candidates           " + few(f.region, 12) + "\n";
+  if (f.fault == Fault::Conversion && !f.region.empty()) out += "replaces             " + few(f.region, 12) + "\n";
   return out;
 }
 
 }  // namespace
 
-std::string told(const Finding& f, double seconds) {
+std::string finding_text(const Finding& f, double seconds) {
   if (f.fault == Fault::None)
-    return f.graph.empty() ? "every tensor is in bounds: there is nothing to find\n"
-                           : "every tensor is in bounds, of each graph by itself: there is nothing to find\n";
+    return f.graph.empty() ? "every tensor is in bounds: nothing to search\n"
+                           : "every tensor of each graph is in bounds: nothing to search\n";
   using parity::format;
   std::string out =
       f.first.empty() ? "every tensor is in bounds: the blob is right\n"
@@ -65,14 +64,14 @@ std::string told(const Finding& f, double seconds) {
   if (!f.graph.empty()) out += "graph                " + f.graph + "\n";
   if (!f.unlike.empty()) return out + unlike_text(f);
   out += place_text(f);
-  out += "departs by           " + parity::number(f.error) + " of the absolute maximum" +
-         (f.worst.empty() ? "" : ", at worst at " + f.worst) + "\n";
+  out += "error                " + parity::number(f.error) + " of the absolute maximum" +
+         (f.worst.empty() ? "" : ", worst at " + f.worst) + "\n";
   if (!f.cause.empty())
-    out += "likely cause         " + f.cause + " (tried: it leaves " + parity::number(f.cause_error) + ")\n";
+    out += "likely cause         " + f.cause + " (tried: leaves " + parity::number(f.cause_error) + ")\n";
   else
-    out += "likely cause         none of the " + std::to_string(f.causes) + " that were tried gives these values\n";
-  if (!f.pattern.empty()) out += "the values tell      " + f.pattern + "\n";
-  return out + "looked at            " + std::to_string(f.operators) + " operators, " + std::to_string(f.causes) +
+    out += "likely cause         none of the " + std::to_string(f.causes) + " known causes explains the values\n";
+  if (!f.pattern.empty()) out += "pattern              " + f.pattern + "\n";
+  return out + "searched             " + std::to_string(f.operators) + " operators, " + std::to_string(f.causes) +
          " causes, in " + std::to_string(f.runs) + " runs" + format(" and %.1f s\n", seconds);
 }
 
