@@ -226,7 +226,7 @@ constexpr PlantedFault kFaults[] = {
     {"matvec_subgroup", "matvec_subgroup.comp", "i < gl_NumSubgroups", "i + 1 < gl_NumSubgroups", few_rows},
 
     // In float16: blocks skipped, repeated, added twice; values after the last block; a missing block.
-    {"matmul_float16", "tile.glsl", "first += kHalfBlock", "first += 2 * kHalfBlock", linear, true},
+    {"matmul_float16", "tile.glsl", "first += kFloat16Block", "first += 2 * kFloat16Block", linear, true},
     {"matmul_float16", "tile.glsl", "ADD_QUAD(first + i)", "ADD_QUAD(i)", linear, true},
     {"matmul_float16", "tile.glsl", "if (first < (end))", "if (false)", linear, true},
     {"matmul_float16", "tile.glsl", "block_sums[k] = TERM(0)", "block_sums[k] = TERM(sums[k])", linear, true},
@@ -323,7 +323,7 @@ constexpr PlantedFault kFaults[] = {
     {"gather", "gather.comp", "[place % 4]", "[lane]", smallest_values, true},
     {"gather", "gather.comp", "places[lane] + int(push.channels)", "0", elements_of_rows},
     {"gather", "gather.comp", "row * push.row_quads + ", "", elements_of_rows},
-    {"scatter", "scatter.comp", "told + int(push.channels)", "told", updated_rows<ScatterKind::Set>},
+    {"scatter", "scatter.comp", "index + int(push.channels)", "index", updated_rows<ScatterKind::Set>},
     {"scatter", "scatter.comp", "value[place - first], LOAD", "LOAD_INPUT(i)[place - first], LOAD",
      updated_rows<ScatterKind::Add>},
     {"scatter", "scatter.comp", "row * push.count_quads + k / 4", "k / 4", updated_rows<ScatterKind::Mul>},

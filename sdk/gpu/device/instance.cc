@@ -18,8 +18,7 @@ bool find(PFN_vkGetInstanceProcAddr get, VkInstance instance, const char* name, 
   return *out != nullptr;
 }
 
-// What the kernels take for granted; the specification guarantees all of it to devices with a compute queue, drivers do
-// not.
+// Requirements of the kernels. The specification guarantees them to devices with a compute queue; drivers may not.
 std::string problem_of(const VkPhysicalDeviceProperties& p, bool has_compute) {
   const VkPhysicalDeviceLimits& l = p.limits;
   const auto text = [](const char* format, auto... values) {
@@ -30,7 +29,7 @@ std::string problem_of(const VkPhysicalDeviceProperties& p, bool has_compute) {
   if (p.apiVersion < kFloor)
     return text("it has Vulkan %u.%u; 1.1 is needed", VK_API_VERSION_MAJOR(p.apiVersion),
                 VK_API_VERSION_MINOR(p.apiVersion));
-  if (!has_compute) return "it has no queue that computes";
+  if (!has_compute) return "it has no compute queue";
   if (l.maxPerStageDescriptorStorageBuffers < 4 || l.maxDescriptorSetStorageBuffers < 4)
     return text("a shader may bind %u storage buffers; 4 are needed", l.maxPerStageDescriptorStorageBuffers);
   if (l.maxPushConstantsSize < 128)
@@ -42,7 +41,7 @@ std::string problem_of(const VkPhysicalDeviceProperties& p, bool has_compute) {
   if (l.maxStorageBufferRange < (1u << 24))
     return text("it binds %u bytes at once; 16 MiB are needed", l.maxStorageBufferRange);
   if (l.minStorageBufferOffsetAlignment > 4096)
-    return text("it binds at multiples of %llu bytes; 4096 are the most that is handled",
+    return text("it binds at multiples of %llu bytes; at most 4096 are supported",
                 static_cast<unsigned long long>(l.minStorageBufferOffsetAlignment));
   return {};
 }
@@ -93,7 +92,7 @@ Status InstanceFunctions::load(PFN_vkGetInstanceProcAddr get, VkInstance instanc
   return error(FERRY_GPU_UNAVAILABLE, "the Vulkan instance lacks %s: Vulkan 1.1 is needed", missing);
 }
 
-// What a device says of itself. A device that answers nothing sensible has a problem, and is listed with it.
+// Describes a device. One that reports nonsense is listed with a problem.
 DeviceInfo describe(const InstanceFunctions& vk, VkPhysicalDevice device) {
   DeviceInfo info;
   info.handle = device;
@@ -133,7 +132,7 @@ Status Instance::open(std::shared_ptr<const Instance>* out) {
   const std::lock_guard lock(mutex);
   if ((*out = shared.lock()) != nullptr) return {};
 
-  // The library itself stays open: drivers do not like to be unloaded.
+  // The library stays loaded: drivers may crash when unloaded.
   static bool found = false;
   found = found || volkInitialize() == VK_SUCCESS;
   if (!found) return error(FERRY_GPU_UNAVAILABLE, "there is no Vulkan library on this system (libvulkan.so.1)");
@@ -147,7 +146,8 @@ Status Instance::open(std::shared_ptr<const Instance>* out) {
   const VkInstanceCreateInfo create{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
   if (const VkResult result = vkCreateInstance(&create, nullptr, &instance->handle_); result != VK_SUCCESS) {
     instance->handle_ = VK_NULL_HANDLE;
-    return error(FERRY_GPU_UNAVAILABLE, "Vulkan has no usable driver: vkCreateInstance gave %s", result_name(result));
+    return error(FERRY_GPU_UNAVAILABLE, "Vulkan has no usable driver: vkCreateInstance returned %s",
+                 result_name(result));
   }
   FERRY_TRY(InstanceFunctions::load(vkGetInstanceProcAddr, instance->handle_, &instance->functions_));
 

@@ -1,24 +1,23 @@
-// The only file that includes Vulkan: every function is found at run time, so a program starts where there is none.
+// The only file that includes Vulkan. All functions are loaded at run time, so programs start without a Vulkan library.
 #pragma once
 
 #define VK_NO_PROTOTYPES
 #include <volk.h>
-// AHardwareBuffer is a name alone in it: the same code everywhere.
+// AHardwareBuffer is only declared, on every platform.
 #include <vulkan/vulkan_android.h>
 
 #include "sdk/status.h"
 
 namespace ferry::gpu {
 
-// "VK_ERROR_DEVICE_LOST" etc.
+// For example "VK_ERROR_DEVICE_LOST".
 const char* result_name(VkResult result);
 
-// OK for VK_SUCCESS. VK_ERROR_DEVICE_LOST gives FERRY_GPU_LOST, the two out-of-memory errors FERRY_OUT_OF_MEMORY, all
-// else FERRY_BACKEND_ERROR: "vkQueueSubmit failed: VK_ERROR_DEVICE_LOST".
+// OK for VK_SUCCESS. VK_ERROR_DEVICE_LOST returns FERRY_GPU_LOST, the out-of-memory errors return FERRY_OUT_OF_MEMORY,
+// others FERRY_BACKEND_ERROR. Message: "vkQueueSubmit failed: VK_ERROR_DEVICE_LOST".
 Status check(VkResult result, const char* function);
 
-// Functions of a device, past the loader's own dispatch. A table of ours: volk's names some six hundred, and fills it
-// through a global variable.
+// Device functions, which bypass the loader's dispatch. Our own table: volk's has some 600 names in a global variable.
 // clang-format off
 #define FERRY_DEVICE_FUNCTIONS(X) \
   X(vkAllocateCommandBuffers) X(vkAllocateDescriptorSets) X(vkAllocateMemory) X(vkBeginCommandBuffer) \
@@ -37,12 +36,12 @@ struct DeviceFunctions {
 #define FERRY_DECLARE(name) PFN_##name name;
   FERRY_DEVICE_FUNCTIONS(FERRY_DECLARE)
 #undef FERRY_DECLARE
-  // These may be null: the device lacks the extension, or it is not enabled.
+  // Null if the device lacks the extension, or it is not enabled.
   PFN_vkGetMemoryHostPointerPropertiesEXT vkGetMemoryHostPointerPropertiesEXT;
   PFN_vkGetMemoryFdPropertiesKHR vkGetMemoryFdPropertiesKHR;
   PFN_vkGetAndroidHardwareBufferPropertiesANDROID vkGetAndroidHardwareBufferPropertiesANDROID;
 
-  // FERRY_GPU_UNAVAILABLE, naming the function, where one is missing.
+  // FERRY_GPU_UNAVAILABLE: a function is missing; the message names it.
   static Status load(PFN_vkGetDeviceProcAddr get, VkDevice device, DeviceFunctions* out);
 };
 
