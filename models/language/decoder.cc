@@ -152,8 +152,8 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   const auto attends = std::find_if(c.layers.begin(), c.layers.end(), [](const auto& l) { return !l.delta; });
   if (attends != c.layers.end()) {
     const State& keys = past[static_cast<size_t>(attends - c.layers.begin())].attention.keys;
-    const Tensor positions = text.images ? text.images->positions : positions(ids, keys);
-    for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, positions, text.max_length));
+    const Tensor token_positions = text.images ? text.images->positions : positions(ids, keys);
+    for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, token_positions, text.max_length));
   }
 
   const Tensor embedding = w["embed_tokens"].matrix({c.vocabulary, c.width});

@@ -11,7 +11,7 @@
 namespace ferry::language {
 namespace {
 
-// RopeSettings that the formulas of transformers' modeling_rope_utils.py use.
+// Settings that the formulas of transformers' modeling_rope_utils.py use.
 struct RopeSettings {
   const Configuration &all, rope;  // config.json, and the rope settings in it
   double theta;

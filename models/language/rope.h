@@ -60,7 +60,7 @@ struct Rotation {
   // Rotates the first channels of each head of x [1,L,heads*D], as many as cos has.
   Tensor operator()(Tensor x, int heads) const;
 };
-// `positions` are positions, Int32 [L] or [axes,L], each below `count`. The graph stores a table of `count` rows: the
+// `positions` is Int32 [L] or [axes,L], each below `count`. The graph stores a table of `count` rows: the
 // maximum length of a text, or side of an image.
 Rotation rotation(const Rope& rope, Tensor positions, int count);
 

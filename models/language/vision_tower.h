@@ -20,8 +20,8 @@ struct VisionTower {
   int merge;          // merge x merge patches become one row
   int side;           // of the table of position embeddings
   int out;            // channels of an output row
-  std::vector<int>
-      deepstack;  // DeepStack blocks: the features of the n-th are added behind layer n of the language model
+  // DeepStack blocks: the features of the n-th are added behind layer n of the language model.
+  std::vector<int> deepstack;
 
   // Token ids of the language model: the placeholder of a row, and the start and the end of an image.
   int token, start, end;

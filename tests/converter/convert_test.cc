@@ -149,8 +149,8 @@ TEST_F(Convert, AnEmbeddingMayBeOfUnitLength) {
   ConvertOptions o = options();
   o.settings.set("unit-length");
   EXPECT_EQ(complaint([&] { convert(o); }),
-            "squeezenet.safetensors as squeezenet1_1.v1: --unit-length: squeezenet1_1.v1 as converted here gives no "
-            "embedding");
+            "squeezenet.safetensors as squeezenet1_1.v1: --unit-length: squeezenet1_1.v1 outputs no "
+            "embedding in this conversion");
   o.settings.set("num-classes", 0);
   const auto graph = convert_to_graph(o);
   EXPECT_TRUE(graph->table.postprocess->unit_length);
@@ -160,7 +160,7 @@ TEST_F(Convert, AnEmbeddingMayBeOfUnitLength) {
 TEST_F(Convert, AnotherClassCountMustBeSaid) {
   ConvertOptions o = options(10);
   EXPECT_EQ(complaint([&] { convert(o); }),
-            "squeezenet.safetensors as squeezenet1_1.v1: classifier 'classifier.1' has 10 classes, expected 1000: say "
+            "squeezenet.safetensors as squeezenet1_1.v1: classifier 'classifier.1' has 10 classes, expected 1000: use "
             "--num-classes 10 if the checkpoint is right");
   EXPECT_FALSE(std::filesystem::exists(o.output));
   o.settings.set("num-classes", 10);

@@ -145,7 +145,7 @@ TEST(Llama, WhatIsNotBuiltIsRefusedWithASentence) {
       {{{"hidden_size", -24}}, "hidden_size is invalid, expected a number above 0"},
       {{{"vocab_size", 1e300}}, "vocab_size is 1e+300"},
       {{{"num_hidden_layers", 2.5}}, "num_hidden_layers is 2.5"},
-      {{{"num_key_value_heads", 3}}, "4 attention heads on 3"},
+      {{{"num_key_value_heads", 3}}, "4 attention heads, expected a multiple of 3"},
       {{{"num_attention_heads", 5}, {"num_key_value_heads", 5}}, "no multiple of 5 heads"},
       {{{"head_dim", 5}}, "heads of 5 channels"},
       {{{"hidden_act", "relu2"}}, "hidden_act is 'relu2'"},
@@ -165,7 +165,7 @@ TEST(Llama, WhatIsNotBuiltIsRefusedWithASentence) {
     const std::string said = complaint([&] { llama::network(config); });
     EXPECT_NE(said.find(words), std::string::npos) << change << ": " << said;
   }
-  EXPECT_NE(complaint([] { llama::network(json::array()); }).find("an object is expected"), std::string::npos);
+  EXPECT_NE(complaint([] { llama::network(json::array()); }).find("expected an object"), std::string::npos);
 }
 
 TEST(Llama, KeysThatDoNotFitAreNamed) {

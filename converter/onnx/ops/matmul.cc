@@ -29,14 +29,14 @@ Array without_leading_ones(Array a) {
   return a.reshaped(dims);
 }
 
-// x [...,K] times `weight` [N,K], transpose_b.
+// x [...,K] times `weight` [N,K], transposed.
 Tensor linear(Op& op, Tensor x, const std::string& name, const Array& weight, std::optional<Tensor> bias = {}) {
   std::vector<Tensor> inputs = {x, add_constant(op.graph(), name, weight)};
   if (bias) inputs.push_back(*bias);
   return op.graph().add_op("", fbs::LinearT{}, inputs);
 }
 
-// a [...,M,K] times b [...,N,K] transpose_b: all products, then the sum over K.
+// a [...,M,K] times b [...,N,K] transposed: all products, then the sum over K.
 Tensor multiply_integers(Op& op, Tensor a, Tensor b) {
   Dims left = dims_of(a), right = dims_of(b);
   left.insert(left.end() - 1, 1);  // [...,M,1,K]

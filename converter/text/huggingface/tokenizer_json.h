@@ -1,4 +1,4 @@
-// tokenizer.json of the `tokenizers` library. Vocabulary and merges, maximum of the file, are parsed by events; the
+// tokenizer.json of the `tokenizers` library. Vocabulary and merges, most of the file, are parsed by events; the
 // rest is kept as JSON.
 #pragma once
 

@@ -23,9 +23,8 @@ struct Config {
   bool norm_first = false;  // the head normalizes before pooling
   int head_hidden = 0;      // channels of a hidden layer in the head; 0: none
   double epsilon = 1e-6;
-  bool tokens =
-      // the norm applies to the pooled map and to every position of the last map (transformers' DINOv3ConvNextModel)
-      false;
+  // The norm applies to the pooled map and to every position of the last map (transformers' DINOv3ConvNextModel).
+  bool tokens = false;
   int patch = 4;                 // of Stem::Patch
   Tensor (*act)(Tensor) = gelu;  // of the MLPs
   bool layer_scale = true;       // except V2

@@ -20,9 +20,9 @@ struct Projection {
 
 int length(Tensor x) { return x.shape()[x.shape().rank - 2]; }
 
-// Attention between both tokens and many image positions. The projection reduces the channels that all heads share.
+// Attention between few tokens and many image positions. The projection reduces the channels that all heads share.
 // Multiplying the tokens by the image's projection instead is cheaper than projecting every image position, if there
-// are both tokens; the projected image is then computed for taps alone. An image that no prompt has changed is
+// are few tokens; the projected image is then computed for taps alone. An image that no prompt has changed is
 // projected once for all prompts.
 struct TokenImageAttention {
   const Projection &q, &k, &v, &out;
@@ -73,12 +73,12 @@ Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Co
   const int width = channels(query), inner = width / downsample, heads = config.decoder_heads;
   const Projection q(w, "q_proj", inner, width), k(w, "k_proj", inner, width), v(w, "v_proj", inner, width),
       out(w, "out_proj", width, inner);
-  const TokenImageAttention both{q, k, v, out, heads, inner / heads, width, unchanged};
+  const TokenImageAttention cross{q, k, v, out, heads, inner / heads, width, unchanged};
   const auto grouped = [&](Tensor x) { return config.groups ? reshape(x, {1, 1, -1, width}) : x; };
   if (!unchanged && length(query) < length(key) && length(query) * heads < inner)
-    return tap(grouped(both.tokens_to_image(query, key, value)), w);
+    return tap(grouped(cross.tokens_to_image(query, key, value)), w);
   if (length(key) < length(query) && length(key) * heads < inner)
-    return tap(grouped(both.image_to_tokens(query, key, value)), w);
+    return tap(grouped(cross.image_to_tokens(query, key, value)), w);
   const auto rows = [&](Tensor x) { return config.groups ? reshape(x, {1, -1, inner}) : x; };
   const Tensor values = rows(v(value)), keys = rows(k(key)), queries = rows(q(query));  // fixes the order of evaluation
   const Tensor y = attention(queries, keys, values, {.heads = heads});

@@ -11,8 +11,8 @@ namespace ferry::segformer {
 
 // The head.
 enum class Head {
-  Segmentation,    // segmentation: logits per position of the first stage's map
-  Classification,  // classification; none, if num_classes is 0
+  Segmentation,    // logits per position of the first stage's map
+  Classification,  // logits of the image; none, if num_classes is 0
 };
 
 struct Config {
