@@ -33,7 +33,7 @@ BREAKS = (
 ADDITIONS = (
     ("ferry.h", "  size_t cpu_mask_words;\n", "  size_t cpu_mask_words;\n  bool more;\n",
      "ferry.h: ferry_session_options.more"),
-    ("task.h", "FERRY_TASK_OCR = 12", "FERRY_TASK_READING = 12,\n  FERRY_TASK_MORE = 13",
+    ("task.h", "FERRY_TASK_OCR = 12", "FERRY_TASK_OCR = 12,\n  FERRY_TASK_MORE = 13",
      "task.h: FERRY_TASK_MORE"),
     ("image.h", "typedef struct ferry_class {",
      "typedef struct ferry_pair {\n  int x;\n} ferry_pair;\ntypedef struct ferry_class {",
