@@ -7,7 +7,7 @@ file(GLOB kernels "${CMAKE_CURRENT_SOURCE_DIR}/src/f32-gemm/gen/*-fma3-broadcast
 set_property(SOURCE ${kernels} APPEND_STRING PROPERTY COMPILE_FLAGS " ${FERRY_FMA3_GEMM_FLAGS}")
 
 # One row by a matrix of integers, a token by a language model's weights, is as fast as memory gives them. The hardware
-# sees that they are read one after another; told so, too, by a prefetch of each line, a Zen 4 core reads 13 to 16 GB/s
+# sees that they are read one after another; with a prefetch of each line as well, a Zen 4 core reads 13 to 16 GB/s
 # of the 22 to 25 that it reads without.
 file(GLOB kernels "${CMAKE_CURRENT_SOURCE_DIR}/src/qd8-f32-q*w-gemm/gen/*-1x16c8-minmax-avx512*-prfm.c")
 set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS ${FERRY_NO_PREFETCH})

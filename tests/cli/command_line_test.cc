@@ -80,15 +80,15 @@ TEST_F(CommandLine, CoresThatAreNotAreRefused) {
 }
 
 TEST_F(CommandLine, CoresAreChosenByNameOrNumber) {
-  const auto told = [&](const std::string& cores) {
+  const auto reported = [&](const std::string& cores) {
     return nlohmann::json::parse(run({"bench", blob(0), "--runs", "1", "--json", "--cores", cores}).out);
   };
-  const nlohmann::json all = told("all");
+  const nlohmann::json all = reported("all");
   for (const char* name : {"performance", "balanced", "efficient"})
-    EXPECT_LE(told(name).at("threads"), all.at("threads")) << name;
+    EXPECT_LE(reported(name).at("threads"), all.at("threads")) << name;
   // A single one by its number: the first.
   const std::string cpus = all.at("cpus"), first = cpus.substr(0, cpus.find_first_of(",-"));
-  const nlohmann::json one = told(first + "," + first);
+  const nlohmann::json one = reported(first + "," + first);
   EXPECT_EQ(one.at("cpus"), first);
   EXPECT_EQ(one.at("threads"), 1);
   const std::string text = run({"bench", blob(0), "--runs", "1", "--cores", first, "--threads", "2"}).out;

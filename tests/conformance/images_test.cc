@@ -241,10 +241,10 @@ TEST(OnnxImages, ScoresWithoutNamesAreTold) {
   ConvertOptions options = options_for(network.then("Flatten").write(folder));
   options.settings.set("mean", "0.25");
   options.dry_run = true;
-  const std::string told = "output '" + network.output() +
+  const std::string reported = "output '" + network.output() +
                            "' is 5 numbers without names: where they are scores of classes, --labels FILE makes "
                            "answers of them";
-  EXPECT_EQ(convert(options).notes, (std::vector<std::string>{told}));
+  EXPECT_EQ(convert(options).notes, (std::vector<std::string>{reported}));
   options.labels = folder.write("names.txt", kNames);
   EXPECT_EQ(convert(options).notes, std::vector<std::string>());
 }

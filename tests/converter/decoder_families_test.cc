@@ -132,7 +132,7 @@ TEST(DecoderFamilies, SmolLM3LeavesLayersWithoutRope) {
     build(graph, smollm3::network, change, {.tied = true});
     return count(graph, fbs::OpParams::RotaryEmbedding);
   };
-  EXPECT_EQ(rotations({}), 10u) << "the fourth layer of six is not told";
+  EXPECT_EQ(rotations({}), 10u) << "the fourth layer of six has no rotation listed";
   EXPECT_EQ(rotations({{"no_rope_layer_interval", 2}}), 6u);
   EXPECT_EQ(rotations({{"no_rope_layers", {1, 0, 0, 0, 0, 1}}}), 4u);
   EXPECT_EQ(windows(smollm3::network, {{"use_sliding_window", true}, {"sliding_window", 5}}, {.tied = true}),

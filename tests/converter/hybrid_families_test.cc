@@ -87,10 +87,10 @@ std::unique_ptr<Built> build(const json& config, std::shared_ptr<MemoryCheckpoin
 
 TEST(HybridFamilies, LayersAreOfTheTypesThatTheyAreToldToBe) {
   const char *delta = "linear_attention", *full = "full_attention";
-  const auto told = build(config({{"layer_types", {full, delta, delta, full, delta}}}),
+  const auto listed = build(config({{"layer_types", {full, delta, delta, full, delta}}}),
                           checkpoint_of({false, true, true, false, true}));
-  EXPECT_EQ(count(told->graph, fbs::OpParams::GatedDeltaRule), 3);
-  EXPECT_EQ(count(told->graph, fbs::OpParams::Attention), 2);
+  EXPECT_EQ(count(listed->graph, fbs::OpParams::GatedDeltaRule), 3);
+  EXPECT_EQ(count(listed->graph, fbs::OpParams::Attention), 2);
   const auto fourth = build(config(), checkpoint_of({true, true, true, false, true}));
   EXPECT_EQ(count(fourth->graph, fbs::OpParams::Attention), 1);
   const auto second = build(config({{"full_attention_interval", 2}}), checkpoint_of({true, false, true, false, true}));

@@ -545,8 +545,8 @@ TEST(ShapeRules, Experts) {
   refused(4, {8, 10}, "experts: down [8,10] has rank 2, expected 3");
   refused(5, {5, 10}, "experts: biases [5,10] and [5,8], expected [5,20] and [5,8]");
   refused(6, {5, 20}, "experts: biases [5,20] and [5,20], expected [5,20] and [5,8]");
-  constexpr int kMany = 1 << 21;
-  expect_refusal(P(), {{kMany, 1}, {kMany, 1}, {kMany, 1}, {1, kMany, 1}, {1, 1, kMany / 2}}, FERRY_SHAPE_MISMATCH,
+  constexpr int kRows = 1 << 21;
+  expect_refusal(P(), {{kRows, 1}, {kRows, 1}, {kRows, 1}, {1, kRows, 1}, {1, 1, kRows / 2}}, FERRY_SHAPE_MISMATCH,
                  "experts: 2097152 rows of 1048576 hidden channels, expected at most 2^31 rows and " FERRY_MAX_ELEMENTS
                  " numbers");
   expect_refusal(with<P>([](P& p) { p.activation = static_cast<fbs::ExpertsActivation>(9); }), fits, FERRY_UNSUPPORTED,

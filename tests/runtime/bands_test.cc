@@ -158,7 +158,7 @@ TEST(Bands, SeveralImagesAndALongChain) {
 
 TEST(Bands, Float16s) {
 #if !defined(__aarch64__)
-  GTEST_SKIP() << "products of halves are XNNPACK's here, which compute no rows on their own";
+  GTEST_SKIP() << "XNNPACK computes float16 products here, and it cannot compute single rows";
 #endif
   if (!cpu::cpu_features().float16) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   const int height = 2 * height_for(16, 50);

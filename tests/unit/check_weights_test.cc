@@ -54,8 +54,8 @@ TEST(CheckWeights, TellsOneBit) {
 
 TEST(CheckWeights, SaysWhereABlobDoesNotTell) {
   testing::Parts parts(pack(*testing::small_classifier()));
-  const Status told = checked(parts.assemble());
-  EXPECT_TRUE(told.ok()) << told.message();
+  const Status reported = checked(parts.assemble());
+  EXPECT_TRUE(reported.ok()) << reported.message();
   parts.model.content = "0123";
   EXPECT_EQ(checked(parts.assemble()).code(), FERRY_CORRUPT);
   parts.model.content.clear();

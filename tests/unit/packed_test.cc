@@ -205,7 +205,7 @@ TEST(PackedCache, WritesTheHeapToAFileAndLetsGoOfIt) {
   EXPECT_EQ(store.heap_bytes(), 0u);
   EXPECT_EQ(store.bytes(), 50u);
   EXPECT_EQ(value_of(store, {1, 0, 1, 0}, 50), 9);
-  EXPECT_EQ(held.get()[49], std::byte{9}) << "whoever holds an entry keeps it";
+  EXPECT_EQ(held.get()[49], std::byte{9}) << "an entry stays valid while it is held";
   EXPECT_EQ(names_in(cache), std::vector<std::string>{target().file_name()});
 
   PackedStore later;

@@ -199,24 +199,24 @@ TEST_F(Tasks, ClassesAndVectorsAreThoseOfASession) {
   EXPECT_EQ(run(request).class_count, 5u);
 }
 
-TEST_F(Tasks, AnImageIsUpscaledAndItsTilesAreToldOf) {
+TEST_F(Tasks, AnImageIsUpscaledAndItsTilesAreReported) {
   open(*testing::small_upscaler());
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_TILE});
   const Image image(40, 30, [](int x, int y) { return std::array{x * 5, y * 7, 50}; });
   ferry_request request = request_for(&image);
   request.tile = 16;
-  int told = 0;
+  int tiles = 0;
   request.progress = [](void* user, int32_t done, int32_t total) {
     EXPECT_LE(done, total);
     *static_cast<int*>(user) = total;
   };
-  request.user = &told;
+  request.user = &tiles;
   const ferry_answer answer = run(request);
   ASSERT_EQ(answer.kind, FERRY_ANSWER_IMAGE);
   EXPECT_EQ(answer.image.width, 80);
   EXPECT_EQ(answer.image.height, 60);
   EXPECT_FALSE(answer.image.owned);
-  EXPECT_GT(told, 1);
+  EXPECT_GT(tiles, 1);
 }
 
 // No network runs between two tiles: the next one must notice the cancel. The next run is not affected.
@@ -340,8 +340,8 @@ TEST_F(Tasks, PromptsChooseAMaskInTheImagesPixels) {
   }
   const Image dark(64, 32, [](int, int) { return std::array{0, 0, 0}; });
   request.image = dark.get();
-  for (const bool told : {true, false}) {
-    if (!told) request.image = nullptr;
+  for (const bool with_image : {true, false}) {
+    if (!with_image) request.image = nullptr;
     answer = run(request);
     EXPECT_EQ(std::count(answer.mask, answer.mask + 64 * 32, 255), 0);
   }
@@ -445,13 +445,13 @@ TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
 }
 
 // An image of 8x4 pixels that encodes these boxes, scores and landmarks for boxes_of_colours(), in 1/250.
-struct Told {
+struct EncodedBox {
   int box[4], scores[2], landmarks[4];
 };
-Image telling(const std::vector<Told>& rows) {
+Image encoded(const std::vector<EncodedBox>& rows) {
   return Image(8, 4, [&](int x, int y) {
     if (x >= 4 || y >= static_cast<int>(rows.size())) return std::array{0, 0, 0};
-    const Told& row = rows[static_cast<size_t>(y)];
+    const EncodedBox& row = rows[static_cast<size_t>(y)];
     return std::array{row.box[x], x < 2 ? row.scores[x] : 0, row.landmarks[x]};
   });
 }
@@ -469,7 +469,7 @@ TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
   params.threshold = 0.3f;
   params.overlap = 0.5f;
   // The second covers 180 of the 200 that both cover; the third has another class; the fourth is elsewhere.
-  const Image image = telling({{{0, 0, 100, 100}, {150, 0}, {}},
+  const Image image = encoded({{{0, 0, 100, 100}, {150, 0}, {}},
                                {{10, 0, 110, 100}, {200, 0}, {5, 10, 15, 20}},
                                {{0, 0, 100, 100}, {0, 100}, {}},
                                {{125, 125, 250, 250}, {80, 70}, {}}});
@@ -516,7 +516,7 @@ TEST_F(Tasks, BoxesEndWithTheImageAndEmptyOnesAreNone) {
   fbs::PreprocessT recipe = in_250ths();
   recipe.mean = {50 / 255.0f, 0, 0};  // red on -0.2..0.82
   open(*testing::boxes_of_colours(4, 8, recipe, params));
-  const Image image = telling({{{0, 0, 175, 100}, {200, 0}, {}},      // begins outside the image
+  const Image image = encoded({{{0, 0, 175, 100}, {200, 0}, {}},      // begins outside the image
                                {{100, 100, 100, 200}, {220, 0}, {}},  // no width
                                {{200, 50, 100, 200}, {230, 0}, {}},   // left and right exchanged
                                {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the image begins

@@ -12,7 +12,7 @@
 namespace ferry::gpu {
 namespace {
 
-// On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, so exact in half precision.
+// On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, which is exact in float16.
 float noise(TensorId tensor, size_t i) {
   uint32_t hash = index_of(tensor) * 0x9e3779b9u + static_cast<uint32_t>(i) * 0x85ebca6bu + 1;
   hash = (hash ^ hash >> 16) * 0x7feb352du;
@@ -22,7 +22,7 @@ float noise(TensorId tensor, size_t i) {
   return hash % 2 == 0 ? magnitude : -magnitude;
 }
 
-// To half precision's eleven bits, exponents left as they are.
+// Rounded to float16's eleven bits; exponents stay unchanged.
 float rounded(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000u);

@@ -20,7 +20,7 @@ MODELS = {
                "--user_defined_symbols=<sep>,the"],
 }
 TEXTS = [
-    "", " ", "  ", "   a", "a   ", "  a  b  ", "\n", "a\nb\n\nc", "\t a", "A language model goes on with a text.",
+    "", " ", "  ", "   a", "a   ", "  a  b  ", "\n", "a\nb\n\nc", "\t a", "A language model goes on with a text.",  # words: ok
     "The converter writes the lowest version that covers what the blob uses.", "  indented\n    twice\n",
     "\u2581a \u2581 b", "\ufb01ne \ufb03 \u2460\u2461\u2462 \uff71\uff8a\uff9f\uff70\uff84 \u212b A\u030a", "e\u0301 \u00e9 \u1eb9\u0308\u0301",
     "of thesepthe<sep> <sep>x<sep>", "THE the The", "    four", "\ud55c\uad6d\uc5b4 \uac00\ub098\ub2e4 \u1100\u1161\u11a8",
