@@ -80,17 +80,17 @@ class GpuBackend : public Backend, public Interop {
   void describe();
 
   const Model& model_;
-  const SessionOptions options_;  // names in it are read by create() only
+  const SessionOptions options_;  // its strings are read by create() only
   Pool* pool_;
   std::shared_ptr<Device> device_;
   std::optional<DeviceStates> device_states_;
   std::shared_ptr<Weights> weights_;
   std::optional<PackedFiles> files_;
-  PackedFiles cpu_files_;  // of operators that run there
+  PackedFiles cpu_files_;  // of operators that run on the CPU
   Storage storage_ = Storage::Float32;
   PerTensor<bool> kept_;  // by tensor: outputs and kept taps
   Layout layout_;
-  bool recorded_ = false;  // layout_ is as a whole
+  bool recorded_ = false;  // layout_ is completely recorded
   bool submitted_ = false;
   std::optional<FrameReader> frames_;
   std::vector<double> microseconds_;
@@ -128,7 +128,7 @@ void* GpuBackend::data(TensorId tensor) const {
   return offset == kNoOffset ? nullptr : layout_.port_memory.get() + offset;
 }
 
-// Of alternatives that this driver computes rightly, and where asked for the fastest.
+// Chooses among the alternatives that this driver computes correctly; if requested, the fastest.
 Status GpuBackend::choose_program(const Shapes& shapes, Program* program) {
   size_t measured = 0;
   if (options_.gpu_tune) FERRY_TRY(tune(model_, shapes, kept_, *device_, storage_, &measured));
@@ -150,7 +150,7 @@ void GpuBackend::add_note(const std::string& note) {
   if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end()) report_.notes.push_back(note);
 }
 
-// Weights of both sides, or finds them packed: the device's here, the CPU's by the lowerings to come.
+// Packs the weights of both sides or loads them packed: the device's here, the CPU's during lowering.
 Status GpuBackend::pack(Layout* layout) {
   FERRY_TRY(weights_->pack(ModelConstants(model_), layout->program.weights, &layout->weights));
   for (const TensorId t : model_.tensors())
@@ -182,7 +182,7 @@ Status GpuBackend::prepare(const Shapes& shapes, const Shapes&) {
   const auto atom = [](uint64_t bytes) { return std::max<uint64_t>(bytes, kAlignment); };
   FERRY_TRY(device_->allocate(atom(layout.device.arena_bytes), MemoryUse::Device, &layout.arena));
   FERRY_TRY(device_->allocate(atom(layout.host.arena_bytes), MemoryUse::Readback, &layout.transfer));
-  // The app's addresses hold while its inputs and outputs have their shapes: states grow in runs.
+  // Bindings of the application stay valid while its inputs and outputs keep their shapes; states grow between runs.
   const bool same_ports = layout.ports == layout_.ports && layout.port_bytes == layout_.port_bytes;
   if (!same_ports) {
     layout.port_memory.reset(new (std::nothrow) std::byte[layout.port_bytes]());
@@ -221,7 +221,7 @@ uint64_t GpuBackend::memory(const Layout& layout) const {
   return device_states_ ? bytes + std::min(device_states_->bytes(), UINT64_MAX - bytes) : bytes;
 }
 
-// Room on the device for what its states will hold. Where one moves, layout_ is no longer right.
+// Reserves device memory for the states. If one moves, layout_ is out of date.
 Status GpuBackend::reserve_states(const Layout& layout) {
   const Program& program = layout.program;
   for (const TensorId t : program.state_of.ids()) {
@@ -240,8 +240,8 @@ Status GpuBackend::reserve_states(const Layout& layout) {
                                     : Status();
 }
 
-// Lowers the steps whose shapes have changed. They fit where they want no more memory, no other weights and no kernel
-// of which nothing is known; whether they do or not, layout_ is no longer what was recorded.
+// Lowers the steps whose shapes have changed. They fit if they need no more memory, no other weights and no kernel
+// without a verdict. In either case, layout_ no longer matches what was recorded.
 bool GpuBackend::lower_changed(const Shapes& shapes) {
   Program& program = layout_.program;
   const size_t regions = program.weights.size();
@@ -260,7 +260,7 @@ bool GpuBackend::lower_changed(const Shapes& shapes) {
   return true;
 }
 
-// Those whose shapes were others in `former`, and those that read how much a state holds.
+// Steps whose shapes differ from `former`, and steps that read a state's length.
 Status GpuBackend::reshape_cpu_ops(const Shapes& former, bool* fits) {
   const Shapes& shapes = layout_.program.shapes;
   for (size_t s = 0; s < layout_.program.steps.size(); ++s) {
@@ -276,8 +276,8 @@ Status GpuBackend::reshape_cpu_ops(const Shapes& former, bool* fits) {
   return {};
 }
 
-// For states of another length: only what depends on it is lowered again, then all is recorded again, at the same
-// addresses. Whatever does not fit is prepared anew.
+// For states of another length: lowers only the steps that depend on it and records everything again, at the same
+// addresses. If that does not fit, the layout is prepared again.
 Status GpuBackend::reshape(const Shapes& shapes, bool* fits) {
   *fits = recorded_ && options_.states != nullptr;
   const Program& program = layout_.program;
@@ -294,12 +294,12 @@ Status GpuBackend::reshape(const Shapes& shapes, bool* fits) {
   }
   if (status.ok()) status = reshape_cpu_ops(former, fits);
   if (status.ok()) status = setup_cpu_ops(model_, options_.states.get(), layout_);
-  *fits = recorded_ = status.ok() && *fits;  // a device that fails fails again when all is prepared
+  *fits = recorded_ = status.ok() && *fits;  // a failing device fails again during the complete preparation
   if (recorded_ && options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory(layout_));
   return {};
 }
 
-// The device's copies hold what the states hold.
+// Uploads the states to the device's copies.
 Status GpuBackend::bring_up_states() {
   const std::vector<uint8_t>& there = layout_.program.device_states;
   for (size_t state = 0; state < there.size(); ++state)
@@ -307,7 +307,7 @@ Status GpuBackend::bring_up_states() {
   return {};
 }
 
-// What was appended on the device goes behind what the states hold on the host, and those of fixed size are there anew.
+// Copies rows appended on the device to the host's states, and downloads the states of fixed size.
 Status GpuBackend::bring_down_states() {
   const Program& program = layout_.program;
   for (const Step& step : program.steps) {
@@ -371,8 +371,8 @@ Status GpuBackend::dispatch(const Layout& layout, const Step& step, const Dispat
   return commands->dispatch(dispatch, places);
 }
 
-// Cuts the steps into segments and records those of the GPU. A value goes up before its first reader on the GPU, and
-// down as soon as it is there.
+// Splits the steps into segments and records those of the GPU. A value is uploaded before its first reader on the GPU
+// and downloaded as soon as it is available.
 Status GpuBackend::record(Layout* layout) {
   const Program& program = layout->program;
   for (size_t s = 0; s < program.steps.size(); ++s) {
@@ -389,7 +389,7 @@ Status GpuBackend::record(Layout* layout) {
 
 Status GpuBackend::record_segment(Layout* layout, Segment* segment) {
   const Program& program = layout->program;
-  // On the device already: written by a kernel, or uploaded by an earlier segment.
+  // On the device already: written by a kernel or uploaded by an earlier segment.
   PerTensor<bool> uploaded(program.shapes.size(), false);
   size_t count = 0;
   for (size_t s = 0; s <= segment->steps.back(); ++s) {
@@ -504,7 +504,7 @@ Status GpuBackend::check_place(TensorId tensor, const Place& place) const {
   return check_reach(tensor);
 }
 
-// Is it kernels alone that read or write the tensor?
+// Whether only kernels read or write the tensor.
 Status GpuBackend::check_reach(TensorId tensor) const {
   if (options_.states != nullptr) return error(FERRY_UNSUPPORTED, "the graph has states: it is run from host memory");
   for (const Step& step : layout_.program.steps) {
@@ -522,7 +522,7 @@ Status GpuBackend::check_reach(TensorId tensor) const {
   return {};
 }
 
-// The kernels that bring values up and down read and write the app's buffers in the place of the transfer buffer.
+// The upload and download kernels access the application's buffers instead of the transfer buffer.
 Status GpuBackend::bind(TensorId tensor, const Place& place) {
   if (place.buffer != VK_NULL_HANDLE) FERRY_TRY(check_place(tensor, place));
   return set_place(tensor, place);
@@ -532,7 +532,7 @@ Status GpuBackend::set_place(TensorId tensor, const Place& place) {
   const Place former = layout_.bound[tensor];
   layout_.bound[tensor] = place;
   layout_.bound[tensor].bytes = host_bytes(layout_.program.shapes[tensor]);
-  if (device_->lost()) return {};  // nothing will be recorded there any more
+  if (device_->lost()) return {};  // nothing will be recorded on it any more
   std::vector<Segment> segments = std::move(layout_.segments);
   layout_.segments.clear();
   Status status = record(&layout_);

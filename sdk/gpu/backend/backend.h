@@ -1,5 +1,5 @@
-// The GPU backend of a session: operators with a kernel run as one recorded command buffer, the others on the CPU
-// between such.
+// The GPU backend of a session. Operators with a kernel run in recorded command buffers; the others run on the CPU in
+// between.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace ferry::gpu {
 
-// Finds the device, packs the weights. `kept_taps` is by index in Graph.taps. FERRY_GPU_UNAVAILABLE: no such device,
-// with the reason. The backend must be prepared before it runs; data() of it is null before.
+// Opens the device and packs the weights. `kept_taps` is indexed like Graph.taps. FERRY_GPU_UNAVAILABLE: no such
+// device; the message gives the reason. The backend must be prepared before it runs; data() returns null until then.
 Status create_backend(const Model& model, const SessionOptions& options, const std::vector<uint8_t>& kept_taps,
                       Pool* pool, std::unique_ptr<Backend>* out);
 

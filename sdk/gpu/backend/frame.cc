@@ -14,7 +14,7 @@ namespace {
 using Verdict = Pipelines::Verdict;
 using image::Normalizer;
 
-constexpr size_t kRecordings = 8;  // about as many buffers as a camera has
+constexpr size_t kRecordings = 8;  // about as many as a camera has buffers
 
 uint32_t bits(float number) { return std::bit_cast<uint32_t>(number); }
 
@@ -47,14 +47,14 @@ bool same(const Dispatch& a, const Dispatch& b) {
   return a.variant == b.variant && a.push == b.push && a.groups == b.groups;
 }
 
-// Where the table of what levels become begins, behind both axes' entries.
+// Offset of the table from levels to values, after the entries of both axes.
 size_t levels_at(const image::Axis& columns, const image::Axis& rows) {
   return columns.entries().size() + rows.entries().size();
 }
 
 }  // namespace
 
-// Tables and memory for frames that are resized so.
+// Creates tables and buffers for frames with this resize.
 Status FrameReader::prepare(const image::Conversion& conversion) {
   if (is_ready_for(conversion)) return {};
   recordings_.clear();
@@ -87,7 +87,7 @@ Status FrameReader::prepare(const image::Conversion& conversion) {
   return {};
 }
 
-// The push constants of frame_columns.comp and frame_rows.comp.
+// Push constants of frame_columns.comp and frame_rows.comp.
 Status FrameReader::lower(const image::Frame& frame, const image::Conversion& conversion, Dispatches* out) const {
   const Limits& limits = device_->limits();
   for (const uint64_t bytes : {frame.memory->bytes(), lines_.bytes(), result_.bytes()})
@@ -139,7 +139,7 @@ Status FrameReader::record(const Dispatches& dispatches, const Place& frame, con
   return {};
 }
 
-// A frame of noise like this one, against the CPU. What comes out may be a level apart on either side of what is right.
+// Compares a frame of noise with the CPU. Results may differ by one level from the exact one.
 Status FrameReader::try_out(const image::Frame& frame, const image::Conversion& conversion,
                             const Dispatches& dispatches, bool* well) const {
   Buffer noise, found;
@@ -188,7 +188,7 @@ Status FrameReader::prove(const image::Frame& frame, const image::Conversion& co
   if (!wrong && unknown) {
     bool well = false;
     FERRY_TRY(try_out(frame, conversion, dispatches, &well));
-    for (const Dispatch& d : dispatches)  // what was right before is not to blame
+    for (const Dispatch& d : dispatches)  // kernels with an earlier verdict are not at fault
       if (pipelines.verdict(d.variant) == Verdict::Unknown)
         pipelines.set_verdict(d.variant, well ? Verdict::Right : Verdict::Wrong);
     pipelines.save();

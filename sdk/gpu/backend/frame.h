@@ -1,4 +1,5 @@
-// Frames in memory that the device reads: by two kernels, through a blob's recipe, to the floats of a network's input.
+// Reads frames from device-visible memory: two kernels apply a blob's preprocessing and write the network's float32
+// input.
 #pragma once
 
 #include <array>
@@ -17,11 +18,11 @@ class ImportedMemory final : public DeviceMemory {
   uint64_t bytes() const override { return bytes_; }
   Place place() const { return {buffer_.handle(), 0, buffer_.bytes()}; }
   bool belongs_to(const Device& device) const { return buffer_.device() == &device; }
-  bool foreign() const { return foreign_; }  // others than the host write it
+  bool foreign() const { return foreign_; }  // written by others than the host
 
  private:
   Buffer buffer_;
-  uint64_t bytes_;  // that the app told; the buffer has whole words
+  uint64_t bytes_;  // as the application declared; the buffer has whole words
   bool foreign_;
 };
 
@@ -29,13 +30,13 @@ class FrameReader {
  public:
   explicit FrameReader(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
-  // Whether result() stays where it is for such frames.
+  // Whether result() keeps its address for such frames.
   bool is_ready_for(const image::Conversion& conversion) const { return conversion.resize == resize_; }
-  // Reads the frame, in an ImportedMemory of this device, and waits for it. Allocates nothing for frames of the last
-  // one's kind in the memory of one of the last few. FERRY_UNSUPPORTED: beyond the device's limits.
-  // FERRY_GPU_UNAVAILABLE: its driver computes the kernels wrongly.
+  // Reads the frame, which lies in an ImportedMemory of this device, and waits for it. Allocates nothing if the frame
+  // has the format of the last one and its memory is one of the last few. FERRY_UNSUPPORTED: beyond the device's
+  // limits. FERRY_GPU_UNAVAILABLE: the driver computes the kernels incorrectly.
   Status read(const image::Frame& frame, const image::Conversion& conversion);
-  // Rows without padding, as the app's own inputs.
+  // Rows without padding, like an input that the application binds.
   Place result() const { return {result_.handle(), 0, result_.bytes()}; }
 
  private:
@@ -55,10 +56,10 @@ class FrameReader {
   Status prove(const image::Frame& frame, const image::Conversion& conversion, const Dispatches& dispatches) const;
 
   std::shared_ptr<Device> device_;
-  image::Conversion::Resize resize_;  // that all of this is for
-  image::Axis columns_, rows_;        // of the image as it is seen
-  Buffer tables_;                     // both axes' entries, then what levels become
-  Buffer lines_;                      // between the kernels: levels, a word a pixel
+  image::Conversion::Resize resize_;  // of the tables, buffers and recordings
+  image::Axis columns_, rows_;        // of the upright image
+  Buffer tables_;                     // the entries of both axes, then the table from levels to values
+  Buffer lines_;                      // intermediate image: levels, one word per pixel
   Buffer result_;
   std::vector<Recording> recordings_;
 };

@@ -8,7 +8,7 @@
 namespace ferry::gpu {
 namespace {
 
-// Inputs, outputs and kept taps, but for states, whose host memory holds what a run gave.
+// Inputs, outputs and kept taps, except states, whose host memory holds the results of runs.
 std::vector<TensorId> ports_of(const Model& model, const Program& program, const PerTensor<bool>& kept) {
   std::vector<TensorId> out;
   for (const fbs::Port* port : *model.graph().inputs()) out.push_back(port->tensor());
@@ -78,7 +78,7 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
     device.bytes.push_back(on_device[t] && planned ? stored_bytes(program.shapes[t], program.storage) : 0);
     host.bytes.push_back(on_host[t] && planned ? host_bytes(program.shapes[t]) : 0);
   }
-  // A value that comes from the host has its place in the arena from its first reader on.
+  // A value from the host is in the arena from its first reader on.
   PerTensor<bool> there(tensors, false);
   std::vector<size_t> device_step;
   for (size_t s = 0; s < program.steps.size(); ++s) {

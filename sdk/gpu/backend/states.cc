@@ -42,7 +42,8 @@ Status DeviceStates::bring_up(size_t state) {
   if (all.rows > 0) {
     constexpr uint64_t kStagingBytes = 4 << 20;
     const uint64_t row = all.channels * sizeof(float);
-    const uint32_t alignment = static_cast<uint32_t>(device_->limits().offset_alignment);  // so many rows begin so
+    // this many rows start at an aligned offset
+    const uint32_t alignment = static_cast<uint32_t>(device_->limits().offset_alignment);
     const uint32_t step = std::max(static_cast<uint32_t>(kStagingBytes / row) / alignment, 1u) * alignment;
     Buffer staging;
     FERRY_TRY(device_->allocate(std::min(step, all.rows) * row, MemoryUse::Upload, &staging));

@@ -1,6 +1,6 @@
-// A session's states on the device, where kernels read them. They are copies: what runs append goes to the host, too
-// (some KB a token), and so do those of fixed size, which lie in memory that the host sees, as it lays them out. So
-// States holds all of it for other sessions, for files, and for the CPU when a device is lost.
+// A session's states on the device, where kernels read them. They are copies: appended rows (a few KB per token) are
+// also copied to the host. States of fixed size lie in host-visible memory in the host's layout. So States always holds
+// the data for other sessions, for files, and for the CPU when a device is lost.
 #pragma once
 
 #include <vector>
@@ -17,29 +17,29 @@ class DeviceStates {
   DeviceStates(std::shared_ptr<States> states, std::shared_ptr<Device> device, Storage storage)
       : states_(std::move(states)), device_(std::move(device)), storage_(storage), copies_(states_->count()) {}
 
-  // Room for state `state` of that shape, of one that grows at least as much again as there was. What it held comes up
-  // anew. *moved: its place is another.
+  // Reserves memory for state `state` with that shape; growing states at least double. The contents are uploaded again.
+  // *moved: set if the address changed.
   Status reserve(size_t state, const Shape& shape, bool* moved);
-  // Of the state with that shape.
+  // The range of a state with that shape.
   Place place(size_t state, const Shape& shape) const {
     return {copies_[state].buffer.handle(), 0, stored_bytes(shape, storage_)};
   }
-  // Of one of fixed size.
+  // The range of a state of fixed size.
   Place place(size_t state) const { return {copies_[state].buffer.handle(), 0, copies_[state].buffer.bytes()}; }
   uint64_t bytes() const;
 
-  // Brings up what the state holds, unless it is there. One of fixed size counts as changed from then on, until it has
-  // advanced.
+  // Uploads the state's contents unless the copy is current. A state of fixed size then counts as changed until
+  // advanced() is called.
   Status bring_up(size_t state);
-  // After a run, of one of fixed size: gives the host what it holds next.
+  // After a run: copies the next contents of a state of fixed size to the host.
   Status bring_down(size_t state);
-  // What a run appended on the device is what the state holds now.
+  // Marks the copy as current after a run appended to it on the device.
   void advanced(size_t state) { copies_[state].version = states_->version(state); }
 
  private:
   struct Copy {
     Buffer buffer;
-    uint64_t version = 0;  // of what it holds
+    uint64_t version = 0;  // of its contents
   };
 
   bool fixed(size_t state) const { return states_->shapes()[state].fixed(); }

@@ -13,7 +13,7 @@
 namespace ferry::gpu {
 namespace {
 
-constexpr int kRuns = 5;  // of which the best counts
+constexpr int kRuns = 5;  // the fastest counts
 
 // A chain lowered in one way.
 struct Candidate {
@@ -36,7 +36,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Shapes& shapes, 
   return out;
 }
 
-// The candidate's own memory: every activation it touches, then its workspace.
+// The candidate's own memory: every activation it accesses, then its workspace.
 class Arena {
  public:
   Status create(Device& device, const Candidate& candidate) {
@@ -66,8 +66,8 @@ class Arena {
         return {buffer_.handle(), place.offset, place.bytes};
       }
       case Operand::Kind::None:
-      case Operand::Kind::State:        // of operators that have one way
-      case Operand::Kind::Host: break;  // transfers are no candidates
+      case Operand::Kind::State:        // of operators with one alternative
+      case Operand::Kind::Host: break;  // transfers have no alternatives
     }
     return {};
   }
@@ -78,7 +78,7 @@ class Arena {
   uint64_t workspace_ = 0;
 };
 
-// The device's own clock where it has one, else from submission to the end.
+// Measures with the device's timestamps if it has them, otherwise from submission to completion.
 Status time(Device& device, const Candidate& candidate, const std::vector<Place>& weights, double* nanoseconds) {
   Arena arena;
   FERRY_TRY(arena.create(device, candidate));
@@ -105,7 +105,7 @@ Status time(Device& device, const Candidate& candidate, const std::vector<Place>
 }
 
 Status tune_chain(const Model& model, const std::vector<Candidate>& all, Device& device, const std::string& name) {
-  // Gone with this chain: a model's weights in every layout at once might not fit.
+  // Freed after each chain: a model's weights in all layouts may not fit.
   Weights weights(device, all[0].program.storage);
   double best = INFINITY;
   int fastest = -1;
@@ -115,7 +115,7 @@ Status tune_chain(const Model& model, const std::vector<Candidate>& all, Device&
     Status status = weights.pack(ModelConstants(model), candidate.program.weights, &places);
     if (status.ok()) status = time(device, candidate, places, &nanoseconds);
     if (status.code() == FERRY_GPU_LOST) return status;
-    if (!status.ok() || nanoseconds >= best) continue;  // no memory or no pipeline for it: not the fastest
+    if (!status.ok() || nanoseconds >= best) continue;  // without memory or pipeline it is not a candidate
     best = nanoseconds;
     fastest = candidate.step().alternative;
   }
@@ -128,7 +128,7 @@ Status tune_chain(const Model& model, const std::vector<Candidate>& all, Device&
 Status tune(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, Device& device, Storage storage,
             size_t* measured) {
   *measured = 0;
-  // *lowered: has the chain kernels as a whole?
+  // *lowered: kernels compute the chain as a whole.
   const auto visit = [&](const Chain& chain, bool* lowered) -> Status {
     const Problem problem = problem_of(model, chain, shapes, storage, device.limits());
     const std::vector<Candidate> all = candidates(problem, shapes, device.pipelines());

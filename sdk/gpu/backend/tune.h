@@ -1,4 +1,4 @@
-// Which of an operator's alternatives is fastest on a device.
+// Measures which alternative of an operator is fastest on a device.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace ferry::gpu {
 
-// Times the alternatives of every chain of operators that has more than one, at these shapes of every tensor and with
-// the model's weights, and tells the device's pipelines the fastest; those that were timed before, on any run of the
-// app, are left as they are. `kept` as in make_chains(). *measured: chains timed by this call. Whether the fastest is
-// right is for canaries to find out. FERRY_GPU_LOST.
+// Times the alternatives of every chain of operators that has more than one, at the given tensor shapes and with the
+// model's weights, and stores the fastest in the device's pipelines. Skips chains that were measured before, in any run
+// of the application. `kept`: as in make_chains(). *measured: number of chains timed by this call. Canaries verify the
+// results of the fastest. Errors: FERRY_GPU_LOST.
 Status tune(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, Device& device, Storage storage,
             size_t* measured);
 

@@ -14,15 +14,15 @@ namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
 
-// Words of the push constants that pack kernels begin with.
+// Words of the push constants that all pack kernels begin with.
 constexpr size_t kQuadCount = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
 
-// Bytes on their way to a region: packed ones, or a run of a piece's outermost coordinate; small enough to be staged.
+// Bytes to write to a region: packed ones, or a range of a piece's outermost coordinate; small enough to be staged.
 struct Part {
-  const Piece* piece;      // null: the source is packed, and goes to byte output_offset of the region
-  Place output;            // of the whole region
+  const Piece* piece;      // null: the source is packed and is copied to byte output_offset of the region
+  Place output;            // the whole region
   uint64_t output_offset;  // in quads of the region
-  uint64_t first, count;   // of the outermost coordinate
+  uint64_t first, count;   // range of the outermost coordinate
   std::span<const std::byte> source;
   fbs::DType dtype;
 };
@@ -42,7 +42,7 @@ Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, c
   return dispatch;
 }
 
-// What holds the sources of all parts, constants of one blob.
+// The memory that holds the sources of all parts, constants of one blob.
 std::span<const std::byte> extent(std::span<const Part> parts) {
   uintptr_t begin = UINTPTR_MAX, end = 0;
   const std::byte* first = nullptr;
@@ -106,14 +106,14 @@ Status bring_staged(Device& device, Storage storage, std::span<const Part> parts
   return {};
 }
 
-// Of bytes that are packed.
+// A part of packed bytes.
 void add_copies(std::span<const std::byte> source, const Place& output, std::vector<Part>* parts) {
   constexpr size_t kStep = kStagingBytes / 2;
   for (size_t first = 0; first < source.size(); first += kStep)
     parts->push_back({nullptr, output, first, 0, 0, source.subspan(first, std::min(kStep, source.size() - first)), {}});
 }
 
-// Of a region's pieces.
+// Parts of a region's pieces.
 void add_pieces(const Region& region, const Constants& constants, const Place& output, std::vector<Part>* parts) {
   uint64_t at = 0;
   for (const Piece& piece : region.pieces) {
@@ -170,7 +170,7 @@ Imported::Imported(Device& device, std::span<const std::byte> memory) {
   begin_ = begin / granule * granule;
   const Status status =
       device.import(reinterpret_cast<const void*>(begin_), aligned(begin - begin_ + memory.size(), granule), &buffer_);
-  if (!status.ok()) buffer_ = Buffer();  // the staging buffer serves
+  if (!status.ok()) buffer_ = Buffer();  // use the staging buffer
 }
 
 Place Imported::place(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const {
@@ -180,9 +180,9 @@ Place Imported::place(std::span<const std::byte> bytes, uint64_t alignment, uint
   return {buffer_.handle(), start, std::min(aligned(*offset + bytes.size(), 4), buffer_.bytes() - start)};
 }
 
-// Regions are equal where they are made of the same bytes in the same way, in whatever graph of the blob.
+// Regions are equal if the same bytes are packed the same way, in any graph of the blob.
 Weights::Entry Weights::entry_of(const Region& region, const Constants& constants) const {
-  constexpr uint32_t kLayouts = 1;  // of what kernels of lower_...() read
+  constexpr uint32_t kLayouts = 1;  // version of the layouts that kernels of lower_...() read
   PackingId id("gpu", kLayouts);
   id.add(static_cast<uint64_t>(storage_));
   for (const Piece& piece : region.pieces) {
@@ -199,7 +199,7 @@ Weights::Entry Weights::entry_of(const Region& region, const Constants& constant
 
 namespace {
 
-// Does the device see what the host does? A driver may take a file's pages and read others.
+// Whether the device reads what the host reads. A driver may import a file's pages and read others.
 bool reads_alike(Device& device, const Imported& file, std::span<const std::byte> bytes) {
   std::byte seen[4096];
   const size_t size = std::min(sizeof seen, bytes.size());
@@ -214,7 +214,7 @@ bool reads_alike(Device& device, const Imported& file, std::span<const std::byte
 
 }  // namespace
 
-// Null where the device cannot read the file's bytes, or has memory of its own, which is faster.
+// Null if the device cannot read the file's bytes, or has faster memory of its own.
 Place Weights::find_in_place(const PackedStore::Found& found, size_t size) {
   const Limits& limits = device_->limits();
   if (!limits.host_memory || found.file.empty()) return {};
@@ -246,7 +246,7 @@ Status Weights::pack(const Constants& constants, std::span<const Region> regions
   return {};
 }
 
-// To a buffer of the device's.
+// Copies the parts to a buffer of the device.
 Status Weights::bring(const Constants& constants, const std::map<Entry, Missing>& missing) {
   std::map<Entry, Place> places;
   uint64_t bytes = 0;
@@ -300,7 +300,7 @@ uint64_t Weights::bytes() const {
 }
 
 std::shared_ptr<Weights> Weights::of(const Model& model, Device& device, Storage storage) {
-  using Key = std::tuple<const PackedStore*, const Device*, Storage>;  // the store stands for the blob
+  using Key = std::tuple<const PackedStore*, const Device*, Storage>;  // the store identifies the blob
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<Weights>> all;
   const std::lock_guard lock(mutex);

@@ -1,4 +1,4 @@
-// A model's weights on a device: regions packed once, or found packed, and shared by the sessions of that model there.
+// A model's weights on a device: packed regions, created once or loaded packed, and shared by the model's sessions.
 #pragma once
 
 #include <compare>
@@ -16,14 +16,14 @@
 
 namespace ferry::gpu {
 
-// Where constants come from: a model, or made-up ones for a canary.
+// The source of constants: a model, or generated values for a canary.
 class Constants {
  public:
   virtual ~Constants() = default;
-  // kExtraBytes more may be read.
+  // kExtraBytes past the end are readable.
   virtual std::span<const std::byte> bytes(TensorId tensor) const = 0;
   virtual fbs::DType dtype(TensorId tensor) const = 0;
-  // Tells it from others with other bytes: a model's lie in buffers, which its graphs share.
+  // Identifies the bytes: tensors of a model, in any graph, that share a buffer share an id.
   virtual uint32_t buffer(TensorId tensor) const = 0;
 };
 
@@ -38,20 +38,20 @@ class ModelConstants : public Constants {
   const Model& model_;
 };
 
-// Which kernel packs a piece of a constant of that type.
+// The kernel that packs a piece of a constant of that type.
 Variant packer(const Piece& piece, Storage storage, fbs::DType dtype);
 
-// What packed files of this model are made for on this device: of its driver, too, whose packing kernels may round in
-// their own way. FERRY_UNSUPPORTED as PackedTarget::of().
+// The target of packed files of this model on this device. It includes the driver, whose packing kernels may round
+// differently. FERRY_UNSUPPORTED as in PackedTarget::of().
 Status packed_target(const Model& model, const Device& device, Storage storage, PackedTarget* out);
 
-// Host memory that the device reads in place, where it can.
+// Host memory that the device reads in place, if it can.
 class Imported {
  public:
-  Imported() = default;  // nothing
+  Imported() = default;  // empty
   Imported(Device& device, std::span<const std::byte> memory);
   bool works() const { return buffer_.handle() != VK_NULL_HANDLE; }
-  // A binding at a multiple of `alignment` that holds `bytes` of the memory, from its byte *offset on.
+  // A binding, aligned to `alignment`, that contains `bytes` from byte *offset on.
   Place place(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const;
 
  private:
@@ -63,17 +63,17 @@ class Weights {
  public:
   Weights(Device& device, Storage storage) : device_(device.shared_from_this()), storage_(storage) {}
 
-  // Those of a blob, whoever holds them already. They must not outlive it.
+  // The weights of a blob, shared by all its sessions. Sessions must not outlive the model.
   static std::shared_ptr<Weights> of(const Model& model, Device& device, Storage storage);
 
-  // Files that hold packed regions are attached to it.
+  // The store to which files of packed regions are attached.
   PackedStore& store() { return store_; }
 
-  // Gives the places of all regions. Those that are not here yet are taken from the store's files, where they lie if
-  // the device's memory is the host's; what no file has is packed: from constants where they lie (imported) where the
-  // device can, through a staging buffer otherwise. Thread-safe.
+  // Outputs the ranges of all regions. Missing regions are taken from the store's files, in place if the device shares
+  // the host's memory. Others are packed from the constants, in place (imported) if the device can, otherwise through a
+  // staging buffer. Thread-safe.
   Status pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out);
-  // Copies what was packed here to the store's heap, from where it can be written to a file. Thread-safe.
+  // Copies newly packed regions to the store's heap, so that they can be written to a file. Thread-safe.
   Status read_back();
 
   // Bytes of packed weights.
@@ -85,7 +85,7 @@ class Weights {
     size_t size = 0;
     auto operator<=>(const Entry&) const = default;
   };
-  // A region that is not here yet.
+  // A region that is not on the device yet.
   struct Missing {
     const Region* region = nullptr;
     PackedStore::Found found;
@@ -99,10 +99,10 @@ class Weights {
   Storage storage_;
   mutable std::mutex mutex_;
   PackedStore store_;
-  std::map<const std::byte*, Imported> files_;  // of the store, by where they begin
+  std::map<const std::byte*, Imported> files_;  // the store's files, by address
   std::vector<Buffer> buffers_;
   std::map<Entry, Place> places_;
-  std::vector<Entry> unsaved_;  // packed here, and not read back
+  std::vector<Entry> unsaved_;  // packed here and not read back
 };
 
 }  // namespace ferry::gpu

@@ -7,7 +7,7 @@
 namespace ferry::gpu {
 
 Commands::~Commands() {
-  // Nothing of a submission may be destroyed under it. A wait that failed for want of memory may succeed now.
+  // A pending submission must not be destroyed. A wait that failed for lack of memory may succeed now.
   for (int attempt = 0; pending_ && attempt < 3; ++attempt) (void)wait();
   const DeviceFunctions& vk = device_->vk();
   vk.vkDestroyFence(device_->handle(), fence_, nullptr);
@@ -173,7 +173,7 @@ Status Commands::submit(VkSubmitInfo batch, VkFence fence) {
   FERRY_TRY(device_->submit(batch, fence_));
   pending_ = true;
   if (fence == VK_NULL_HANDLE) return {};
-  const VkSubmitInfo nothing{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};  // signals once all before it is done
+  const VkSubmitInfo nothing{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};  // signals after all earlier submissions
   return device_->submit(nothing, fence);
 }
 

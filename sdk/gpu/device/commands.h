@@ -10,7 +10,7 @@
 
 namespace ferry::gpu {
 
-// A range of a buffer, aligned as a binding must be.
+// A range of a buffer, aligned for a binding.
 struct Place {
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t offset = 0, bytes = 0;
@@ -23,27 +23,28 @@ class Commands {
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
 
-  // Room for that many dispatches, and that many + 1 timestamps where `timed`. `foreign`: buffers are the app's, who
-  // does with them whatever it likes before and after.
+  // Reserves room for `dispatches` dispatches and, if `timed`, one more timestamp than that. `foreign`: the buffers
+  // belong to the application, which may access them before and after.
   Status begin(size_t dispatches, bool timed = false, bool foreign = false);
-  // Waits for earlier dispatches where they touch the same bytes. An operand that is None is given the output's place.
+  // Waits for earlier dispatches that access the same bytes. An operand of kind None is bound to the output's range.
   Status dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places);
-  // As many bytes as `from` has, after all dispatches before it and before all that follow. Needs no room.
+  // Copies from.bytes bytes, ordered after earlier and before later dispatches. Needs no reserved room.
   void copy(const Place& from, const Place& to);
-  // The device's queue takes memory over that others write, before the dispatches that read it, or gives it back.
+  // Transfers ownership of memory that others write: to the device's queue before dispatches read it, and back.
   void acquire(const Place& place) { change_owner(place, device_->foreign_family(), device_->queue_family()); }
   void release(const Place& place) { change_owner(place, device_->queue_family(), device_->foreign_family()); }
-  // All that was recorded so far is done at this timestamp; they count from 0.
+  // Writes a timestamp after all commands recorded so far. Timestamps count from 0.
   void timestamp();
-  // Results become visible to the host and to later submissions.
+  // Makes results visible to the host and to later submissions.
   Status end();
 
-  // The batch gets this command buffer; `fence`, where it is not null, is signalled along with the own one.
+  // Adds this command buffer to the batch and submits it. `fence`, if not null, is signalled in addition to the own
+  // one.
   Status submit(VkSubmitInfo batch = {}, VkFence fence = VK_NULL_HANDLE);
   bool pending() const { return pending_; }
   Status wait();
-  // Nanoseconds of each timestamp of the last submission, once it is waited for; nothing where `timed` was not given or
-  // the device has no timestamps. Allocates nothing; valid until the next call.
+  // Nanoseconds of each timestamp of the last submission, after wait(). Empty if not `timed` or the device has no
+  // timestamps. Allocates nothing; valid until the next call.
   Status timestamps(std::span<const double>* out);
 
   VkCommandBuffer handle() const { return buffer_; }
@@ -64,7 +65,7 @@ class Commands {
   VkQueryPool queries_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   uint32_t timestamps_ = 0, max_timestamps_ = 0;
-  std::vector<uint64_t> ticks_;      // as the device counts
+  std::vector<uint64_t> ticks_;      // in device ticks
   std::vector<double> nanoseconds_;  // since the first
   bool pending_ = false, foreign_ = false;
   std::vector<Access> accesses_;  // since the last barrier

@@ -23,11 +23,11 @@ struct Registry {
   std::set<std::string> lost;
 };
 Registry& registry() {
-  static Registry* all = new Registry;  // never destroyed: sessions may end after static objects do
+  static Registry* all = new Registry;  // never destroyed: sessions may end after static objects
   return *all;
 }
 
-// `index` tells twins apart.
+// `index` distinguishes identical devices.
 std::string identity(const DeviceInfo& info, size_t index) {
   char text[64];
   std::snprintf(text, sizeof text, "%zu:%x:%x:", index, info.properties.vendorID, info.properties.deviceID);
@@ -54,7 +54,7 @@ Buffer::~Buffer() {
   if (device_ == nullptr) return;
   const DeviceFunctions& vk = device_->vk();
   vk.vkDestroyBuffer(device_->handle(), handle_, nullptr);
-  vk.vkFreeMemory(device_->handle(), memory_, nullptr);  // unmaps
+  vk.vkFreeMemory(device_->handle(), memory_, nullptr);  // also unmaps
 }
 
 Status Buffer::flush() const {
@@ -83,7 +83,7 @@ Status Device::open(const char* choice, const char* cache_folder, bool retry, st
 
   const std::string key = identity(*info, static_cast<size_t>(info - instance->devices().data()));
   Registry& all = registry();
-  std::shared_ptr<Device> former, device;  // destroyed after the lock is given back: ~Device() takes it
+  std::shared_ptr<Device> former, device;  // destroyed after the lock is released, since ~Device() takes it
   const std::lock_guard lock(all.mutex);
   device = all.open[key].lock();
   if (device != nullptr && device->lost()) {
@@ -127,18 +127,18 @@ Device::~Device() {
   if (!lost_ || external_.device != VK_NULL_HANDLE) return;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  // A session that was told to retry may have opened it anew meanwhile.
+  // A session with gpu_retry may have opened it again meanwhile.
   const auto latest = all.open.find(key_);
   if (latest == all.open.end() || latest->second.owner_before(weak_from_this()) ||
       weak_from_this().owner_before(latest->second))
     return;
-  (void)attempt([&]() -> Status {  // not remembered where there is no memory for it: it is found to be lost again
+  (void)attempt([&]() -> Status {  // without memory it is not recorded; the next use finds the loss again
     all.lost.insert(key_);
     return {};
   });
 }
 
-// Those that import memory, the host's first, where there is one; and 16-bit floats in shaders.
+// Chooses the extensions for memory import, host memory first, and for 16-bit floats in shaders.
 Status Device::choose_extensions(std::vector<const char*>* extensions, bool* float16_arithmetic) {
   uint32_t count = 0;
   FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, nullptr),
@@ -180,7 +180,7 @@ Status Device::create(const char* cache_folder) {
     queue_family_ = external_.queue_family;
   } else {
     const std::vector<VkQueueFamilyProperties> families = queue_families(functions_, info_.handle);
-    // A family that computes and does not draw leaves the app's rendering alone.
+    // A compute-only family leaves the application's rendering undisturbed.
     int best = -1;
     for (size_t i = 0; i < families.size(); ++i) {
       if (families[i].queueCount == 0 || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
@@ -253,7 +253,7 @@ void Device::read_limits(bool can_import) {
   limits_.timestamp_mask = bits < 64 ? (uint64_t{1} << bits) - 1 : UINT64_MAX;
 }
 
-// Kinds of memory in order of preference; each kind is asked for with fewer wishes than the one before.
+// Memory types in order of preference; each entry asks for fewer properties than the one before.
 Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
   const VkBufferCreateInfo create{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                   .size = bytes,

@@ -1,4 +1,5 @@
-// A logical device, its one queue, its limits as read, its memory. Shared by sessions and threads.
+// A logical device with one queue, its limits and its memory. Shared by sessions; each method says if it is
+// thread-safe.
 #pragma once
 
 #include <atomic>
@@ -18,41 +19,41 @@ namespace ferry::gpu {
 
 class Pipelines;
 
-// The multiple of `to` that is `n` or follows it.
+// Rounds `n` up to a multiple of `to`.
 constexpr uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
-// Kinds of memory that only a device with a feature of their name enabled may allocate.
+// Memory types that require an enabled device feature.
 inline constexpr VkMemoryPropertyFlags kSpecialMemory = VK_MEMORY_PROPERTY_PROTECTED_BIT |
                                                         VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
                                                         VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
 
-// What a device offers, as it says itself.
+// The device's limits, as it reports them.
 struct Limits {
-  uint64_t storage_range;     // bytes that one binding may span
-  uint64_t offset_alignment;  // of a binding's start; at least 64
-  uint64_t max_allocation;    // bytes of one allocation
-  uint64_t import_alignment;  // of imported host memory; 0: it cannot be imported
+  uint64_t storage_range;     // bytes per binding
+  uint64_t offset_alignment;  // of the start of a binding; at least 64
+  uint64_t max_allocation;    // bytes per allocation
+  uint64_t import_alignment;  // of imported host memory; 0: import is not supported
   uint64_t copy_alignment;    // nonCoherentAtomSize
-  uint32_t shared_bytes;      // of a workgroup's shared memory
-  uint32_t invocations;       // of a workgroup
+  uint32_t shared_bytes;      // shared memory per workgroup
+  uint32_t invocations;       // per workgroup
   uint32_t workgroup_size[3];
-  uint32_t workgroup_count[3];  // of a dispatch
+  uint32_t workgroup_count[3];  // per dispatch
   uint32_t subgroup_size;
-  bool subgroup_arithmetic;  // subgroupAdd and its like in compute shaders
-  bool float16_arithmetic;   // 16-bit floats in shaders, enabled; never on a caller's device
-  bool software;             // a CPU in disguise
-  bool host_memory;          // the device's memory is the host's: what is imported need not be copied
-  double timestamp_ns;       // of one timestamp tick; 0: the queue has no timestamps
-  uint64_t timestamp_mask;   // of the bits that count: a tick may wrap around
+  bool subgroup_arithmetic;  // subgroupAdd and related operations in compute shaders
+  bool float16_arithmetic;   // 16-bit floats in shaders, enabled; false for a caller's device
+  bool software;             // a software rasterizer on the CPU
+  bool host_memory;          // the device shares the host's memory: imported memory need not be copied
+  double timestamp_ns;       // per timestamp tick; 0: the queue has no timestamps
+  uint64_t timestamp_mask;   // valid bits of a timestamp, which may wrap
 };
 
 enum class MemoryUse {
   Device,    // device local: arena, weights
-  Upload,    // mapped, written by the host in order
-  Readback,  // mapped, cached where the device can: the host writes and reads
+  Upload,    // mapped, written sequentially by the host
+  Readback,  // mapped, cached if possible: read and written by the host
 };
 
-// A buffer with memory of its own. Moves, does not copy.
+// A buffer with its own memory. Movable, not copyable.
 class Buffer {
  public:
   Buffer() = default;
@@ -64,8 +65,8 @@ class Buffer {
   const class Device* device() const { return device_.get(); }
   uint64_t bytes() const { return bytes_; }
   std::byte* mapped() const { return mapped_; }  // null for MemoryUse::Device
-  // Host writes become visible to later submissions; results of completed ones to the host. Nothing to do where memory
-  // is coherent.
+  // flush(): makes host writes visible to later submissions. invalidate(): makes results of completed submissions
+  // visible to the host. No-ops for coherent memory.
   Status flush() const;
   Status invalidate() const;
 
@@ -79,7 +80,7 @@ class Buffer {
   bool coherent_ = true;
 };
 
-// A caller's own device (ferry/vulkan.h).
+// A device that the caller owns (ferry/vulkan.h).
 struct ExternalDevice {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr;
   VkInstance instance;
@@ -87,16 +88,16 @@ struct ExternalDevice {
   VkDevice device;
   VkQueue queue;
   uint32_t queue_family;
-  void (*lock_queue)(void* user);  // around every use of the queue; null: nobody else uses it
+  void (*lock_queue)(void* user);  // called around every use of the queue; null: the queue is not shared
   void (*unlock_queue)(void* user);
   void* user;
 };
 
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  // Sessions that ask for the same choice share a device while one of them lives. A device that was lost in this
-  // process is refused with FERRY_GPU_LOST until `retry`. `cache_folder` null or "": pipelines are not kept on disk;
-  // the first to open a device decides.
+  // Sessions that request the same choice share a device while one of them lives. FERRY_GPU_LOST: the device was lost
+  // in this process and `retry` is false. `cache_folder`: null or "" disables the pipeline cache; the first caller that
+  // opens a device decides.
   static Status open(const char* choice, const char* cache_folder, bool retry, std::shared_ptr<Device>* out);
   static Status adopt(const ExternalDevice& external, const char* cache_folder, std::shared_ptr<Device>* out);
   ~Device();
@@ -108,36 +109,36 @@ class Device : public std::enable_shared_from_this<Device> {
   uint32_t queue_family() const { return queue_family_; }
   Pipelines& pipelines() const { return *pipelines_; }
 
-  // Usable as storage buffer and for transfers.
+  // The buffer supports storage and transfers.
   Status allocate(uint64_t bytes, MemoryUse use, Buffer* out);
-  // `memory` and `bytes` at multiples of limits().import_alignment; it outlives the buffer, which is only read. Any
-  // error: stage it instead.
+  // Imports host memory. `memory` and `bytes` must be multiples of limits().import_alignment. The memory must outlive
+  // the buffer, which is only read. On any error, stage the memory instead.
   Status import(const void* memory, uint64_t bytes, Buffer* out);
-  // The same of any kind of memory. FERRY_UNSUPPORTED: the device or its driver cannot.
+  // Imports any kind of memory. FERRY_UNSUPPORTED: the device or its driver cannot.
   Status import(const MemorySource& source, Buffer* out);
-  // Whose such memory is while no kernel reads it, but for the host's: a queue family.
+  // The queue family that owns imported memory between kernels, except for host memory.
   uint32_t foreign_family() const { return foreign_family_; }
 
   // Thread-safe. `fence` may be null.
   Status submit(const VkSubmitInfo& info, VkFence fence);
-  // Until the fence is signalled. FERRY_GPU_LOST where it never will be.
+  // Waits until the fence is signalled. FERRY_GPU_LOST: it never will be.
   Status wait(VkFence fence);
 
-  // Set by whoever sees VK_ERROR_DEVICE_LOST: submit() and wait() do.
+  // Set by submit() and wait() when they see VK_ERROR_DEVICE_LOST.
   bool lost() const { return lost_; }
 
  private:
   Device() = default;
   struct Import;
   Status create(const char* cache_folder);
-  // *half_arithmetic: its feature is there, and its extension among those chosen.
+  // *float16_arithmetic: the feature exists and its extension is among those chosen.
   Status choose_extensions(std::vector<const char*>* extensions, bool* float16_arithmetic);
   void read_limits(bool can_import);
   Status import_memory(const Import& import, Buffer* out);
   Status import_dma_buf(int fd, uint64_t bytes, Buffer* out);
   Status import_hardware_buffer(AHardwareBuffer* hardware_buffer, uint64_t bytes, Buffer* out);
 
-  std::shared_ptr<const Instance> instance_;  // null where the device is a caller's
+  std::shared_ptr<const Instance> instance_;  // null for a caller's device
   InstanceFunctions functions_{};
   DeviceInfo info_;
   std::string key_;  // in the registry of open devices

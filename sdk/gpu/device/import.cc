@@ -1,4 +1,4 @@
-// Memory that others gave, as a buffer.
+// Imports memory as a buffer.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,15 +10,15 @@
 
 namespace ferry::gpu {
 
-// What is imported, and what the driver says of it.
+// The memory to import, and the driver's description of it.
 struct Device::Import {
   VkExternalMemoryHandleTypeFlagBits type;
   uint32_t memory_types;
-  uint64_t bytes, allocation;        // of the buffer, of all of it
-  const void* info;                  // that vkAllocateMemory() takes
-  VkMemoryPropertyFlags wanted = 0;  // of the kind of memory
-  bool dedicated = false;            // to the buffer
-  int* file = nullptr;               // that the memory takes over: -1 then
+  uint64_t bytes, allocation;        // of the buffer; of the whole memory
+  const void* info;                  // for vkAllocateMemory()
+  VkMemoryPropertyFlags wanted = 0;  // properties of the memory type
+  bool dedicated = false;            // allocation dedicated to the buffer
+  int* file = nullptr;               // ownership passes to the memory: then -1
 };
 
 Status Device::import_memory(const Import& import, Buffer* out) {
@@ -75,7 +75,7 @@ Status Device::import(const void* memory, uint64_t bytes, Buffer* out) {
                   "vkGetMemoryHostPointerPropertiesEXT"));
   const VkImportMemoryHostPointerInfoEXT info{
       .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT, .handleType = kType, .pHostPointer = host};
-  // Coherent, for it is never mapped, so nobody could flush it.
+  // Coherent, since it is never mapped and cannot be flushed.
   return import_memory({kType, pointer.memoryTypeBits, bytes, bytes, &info, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT}, out);
 }
 

@@ -18,8 +18,7 @@ bool find(PFN_vkGetInstanceProcAddr get, VkInstance instance, const char* name, 
   return *out != nullptr;
 }
 
-// What the kernels take for granted; the specification guarantees all of it to devices with a compute queue, drivers do
-// not.
+// Requirements of the kernels. The specification guarantees them to devices with a compute queue; drivers may not.
 std::string problem_of(const VkPhysicalDeviceProperties& p, bool has_compute) {
   const VkPhysicalDeviceLimits& l = p.limits;
   const auto text = [](const char* format, auto... values) {
@@ -93,7 +92,7 @@ Status InstanceFunctions::load(PFN_vkGetInstanceProcAddr get, VkInstance instanc
   return error(FERRY_GPU_UNAVAILABLE, "the Vulkan instance lacks %s: Vulkan 1.1 is needed", missing);
 }
 
-// What a device says of itself. A device that answers nothing sensible has a problem, and is listed with it.
+// Describes a device. One that reports nonsense is listed with a problem.
 DeviceInfo describe(const InstanceFunctions& vk, VkPhysicalDevice device) {
   DeviceInfo info;
   info.handle = device;
@@ -133,7 +132,7 @@ Status Instance::open(std::shared_ptr<const Instance>* out) {
   const std::lock_guard lock(mutex);
   if ((*out = shared.lock()) != nullptr) return {};
 
-  // The library itself stays open: drivers do not like to be unloaded.
+  // The library stays loaded: drivers may crash when unloaded.
   static bool found = false;
   found = found || volkInitialize() == VK_SUCCESS;
   if (!found) return error(FERRY_GPU_UNAVAILABLE, "there is no Vulkan library on this system (libvulkan.so.1)");

@@ -9,7 +9,7 @@
 
 namespace ferry::gpu {
 
-// Functions of an instance: ours, or the one that a caller's device belongs to.
+// Functions of an instance: ours, or that of a caller's device.
 struct InstanceFunctions {
   PFN_vkDestroyInstance vkDestroyInstance;
   PFN_vkEnumeratePhysicalDevices vkEnumeratePhysicalDevices;
@@ -21,17 +21,17 @@ struct InstanceFunctions {
   PFN_vkCreateDevice vkCreateDevice;
   PFN_vkGetDeviceProcAddr vkGetDeviceProcAddr;
 
-  // FERRY_GPU_UNAVAILABLE, naming the function, where one is missing.
+  // FERRY_GPU_UNAVAILABLE: a function is missing; the message names it.
   static Status load(PFN_vkGetInstanceProcAddr get, VkInstance instance, InstanceFunctions* out);
 };
 
-// A physical device, described. `problem` says in one sentence why it cannot serve ("" where it can): Vulkan below 1.1,
-// no compute queue, limits below what the kernels need (4 storage buffers a stage, 128 bytes of push constants, 128
-// invocations a workgroup, 16 KiB of shared memory).
+// A physical device. `problem` is a sentence that says why it cannot be used ("" if it can): Vulkan below 1.1, no
+// compute queue, or limits below the kernels' needs (4 storage buffers per stage, 128 bytes of push constants, 128
+// invocations per workgroup, 16 KiB of shared memory).
 struct DeviceInfo {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties{};
-  std::string driver;  // name and version in words, where the driver tells: "llvmpipe (LLVM 15.0.6), Mesa 22.3.6"
+  std::string driver;         // name and version if reported, for example "llvmpipe (LLVM 15.0.6), Mesa 22.3.6"
   uint64_t memory_bytes = 0;  // of the largest device-local heap
   std::string problem;
 };
@@ -39,10 +39,10 @@ struct DeviceInfo {
 std::vector<VkQueueFamilyProperties> queue_families(const InstanceFunctions& vk, VkPhysicalDevice device);
 DeviceInfo describe(const InstanceFunctions& vk, VkPhysicalDevice device);
 
-// The process's instance, made at the first call and kept by its users; made anew when the last one is gone.
+// The process's instance. Created on first use and shared; destroyed with its last user.
 class Instance {
  public:
-  // FERRY_GPU_UNAVAILABLE: no Vulkan library, no instance, no device at all; the sentence says which.
+  // FERRY_GPU_UNAVAILABLE: no Vulkan library, no instance, or no device; the message says which.
   static Status open(std::shared_ptr<const Instance>* out);
   ~Instance();
 
@@ -50,9 +50,9 @@ class Instance {
   const InstanceFunctions& functions() const { return functions_; }
   const std::vector<DeviceInfo>& devices() const { return devices_; }
 
-  // The device of that index ("0"), of a name that contains `choice` in any case, or the best ("", "best"): one that
-  // can serve, discrete before integrated before virtual before software, then by memory. FERRY_GPU_UNAVAILABLE: none,
-  // or its `problem`.
+  // Selects the device by index ("0"), by a substring of its name (case-insensitive), or the best one ("", "best"):
+  // usable, then discrete before integrated before virtual before software, then by memory. FERRY_GPU_UNAVAILABLE:
+  // none, or its `problem`.
   Status choose(const char* choice, const DeviceInfo** out) const;
 
  private:

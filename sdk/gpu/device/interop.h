@@ -1,4 +1,4 @@
-// A device, buffers and semaphores of the app's own (ferry/vulkan.h).
+// A device, buffers and semaphores that the application owns (ferry/vulkan.h).
 #pragma once
 
 #include <memory>
@@ -14,22 +14,22 @@ struct ferry_gpu {
 
 namespace ferry::gpu {
 
-// What a backend on a GPU does besides what every backend does.
+// Operations of a GPU backend beyond those of every backend.
 class Interop {
  public:
   virtual ~Interop() = default;
 
-  // Input or output `tensor` lies at `place` from the next run on until the backend is prepared again: float32, rows
-  // without padding. A null buffer: in host memory again. FERRY_INVALID_ARGUMENT: the place does not fit.
-  // FERRY_UNSUPPORTED: the CPU has a part in it.
+  // Binds input or output `tensor` to `place` (float32, rows without padding) from the next run until the backend is
+  // prepared again. A null buffer restores host memory. FERRY_INVALID_ARGUMENT: the range does not fit.
+  // FERRY_UNSUPPORTED: a CPU operator accesses the tensor.
   virtual Status bind(TensorId tensor, const Place& place) = 0;
 
-  // Begins a run and returns: the batch gets its command buffer here. Backend::finish() ends it. `fence` may be null.
-  // FERRY_UNSUPPORTED: an operator runs on the CPU, in the middle of it.
+  // Starts a run and returns: adds its command buffer to the batch and submits it. Backend::finish() ends the run.
+  // `fence` may be null. FERRY_UNSUPPORTED: an operator runs on the CPU.
   virtual Status submit(const VkSubmitInfo& batch, VkFence fence) = 0;
 };
 
-// Of a backend on a GPU; null of any other.
+// The interface of a GPU backend; null for any other.
 Interop* interop_of(Backend& backend);
 
 }  // namespace ferry::gpu

@@ -6,7 +6,7 @@
 namespace ferry::gpu {
 namespace {
 
-// The chance, of 2048, that the next bit is 0; it adapts.
+// The probability, of 2048, that the next bit is 0; it adapts.
 struct Bit {
   uint16_t chance = 1024;
 };
@@ -31,7 +31,7 @@ class RangeDecoder {
     refill();
     return one;
   }
-  // Bits that are as likely 0 as 1, highest first.
+  // Bits with equal probabilities, most significant first.
   uint32_t even_bits(uint32_t count) {
     uint32_t value = 0;
     for (; count > 0; --count) {
@@ -43,7 +43,7 @@ class RangeDecoder {
     }
     return value;
   }
-  // Bits, highest first, each with a chance that depends on those before it.
+  // Bits, most significant first, whose probabilities depend on the bits before.
   uint32_t tree(Bit* bits, uint32_t count) {
     uint32_t node = 1;
     for (uint32_t i = 0; i < count; ++i) node = 2 * node + bit(bits[node]);
@@ -95,7 +95,7 @@ struct Distance {
   }
 };
 
-// States: what the last few symbols were.
+// States: the kinds of the last few symbols.
 struct Symbols {
   Bit is_match[12][kPlaces], is_repeat[12], is_older[12], is_longer[12][kPlaces], is_third[12], is_fourth[12];
   Bit literals[kPlaces][768];
@@ -108,12 +108,12 @@ struct Symbols {
 void unpack_lzma(const uint8_t* packed, uint8_t* out, size_t bytes) {
   RangeDecoder in(packed);
   Symbols s;
-  std::array<uint32_t, 4> distances{};  // of the last matches, less 1
+  std::array<uint32_t, 4> distances{};  // of the last matches, minus 1
   uint32_t state = 0;
   for (size_t at = 0; at < bytes;) {
     const size_t place = at % kPlaces;
     if (in.bit(s.is_match[state][place]) == 0) {
-      // A byte. Behind a match the one that would have continued it is a hint, as far as its bits are right.
+      // A literal. After a match, the byte that would continue the match predicts it until they differ.
       uint32_t bank = state < 7 ? 0 : 0x100, hint = state < 7 ? 0 : out[at - distances[0] - 1], node = 1;
       while (node < 0x100) {
         hint <<= 1;
@@ -132,7 +132,7 @@ void unpack_lzma(const uint8_t* packed, uint8_t* out, size_t bytes) {
       distances[0] = s.distance.decode(in, length);
       state = state < 7 ? 7 : 10;
     } else {
-      uint32_t which = in.bit(s.is_older[state]);  // of the distances
+      uint32_t which = in.bit(s.is_older[state]);  // index of the distance
       if (which != 0 && in.bit(s.is_third[state]) != 0) which = 2 + in.bit(s.is_fourth[state]);
       if (which != 0 || in.bit(s.is_longer[state][place]) != 0) {
         length = s.repeat_length.decode(in, place);

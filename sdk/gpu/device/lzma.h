@@ -1,4 +1,4 @@
-// Unpacks LZMA, as xz and 7-Zip write it; a raw stream without a header.
+// Decompresses raw LZMA streams (as xz and 7-Zip write them, without a header).
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace ferry::gpu {
 
-// Exactly `bytes` bytes, from a stream of our own making by lc = 0, lp = 2, pb = 2: positions count in words of four
-// bytes. Nothing in it is checked.
+// Writes exactly `bytes` bytes. The stream must be our own, with lc = 0, lp = 2, pb = 2 (contexts repeat every four
+// bytes); it is not validated.
 void unpack_lzma(const uint8_t* packed, uint8_t* out, size_t bytes);
 
 }  // namespace ferry::gpu

@@ -13,13 +13,13 @@
 namespace ferry::gpu {
 namespace {
 
-// The file: this header, then records of text lines ("verdict ...", "tuned ..."), then the driver's own cache.
+// The file: this header, then text records, one per line, then the driver's cache.
 struct FileHeader {
   char magic[8] = {'F', 'E', 'R', 'R', 'Y', 'G', 'P', 'U'};
   uint64_t shaders = kShadersHash;
   uint64_t text_bytes = 0;
   uint64_t cache_bytes = 0;
-  uint64_t checksum = 0;  // of all that follows
+  uint64_t checksum = 0;  // of everything that follows
 };
 
 constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
@@ -36,7 +36,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<FILE, CloseFile>;
 
-// The text and the driver's bytes of a whole, undamaged file of this build; nothing otherwise.
+// The text and the driver's bytes of an undamaged file of this build; otherwise empty.
 bool read_file(const std::string& path, std::string* text, std::vector<char>* cache) {
   const File file(std::fopen(path.c_str(), "rb"));
   FileHeader header;
@@ -45,7 +45,7 @@ bool read_file(const std::string& path, std::string* text, std::vector<char>* ca
   if (std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0 || header.shaders != ours.shaders) return false;
   struct stat info;
   if (fstat(fileno(file.get()), &info) != 0) return false;
-  // A damaged header may claim any size: nothing is allocated for what is not there.
+  // A damaged header may claim any size: allocate nothing beyond the file's.
   const uint64_t bytes = static_cast<uint64_t>(info.st_size) - sizeof header;
   if (bytes > kMaxBytes || header.text_bytes > bytes || header.cache_bytes != bytes - header.text_bytes) return false;
   std::vector<char> body(bytes);
@@ -63,7 +63,8 @@ bool write_file(const std::string& path, const std::string& text, const std::vec
   header.text_bytes = text.size();
   header.cache_bytes = cache.size();
   header.checksum = checksum(body);
-  static std::atomic<unsigned> written_before = 0;  // twins, and an app's device beside ours, have one file
+  // identical devices, and an application's device beside ours, share a file
+  static std::atomic<unsigned> written_before = 0;
   const std::string part = path + "." + std::to_string(getpid()) + "." + std::to_string(written_before++) + ".part";
   File file(std::fopen(part.c_str(), "wb"));
   if (file == nullptr) return false;
@@ -84,7 +85,7 @@ bool make_folder(const std::string& folder) {
   return true;
 }
 
-// One file a device, driver and pipeline format.
+// One file per device, driver and pipeline format.
 std::string file_name(const VkPhysicalDeviceProperties& p) {
   char name[128];
   int length = std::snprintf(name, sizeof name, "%08x-%08x-%08x-", p.vendorID, p.deviceID, p.driverVersion);
@@ -148,14 +149,14 @@ Status Pipelines::create(const char* cache_folder) {
                                   .initialDataSize = driver.size(),
                                   .pInitialData = driver.data()};
   VkResult result = vk.vkCreatePipelineCache(device_.handle(), &cache, nullptr, &cache_);
-  if (result != VK_SUCCESS && !driver.empty()) {  // the driver does not like its own bytes: begin anew
+  if (result != VK_SUCCESS && !driver.empty()) {  // the driver rejects its own bytes: start with an empty cache
     cache.initialDataSize = 0;
     result = vk.vkCreatePipelineCache(device_.handle(), &cache, nullptr, &cache_);
   }
   return check(result, "vkCreatePipelineCache");
 }
 
-// "right conv2d f32 8 8 1" or "wrong ..."; "tuned 2 conv2d f32 [1,56,56,64] ...". What is not understood is left out.
+// Records: "right conv2d f32 8 8 1" or "wrong ..."; "tuned 2 conv2d f32 [1,56,56,64] ...". Unknown ones are skipped.
 void Pipelines::read_records(const std::string& text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -191,7 +192,7 @@ void Pipelines::save() {
 
 Status Pipelines::get(const Variant& variant, VkPipeline* out) {
   const std::lock_guard lock(mutex_);
-  VkPipeline& made = pipelines_[variant];  // its place comes first: what is made is not lost for want of memory
+  VkPipeline& made = pipelines_[variant];  // inserted first, so that a new pipeline is not lost for lack of memory
   *out = made;
   if (made != VK_NULL_HANDLE) return {};
   const DeviceFunctions& vk = device_.vk();

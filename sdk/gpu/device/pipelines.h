@@ -1,4 +1,4 @@
-// Kernels to pipelines, each made once a device; what is worth knowing of a driver from one run of an app to the next.
+// Creates pipelines from kernels, once per device, and caches on disk what is known about a driver.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace ferry::gpu {
 
-// A kernel with its specialization constants: constant_id i has value i. Constants 0, 1, 2 are the workgroup's size.
+// A kernel with its specialization constants: constant_id i has value i. Constants 0, 1 and 2 are the workgroup size.
 struct Variant {
   static constexpr size_t kMaxConstants = 16;
 
@@ -24,13 +24,13 @@ struct Variant {
   std::array<uint32_t, kMaxConstants> constants{};
 
   bool operator==(const Variant&) const = default;
-  bool operator<(const Variant& other) const {  // written out: clang's library of the NDK has no <=> for containers
+  bool operator<(const Variant& other) const {  // written out: the NDK's libc++ lacks <=> for containers
     return std::tie(kernel, storage, count, constants) <
            std::tie(other.kernel, other.storage, other.count, other.constants);
   }
 };
 
-// "conv2d f16 8 8 1 4 2": for messages and for the file on disk.
+// For example "conv2d f16 8 8 1 4 2". Used in messages and in the file on disk.
 std::string to_string(const Variant& variant);
 
 inline constexpr uint32_t kBindings = 4;  // output, input, weights, operand
@@ -41,27 +41,27 @@ class Pipelines {
   explicit Pipelines(Device& device) : device_(device) {}
   ~Pipelines();
 
-  // Layouts, the shaders, and what `cache_folder` holds for this driver and build (null or "": nothing).
+  // Creates layouts and shaders, and loads the cache for this driver and build (`cache_folder` null or "": no cache).
   Status create(const char* cache_folder);
 
   VkDescriptorSetLayout set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_; }
 
-  // Thread-safe; made at the first call. A failure is not remembered: the next call tries again.
+  // Returns the pipeline, created on the first call. A failure is not cached: the next call tries again. Thread-safe.
   Status get(const Variant& variant, VkPipeline* out);
 
   // Canary verdicts, kept on disk. Thread-safe.
   enum class Verdict : uint8_t { Unknown, Right, Wrong };
   Verdict verdict(const Variant& variant) const;
   void set_verdict(const Variant& variant, Verdict verdict);
-  // How many variants have that verdict.
+  // Number of variants with that verdict.
   size_t count(Verdict verdict) const;
 
-  // Which alternative of an operator was fastest, by the operator's signature; -1: never measured. Thread-safe.
+  // The fastest alternative of an operator, by its signature; -1: not measured. Thread-safe.
   int tuned(const std::string& signature) const;
   void set_tuned(const std::string& signature, int alternative);
 
-  // Writes the file where something changed: beside, then renamed. A full disk costs the cache, nothing else.
+  // Writes the cache file if it changed, to a temporary file that is then renamed. Errors lose the cache only.
   void save();
 
   Shaders& shaders() { return shaders_; }

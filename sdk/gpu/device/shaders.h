@@ -1,4 +1,4 @@
-// The kernels of shaders/*.comp, as SPIR-V embedded in the library (compressed in one piece).
+// The kernels of shaders/*.comp as SPIR-V, embedded in the library in one compressed piece.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace ferry::gpu {
 
-// How a quad is stored in buffers of activations and weights.
+// How a quad (four channels) is stored in buffers of activations and weights.
 enum class Storage : uint8_t { Float32, Float16 };
 inline constexpr uint64_t quad_bytes(Storage storage) { return storage == Storage::Float16 ? 8 : 16; }
 
 class Shaders {
  public:
-  // Unpacks the library's.
+  // Decompresses the embedded modules.
   void load();
-  // Kernels that multiply in halves have no code for Float32.
+  // Kernels with float16 arithmetic have no code for Float32.
   std::span<const uint32_t> code(Kernel kernel, Storage storage) const;
-  // Another body for a kernel.
+  // Replaces a kernel's code, for tests.
   void replace(Kernel kernel, Storage storage, std::vector<uint32_t> code);
 
  private:
