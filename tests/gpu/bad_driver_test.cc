@@ -100,7 +100,7 @@ TEST_F(BadDriver, WithoutADevice) {
 TEST_F(BadDriver, WithoutAQueueThatComputes) {
   Faults faults;
   faults.set_quirks(FAULT_NO_COMPUTE_QUEUE);
-  for (const std::string& gpu : test_gpus()) expect_cpu_because("it has no queue that computes", gpu.c_str());
+  for (const std::string& gpu : test_gpus()) expect_cpu_because("it has no compute queue", gpu.c_str());
   faults.expect_nothing_alive();
 }
 

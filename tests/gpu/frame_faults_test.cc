@@ -169,7 +169,7 @@ TEST_F(GpuFrames, AreRefusedWhereTheDriverReadsThemWrongly) {
       ASSERT_TRUE(block.import(network.get()));
       for (int again = 0; again < 2; ++again) {
         EXPECT_EQ(ferry_session_set_frame(network.get(), &block.frame), FERRY_GPU_UNAVAILABLE);
-        EXPECT_NE(std::string(ferry_last_error()).find("reads frames wrongly"), std::string::npos)
+        EXPECT_NE(std::string(ferry_last_error()).find("reads frames incorrectly"), std::string::npos)
             << ferry_last_error();
       }
       EXPECT_LE(levels_apart(network.of(own.frame), expected_of(own, recipe)), kOneLevel) << "from the app's memory";

@@ -102,7 +102,7 @@ Status GpuBackend::create(const std::vector<uint8_t>& kept_taps) {
     FERRY_TRY(Device::open(options_.gpu_device, options_.gpu_cache_dir, options_.gpu_retry, &device_));
   } else {
     device_ = options_.gpu->device;
-    if (device_->lost()) return error(FERRY_GPU_LOST, "the app's own GPU was lost");
+    if (device_->lost()) return error(FERRY_GPU_LOST, "the application's GPU was lost");
   }
   storage_ = options_.precision == FERRY_PRECISION_FLOAT16 ? Storage::Float16 : Storage::Float32;
   if (options_.states != nullptr) device_states_.emplace(options_.states, device_, storage_);
@@ -499,7 +499,7 @@ Status GpuBackend::check_place(TensorId tensor, const Place& place) const {
     return error(FERRY_INVALID_ARGUMENT, "a range of %" PRIu64 " bytes is too short: the tensor has %" PRIu64,
                  place.bytes, bytes);
   if (place.offset % alignment != 0)
-    return error(FERRY_INVALID_ARGUMENT, "a range that begins at %" PRIu64 ": GPU '%s' needs a multiple of %" PRIu64,
+    return error(FERRY_INVALID_ARGUMENT, "the range begins at %" PRIu64 ": GPU '%s' requires a multiple of %" PRIu64,
                  place.offset, device_->info().properties.deviceName, alignment);
   return check_reach(tensor);
 }
@@ -518,7 +518,7 @@ Status GpuBackend::check_reach(TensorId tensor) const {
   bool input = false;
   for (const fbs::Port* port : *model_.graph().inputs()) input |= port->tensor() == tensor;
   if (layout_.device.offsets[tensor] == kNoOffset || (input && kept_[tensor]))
-    return error(FERRY_UNSUPPORTED, "no operator computes between the buffer and the network's other end");
+    return error(FERRY_UNSUPPORTED, "no operator computes between the buffer and the network's other side");
   return {};
 }
 
@@ -569,7 +569,7 @@ Status GpuBackend::leave_frame(TensorId tensor) {
 Status GpuBackend::submit(const VkSubmitInfo& batch, VkFence fence) {
   for (const Step& step : layout_.program.steps)
     if (!step.on_gpu)
-      return error(FERRY_UNSUPPORTED, "operator '%s' runs on the CPU: such a run cannot be submitted whole",
+      return error(FERRY_UNSUPPORTED, "operator '%s' runs on the CPU: such a run cannot be submitted",
                    operator_at(model_, step.operators.back()).name()->c_str());
   if (options_.states != nullptr) return error(FERRY_UNSUPPORTED, "the graph has states: it is run from host memory");
   if (layout_.segments.size() != 1) return error(FERRY_UNSUPPORTED, "the network has no operator to submit");

@@ -195,7 +195,7 @@ Status FrameReader::prove(const image::Frame& frame, const image::Conversion& co
     wrong = !well;
   }
   if (!wrong) return {};
-  return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' reads frames wrongly (kernels %s, %s): set them from the app's memory",
+  return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' reads frames incorrectly (kernels %s, %s): use frames in host memory",
                device_->info().properties.deviceName, to_string(dispatches[0].variant).c_str(),
                to_string(dispatches[1].variant).c_str());
 }

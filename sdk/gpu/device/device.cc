@@ -186,8 +186,7 @@ Status Device::create(const char* cache_folder) {
       if (families[i].queueCount == 0 || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
       if (best < 0 || !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT)) best = static_cast<int>(i);
     }
-    if (best < 0)
-      return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' has no queue that computes", info_.properties.deviceName);
+    if (best < 0) return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' has no compute queue", info_.properties.deviceName);
     queue_family_ = static_cast<uint32_t>(best);
 
     std::vector<const char*> extensions;
@@ -279,7 +278,7 @@ Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
   if (use == MemoryUse::Readback)
     wishes = {kMapped | kCached | kCoherent, kMapped | kCached, kMapped | kCoherent, kMapped};
   Status status =
-      error(FERRY_OUT_OF_MEMORY, "GPU '%s' has no memory of the kind that is needed", info_.properties.deviceName);
+      error(FERRY_OUT_OF_MEMORY, "GPU '%s' has no memory of the required type", info_.properties.deviceName);
   for (const VkMemoryPropertyFlags wish : wishes) {
     for (uint32_t type = 0; type < memory_.memoryTypeCount; ++type) {
       const VkMemoryPropertyFlags flags = memory_.memoryTypes[type].propertyFlags;

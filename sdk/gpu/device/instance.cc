@@ -29,7 +29,7 @@ std::string problem_of(const VkPhysicalDeviceProperties& p, bool has_compute) {
   if (p.apiVersion < kFloor)
     return text("it has Vulkan %u.%u; 1.1 is needed", VK_API_VERSION_MAJOR(p.apiVersion),
                 VK_API_VERSION_MINOR(p.apiVersion));
-  if (!has_compute) return "it has no queue that computes";
+  if (!has_compute) return "it has no compute queue";
   if (l.maxPerStageDescriptorStorageBuffers < 4 || l.maxDescriptorSetStorageBuffers < 4)
     return text("a shader may bind %u storage buffers; 4 are needed", l.maxPerStageDescriptorStorageBuffers);
   if (l.maxPushConstantsSize < 128)
@@ -41,7 +41,7 @@ std::string problem_of(const VkPhysicalDeviceProperties& p, bool has_compute) {
   if (l.maxStorageBufferRange < (1u << 24))
     return text("it binds %u bytes at once; 16 MiB are needed", l.maxStorageBufferRange);
   if (l.minStorageBufferOffsetAlignment > 4096)
-    return text("it binds at multiples of %llu bytes; 4096 are the most that is handled",
+    return text("it binds at multiples of %llu bytes; at most 4096 are supported",
                 static_cast<unsigned long long>(l.minStorageBufferOffsetAlignment));
   return {};
 }
@@ -146,7 +146,8 @@ Status Instance::open(std::shared_ptr<const Instance>* out) {
   const VkInstanceCreateInfo create{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
   if (const VkResult result = vkCreateInstance(&create, nullptr, &instance->handle_); result != VK_SUCCESS) {
     instance->handle_ = VK_NULL_HANDLE;
-    return error(FERRY_GPU_UNAVAILABLE, "Vulkan has no usable driver: vkCreateInstance gave %s", result_name(result));
+    return error(FERRY_GPU_UNAVAILABLE, "Vulkan has no usable driver: vkCreateInstance returned %s",
+                 result_name(result));
   }
   FERRY_TRY(InstanceFunctions::load(vkGetInstanceProcAddr, instance->handle_, &instance->functions_));
 

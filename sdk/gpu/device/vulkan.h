@@ -18,21 +18,19 @@ const char* result_name(VkResult result);
 Status check(VkResult result, const char* function);
 
 // Device functions, which bypass the loader's dispatch. Our own table: volk's has some 600 names in a global variable.
-#define FERRY_DEVICE_FUNCTIONS(X)                                                                                      \
-  X(vkAllocateCommandBuffers)                                                                                          \
-  X(vkAllocateDescriptorSets) X(vkAllocateMemory) X(vkBeginCommandBuffer) X(vkBindBufferMemory)                        \
-      X(vkCmdBindDescriptorSets) X(vkCmdBindPipeline) X(vkCmdCopyBuffer) X(vkCmdDispatch) X(vkCmdPipelineBarrier)      \
-          X(vkCmdPushConstants) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCreateBuffer) X(vkCreateCommandPool) \
-              X(vkCreateComputePipelines) X(vkCreateDescriptorPool) X(vkCreateDescriptorSetLayout) X(vkCreateFence)    \
-                  X(vkCreatePipelineCache) X(vkCreatePipelineLayout) X(vkCreateQueryPool) X(vkCreateShaderModule)      \
-                      X(vkDestroyBuffer) X(vkDestroyCommandPool) X(vkDestroyDescriptorPool)                            \
-                          X(vkDestroyDescriptorSetLayout) X(vkDestroyDevice) X(vkDestroyFence) X(vkDestroyPipeline)    \
-                              X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) X(vkDestroyQueryPool)               \
-                                  X(vkDestroyShaderModule) X(vkEndCommandBuffer) X(vkFlushMappedMemoryRanges)          \
-                                      X(vkFreeMemory) X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue)             \
-                                          X(vkGetPipelineCacheData) X(vkGetQueryPoolResults)                           \
-                                              X(vkInvalidateMappedMemoryRanges) X(vkMapMemory) X(vkQueueSubmit)        \
-                                                  X(vkResetFences) X(vkUpdateDescriptorSets) X(vkWaitForFences)
+// clang-format off
+#define FERRY_DEVICE_FUNCTIONS(X) \
+  X(vkAllocateCommandBuffers) X(vkAllocateDescriptorSets) X(vkAllocateMemory) X(vkBeginCommandBuffer) \
+  X(vkBindBufferMemory) X(vkCmdBindDescriptorSets) X(vkCmdBindPipeline) X(vkCmdCopyBuffer) X(vkCmdDispatch) \
+  X(vkCmdPipelineBarrier) X(vkCmdPushConstants) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) X(vkCreateBuffer) \
+  X(vkCreateCommandPool) X(vkCreateComputePipelines) X(vkCreateDescriptorPool) X(vkCreateDescriptorSetLayout) \
+  X(vkCreateFence) X(vkCreatePipelineCache) X(vkCreatePipelineLayout) X(vkCreateQueryPool) X(vkCreateShaderModule) \
+  X(vkDestroyBuffer) X(vkDestroyCommandPool) X(vkDestroyDescriptorPool) X(vkDestroyDescriptorSetLayout) \
+  X(vkDestroyDevice) X(vkDestroyFence) X(vkDestroyPipeline) X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) \
+  X(vkDestroyQueryPool) X(vkDestroyShaderModule) X(vkEndCommandBuffer) X(vkFlushMappedMemoryRanges) X(vkFreeMemory) \
+  X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) X(vkGetPipelineCacheData) X(vkGetQueryPoolResults) \
+  X(vkInvalidateMappedMemoryRanges) X(vkMapMemory) X(vkQueueSubmit) X(vkResetFences) X(vkUpdateDescriptorSets) \
+  X(vkWaitForFences)
 // clang-format on
 struct DeviceFunctions {
 #define FERRY_DECLARE(name) PFN_##name name;

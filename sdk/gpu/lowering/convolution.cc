@@ -50,7 +50,7 @@ Status lower_direct_by(Kernel kernel, const Problem& problem, const Convolution&
   FERRY_TRY(check_coordinates(c));
   if (c.groups > 1 && (c.group_inputs() % 4 != 0 || c.group_outputs() % (4 * tile.quads) != 0))
     return unsupported("groups of %u inputs and %u outputs end within a quad", c.group_inputs(), c.group_outputs());
-  // A transposed one's tiles lie along pixels of one phase.
+  // The tiles of a transposed convolution consist of pixels of one stride phase.
   const uint32_t phases = c.transposed && tile.rows > 1 ? c.stride_w : 1;
   const uint32_t quads = ceil_div(c.outputs, 4), quad_tiles = ceil_div(quads, tile.quads);
   if (c.output_width / phases < tile.rows || quads < tile.quads)

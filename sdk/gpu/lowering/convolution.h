@@ -1,4 +1,4 @@
-// What convolutions share; of conv2d and conv_transpose2d the host's side of shaders/conv.glsl.
+// Common code of the convolutions; for conv2d and conv_transpose2d, the host side of shaders/conv.glsl.
 #pragma once
 
 #include "sdk/gpu/lowering/op.h"
@@ -6,7 +6,7 @@
 
 namespace ferry::gpu {
 
-// A convolution's sizes in numbers, for both directions.
+// The sizes of a convolution or transposed convolution, in elements.
 struct Convolution {
   bool transposed = false;
   uint32_t batch = 1, inputs = 1, outputs = 1, groups = 1;
@@ -56,20 +56,21 @@ Convolution convolution_of(const Problem& problem, const Params& op) {
 // FERRY_UNSUPPORTED: coordinates exceed 31 bits.
 Status check_coordinates(const Convolution& convolution);
 
-// Push constants after the epilogue's, for tiles of `tile_rows` pixels along the width, `tiles_x` of them in a row.
-// `columns`: of a workgroup. Groups are counted in units of `unit` channels.
+// Push constants after the epilogue's, for tiles of `tile_rows` pixels along the width, `tiles_x` per row. `columns`:
+// tiles per workgroup along the output quads. Groups are counted in units of `unit` channels.
 WordList push_of(const Convolution& convolution, uint32_t columns, uint32_t tiles_x, uint32_t unit, uint32_t bias);
 
-// Kernel conv2d, conv_transpose2d: groups that end with quads. `minimum`: fewer invocations than that will not do.
+// Kernels conv2d and conv_transpose2d. Groups must consist of whole quads. FERRY_UNSUPPORTED: fewer than `minimum`
+// invocations.
 Status lower_direct(const Problem& problem, const Convolution& convolution, RegisterTile tile, uint64_t minimum,
                     Lowering* out);
-// Kernel conv2d_half: not for transposed ones.
+// Kernel conv2d_half; not for transposed convolutions.
 Status lower_direct_in_float16(const Problem& problem, const Convolution& convolution, RegisterTile tile,
                                Lowering* out);
 // Kernel conv2d_grouped: any groups.
 Status lower_grouped(const Problem& problem, const Convolution& convolution, Lowering* out);
 
-// winograd.cc: F(tile x tile, 3x3), of one group, without stride and dilation.
+// In winograd.cc: F(tile x tile, 3x3) for one group, stride 1 and dilation 1.
 Status lower_winograd(const Problem& problem, const Convolution& convolution, uint32_t tile, Lowering* out);
 
 }  // namespace ferry::gpu

@@ -12,13 +12,13 @@ uint8_t binary_kind(fbs::BinaryKind kind, bool reversed) {
   return static_cast<uint8_t>(EpilogueStep::kBinary + static_cast<uint8_t>(kind));
 }
 
-// One element a channel, or one in all.
+// One element per channel, or a single element.
 bool is_vector(const Shape& shape, const Shape& output) {
   const int64_t elements = shape.elements();
   return elements == 1 || (elements == shape[shape.rank - 1] && elements == output[output.rank - 1]);
 }
 
-// The output's shape, or that with 1 for every dimension between the first and the last: a row of it serves many.
+// The output's shape, or that with 1 for all dimensions between the first and the last: rows are shared.
 bool is_tensor(const Shape& shape, const Shape& output) {
   if (shape.rank != output.rank || output.rank == 0) return false;
   if (shape == output) return true;

@@ -1,4 +1,4 @@
-// Elementwise steps that ride at the end of a kernel: the host's side of shaders/epilogue.glsl.
+// Elementwise operators fused into the end of a kernel: the host side of shaders/epilogue.glsl.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 namespace ferry::gpu {
 
 struct EpilogueStep {
-  // As in epilogue.glsl: 1 + UnaryKind; 32 + BinaryKind of those up to PRelu, and three with the sides exchanged.
+  // As in epilogue.glsl: 1 + UnaryKind; 32 + BinaryKind up to PRelu; three kinds with exchanged operands.
   static constexpr uint8_t kUnary = 1, kBinary = 32, kReverseSub = 39, kReverseDiv = 40, kReversePRelu = 41;
   enum class Source : uint8_t {
     Scalar,  // `alpha`
-    Vector,  // a constant with one element a channel, or one for all
-    Tensor,  // an activation of the output's shape, or with 1 for every dimension between the first and the last
+    Vector,  // a constant with one element per channel, or a single element
+    Tensor,  // an activation of the output's shape, or with 1 for all dimensions between the first and the last
   };
 
   uint8_t kind = 0;
   Source source = Source::Scalar;
   float alpha = 0, beta = 0;
-  TensorId tensor = TensorId::None;  // Vector, Tensor; None: the call has an operand
+  TensorId tensor = TensorId::None;  // Vector, Tensor; None: the call's own operand
   bool repeat = false;               // Vector: one element for all channels
   uint32_t rows = 1;                 // Tensor: output rows that share one of its rows
 
@@ -31,17 +31,17 @@ struct EpilogueStep {
 
 inline constexpr size_t kMaxEpilogueSteps = 4;
 
-// At most four steps, at most one of them with a tensor.
+// At most kMaxEpilogueSteps steps, at most one of them with a tensor.
 struct Epilogue {
   std::vector<EpilogueStep> steps;
-  // A clamp to [min, max], where either is finite. False: there is no room.
+  // Appends a clamp to [min, max] if either is finite. False: no room.
   bool add_clamp(float min, float max);
   bool add(const EpilogueStep& step);
-  TensorId tensor() const;  // the one that a step reads, or None
+  TensorId tensor() const;  // the tensor that a step reads, or None
 };
 
-// Appends operator `op` (Unary or Binary), whose input number `side` is the value that the chain carries, of shape
-// `output`; `shapes` and `is_constant` are those of its inputs. False: it cannot ride, and *epilogue is as before.
+// Appends operator `op` (Unary or Binary). Its input number `side` is the chain's value, of shape `output`; `shapes`
+// and `is_constant` describe its inputs. False: it cannot be fused, and *epilogue is unchanged.
 bool append(const fbs::Operator& op, unsigned side, const Shape& output, const std::vector<Shape>& shapes,
             const std::vector<bool>& is_constant, Epilogue* epilogue);
 

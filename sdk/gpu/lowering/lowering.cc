@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kEpilogueWords = 12;  // EPILOGUE_PUSH
 
-// Bytes that a whole operand spans.
+// Bytes of a whole operand.
 uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std::vector<Region>& weights) {
   switch (operand.kind) {
     case Operand::Kind::None: return 0;
@@ -151,7 +151,7 @@ Piece piece(Kernel kernel, TensorId tensor, PackPush push, uint64_t outer, uint6
 
 constexpr uint32_t quads_of(uint32_t n) { return (n + 3) / 4; }
 
-// [O][K][I] in quads over four outputs.
+// [O][K][I] as quads over four outputs.
 PackPush outputs_push(uint32_t outputs, uint32_t taps, uint32_t inputs) {
   PackPush push;
   push.size_b = taps;
@@ -170,7 +170,7 @@ PackPush outputs_push(uint32_t outputs, uint32_t taps, uint32_t inputs) {
   return push;
 }
 
-// A piece whose elements take so many bits each, in quads of the storage's size. Its runs must be whole quads.
+// A piece whose elements have `bits` bits, in quads of the storage's size. Its runs must be whole quads.
 Piece in_bits(Piece p, uint32_t bits, Storage storage) {
   for (uint64_t* quads : {&p.quads, &p.outer_quads}) *quads = *quads * 4 * bits / (8 * quad_bytes(storage));
   return p;

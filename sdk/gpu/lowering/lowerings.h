@@ -1,4 +1,4 @@
-// One function a file, lower_conv2d() and so on: lowers its table of the schema.
+// One function per operator: lower_conv2d() and so on lower the schema's parameter table.
 #pragma once
 
 #include "sdk/gpu/lowering/op.h"
@@ -11,7 +11,7 @@ FERRY_OPERATORS_ON_GPU(FERRY_LOWERING)
 FERRY_OPERATORS_WITH_STATE_ON_GPU(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
-// Copies `rows` of `input` to `output`, behind `first` rows of the same length, by the kernel that joins tensors.
+// Copies `rows` of `input` to `output`, after `first` rows of the same length, with the concat kernel.
 void add_rows(const Rows& rows, uint32_t first, const Operand& input, const Operand& output, Lowering* out);
 
 inline constexpr int kLinearAlternatives = 16, kConv2dAlternatives = 28, kConvTranspose2dAlternatives = 6,

@@ -9,7 +9,7 @@
 namespace ferry::gpu {
 namespace {
 
-// An operator, and which types its weights may have.
+// An operator, and the types that its weights may have.
 struct Entry {
   fbs::OpParams type;
   TypeSet weights;
@@ -69,7 +69,7 @@ bool has_kind(fbs::UnaryKind kind) {
   return kind <= fbs::UnaryKind::Log || (kind >= fbs::UnaryKind::Erf && kind <= fbs::UnaryKind::Cos);
 }
 
-// What jumps (Floor, Sign...) is left to the CPU, because a known answer says nothing beside a jump.
+// Functions with discontinuities (Floor, Sign...) run on the CPU: a canary proves nothing near a jump.
 bool has_kind(const fbs::Operator& op) {
   const fbs::Unary* unary = op.params_as_Unary();
   const fbs::Binary* binary = op.params_as_Binary();
@@ -83,18 +83,18 @@ bool has_kind(const fbs::Operator& op) {
                              : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;
 }
 
-// How kernels unpack integers: Int8 with a scale an output, Int4 with one for 32 inputs, none with a zero point. Stacks
-// of matrices have their scales in blocks, which their lowering looks at.
+// How kernels dequantize: Int8 with a scale per output, Int4 with a scale per 32 inputs, both without zero points.
+// Stacks of matrices have their scales in blocks, which their lowering checks.
 bool unpacks(const Type& type, bool stacked) {
   const bool blocks = type.dtype == fbs::DType::Int4 ? type.block == kScaleBlock : (type.block > 0) == stacked;
   return type.zero_point == 0 && type.axis == 0 && blocks;
 }
 
-// Which types input `i` may have.
+// The types that input `i` may have.
 TypeSet types_of(fbs::OpParams type, const Entry* entry, unsigned i) {
   const bool numbers =
       type == fbs::OpParams::Experts || type == fbs::OpParams::Gather || type == fbs::OpParams::Scatter;
-  if (numbers && i == 1) return kInt32;  // of experts, of places
+  if (numbers && i == 1) return kInt32;  // of experts, of indices
   return entry != nullptr && is_weight(type, i) ? entry->weights : kFloats;
 }
 

@@ -27,8 +27,7 @@ std::vector<Type> input_types(const Model& model, const fbs::Operator& op) {
   return out;
 }
 
-// Does a reshape leave the quads where they are? Rows of the same length do, and rows without padding. A constant has
-// none.
+// Whether a reshape keeps the quads: rows keep their length, or have no padding. Constants have no quads.
 bool is_view(const Model& model, const fbs::Operator& op, const Shapes& shapes) {
   if (op.params_type() != fbs::OpParams::Reshape || model.is_constant(op.inputs()->Get(0))) return false;
   const Rows from = rows_of(shapes[op.inputs()->Get(0)]);
@@ -36,7 +35,7 @@ bool is_view(const Model& model, const fbs::Operator& op, const Shapes& shapes) 
   return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
 }
 
-constexpr ferry_status kDenied = FERRY_GPU_UNAVAILABLE;  // by the device or its driver
+constexpr ferry_status kDenied = FERRY_GPU_UNAVAILABLE;  // the device or its driver denies it
 
 Status fits_limits(const Step& step, const Program& program, const Limits& limits) {
   for (const Dispatch& dispatch : step.dispatches) {
@@ -63,7 +62,7 @@ Status fits_limits(const Step& step, const Program& program, const Limits& limit
   return {};
 }
 
-// The chain's activations, in the order they are first read, and those of them whose memory its output may take over.
+// The chain's activations in the order of their first use, and those whose memory its output may reuse.
 void list_inputs(const Model& model, const Chain& chain, const Shapes& shapes, Step* step) {
   std::vector<TensorId> inside;
   for (int index : chain.operators) inside.push_back(output_of(operator_at(model, index)));
@@ -75,7 +74,7 @@ void list_inputs(const Model& model, const Chain& chain, const Shapes& shapes, S
   for (int index : chain.operators)
     for (TensorId tensor : *operator_at(model, index).inputs()) add(tensor);
 
-  // An invocation reads its own quad of these and nothing else, before it writes it.
+  // An invocation reads only its own quad of these, before it writes it.
   const bool elementwise = traits(operator_at(model, chain.operators.front()).params_type()).elementwise;
   const Shape& output = shapes[inside.back()];
   const auto own = [&](TensorId tensor) { return shapes[tensor] == output; };
@@ -127,7 +126,7 @@ std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const P
     for (int index : chain.operators) chain_of[static_cast<size_t>(index)] = static_cast<int>(chains.size());
     chains.push_back(std::move(chain));
   }
-  // A chain runs where its last operator stands: what the riders read is computed by then.
+  // A chain runs at the position of its last operator: by then the inputs of the fused operators are computed.
   std::vector<Chain> ordered;
   for (int i = 0; i < count; ++i) {
     Chain& chain = chains[static_cast<size_t>(chain_of[static_cast<size_t>(i)])];
@@ -227,14 +226,14 @@ Status lower_again(const Model& model, const Step& step, const Shapes& shapes, c
                    Step* out) {
   Chain chain{{step.operators[0]}, {}};
   for (size_t i = 1; i < step.operators.size(); ++i)
-    if (!ride(model, shapes, step.operators[i], &chain)) return unsupported("an operator that no longer rides");
+    if (!ride(model, shapes, step.operators[i], &chain)) return unsupported("an operator that can no longer be fused");
   return lower_chain(model, chain, shapes, device, program, out);
 }
 
 namespace {
 
-// Which experts a row goes through follows from scores that may be close, and halves would choose others: what leads
-// from the router's product to the choice is the CPU's.
+// Expert choices follow from scores that may be close, and float16 would choose others. The CPU computes the path from
+// the router's product to the choice.
 void route_in_float32(const Model& model, std::vector<uint8_t>* on_cpu) {
   PerTensor<uint8_t> leads(model.graph().tensors()->size(), false);
   for (size_t i = on_cpu->size(); i-- > 0;) {
@@ -264,8 +263,8 @@ std::vector<size_t> states_of(const Model& model, const Program& program, const 
   return states;
 }
 
-// The operators whose state the device cannot keep, since one of those on it is the CPU's, join `on_cpu`. False: there
-// are no more of them.
+// Adds to `on_cpu` the operators whose state cannot be on the device because another of its operators is on the CPU.
+// False: none were added.
 bool leave_states(const Model& model, Program* program, std::vector<uint8_t>* on_cpu) {
   for (const fbs::Operator* op : *model.graph().operators()) {
     if (!changes_state(op->params_type())) continue;
@@ -288,7 +287,7 @@ bool leave_states(const Model& model, Program* program, std::vector<uint8_t>* on
 void lower_all(const Model& model, const std::vector<Chain>& chains, const std::vector<uint8_t>& on_cpu,
                const Device& device, Program* program) {
   for (const Chain& chain : chains) {
-    // Whatever rides is the CPU's only with what it rides on.
+    // A fused operator is on the CPU only together with its chain.
     if (chain.operators.size() > 1 && !on_cpu[static_cast<size_t>(chain.operators[0])]) {
       Step step;
       if (lower_chain(model, chain, program->shapes, device, program, &step).ok()) {
@@ -301,7 +300,7 @@ void lower_all(const Model& model, const std::vector<Chain>& chains, const std::
       const size_t weights = program->weights.size();
       Status status = lower_chain(model, {{index}, {}}, program->shapes, device, program, &step);
       if (status.ok() && on_cpu[static_cast<size_t>(index)])
-        status = unsupported("the CPU has its state or its choice");
+        status = unsupported("the CPU holds its state or computes its choice of experts");
       if (!status.ok()) {
         program->weights.erase(program->weights.begin() + static_cast<std::ptrdiff_t>(weights), program->weights.end());
         step.on_gpu = step.view = false;
@@ -340,7 +339,7 @@ Traffic traffic(const Model& model, const Program& program) {
   for (const fbs::Port* input : *model.graph().inputs()) sum.minimum += bytes(input->tensor());
   std::vector<bool> used(program.weights.size(), false);
   for (const Step& step : program.steps) {
-    // Of a state's memory only what is new is written.
+    // Only the new part of a state's memory is written.
     const TensorId written = program.state_of[step.output] < 0 ? step.output : step.inputs[0];
     if (!step.view) sum.minimum += bytes(step.output) + bytes(written);
     for (const Dispatch& dispatch : step.dispatches) {

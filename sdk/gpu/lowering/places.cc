@@ -6,14 +6,15 @@ Status check_places(const Problem& problem) {
   const uint32_t length = rows_of(problem.inputs[0]).channels;
   const bool float16s = problem.storage == Storage::Float16;
   if (length <= (float16s ? kIntegersInFloat16 : kIntegersInFloats)) return {};
-  return unsupported("rows of %u, whose places %s do not hold", length, float16s ? "halves" : "floats");
+  return unsupported("rows of %u elements: %s cannot represent their indices", length,
+                     float16s ? "float16" : "float32");
 }
 
 Status check_rows_of_places(const Problem& problem, int axis) {
   const Shape &x = problem.inputs[0], &places = problem.inputs[1];
-  if (axis != x.rank - 1) return unsupported("places that are not of the last dimension");
-  if (rows_of(x).rows != rows_of(places).rows) return unsupported("fewer rows of places than of elements");
-  if (problem.is_constant[1]) return unsupported("constant places");
+  if (axis != x.rank - 1) return unsupported("indices along another dimension than the last");
+  if (rows_of(x).rows != rows_of(places).rows) return unsupported("fewer rows of indices than of elements");
+  if (problem.is_constant[1]) return unsupported("constant indices");
   return check_places(problem);
 }
 

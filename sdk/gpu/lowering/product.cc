@@ -12,8 +12,8 @@ struct ProductKernel {
   uint32_t split = 0;
 };
 
-// For few rows what shares the inner dimension; otherwise tiles, those with the fewest loads a multiplication first.
-// What is staged, and what multiplies in halves, is for tuned choices.
+// For few rows, kernels that split the inner dimension; otherwise tiles, fewest loads per multiplication first. Staged
+// and float16 kernels are selected by tuning only.
 constexpr ProductKernel kProductKernels[] = {
     {Kernel::MatvecSubgroup, {1, 1}, 64},
     {Kernel::MatvecSubgroup, {4, 1}, 64},
@@ -34,7 +34,7 @@ constexpr ProductKernel kProductKernels[] = {
 
 static_assert(std::size(kProductKernels) == kProductAlternatives);
 
-constexpr uint32_t kFewRows = 4;                         // for which a product is a matvec
+constexpr uint32_t kFewRows = 4;                         // maximum rows for matvec
 constexpr uint32_t kThreadsQuads = 8, kThreadsRows = 8;  // of matmul_shared
 
 Status fits(const ProductKernel& alternative, const Product& product, uint64_t minimum, Storage storage,
@@ -43,11 +43,11 @@ Status fits(const ProductKernel& alternative, const Product& product, uint64_t m
   const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
   const bool float16s =
       alternative.kernel == Kernel::MatmulFloat16 || alternative.kernel == Kernel::MatmulSharedFloat16;
-  if (float16s && minimum > 0) return unsupported("matmul: products of halves are for tuned choices");
+  if (float16s && minimum > 0) return unsupported("matmul: float16 products are selected by tuning only");
   if (float16s) FERRY_TRY(check_float16s(storage, limits, input_quads));
   switch (alternative.kernel) {
     case Kernel::MatvecSubgroup:
-      if (!limits.subgroup_arithmetic) return unsupported("the device has no arithmetic in subgroups");
+      if (!limits.subgroup_arithmetic) return unsupported("the device has no subgroup arithmetic");
       [[fallthrough]];
     case Kernel::Matvec:
       if (product.rows > kFewRows || (tile.rows == 1) != (product.rows == 1) || input_quads < alternative.split)
@@ -77,8 +77,8 @@ Status fits(const ProductKernel& alternative, const Product& product, uint64_t m
 }  // namespace
 
 Status check_float16s(Storage storage, const Limits& limits, uint32_t input_quads) {
-  if (storage != Storage::Float16) return unsupported("products of halves want float16");
-  if (!limits.float16_arithmetic) return unsupported("the device has no arithmetic of halves");
+  if (storage != Storage::Float16) return unsupported("float16 products require float16 storage");
+  if (!limits.float16_arithmetic) return unsupported("the device has no float16 arithmetic");
   if (input_quads <= 2 * kFloat16Block) return unsupported("%u quads of inputs are too few for blocks", input_quads);
   return {};
 }

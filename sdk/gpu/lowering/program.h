@@ -1,5 +1,5 @@
-// What a session runs on a GPU for given shapes: pure data, no Vulkan handle. Made by lowering (op.h, partition.h),
-// brought to a device by backend.h, whose commands.h records it.
+// What a session runs on a GPU for given shapes: pure data, no Vulkan handles. Created by lowering (op.h, partition.h),
+// allocated by the backend, recorded by commands.h.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace ferry::gpu {
 
-// A tensor as it lies in a buffer: rows of quads.
+// The layout of a tensor in a buffer: rows of quads.
 struct Rows {
   uint32_t rows = 1;                                     // product of all dimensions but the last
   uint32_t channels = 1;                                 // the last dimension
@@ -27,19 +27,19 @@ inline uint64_t stored_bytes(const Shape& shape, Storage storage) {
   return rows_of(shape).total() * quad_bytes(storage);
 }
 
-// What one binding of a dispatch is.
+// A binding of a dispatch.
 struct Operand {
   enum class Kind : uint8_t {
     None,
-    Value,      // an activation, whole
+    Value,      // a whole activation
     Weights,    // a region of Program.weights
     Workspace,  // bytes [offset, offset + bytes) of the step's scratch memory
-    Host,       // an activation in the transfer buffer, floats, rows without padding
-    State,      // a state of fixed size, floats, rows without padding; kernels change it
+    Host,       // an activation in the transfer buffer: float32, rows without padding
+    State,      // a state of fixed size: float32, rows without padding; kernels update it
   };
   Kind kind = Kind::None;
   TensorId tensor = TensorId::None;
-  uint32_t region = 0;  // of weights; of states the number
+  uint32_t region = 0;  // of weights; for a state, its index
   uint64_t offset = 0, bytes = 0;
 
   static Operand value(TensorId tensor) { return {.kind = Kind::Value, .tensor = tensor}; }
@@ -50,7 +50,7 @@ struct Operand {
   static Operand host(TensorId tensor) { return {.kind = Kind::Host, .tensor = tensor}; }
 };
 
-// What a dispatch does to memory and how much it computes; a multiply-add counts 2.
+// Memory traffic and arithmetic of a dispatch; a multiply-add counts as 2.
 struct Work {
   uint64_t read = 0, written = 0, flops = 0;  // bytes, bytes, operations
 };
@@ -63,24 +63,24 @@ struct Dispatch {
   Work work;
 };
 
-// Invocations of a workgroup where nothing speaks for more or fewer.
+// Default number of invocations per workgroup.
 inline constexpr uint32_t kWorkgroup = 64;
 
-// Workgroups for `count` invocations of a kernel with linear_index(), folded into two dimensions where one is too long.
+// Workgroups for `count` invocations of a kernel with linear_index(), folded into two dimensions if needed.
 std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits& limits);
 
-// Kernel::Upload or Kernel::Download of activation `tensor`: from the host's floats to quads, or back. Int32 goes up as
-// the floats of the same value, and comes down from such.
+// Kernel::Upload or Kernel::Download of activation `tensor`: converts the host's float32 to quads, or back. Int32 is
+// converted to floats of the same value, and back.
 Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits,
                   fbs::DType dtype = fbs::DType::Float32);
 
-// A part of a region of weights: one constant, packed by shaders/pack.comp or a kernel of the same push constants.
+// A part of a weight region: one constant, packed by shaders/pack.comp or a kernel with the same push constants.
 struct Piece {
-  Kernel kernel{};                   // Pack, or another that reads a constant and writes quads
+  Kernel kernel{};                   // Pack, or another kernel that reads a constant and writes quads
   TensorId tensor = TensorId::None;  // the constant
-  std::array<uint32_t, 32> push{};   // the kernel's push constants but for input_offset, which staging sets
+  std::array<uint32_t, 32> push{};   // the kernel's push constants except input_offset, which staging sets
   uint64_t quads = 0;
-  // Staging cuts a piece along its outermost coordinate: source elements and quads that one step of it takes.
+  // Staging splits a piece along its outermost coordinate: source elements and quads per coordinate.
   uint64_t outer_elements = 0, outer_quads = 0;
 
   bool operator==(const Piece&) const = default;
@@ -90,7 +90,7 @@ struct Piece {
   }
 };
 
-// Packed weights of one operator, pieces one after another. Equal regions of a model are packed once.
+// Packed weights of one operator, consecutive pieces. Equal regions of a model are packed once.
 struct Region {
   std::vector<Piece> pieces;
   uint64_t quads() const;
@@ -98,17 +98,17 @@ struct Region {
   bool operator<(const Region& other) const { return pieces < other.pieces; }
 };
 
-// One chain of operators, on the GPU; or one operator on the CPU.
+// One chain of operators on the GPU, or one operator on the CPU.
 struct Step {
-  std::vector<int> operators;      // in Graph.operators; the last one gives the output
+  std::vector<int> operators;      // in Graph.operators; the last one computes the output
   std::vector<TensorId> inputs;    // activations it reads
-  std::vector<TensorId> reusable;  // those whose memory the output may take over
+  std::vector<TensorId> reusable;  // inputs whose memory the output may reuse
   TensorId output = TensorId::None;
-  std::vector<TensorId> further_outputs;  // of an operator that has several
-  bool view = false;                      // the output is inputs[0] under another shape; no dispatches
+  std::vector<TensorId> further_outputs;  // of an operator with several outputs
+  bool view = false;                      // the output is inputs[0] with another shape; no dispatches
   bool on_gpu = true;
-  std::string reason;      // why it is on the CPU
-  int alternative = 0;     // which of the operator's alternatives was taken
+  std::string reason;      // the reason why it is on the CPU
+  int alternative = 0;     // the selected alternative
   uint64_t workspace = 0;  // bytes
   std::vector<Dispatch> dispatches;
 };
@@ -124,8 +124,8 @@ struct Program {
   Shapes shapes;  // of every tensor of the model
   std::vector<Step> steps;
   std::vector<Region> weights;
-  PerTensor<int> state_of;             // by tensor: the state whose memory it is, or -1
-  std::vector<uint8_t> device_states;  // by state: kernels change it and read it; else the CPU does
+  PerTensor<int> state_of;             // by tensor: the state whose memory it uses, or -1
+  std::vector<uint8_t> device_states;  // by state: 1 if it is on the device
 };
 
 }  // namespace ferry::gpu

@@ -21,7 +21,7 @@ Status add_strided_copy(std::vector<CopiedDim> dims, int64_t base, float fill, L
     if (dim.limit == 0) dim.limit = dim.size - dim.before;
     if (&dim != &dims[5] && dim.size > 1) whole = whole && dim.stride % 4 == 0;
   }
-  // A quad that is partly beyond the input's last element is filled lane by lane.
+  // A quad partly beyond the input's last element is filled lane by lane.
   if (dims[5].before + dims[5].limit < dims[5].size && dims[5].limit % 4 != 0) whole = false;
 
   uint64_t rows = 1;

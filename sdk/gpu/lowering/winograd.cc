@@ -1,5 +1,5 @@
-// Winograd's minimal filtering: a transform of the input, a matrix product for each of the n*n points, a transform of
-// those.
+// Winograd's minimal filtering: transforms the input, computes a matrix product for each of the n*n points, and
+// transforms the products.
 #include "sdk/gpu/lowering/convolution.h"
 #include "sdk/gpu/lowering/product.h"
 
@@ -10,8 +10,8 @@ Status lower_winograd(const Problem& problem, const Convolution& c, uint32_t til
   if (c.kernel_h != 3 || c.kernel_w != 3 || c.groups != 1 || c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 ||
       c.dilation_w != 1)
     return unsupported("winograd: not a plain 3x3 kernel");
-  // Its transforms spread the rounding of half precision to a mean squared error of up to 8e-6; F(2x2) to 3e-7.
-  if (tile == 4 && problem.storage == Storage::Float16) return unsupported("winograd: tiles of 4 want float32");
+  // F(4x4) amplifies float16 rounding to a mean squared error of up to 8e-6; F(2x2) to 3e-7.
+  if (tile == 4 && problem.storage == Storage::Float16) return unsupported("winograd: tiles of 4 require float32");
   const uint32_t points = (tile + 2) * (tile + 2);
   const uint32_t tiles_x = ceil_div(c.output_width, tile), tiles_y = ceil_div(c.output_height, tile);
   const uint64_t tiles = uint64_t{c.batch} * tiles_x * tiles_y;

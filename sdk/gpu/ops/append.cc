@@ -12,7 +12,7 @@ void add_rows(const Rows& rows, uint32_t first, const Operand& input, const Oper
             .written = rows.total() * quad_bytes(problem.storage)});
 }
 
-// What is new goes behind what the state holds. Nothing but 1 stands before the axis.
+// New rows follow those of the state. All dimensions before the axis are 1.
 Status lower_append(const Problem& problem, int, Lowering* out) {
   const Rows rows = rows_of(problem.inputs[0]), all = rows_of(problem.output);
   if (rows.channels != all.channels) return unsupported("append along the last dimension");

@@ -8,12 +8,12 @@
 namespace ferry::gpu {
 namespace {
 
-// One binding for what lies from `first` to `last`, workspaces of one step.
+// One binding from `first` to `last`, workspaces of one step.
 Operand both(const Operand& first, const Operand& last) {
   return Operand::workspace(first.offset, last.offset + last.bytes - first.offset);
 }
 
-// Copies input `i` as `dims` say into a workspace of its own.
+// Copies input `i` with dimensions `dims` into a workspace.
 Status copy(unsigned i, std::vector<CopiedDim> dims, Lowering* out, Operand* copied) {
   uint64_t rows = 1;
   for (const CopiedDim& dim : dims) rows *= word(dim.size);
@@ -34,7 +34,7 @@ Status split_heads(unsigned i, uint32_t heads, Lowering* out, Operand* split) {
               out, split);
 }
 
-// The biases one behind the other: constants packed so, others copied. `push`: see attention.comp.
+// Consecutive biases: constants are packed so, others are copied. `push`: see attention.comp.
 Status gather_biases(size_t count, Lowering* out, WordList* push, Operand* biases) {
   const Problem& problem = out->problem();
   Region region;
@@ -61,7 +61,7 @@ Status gather_biases(size_t count, Lowering* out, WordList* push, Operand* biase
   return {};
 }
 
-// The queries, and behind them the sinks, copied into one binding. *sinks: their first quad.
+// The queries, followed by the sinks, in one binding. *sinks: the first quad of the sinks.
 Status copy_queries(Lowering* out, Operand* queries, uint64_t* sinks) {
   const Problem& problem = out->problem();
   const Rows rows = rows_of(problem.inputs[0]);
@@ -79,9 +79,9 @@ Status copy_queries(Lowering* out, Operand* queries, uint64_t* sinks) {
 
 }  // namespace
 
-// Alternative 0: keys and values where they lie, each in a binding; biases have none then, sinks that of the queries.
-// Alternative 1: copied, head after head, into one binding. A head's channels that are not whole quads get padding on
-// the way in and lose it on the way out.
+// Alternative 0: keys and values in place, one binding each; no biases; sinks share the binding of the queries.
+// Alternative 1: keys and values copied head by head to one binding; heads whose channels are not whole quads are
+// padded on the way in and cropped on the way out.
 Status lower_attention(const Problem& problem, int alternative, Lowering* out) {
   const fbs::Attention& p = *problem.op.params_as_Attention();
   const Shape &query = problem.inputs[0], &key = problem.inputs[1], &value = problem.inputs[2];
@@ -90,11 +90,11 @@ Status lower_attention(const Problem& problem, int alternative, Lowering* out) {
   const uint32_t depth_quads = ceil_div(depth, 4), width_quads = ceil_div(width, 4);
   const bool in_place = alternative == 0;
   const uint32_t biases = static_cast<uint32_t>(problem.inputs.size()) - (p.sinks() ? 4 : 3);
-  if (in_place && biases > 0) return unsupported("biases beside keys and values where they lie");
-  if (!in_place && p.sinks()) return unsupported("sinks beside keys and values that are copied");
+  if (in_place && biases > 0) return unsupported("biases with keys and values in place");
+  if (!in_place && p.sinks()) return unsupported("sinks with copied keys and values");
   if (in_place && (depth % 4 != 0 || width % 4 != 0)) return unsupported("heads that begin within a quad");
 
-  // A thread of a workgroup computes a quad of the output of four queries.
+  // An invocation computes a quad of the output for four queries.
   const uint32_t slots = width_quads <= 8 ? 8 : width_quads <= 16 ? 16 : 32, groups = 64 / slots;
   const uint64_t blocks = ceil_div(word(key[1]), 2 * slots);
   if (blocks * (depth_quads + 4 * slots + 24) > kMaxRounds) return unsupported("attention to too many keys");

@@ -9,7 +9,7 @@ namespace ferry::gpu {
 Status lower_causal_conv1d(const Problem& problem, int, Lowering* out) {
   const Shape& x = problem.inputs[0];
   if (std::find(problem.is_constant.begin() + 1, problem.is_constant.end(), false) != problem.is_constant.end())
-    return unsupported("weights that are computed");
+    return unsupported("weights that are not constant");
   const uint32_t kernel = word(problem.inputs[1][0]), channels = word(x[2]);
   FERRY_TRY(check_rounds(uint64_t{word(x[1])} * (kernel + 1)));
   Region region{{pack_rows(problem.input_tensor(1), kernel, channels)}};

@@ -2,14 +2,14 @@
 
 namespace ferry::gpu {
 
-// One dispatch an input.
+// One dispatch per input.
 Status lower_concat(const Problem& problem, int, Lowering* out) {
   const int axis = problem.op.params_as_Concat()->axis();
   const Shape& to = problem.output;
   const bool channels = axis == to.rank - 1;
-  uint32_t inner = 1;  // rows of one coordinate of the axis
+  uint32_t inner = 1;  // rows per coordinate of the axis
   for (int d = axis + 1; d + 1 < to.rank; ++d) inner *= static_cast<uint32_t>(to[d]);
-  uint32_t begin = 0;  // of the part, along the axis
+  uint32_t begin = 0;  // offset of the part along the axis
   for (unsigned i = 0; i < problem.inputs.size(); ++i) {
     const Rows rows = rows_of(problem.inputs[i]);
     const uint32_t length = static_cast<uint32_t>(problem.inputs[i][axis]);

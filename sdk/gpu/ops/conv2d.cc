@@ -1,4 +1,4 @@
-// conv2d: single pixels as a matrix product, depthwise kernels, direct sums, Winograd's filtering, any groups.
+// conv2d: 1x1 kernels as a matrix product, depthwise kernels, direct sums, Winograd's filtering, any groups.
 #include <algorithm>
 
 #include "sdk/gpu/lowering/convolution.h"
@@ -17,7 +17,7 @@ Status lower_depthwise(const Problem& problem, const Convolution& c, RegisterTil
   FERRY_TRY(check_coordinates(c));
   if (c.group_inputs() != 1 || c.group_outputs() != 1) return unsupported("not depthwise");
   FERRY_TRY(check_rounds(c.taps()));
-  constexpr uint32_t kWidest = 7;  // kernel that a tile keeps in registers
+  constexpr uint32_t kWidest = 7;  // kernel width that a tile keeps in registers
   if (tile.rows > 1 && (c.dilation_w > 1 || c.stride_w > 2 || c.kernel_w > kWidest || c.output_width < tile.rows))
     return unsupported("depthwise kernels %u wide and their stride do not suit tiles of %u pixels", c.kernel_w,
                        tile.rows);
@@ -39,17 +39,17 @@ Status lower_any_groups(const Problem& problem, const Convolution& c, RegisterTi
   return lower_grouped(problem, c, out);
 }
 
-// Chosen by tuning only: it moves more bytes than the others.
+// Selected by tuning only, since it moves more bytes than the others.
 Status lower_tuned_winograd(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum,
                             Lowering* out) {
-  if (minimum > 0) return unsupported("winograd is for tuned choices");
+  if (minimum > 0) return unsupported("winograd is selected by tuning only");
   return lower_winograd(problem, c, tile.rows, out);
 }
 
-// Likewise: no phone has said yet what it gains.
+// Selected by tuning only, since the gain is unknown on phones.
 Status lower_tuned_float16s(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum,
                             Lowering* out) {
-  if (minimum > 0) return unsupported("products of halves are for tuned choices");
+  if (minimum > 0) return unsupported("float16 products are selected by tuning only");
   return lower_direct_in_float16(problem, c, tile, out);
 }
 
@@ -58,7 +58,7 @@ struct Way {
   RegisterTile tile;
 };
 
-// Behind those of a matrix product, in order of preference.
+// After the alternatives of a matrix product, in order of preference.
 constexpr Way kConv2dWays[] = {
     {lower_depthwise, {4, 1}},      {lower_depthwise, {1, 1}},      {lower_direct, {4, 2}},
     {lower_direct, {4, 1}},         {lower_direct, {1, 1}},         {lower_any_groups, {1, 1}},
@@ -71,21 +71,21 @@ static_assert(kConv2dAlternatives == 1 + kProductAlternatives + std::size(kConv2
 Status lower_way(const Problem& problem, const Convolution& c, int which, uint64_t minimum, Lowering* out) {
   if (which >= kProductAlternatives) {
     if (problem.types[1].quantized)
-      return unsupported("conv2d: input 1 is of type %s, which the GPU backend takes for single pixels",
+      return unsupported("conv2d: input 1 is of type %s, which the GPU backend accepts for 1x1 kernels only",
                          in_words(problem.types[1]).c_str());
     const Way& chosen = kConv2dWays[which - kProductAlternatives];
     return chosen.lower(problem, c, chosen.tile, minimum, out);
   }
   if (c.taps() != 1 || c.groups != 1 || c.stride_h != 1 || c.stride_w != 1 || c.output_height != c.input_height ||
       c.output_width != c.input_width)
-    return unsupported("not a convolution of single pixels");
+    return unsupported("not a 1x1 convolution");
   const Product product{static_cast<uint32_t>(c.pixels()), c.inputs, c.outputs, c.min, c.max};
   return lower_product(problem, product, which, minimum, out);
 }
 
 }  // namespace
 
-// 0: the first that fits and has invocations enough; then all of them.
+// Alternative 0: the first that fits and has enough invocations. Others: as listed.
 Status lower_conv2d(const Problem& problem, int alternative, Lowering* out) {
   if (problem.is_constant[0]) return unsupported("conv2d: a constant input");
   const Convolution convolution = convolution_of(problem, *problem.op.params_as_Conv2d());

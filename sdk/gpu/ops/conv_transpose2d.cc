@@ -1,11 +1,11 @@
-// conv_transpose2d: every output gathers what reaches it.
+// conv_transpose2d: every output gathers the inputs that contribute to it.
 #include "sdk/gpu/lowering/convolution.h"
 #include "sdk/gpu/lowering/lowerings.h"
 
 namespace ferry::gpu {
 namespace {
 
-// In order of preference; behind them any groups.
+// In order of preference, followed by the kernel for any groups.
 constexpr RegisterTile kTransposedTiles[] = {{4, 2}, {4, 1}, {1, 1}, {2, 2}};
 static_assert(kConvTranspose2dAlternatives == 2 + std::size(kTransposedTiles));
 
@@ -17,7 +17,7 @@ Status lower_one(const Problem& problem, const Convolution& convolution, size_t 
 
 }  // namespace
 
-// 0: the first that fits and has invocations enough; then all of them.
+// Alternative 0: the first that fits and has enough invocations. Others: as listed.
 Status lower_conv_transpose2d(const Problem& problem, int alternative, Lowering* out) {
   if (problem.is_constant[0]) return unsupported("conv_transpose2d: a constant input");
   Convolution convolution = convolution_of(problem, *problem.op.params_as_ConvTranspose2d());

@@ -1,4 +1,4 @@
-// deform_conv2d: direct sums. Offsets and the mask are one binding: where there is a mask they are joined first.
+// deform_conv2d: direct sums. Offsets and mask share a binding: a mask is appended to the offsets first.
 #include "sdk/gpu/lowering/convolution.h"
 #include "sdk/gpu/lowering/lowerings.h"
 #include "sdk/gpu/lowering/product.h"
@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kTileQuads[] = {4, 1};  // of the output
 static_assert(kDeformConv2dAlternatives == 1 + std::size(kTileQuads));
 
-// Offsets, then the mask, in rows of a workspace.
+// Offsets, then the mask, as rows of a workspace.
 Operand join(const Problem& problem, uint32_t quads, Lowering* out) {
   const Rows rows = rows_of(problem.inputs[3]);
   const uint64_t row_bytes = uint64_t{quads} * quad_bytes(problem.storage);
@@ -81,7 +81,7 @@ Status lower_tiles(const Problem& problem, const Convolution& c, uint32_t tile_q
 
 }  // namespace
 
-// 0: the largest tiles of which there are enough; then all of them.
+// Alternative 0: the largest tiles with enough invocations. Others: as listed.
 Status lower_deform_conv2d(const Problem& problem, int alternative, Lowering* out) {
   const Convolution c = convolution_of(problem, *problem.op.params_as_DeformConv2d());
   FERRY_TRY(check_coordinates(c));

@@ -1,4 +1,4 @@
-// unary, binary: an epilogue with nothing before it; binaries that broadcast otherwise have a kernel of their own.
+// unary and binary: an epilogue without a kernel before it. Other broadcasts have a kernel of their own.
 #include <array>
 
 #include "sdk/gpu/lowering/lowerings.h"
@@ -6,10 +6,10 @@
 namespace ferry::gpu {
 namespace {
 
-// What a side of a broadcast is in the kernel's eyes.
+// An operand of a broadcast as the kernel addresses it.
 struct Side {
   std::array<uint32_t, 5> strides{};  // in rows, outermost first, of all dimensions but the last
-  uint32_t quads = 0;                 // of a row; 0: one element for the whole row
+  uint32_t quads = 0;                 // per row; 0: one element for the whole row
 };
 
 bool describe(const Shape& shape, const Shape& output, Side* side) {
@@ -28,7 +28,7 @@ bool describe(const Shape& shape, const Shape& output, Side* side) {
 Status lower_broadcast(const Problem& problem, Lowering* out) {
   const fbs::Binary* binary = problem.op.params_as_Binary();
   if (binary == nullptr || problem.output.rank == 0) return unsupported("not a binary operator of tensors");
-  if (problem.epilogue.tensor() != TensorId::None) return unsupported("a second tensor rides on it");
+  if (problem.epilogue.tensor() != TensorId::None) return unsupported("a second tensor operand is fused into it");
   Side a, b;
   if (!describe(problem.inputs[0], problem.output, &a) || !describe(problem.inputs[1], problem.output, &b))
     return unsupported("rows of more than 65535 quads");
@@ -48,7 +48,7 @@ Status lower_broadcast(const Problem& problem, Lowering* out) {
 }
 
 Status lower_elementwise(const Problem& problem, Lowering* out) {
-  // The operator itself is the first step. Which side is carried: one that has the output's shape.
+  // The operator itself is the first step. The chain's value is the input that has the output's shape.
   for (unsigned side = 0; side < problem.inputs.size(); ++side) {
     Epilogue epilogue;
     if (problem.is_constant[side] ||

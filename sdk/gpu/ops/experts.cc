@@ -1,5 +1,4 @@
-// experts: two products, each of whose rows picks its weights by number. Numbers and shares are one binding, for which
-// they are copied first.
+// experts: two products, whose rows select their weights by expert index. Indices and shares are copied to one binding.
 #include <bit>
 
 #include "sdk/gpu/lowering/lowerings.h"
@@ -10,7 +9,7 @@ namespace {
 
 constexpr uint32_t kQuadsOfGroup = 4;  // of the output, as in experts.comp
 
-// A stack of matrices [E,R,W], and how the kernel finds it.
+// A stack of matrices [E,R,W], as the kernel addresses it.
 struct Stack {
   uint32_t rows, width;  // of a matrix
   ProductWeight weight;
@@ -22,7 +21,7 @@ Status stack_of(const Problem& problem, unsigned input, unsigned bias, Stack* ou
   *out = {word(shape[1]), word(shape[2]), {}};
   if (out->rows % 4 != 0 || out->width % 4 != 0) return unsupported("experts whose rows end within a quad");
   if (type.quantized && type.block != kScaleBlock && type.block != shape[2])
-    return unsupported("experts with scales for %d numbers", type.block);
+    return unsupported("experts with a scale per %d elements", type.block);
   FERRY_TRY(check_rounds(uint64_t{word(problem.inputs[1][problem.inputs[1].rank - 1])} * ceil_div(out->width, 4)));
   out->weight = product_weight(problem, input, bias, word(shape[0]) * out->rows, out->width);
   return {};
@@ -36,7 +35,7 @@ Status lower_experts(const Problem& problem, int, Lowering* out) {
   for (unsigned i = 0; i < 3; ++i)
     if (problem.is_constant[i]) return unsupported("experts: a constant input");
   if (problem.storage == Storage::Float16 && experts > kIntegersInFloat16)
-    return unsupported("%u experts, whose numbers halves do not hold", experts);
+    return unsupported("%u experts: float16 cannot represent their indices", experts);
   Stack stacks[2];
   for (unsigned i = 0; i < 2; ++i) FERRY_TRY(stack_of(problem, 3 + i, 5 + i, &stacks[i]));
 

@@ -3,14 +3,14 @@
 
 namespace ferry::gpu {
 
-// The kernel finds its five inputs one behind the other.
+// The kernel reads its five inputs from one binding.
 Status lower_gated_delta_rule(const Problem& problem, int, Lowering* out) {
   constexpr uint32_t kQuads = 4, kParts = 16;  // as in gated_delta_rule.comp
   const Shape &q = problem.inputs[0], &v = problem.inputs[2], &state = problem.state;
   const uint32_t heads = word(state[2]), key_size = word(state[3]), value_quads = word(state[4]) / 4;
   if (state[4] % 4 != 0) return unsupported("heads that begin within a quad");
   const uint32_t rows = ceil_div(key_size, kParts), chunks = ceil_div(value_quads, kQuads);
-  constexpr uint32_t kMaxRows = 32;  // that registers hold
+  constexpr uint32_t kMaxRows = 32;  // held in registers
   if (rows > kMaxRows) return unsupported("keys of more than %u channels", kMaxRows * kParts);
   FERRY_TRY(check_rounds(uint64_t{word(q[1])} * 2 * (rows + kParts)));
 

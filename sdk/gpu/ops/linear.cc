@@ -6,7 +6,7 @@ namespace ferry::gpu {
 
 static_assert(kLinearAlternatives == 1 + kProductAlternatives);
 
-// 0: the first that fits and has invocations enough; then all of them.
+// Alternative 0: the first that fits and has enough invocations. Others: as listed.
 Status lower_linear(const Problem& problem, int alternative, Lowering* out) {
   if (problem.is_constant[0]) return unsupported("linear: a constant input");
   const fbs::Linear& op = *problem.op.params_as_Linear();

@@ -1,4 +1,4 @@
-// matmul: products of two activations, which are read where they lie.
+// matmul: products of two activations, read in place.
 #include "sdk/gpu/lowering/lowerings.h"
 #include "sdk/gpu/lowering/tiles.h"
 
@@ -8,9 +8,9 @@ namespace {
 constexpr RegisterTile kMatMulTiles[] = {{4, 2}, {4, 1}, {1, 1}};
 static_assert(kMatMulAlternatives == 1 + std::size(kMatMulTiles));
 
-constexpr int kSamples = 4;  // dimensions of them: the output's but for the last two
+constexpr int kSamples = 4;  // sample dimensions: the output's but the last two
 
-// Quads from one sample's matrix to the next one's, for each dimension of the output's samples.
+// Quads from one sample's matrix to the next, per sample dimension of the output.
 std::array<uint32_t, kSamples> strides(const Shape& shape) {
   std::array<uint32_t, kSamples> out{};
   uint32_t stride = word(shape[shape.rank - 2]) * ceil_div(word(shape[shape.rank - 1]), 4);
@@ -27,7 +27,7 @@ Status lower_tiles(const Problem& problem, const RegisterTile& tile, uint64_t mi
   const uint32_t rows = word(y[y.rank - 2]), columns = word(y[y.rank - 1]), quads = ceil_div(columns, 4);
   const uint32_t depth = word(a[a.rank - (p.transpose_a() ? 2 : 1)]), samples = rows_of(y).rows / rows;
   const uint32_t quad_tiles = ceil_div(quads, tile.quads), row_tiles = samples * ceil_div(rows, tile.rows);
-  const bool whole_quads = tile.rows == 4;  // of a, where rows are its lanes
+  const bool whole_quads = tile.rows == 4;  // of a, whose rows are its lanes
   if (p.transpose_a() ? !whole_quads : rows < tile.rows)
     return unsupported("matmul: %u rows do not suit tiles of %u", rows, tile.rows);
   if (quads < tile.quads || uint64_t{row_tiles} * quad_tiles < minimum)
@@ -52,7 +52,7 @@ Status lower_tiles(const Problem& problem, const RegisterTile& tile, uint64_t mi
 
 }  // namespace
 
-// 0: the largest tiles of which there are enough; then all of them.
+// Alternative 0: the largest tiles with enough invocations. Others: as listed.
 Status lower_matmul(const Problem& problem, int alternative, Lowering* out) {
   if (alternative > 0) return lower_tiles(problem, kMatMulTiles[alternative - 1], 0, out);
   Status status;

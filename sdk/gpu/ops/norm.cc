@@ -1,5 +1,5 @@
-// Layer, group and global response normalization: all by one kernel, the last one with a sum before and a product
-// behind.
+// Layer, group and global response normalization with one kernel. The last has a reduction before it and a product
+// after.
 #include <algorithm>
 #include <bit>
 
@@ -15,7 +15,7 @@ struct Norm {
   enum Kind : uint32_t { Centered, Response, Uncentered } kind = Centered;  // norm.comp: kKind
 };
 
-// Of input 0, or of call.input, which has the output's shape; by weights [C] `region`.
+// Normalizes input 0, or call.input, which has the output's shape. `region`: weights [C].
 Status add_norm(const Norm& norm, Call call, Region region, Lowering* out) {
   const Problem& problem = out->problem();
   const Rows rows = rows_of(problem.output);
@@ -57,13 +57,13 @@ Status lower_group_norm(const Problem& problem, int, Lowering* out) {
   return add_norm({samples, rows_of(problem.output).rows / samples, word(p.groups()), p.epsilon()}, out);
 }
 
-// The channels' lengths, one row a sample; what these become as factors; the input times its factors, plus the bias.
+// Computes the norm of each channel, one row per sample; its factors; the input times the factors plus the bias.
 Status lower_grn(const Problem& problem, int, Lowering* out) {
   constexpr uint32_t kQuads = 8, kShares = 16;  // as in reduce.cc
   const Rows rows = rows_of(problem.output);
   const uint32_t samples = word(problem.output[0]), places = rows.rows / samples;
   if (places / kShares > kMaxRounds) return unsupported("too many terms in a sum");
-  if (problem.epilogue.tensor() != TensorId::None) return unsupported("a second tensor rides on it");
+  if (problem.epilogue.tensor() != TensorId::None) return unsupported("a second tensor operand is fused into it");
   Problem inner = problem;
   inner.output = {problem.output[0], problem.output[problem.output.rank - 1]};
   const uint64_t bytes = stored_bytes(inner.output, problem.storage);

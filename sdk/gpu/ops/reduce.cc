@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kRowQuads = 8, kRowShares = 16;  // a workgroup of reduce_rows
 constexpr uint32_t kReduceInvocations = 128;        // of reduce
 
-// Dimensions of one kind (kept, or reduced), neighbours merged, innermost last.
+// Dimensions of one kind (kept or reduced), adjacent ones merged, innermost last.
 struct Dims {
   std::vector<uint32_t> sizes, strides;
 
@@ -28,7 +28,8 @@ struct Dims {
     for (uint32_t size : sizes) n *= size;
     return n;
   }
-  // Sizes of all but the outermost, then strides of all, filled up to `maximum` dimensions. False: there are more.
+  // Appends the sizes of all but the outermost dimension, then all strides, padded to `maximum` dimensions. False:
+  // more.
   bool append_to(WordList* push, size_t maximum) const {
     if (sizes.size() > maximum) return false;
     const size_t missing = maximum - sizes.size();
@@ -40,7 +41,7 @@ struct Dims {
 
 }  // namespace
 
-// Alternative 0: rows are added up whole, the last dimension is kept. 1: element by element.
+// Alternative 0: sums whole rows; the last dimension is kept. Alternative 1: element by element.
 Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
   const fbs::Reduce& p = *problem.op.params_as_Reduce();
   const Shape& in = problem.inputs[0];
@@ -49,7 +50,7 @@ Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
   const int last = in.rank - 1;
   if (by_rows && reduced(last)) return unsupported("the last dimension is reduced");
 
-  // Strides in rows, or in elements with the padding lanes of a row counted.
+  // Strides in rows, or in elements, padding lanes included.
   Dims kept, gone;
   std::vector<uint32_t> strides(static_cast<size_t>(in.rank), 1);
   uint32_t stride = by_rows ? 1 : rows_of(in).quads() * 4;
@@ -68,7 +69,7 @@ Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
             .flops = static_cast<uint64_t>(in.elements())};
   const size_t maximum = by_rows ? 3 : 4;
   if (!kept.append_to(&call.push, maximum) || !gone.append_to(&call.push, maximum))
-    return unsupported("too many dimensions take turns");
+    return unsupported("too many dimensions alternate");
   if (gone.count() / (by_rows ? kRowShares : kReduceInvocations) > kMaxRounds)
     return unsupported("too many terms in a sum");
   if (by_rows) {

@@ -11,7 +11,7 @@ void add_reshape(const Rows& from, const Rows& to, const Operand& input, const O
             .input = input});
 }
 
-// To rows of another length; where the quads stay where they are, the partition makes a view of it.
+// Copies to rows of another length. If the quads stay, the partition makes a view instead.
 Status lower_reshape(const Problem& problem, int, Lowering* out) {
   add_reshape(rows_of(problem.inputs[0]), rows_of(problem.output), {}, {}, out);
   return {};

@@ -3,7 +3,7 @@
 namespace ferry::gpu {
 namespace {
 
-// Where an output coordinate lies in the input: factor, offset and divisor of resize2d.comp.
+// Maps an output coordinate to the input: factor, offset and divisor of resize2d.comp.
 std::array<int64_t, 3> places(const fbs::Resize2d& p, int64_t from, int64_t to) {
   if (p.kind() == fbs::ResizeKind::Nearest) return {from, 0, to};
   if (!p.align_corners()) return {2 * from, from - to, 2 * to};

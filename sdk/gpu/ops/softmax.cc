@@ -7,7 +7,7 @@ constexpr uint32_t kSoftmaxInvocations = 64;
 
 }  // namespace
 
-// Subgroups first where the device has their arithmetic, shared memory alone otherwise.
+// Subgroups first if the device has their arithmetic, otherwise shared memory.
 Status lower_softmax(const Problem& problem, int alternative, Lowering* out) {
   const bool subgroups = alternative == 0;
   if (subgroups && !problem.limits.subgroup_arithmetic) return unsupported("the device has no subgroup arithmetic");

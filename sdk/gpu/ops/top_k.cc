@@ -3,7 +3,7 @@
 
 namespace ferry::gpu {
 
-// Places are floats of the same value.
+// Indices are stored as floats of the same value.
 Status lower_top_k(const Problem& problem, int, Lowering* out) {
   constexpr uint32_t kInvocations = 64, kRoundsOfShared = 7;
   const fbs::TopK& p = *problem.op.params_as_TopK();

@@ -3,7 +3,8 @@
 namespace ferry::gpu {
 namespace {
 
-// No gather: what is shifted beyond an edge comes in at the other. `image` is the side that is not cut.
+// A copy with wrap-around, no gather: elements shifted beyond an edge enter at the opposite one. `image`: the side that
+// is not split into windows.
 template <typename Params>
 Status add_window(const Params& p, const Shape& image, bool reverse, Lowering* out) {
   const auto shift = [](int32_t by, int32_t size) { return word((by % size + size) % size); };
