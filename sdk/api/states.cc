@@ -89,7 +89,7 @@ ferry_status ferry_states_reserve(ferry_states* states, int32_t length) {
   FERRY_REQUIRE(states);
   return alone(states, [&](ferry::States& s) {
     for (size_t i = 0; i < s.count(); ++i) {
-      const int64_t maximum = int64_t{s.shapes()[i].most_held()} + 1;
+      const int64_t maximum = int64_t{s.shapes()[i].max_held()} + 1;
       FERRY_TRY(s.reserve(i, static_cast<int32_t>(std::min<int64_t>(length, maximum))));
     }
     return Status();

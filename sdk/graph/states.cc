@@ -76,7 +76,7 @@ Status States::reserve(size_t state, int32_t rows) {
   const int32_t wanted = shape.fixed() ? 1 : std::min(rows, shape.bound[shape.axis]);
   if (wanted <= memory.capacity) return {};
   // A windowed state never needs more for runs of one token.
-  const int64_t enough = shape.fixed() ? 1 : std::min(int64_t{shape.most_held()} + 1, int64_t{shape.bound[shape.axis]});
+  const int64_t enough = shape.fixed() ? 1 : std::min(int64_t{shape.max_held()} + 1, int64_t{shape.bound[shape.axis]});
   const int64_t twice = int64_t{2} * memory.capacity;
   Memory grown;
   FERRY_TRY(allocate(state, static_cast<int32_t>(std::max<int64_t>(wanted, std::min(twice, enough))), &grown));

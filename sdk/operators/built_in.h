@@ -1,5 +1,5 @@
-// What of its parts this library has: all of them, or what some blobs need (cmake/operators.cmake). Who uses a part
-// looks here at compile time, so that one which is left out is not linked.
+// The parts that this library contains: all, or those that some blobs need (cmake/operators.cmake). Users of a part
+// check here at compile time, so that a part that is left out is not linked.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace ferry {
 
-// Kernels without which others serve, more slowly; of depthwise convolutions but those that most are
-// (cpu::depthwise_is_common()), without which they are refused on arm64; reading and writing of images' files; and
-// float16 arithmetic on the CPU, without which sessions that ask for it compute in float32.
+// Winograd and Integers: kernels with slower substitutes. OtherDepthwise: depthwise convolutions except the common ones
+// (cpu::depthwise_is_common()), without which arm64 reports FERRY_UNSUPPORTED. Files: reading and writing image files.
+// Float16: float16 arithmetic on the CPU, without which sessions compute in float32.
 enum class Feature : uint8_t { Winograd, OtherDepthwise, Integers, Files, Float16 };
 
 template <typename Part>
@@ -31,14 +31,14 @@ constexpr bool any_built_in(Parts... parts) {
   return (built_in(parts) || ...);
 }
 
-// Whether an operator that reads or changes a state is: a blob has states for these.
+// Whether an operator that reads or changes a state is built in; only these have states in a blob.
 constexpr bool states_built_in() {
 #define FERRY_BUILT_IN(Type, ...) || built_in(fbs::OpParams::Type)
   return false FERRY_OPERATORS_WITH_STATE(FERRY_BUILT_IN);
 #undef FERRY_BUILT_IN
 }
 
-// Of a part's name.
+// The error for a part that is not built in.
 inline Status left_out(const char* name) {
   return error(FERRY_UNSUPPORTED,
                "%s is not in this library, which was built for other models: build it for this one, too "
@@ -47,7 +47,7 @@ inline Status left_out(const char* name) {
 }
 
 inline Status without_files() {
-  return error(FERRY_UNSUPPORTED, "this library reads and writes no images' files: it was built with --no-files");
+  return error(FERRY_UNSUPPORTED, "this library cannot read or write image files: it was built with --no-files");
 }
 
 }  // namespace ferry

@@ -1,14 +1,14 @@
-// The operators, a line each. Whatever must know every one of them is made from this list, so that an operator which
-// something lacks does not compile or link: names, shape rules, both backends' lowerings, the GPU's canaries, the
-// oracle, memory in place, chains, multiplications. docs/architecture.md, "How to add an operator", walks through them.
+// The list of operators, one line each. Everything that must cover all operators is generated from this list, so that a
+// missing case does not compile or link: names, shape rules, both backends' lowerings, GPU canaries, the oracle,
+// in-place memory, chains, multiplication counts. docs/architecture.md, "How to add an operator", walks through them.
 #pragma once
 
 #include <cstdint>
 
 #include "ferry_generated.h"
 
-// X(table of the schema, plain name, what differs from OperatorTraits' defaults). Files and functions bear the plain
-// name: sdk/cpu/ops/conv2d.cc has create_conv2d().
+// X(schema table, plain name, differences from OperatorTraits' defaults). Files and functions use the plain name:
+// sdk/cpu/ops/conv2d.cc has create_conv2d().
 // clang-format off
 
 // Both backends compute these.
@@ -42,13 +42,13 @@
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)
 
-// The GPU leaves these to the CPU.
+// Only the CPU computes these.
 #define FERRY_OPERATORS_ON_CPU(X)                                                                         \
   X(Cast,              cast,                .in_place = InPlace::First, .elementwise = true)              \
   X(Select,            select,              .in_place = InPlace::Any, .elementwise = true)                \
   X(NonMaxSuppression, non_max_suppression, )
 
-// These read or change a state, on which their shapes may depend; the last one is the CPU's.
+// These read or change a state, and their shapes may depend on it.
 #define FERRY_OPERATORS_WITH_STATE_ON_GPU(X)                                                              \
   X(Append,            append,              .changes_state = true)                                        \
   X(CausalConv1d,      causal_conv1d,       .changes_state = true)                                        \
@@ -62,60 +62,61 @@
 
 namespace ferry {
 
-// Of any operator.
+// Maximum over all operators.
 inline constexpr unsigned kMaxOutputs = 2;
 
 struct OperatorTraits {
-  // Which inputs are constants: none need be; input 1 is a weight with a row an output channel, and input 2, where
-  // there is one, the bias; all after the first are vectors; all after the third are stacks of weights and of biases.
+  // Which inputs are constants. None: none has to be. Weight: input 1 is a weight with one row per output channel, the
+  // optional input 2 the bias. AfterFirst: all after input 0 are vectors. AfterThird: all after input 2 are stacks of
+  // weights and of biases.
   enum class Constants : uint8_t { None, Weight, AfterFirst, AfterThird };
-  // Whose memory the output may take over.
+  // The input whose memory the output may reuse.
   enum class InPlace : uint8_t { None, First, Any };
 
   const char* name = nullptr;
   Constants constants = Constants::None;
   InPlace in_place = InPlace::None;
-  bool elementwise = false;     // an element of the output depends on the inputs' elements at its place alone
-  unsigned outputs = 1;         // at most; all but the first may be left out
-  bool sized_by_input = false;  // a second input, where there is one, only says how large the output is
-  bool changes_state = false;   // the state that it names
+  bool elementwise = false;     // an output element depends only on the input elements at the same position
+  unsigned outputs = 1;         // maximum; all but the first are optional
+  bool sized_by_input = false;  // an optional second input is used for its shape only
+  bool changes_state = false;   // changes the state that it names
 };
 
-// Of a value outside the enum: the defaults, and the name "unknown".
+// For a value outside of the enum: the defaults, and the name "unknown".
 const OperatorTraits& traits(fbs::OpParams type);
 
-// "conv2d", "pool2d"...
+// For example "conv2d".
 inline const char* op_name(fbs::OpParams type) { return traits(type).name; }
 
-// Does the operator have a weight and perhaps a bias, constants both, as inputs 1 and 2?
+// Whether the operator has a constant weight (input 1) and optionally a constant bias (input 2).
 inline bool has_weight(fbs::OpParams type) { return traits(type).constants == OperatorTraits::Constants::Weight; }
 
-// Is input `index` a weight that rows are multiplied with: of those operators, or a stack of them?
+// Whether input `index` is a weight that rows are multiplied with, or a stack of such weights.
 bool is_weight(fbs::OpParams type, unsigned index);
 
-// Must input `index` be a constant?
+// Whether input `index` must be a constant.
 bool takes_constant(fbs::OpParams type, unsigned index);
 
-// The tensor that is the operator's first output, of which every operator has one.
+// The operator's first output, which always exists.
 inline fbs::TensorId output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
 
-// Whether a second input, where there is one, only says how large the output is: its elements are not read.
+// Whether an optional second input is used for its shape only; its elements are not read.
 inline bool may_be_sized_by_input(fbs::OpParams type) { return traits(type).sized_by_input; }
 
-// Whether it reads or changes a state.
+// Whether the operator reads or changes a state.
 constexpr bool names_state(fbs::OpParams type) {
 #define FERRY_NAMES_STATE(table, name, ...) || type == fbs::OpParams::table
   return false FERRY_OPERATORS_WITH_STATE(FERRY_NAMES_STATE);
 #undef FERRY_NAMES_STATE
 }
 
-// The state that it names, of an operator of which that is true.
+// The state that the operator names; requires names_state().
 uint32_t state_of(const fbs::Operator& op);
 
-// Whether it changes the state that it names.
+// Whether the operator changes the state that it names.
 inline bool changes_state(fbs::OpParams type) { return traits(type).changes_state; }
 
-// May the output share the memory of input `index`, if they have the same size and that input is not needed afterwards?
+// Whether the output may share the memory of input `index`, given equal sizes and no later use of that input.
 bool may_run_in_place(fbs::OpParams type, unsigned index);
 
 }  // namespace ferry

@@ -8,8 +8,8 @@
 #include <initializer_list>
 #include <string>
 
-// The most elements of a tensor, far above any network's. Where an address has 32 bits, they leave room for what
-// operators keep beside a tensor: weights packed in rows of 8, Winograd's 36 numbers for 16.
+// Maximum number of elements of a tensor, far above any network's. With 32-bit addresses it leaves room for what
+// operators store beside a tensor: weights packed in rows of 8, Winograd's 36 values for 16.
 #if SIZE_MAX > UINT32_MAX
 #define FERRY_MAX_ELEMENTS "2^40"
 #else
@@ -18,7 +18,8 @@
 
 namespace ferry {
 
-inline constexpr int64_t kMaxElements = int64_t{1} << (SIZE_MAX > UINT32_MAX ? 40 : 26);  // FERRY_MAX_ELEMENTS in words
+// FERRY_MAX_ELEMENTS as a number
+inline constexpr int64_t kMaxElements = int64_t{1} << (SIZE_MAX > UINT32_MAX ? 40 : 26);
 
 struct Shape {
   int rank = 0;
@@ -41,13 +42,13 @@ struct Shape {
   }
 };
 
-// A few words for a sentence, which take no memory of their own.
+// A short text for messages, without allocation.
 struct Words {
   char text[96];
   const char* c_str() const noexcept { return text; }
 };
 
-// "[1,224,224,3]"
+// For example "[1,224,224,3]".
 Words in_words(const Shape& shape) noexcept;
 inline std::string to_string(const Shape& shape) { return in_words(shape).text; }
 

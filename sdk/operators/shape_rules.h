@@ -1,5 +1,5 @@
-// What shape an operator gives, and whether its parameters make sense: one rule an op, used by the verifier at every
-// open, by the session at every resize, and by the converter while it builds.
+// Infers an operator's output shapes and checks its parameters: one rule per operator. Used by the verifier at every
+// open, by the session at every resize, and by the converter while it builds a graph.
 #pragma once
 
 #include <algorithm>
@@ -13,59 +13,60 @@
 
 namespace ferry {
 
-// A state as the rules see it: sdk/schema/ferry.fbs, `State`.
+// A state as the rules see it; see `State` in sdk/schema/ferry.fbs.
 struct StateShape {
-  // Of one with a window: how many indices the runtime keeps beyond those that are seen, for who goes back a little;
-  // and by multiples of what it drops older ones, so that attention meets the others in the same panels, and gives the
-  // same bits, as if all were kept.
+  // For states with a window. kWindowReturn: indices kept beyond the window, so that a caller can rewind a little.
+  // kWindowStep: older indices are dropped in multiples of this, so that attention packs the remaining ones into the
+  // same panels and computes the same bits as if all were kept.
   static constexpr int32_t kWindowReturn = 64, kWindowStep = 64;
 
-  Shape bound;         // at its largest
-  int axis = 0;        // -1: of fixed size
-  int32_t length = 0;  // along the axis, before the run; of fixed size: how many tokens it was computed from
+  Shape bound;   // the maximum
+  int axis = 0;  // -1: of fixed size
+  // along the axis, before the run; for a state of fixed size: number of tokens that it was computed from
+  int32_t length = 0;
   fbs::DType dtype = fbs::DType::Float32;
-  int32_t window = 0;  // above 0: the next run's operators see that many, its own tokens among them
-  int32_t first = 0;   // the oldest index that it holds: the others were dropped
+  int32_t window = 0;  // above 0: the number of indices that the next run's operators read, its own tokens included
+  int32_t first = 0;   // the oldest index that it holds; older ones were dropped
 
   bool fixed() const { return axis < 0; }
   bool has_window() const { return window > 0; }
-  // How many indices it holds; not of fixed size.
+  // Number of indices held; not for states of fixed size.
   int32_t held() const { return length - first; }
-  // What `first` may be: behind nothing that the next run's operators see.
+  // Maximum value of `first`: the next run's operators read no older index.
   int32_t newest_first() const { return has_window() ? std::max(length - (window - 1), 0) : 0; }
-  // The oldest index that it has to hold before a run, and how many it then holds at most.
+  // The oldest index to hold before a run, and the maximum number of indices then held.
   int32_t oldest_needed() const {
     const int64_t unseen = has_window() ? int64_t{length} - (window - 1) - kWindowReturn : 0;
     return std::max(first, static_cast<int32_t>(std::max<int64_t>(unseen, 0) / kWindowStep * kWindowStep));
   }
-  int32_t most_held() const {
+  int32_t max_held() const {
     const int64_t kept = int64_t{window} - 1 + kWindowReturn + kWindowStep - 1;
     return has_window() ? static_cast<int32_t>(std::min<int64_t>(kept, max_length())) : max_length();
   }
   int32_t max_length() const { return fixed() ? INT32_MAX : bound[axis]; }
-  // What an operator that changes it makes of `length` by its first input.
+  // `length` after an operator that changes the state, given its first input.
   int32_t length_after(const Shape& x) const {
     return static_cast<int32_t>(std::min<int64_t>(int64_t{length} + x[fixed() ? 1 : axis], max_length()));
   }
-  // What it holds.
+  // The shape of the contents.
   Shape shape() const {
     Shape shape = bound;
     if (!fixed()) shape[axis] = held();
     return shape;
   }
-  // The largest that `append` makes of it and of x.
+  // The maximum output shape of `append` with input x.
   Shape largest(const Shape& x) const {
     Shape shape = bound;
-    shape[axis] = static_cast<int32_t>(std::min<int64_t>(int64_t{most_held()} + x[axis], bound[axis]));
+    shape[axis] = static_cast<int32_t>(std::min<int64_t>(int64_t{max_held()} + x[axis], bound[axis]));
     return shape;
   }
 };
 
-// Checks `op` (parameters in range, number and ranks of inputs) and computes the shapes of its outputs, of as many as
-// are asked for. `states`: the graph's, for the operators that name one.
-// Every intermediate is computed in 64 bits; dimensions above 2^31-1 or more than kMaxElements are refused.
-// FERRY_SHAPE_MISMATCH: these inputs do not fit. FERRY_STATE_FULL: nor does what would be appended. FERRY_CORRUPT:
-// parameters that no inputs could fit. FERRY_UNSUPPORTED: an operator or kind that this version does not know.
+// Checks `op` (parameter ranges, number and ranks of inputs) and computes the shapes of its first outputs.size()
+// outputs. `states`: the graph's, for operators that name one. Intermediates are 64-bit; dimensions above 2^31-1 and
+// more than kMaxElements elements are errors. FERRY_SHAPE_MISMATCH: the inputs do not fit. FERRY_STATE_FULL: the state
+// has no room. FERRY_CORRUPT: no inputs could fit the parameters. FERRY_UNSUPPORTED: this version does not know the
+// operator or kind.
 Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
                     std::span<Shape> outputs);
 
@@ -75,14 +76,14 @@ inline Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs
   return infer_shapes(op, inputs, states, {output, 1});
 }
 
-// The same where every state holds the most that it may: the largest shapes for these inputs. `states` are empty.
+// The same if every state is at its maximum: the maximum shapes for these inputs. `states` are empty.
 Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
                             std::span<Shape> outputs);
 
-// What an operator puts into a state has its type; infer_shape() has taken the operator. FERRY_CORRUPT.
+// Checks that an operator appends elements of the state's type; requires infer_shape(). FERRY_CORRUPT: it does not.
 Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs, std::span<const StateShape> states);
 
-// The same failure, with the name of the operator it came from.
+// The same error, prefixed with the operator's name.
 Status at_operator(const Status& status, const fbs::Operator& op);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// A tensor's type: what its elements are, and which numbers they stand for.
+// A tensor's type: the element type, and how integers are dequantized.
 #pragma once
 
 #include <cstddef>
@@ -8,35 +8,35 @@
 
 namespace ferry {
 
-// Element of a tensor's memory: a Float32 or an Int32. What only moves elements need not know which.
+// An element in memory, Float32 or Int32, for code that only moves elements.
 using Element = uint32_t;
 
 struct Type {
   fbs::DType dtype = fbs::DType::Float32;
-  // Of a quantised constant: its elements are integers, which stand for (integer - zero_point) * scale, where `scale`
-  // is the tensor that holds the scales (fbs::Quantization).
+  // A quantized constant: its integers represent (integer - zero_point) * scale; `scale` is the tensor of scales
+  // (fbs::Quantization).
   bool quantized = false;
   fbs::TensorId scale = fbs::TensorId::First;
   int32_t axis = 0;
-  int32_t block = 0;  // 0: one scale for the tensor, or one an index of `axis`
+  int32_t block = 0;  // elements per scale; 0: one scale for the tensor, or one per index of `axis`
   int32_t zero_point = 0;
 };
 
-// Of a tensor in a blob (fbs::Tensor).
+// The type of a tensor in a blob.
 inline Type type_of(const fbs::Tensor& tensor) {
   const fbs::Quantization* q = tensor.quantization();
   if (q == nullptr) return {tensor.dtype()};
   return {tensor.dtype(), true, q->scale(), q->axis(), q->block(), q->zero_point()};
 }
 
-// Of a tensor in the converter's graph (fbs::TensorT).
+// The type of a tensor in the converter's graph.
 inline Type type_of(const fbs::TensorT& tensor) {
   const fbs::QuantizationT* q = tensor.quantization.get();
   if (q == nullptr) return {tensor.dtype};
   return {tensor.dtype, true, q->scale, q->axis, q->block, q->zero_point};
 }
 
-// Bits of one element; 0 for a type that no blob holds, or that this version does not know.
+// Bits per element; 0 for a type that does not occur in blobs or is unknown to this version.
 inline unsigned bits_of(fbs::DType dtype) {
   switch (dtype) {
     case fbs::DType::Float64:
@@ -52,7 +52,7 @@ inline unsigned bits_of(fbs::DType dtype) {
   }
 }
 
-// Bytes that so many elements take; UINT64_MAX where they exceed what 64 bits count. Of Int4 there is an even number.
+// Bytes of `elements` elements; UINT64_MAX on overflow. For Int4 their number must be even.
 inline uint64_t bytes_of(fbs::DType dtype, int64_t elements) {
   uint64_t bits = 0;
   return __builtin_mul_overflow(static_cast<uint64_t>(elements), uint64_t{bits_of(dtype)}, &bits) ? UINT64_MAX

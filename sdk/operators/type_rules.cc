@@ -13,9 +13,9 @@ using fbs::DType;
 using fbs::OpParams;
 using fbs::UnaryKind;
 
-enum class Gives { Same, Float, Integer };  // Same: of what is computed with
+enum class OutputType { Same, Float, Integer };  // Same: the type that is computed with
 
-constexpr TypeSet kUnread = ~0u;  // read for its shape
+constexpr TypeSet kUnread = ~0u;  // used for its shape only
 constexpr uint64_t kAnyKind = ~uint64_t{0};
 
 template <typename... Kinds>
@@ -23,15 +23,16 @@ constexpr uint64_t kinds(Kinds... kind) {
   return ((uint64_t{1} << static_cast<unsigned>(kind)) | ...);
 }
 
-// What an operator takes and gives. Inputs that may be Float32 or Int32 are all the same of these.
+// The types that an operator accepts and outputs. All inputs that may be Float32 or Int32 must have the same of the
+// two.
 struct Rule {
   OpParams op;
-  uint64_t kinds;     // of an operator that has kinds: a bit each
-  TypeSet inputs[4];  // input 0, 1, 2, and all others, which are as input 2 where there is no entry
-  Gives gives = Gives::Same;
+  uint64_t kinds;     // of operators with kinds: one bit each
+  TypeSet inputs[4];  // inputs 0, 1, 2 and all others; entries that are missing equal input 2's
+  OutputType output = OutputType::Same;
 };
 
-// The first row of an operator's kind holds.
+// The first row that matches the operator's kind applies.
 constexpr Rule kRules[] = {
     {OpParams::Conv2d, kAnyKind, {kFloat32, kFloats | kQuantized, kFloats}},
     {OpParams::Linear, kAnyKind, {kFloat32, kFloats | kQuantized, kFloats}},
@@ -39,14 +40,14 @@ constexpr Rule kRules[] = {
     {OpParams::DeformConv2d, kAnyKind, {kFloat32, kFloats, kFloat32}},
     {OpParams::Pool2d, kAnyKind, {kFloat32}},
     {OpParams::Unary, kinds(UnaryKind::Abs, UnaryKind::Neg, UnaryKind::Sign), {kNumbers}},
-    {OpParams::Unary, kinds(UnaryKind::Not), {kNumbers}, Gives::Integer},
-    {OpParams::Unary, kinds(UnaryKind::IsNaN, UnaryKind::IsInf), {kFloat32}, Gives::Integer},
+    {OpParams::Unary, kinds(UnaryKind::Not), {kNumbers}, OutputType::Integer},
+    {OpParams::Unary, kinds(UnaryKind::IsNaN, UnaryKind::IsInf), {kFloat32}, OutputType::Integer},
     {OpParams::Unary, kAnyKind, {kFloat32}},
     {OpParams::Binary, kinds(BinaryKind::PRelu), {kFloats, kFloats}},
     {OpParams::Binary,
      kinds(BinaryKind::Equal, BinaryKind::Less, BinaryKind::LessOrEqual),
      {kNumbers | kFloat16, kNumbers | kFloat16},
-     Gives::Integer},
+     OutputType::Integer},
     {OpParams::Binary, kinds(BinaryKind::And, BinaryKind::Or, BinaryKind::Xor), {kInt32, kInt32}},
     {OpParams::Binary, kAnyKind, {kNumbers | kFloat16, kNumbers | kFloat16}},
     {OpParams::Reduce, kinds(fbs::ReduceKind::Mean), {kFloat32}},
@@ -67,17 +68,20 @@ constexpr Rule kRules[] = {
     {OpParams::WindowPartition, kAnyKind, {kFloat32}},
     {OpParams::WindowReverse, kAnyKind, {kFloat32, kUnread}},
     {OpParams::MatMul, kAnyKind, {kFloat32, kFloat32}},
-    {OpParams::Cast, kinds(DType::Float32, DType::Float16, DType::Float64, DType::BFloat16), {kNumbers}, Gives::Float},
-    {OpParams::Cast, kAnyKind, {kNumbers}, Gives::Integer},
+    {OpParams::Cast,
+     kinds(DType::Float32, DType::Float16, DType::Float64, DType::BFloat16),
+     {kNumbers},
+     OutputType::Float},
+    {OpParams::Cast, kAnyKind, {kNumbers}, OutputType::Integer},
     {OpParams::Select, kAnyKind, {kInt32, kNumbers, kNumbers}},
-    {OpParams::TopK, kAnyKind, {kNumbers}, Gives::Integer},
+    {OpParams::TopK, kAnyKind, {kNumbers}, OutputType::Integer},
     {OpParams::Gather, kinds(fbs::GatherKind::Slices), {kNumbers | kFloat16 | kQuantized, kInt32}},
     {OpParams::Gather, kAnyKind, {kNumbers, kInt32}},
     {OpParams::Scatter, kAnyKind, {kNumbers, kInt32, kNumbers}},
-    {OpParams::NonMaxSuppression, kAnyKind, {kFloat32, kFloat32}, Gives::Integer},
+    {OpParams::NonMaxSuppression, kAnyKind, {kFloat32, kFloat32}, OutputType::Integer},
     {OpParams::Experts, kAnyKind, {kFloat32, kInt32, kFloat32, kFloats | kQuantized}},
     {OpParams::Append, kAnyKind, {kNumbers}},
-    {OpParams::Positions, kAnyKind, {kNumbers}, Gives::Integer},
+    {OpParams::Positions, kAnyKind, {kNumbers}, OutputType::Integer},
     {OpParams::CausalConv1d, kAnyKind, {kFloat32, kFloat32, kFloat32}},
     {OpParams::GatedDeltaRule, kAnyKind, {kFloat32, kFloat32, kFloat32}},
 };
@@ -116,7 +120,7 @@ const Rule& rule_of(const fbs::Operator& op) {
 bool shared(TypeSet set) { return set != kUnread && (set & kNumbers) == kNumbers; }
 bool integer(const Type& type) { return type.dtype == DType::Int32; }
 
-// What only a Float32 result can have.
+// Parameters that require a Float32 result.
 Status check_parameters(const fbs::Operator& op) {
   const char* name = op_name(op.params_type());
   const fbs::Binary* p = op.params_as_Binary();
@@ -164,7 +168,8 @@ Words in_words(const Type& type) noexcept {
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output) {
   const char* name = op_name(op.params_type());
   const Rule& rule = rule_of(op);
-  const unsigned main = has_weight(op.params_type()) || op.params_type() == OpParams::Select ? 1 : 0;  // decides
+  // The input that determines the type.
+  const unsigned main = has_weight(op.params_type()) || op.params_type() == OpParams::Select ? 1 : 0;
   for (unsigned i = 0; i < inputs.size(); ++i) {
     TypeSet set = rule.inputs[i > 2 && rule.inputs[3] != 0 ? 3 : i < 2 ? i : 2];
     if (set == kUnread) continue;
@@ -173,14 +178,15 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
       return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, in_words(inputs[i]).c_str(),
                    in_words(set).c_str());
   }
-  const bool gives_integer = rule.gives == Gives::Integer || (rule.gives == Gives::Same && integer(inputs[main]));
-  *output = {gives_integer ? DType::Int32 : DType::Float32};
-  return gives_integer ? check_parameters(op) : Status();
+  const bool outputs_integer =
+      rule.output == OutputType::Integer || (rule.output == OutputType::Same && integer(inputs[main]));
+  *output = {outputs_integer ? DType::Int32 : DType::Float32};
+  return outputs_integer ? check_parameters(op) : Status();
 }
 
 Status infer_types(const fbs::Operator& op, std::span<const Type> inputs, std::span<Type> outputs) {
   FERRY_TRY(infer_type(op, inputs, outputs.data()));
-  for (size_t i = 1; i < outputs.size(); ++i) outputs[i] = inputs[0];  // TopK: of x
+  for (size_t i = 1; i < outputs.size(); ++i) outputs[i] = inputs[0];  // TopK: the type of x
   return {};
 }
 

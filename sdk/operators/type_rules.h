@@ -1,4 +1,4 @@
-// From the types of an operator's inputs to that of its output. Shared by the converter, the verifier and both
+// Infers the type of an operator's output from the types of its inputs. Shared by converter, verifier and both
 // backends.
 #pragma once
 
@@ -12,27 +12,27 @@
 
 namespace ferry {
 
-// Types that an input may have, a bit each. An activation is of the first two; the others are ways in which constants
-// are stored, whose numbers are computed with as Float32.
+// A set of types, one bit each. Activations have one of the first two; the others are storage types of constants, which
+// are computed with as Float32.
 using TypeSet = uint32_t;
 inline constexpr TypeSet kFloat32 = 1, kInt32 = 2, kFloat16 = 4, kScaledInt8 = 8, kScaledInt4 = 16;
 inline constexpr TypeSet kNumbers = kFloat32 | kInt32;
 inline constexpr TypeSet kFloats = kFloat32 | kFloat16;
 inline constexpr TypeSet kQuantized = kScaledInt8 | kScaledInt4;
 
-// The bit of a type; 0 where no operator takes it.
+// The bit of a type; 0 if no operator accepts it.
 TypeSet set_of(const Type& type);
-// "Float32, Float16 or Int8 with scales"
+// For example "Float32, Float16 or Int8 with scales".
 Words in_words(TypeSet set) noexcept;
-// "Int8 with scales"
+// For example "Int8 with scales".
 Words in_words(const Type& type) noexcept;
 inline std::string to_string(const Type& type) { return in_words(type).text; }
 
-// For an operator of a known type, of which infer_shape() has taken the inputs' number and the parameters.
-// FERRY_UNSUPPORTED: an input is of a type that the operator does not take.
+// Requires a known operator whose inputs and parameters infer_shape() has checked. FERRY_UNSUPPORTED: the operator does
+// not accept an input's type.
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output);
 
-// The same for as many of its outputs as are asked for.
+// The same for the first outputs.size() outputs.
 Status infer_types(const fbs::Operator& op, std::span<const Type> inputs, std::span<Type> outputs);
 
 }  // namespace ferry

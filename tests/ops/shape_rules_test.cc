@@ -326,7 +326,7 @@ TEST(ShapeRules, Reshape) {
                  "reshape: dimensions 0 and 1 are both -1, expected at most one");
   expect_shape(reshape({0, -3, -4, 5}), {{2, 12, 5}, {1, 3, 4, 7}}, {2, 3, 4, 5});
   expect_refusal(reshape({-2}), {{2, 3}}, FERRY_CORRUPT,
-                 "reshape: a size stands for dimension 0 of a second input, which is not there");
+                 "reshape: a size refers to dimension 0 of a second input, which is missing");
   expect_refusal(reshape({5, -1}), {{2, 3}}, FERRY_SHAPE_MISMATCH,
                  "reshape: [5,1] does not hold the 6 elements of [2,3]");
   expect_refusal(reshape({5}), {{2, 3}}, FERRY_SHAPE_MISMATCH, "reshape: [5] does not hold the 6 elements of [2,3]");
@@ -372,9 +372,9 @@ TEST(ShapeRules, Slice) {
                  "slice: dimension 1 begins at 0 with size 0, expected 0 or more and not 0");
   expect_shape(slice({1, 0}, {-3, -2}), {{4, 5}, {1, 3}}, {3, 1});
   expect_refusal(slice({1, 0}, {-4, -1}), {{4, 5}, {1, 3}}, FERRY_CORRUPT,
-                 "slice: a size stands for dimension 2 of a second input, which is not there");
+                 "slice: a size refers to dimension 2 of a second input, which is missing");
   expect_refusal(slice({1, 0}, {2, -kHuge}), {{4, 5}}, FERRY_CORRUPT,
-                 "slice: a size stands for dimension 2147483645 of a second input, which is not there");
+                 "slice: a size refers to dimension 2147483645 of a second input, which is missing");
   expect_refusal(slice({2, 0}, {-3, -1}), {{4, 5}, {1, 3}}, FERRY_SHAPE_MISMATCH,
                  "slice: elements 2 to 5 of dimension 0 are outside input [4,5]");
   expect_refusal(slice({3, 0}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
@@ -577,9 +577,9 @@ TEST(ShapeRules, MatMul) {
   expect_refusal(plain, {{9}, {9, 5}}, FERRY_SHAPE_MISMATCH, "matmul: input [9] has rank 1, expected at least 2");
   expect_refusal(plain, {{4, 9}, {}}, FERRY_SHAPE_MISMATCH, "matmul: input [] has rank 0, expected at least 2");
   expect_refusal(plain, {{4, 9}, {5, 9}}, FERRY_SHAPE_MISMATCH,
-                 "matmul: [4,9] and [5,9] have 9 and 5 to sum over, expected as many");
+                 "matmul: [4,9] and [5,9] have inner dimensions 9 and 5, expected equal ones");
   expect_refusal(matmul(true, true), {{4, 9}, {9, 5}}, FERRY_SHAPE_MISMATCH,
-                 "matmul: [4,9] transposed and [9,5] transposed have 4 and 5 to sum over, expected as many");
+                 "matmul: [4,9] transposed and [9,5] transposed have inner dimensions 4 and 5, expected equal ones");
   expect_refusal(plain, {{2, 4, 9}, {3, 9, 5}}, FERRY_SHAPE_MISMATCH, "matmul: [2] and [3] do not broadcast");
   expect_refusal(plain, {{1 << 30, 1}, {1, 1 << 30}}, FERRY_SHAPE_MISMATCH,
                  "matmul: output [1073741824,1073741824] has more than " FERRY_MAX_ELEMENTS " elements");
@@ -618,7 +618,7 @@ TEST(ShapeRules, StatesWithAWindow) {
   StateShape state{.bound = {1, 1000, 4}, .axis = 1, .length = 700, .window = 10};
   EXPECT_EQ(state.newest_first(), 691);
   EXPECT_EQ(state.oldest_needed(), 576) << "the last multiple of 64 that leaves 9 tokens and 64 to go back";
-  EXPECT_EQ(state.most_held(), 9 + 64 + 63);
+  EXPECT_EQ(state.max_held(), 9 + 64 + 63);
   state.first = 576;
   EXPECT_EQ(to_string(state.shape()), "[1,124,4]");
   EXPECT_EQ(to_string(state.largest({1, 3, 4})), "[1,139,4]");
@@ -637,7 +637,7 @@ TEST(ShapeRules, StatesWithAWindow) {
   state.window = INT32_MAX;
   state.length = 1000;
   EXPECT_EQ(state.oldest_needed(), 0);
-  EXPECT_EQ(state.most_held(), 1000);
+  EXPECT_EQ(state.max_held(), 1000);
 }
 
 TEST(ShapeRules, StatesOfFixedSize) {

@@ -34,7 +34,7 @@ Status rule(const char* op, const fbs::MatMul& p, Shapes inputs, Shape* output) 
   const int32_t rows = a[a.rank + (p.transpose_a() ? 1 : 0)], depth_a = a[a.rank + (p.transpose_a() ? 0 : 1)];
   const int32_t depth_b = b[b.rank + (p.transpose_b() ? 1 : 0)], columns = b[b.rank + (p.transpose_b() ? 0 : 1)];
   if (depth_a != depth_b)
-    return error(FERRY_SHAPE_MISMATCH, "%s: %s%s and %s%s have %d and %d to sum over, expected as many", op,
+    return error(FERRY_SHAPE_MISMATCH, "%s: %s%s and %s%s have inner dimensions %d and %d, expected equal ones", op,
                  in_words(inputs[0]).c_str(), p.transpose_a() ? " transposed" : "", in_words(inputs[1]).c_str(),
                  p.transpose_b() ? " transposed" : "", depth_a, depth_b);
   FERRY_TRY(broadcast(op, a, b, output));
@@ -66,7 +66,7 @@ Status rule(const char* op, const fbs::Experts& p, Shapes inputs, Shape* output)
   const int64_t rows = chosen.elements();
   if (rows > std::numeric_limits<int32_t>::max() || rows > kMaxElements / down[2])
     return error(FERRY_SHAPE_MISMATCH,
-                 "%s: %lld rows of %d hidden channels, expected at most 2^31 rows and " FERRY_MAX_ELEMENTS " numbers",
+                 "%s: %lld rows of %d hidden channels, expected at most 2^31 rows and " FERRY_MAX_ELEMENTS " elements",
                  op, static_cast<long long>(rows), down[2]);
   *output = x;
   if (inputs.size() == 5) return {};

@@ -40,13 +40,13 @@ Status rule(const char* op, const fbs::PixelShuffle& p, Shapes inputs, Shape* ou
 
 namespace {
 
-// What a size says that may stand for a dimension of the second input, which is there for that alone.
+// Resolves a size that refers to a dimension of the optional second input.
 Status resolve_size(const char* op, Shapes inputs, int32_t* size) {
   FERRY_TRY(check_count(op, inputs, 1, 2));
   if (*size >= -1) return {};
   const int32_t dim = -(*size + 2);
   if (inputs.size() < 2 || dim >= inputs[1].rank)
-    return error(FERRY_CORRUPT, "%s: a size stands for dimension %d of a second input, which is not there", op, dim);
+    return error(FERRY_CORRUPT, "%s: a size refers to dimension %d of a second input, which is missing", op, dim);
   *size = inputs[1][dim];
   return {};
 }

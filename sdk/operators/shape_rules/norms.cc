@@ -6,7 +6,7 @@ namespace ferry::shape_rules {
 
 namespace {
 
-// x, then a weight and a bias, one of each a channel; `rank` at least.
+// Checks x of at least rank `rank`, and a weight and a bias with one element per channel.
 Status check_norm(const char* op, float epsilon, Shapes inputs, int rank) {
   FERRY_TRY(check_count(op, inputs, 3, 3));
   if (!(epsilon >= 0) || !std::isfinite(epsilon))

@@ -1,5 +1,5 @@
-// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, norms.cc,
-// attention.cc, movement.cc, indices.cc and states.cc hold them.
+// Common checks of the rules. Each operator has one rule, in windows.cc, arithmetic.cc, norms.cc, attention.cc,
+// movement.cc, indices.cc or states.cc.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ namespace ferry::shape_rules {
 using Shapes = std::span<const Shape>;
 using States = std::span<const StateShape>;
 
-// Far above what any network uses, and low enough that sums and products of two stay far inside 64 bits.
+// Far above any network's values, and small enough that sums and products of two stay far inside 64 bits.
 constexpr int32_t kMaxParameter = 1 << 20;
 
 Status check_count(const char* op, Shapes inputs, size_t minimum, size_t maximum);
 Status check_rank(const char* op, const char* what, const Shape& shape, int rank);
-// One input of layout [N,H,W,C].
+// Checks for one input [N,H,W,C].
 Status check_image(const char* op, Shapes inputs);
 Status check_parameter(const char* op, const char* what, int32_t value, int32_t minimum);
 Status check_clamp(const char* op, float low, float high);
 Status check_bias(const char* op, const Shape& bias, int32_t channels);
 // Appends a dimension to `shape`.
 Status append(const char* op, int64_t dimension, Shape* shape);
-// The length of a parameter list; 0 where it is missing.
+// The length of a parameter list; 0 if it is missing.
 int length(const flatbuffers::Vector<int32_t>* list);
 int32_t at(const flatbuffers::Vector<int32_t>* list, int i);
-// As NumPy broadcasts them; *output comes empty.
+// Broadcasts as in NumPy; *output must be empty.
 Status broadcast(const char* op, const Shape& a, const Shape& b, Shape* output);
 Status check_length(const char* op, const char* what, const flatbuffers::Vector<int32_t>* list, const Shape& shape);
 
-// `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the
-// output's shape; of an operator that may have several outputs, `output` begins a list of so many.
+// Checks the parameters and sets *output, which must be empty, to the output's shape. `op`: the operator's name, for
+// messages. For operators with several outputs, `output` points to an array of them.
 #define FERRY_RULE(Type, ...) Status rule(const char* op, const fbs::Type& p, Shapes inputs, Shape* output);
 FERRY_OPERATORS_ON_GPU(FERRY_RULE)
 FERRY_OPERATORS_ON_CPU(FERRY_RULE)

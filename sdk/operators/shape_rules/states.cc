@@ -10,7 +10,7 @@ Status find_state(const char* op, uint32_t index, States states, const StateShap
   return {};
 }
 
-// `length` more behind what the state holds.
+// Checks that the state has room for `length` more.
 Status check_room(const char* op, uint32_t index, const StateShape& state, int32_t length) {
   const int32_t room = state.max_length();
   if (length <= room - state.length) return {};
@@ -18,7 +18,7 @@ Status check_room(const char* op, uint32_t index, const StateShape& state, int32
                state.length, room, length);
 }
 
-// A state of that shape, of fixed size, for x [N,L,...].
+// Checks a state of that shape and fixed size for x [N,L,...].
 Status check_fixed(const char* op, uint32_t index, const StateShape& state, const Shape& expected, const Shape& x) {
   if (!state.fixed())
     return error(FERRY_CORRUPT, "%s: state %u grows along dimension %d, expected one of fixed size", op, index,

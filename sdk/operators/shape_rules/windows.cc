@@ -7,7 +7,7 @@ namespace ferry::shape_rules {
 namespace {
 
 struct Window {
-  const char* side;  // "height"
+  const char* side;  // for messages: "height"
   int64_t size, kernel, stride, dilation, before, after;
   bool ceil_mode;
 };
@@ -35,7 +35,7 @@ Status check_window(const char* op, const Params& p) {
   return check_parameter(op, "pad_right", p.pad_right(), 0);
 }
 
-// What all convolutions have in common.
+// Common checks of all convolutions.
 template <typename Params>
 Status check_kernel(const char* op, const Params& p, Shapes inputs) {
   FERRY_TRY(check_window(op, p));
@@ -57,7 +57,7 @@ Status check_kernel(const char* op, const Params& p, Shapes inputs) {
   return inputs.size() > 2 ? check_bias(op, inputs[2], weight[0]) : Status();
 }
 
-// What conv2d and conv_transpose2d have in common.
+// Common checks of conv2d and conv_transpose2d.
 template <typename Params>
 Status check_convolution(const char* op, const Params& p, Shapes inputs) {
   FERRY_TRY(check_count(op, inputs, 2, 3));
@@ -65,7 +65,7 @@ Status check_convolution(const char* op, const Params& p, Shapes inputs) {
   return check_kernel(op, p, inputs);
 }
 
-// Of a kernel that slides over the image.
+// The output shape of a kernel that slides over the image.
 template <typename Params>
 Status convolve(const char* op, const Params& p, const Shape& x, const Shape& weight, Shape* output) {
   FERRY_TRY(append(op, x[0], output));
@@ -76,7 +76,7 @@ Status convolve(const char* op, const Params& p, const Shape& x, const Shape& we
   return append(op, weight[0], output);
 }
 
-// What the offsets or the mask of a deformable convolution are, `each` numbers a cell of its kernel.
+// Checks the offsets or the mask of a deformable convolution, with `each` elements per kernel cell.
 Status check_cells(const char* op, const char* what, const Shape& shape, const Shape& output, int64_t each) {
   if (shape.rank == 4 && shape[0] == output[0] && shape[1] == output[1] && shape[2] == output[2] && shape[3] == each)
     return {};
@@ -131,7 +131,7 @@ Status rule(const char* op, const fbs::Pool2d& p, Shapes inputs, Shape* output) 
   FERRY_TRY(check_window(op, p));
   FERRY_TRY(check_parameter(op, "kernel_h", p.kernel_h(), 1));
   FERRY_TRY(check_parameter(op, "kernel_w", p.kernel_w(), 1));
-  // Less padding than kernel leaves at least one real cell in every window.
+  // If the padding is smaller than the kernel, every window has a cell inside the input.
   if (std::max(p.pad_top(), p.pad_bottom()) >= p.kernel_h() || std::max(p.pad_left(), p.pad_right()) >= p.kernel_w())
     return error(FERRY_CORRUPT, "%s: padding %d,%d,%d,%d is not smaller than the kernel %dx%d", op, p.pad_top(),
                  p.pad_left(), p.pad_bottom(), p.pad_right(), p.kernel_h(), p.kernel_w());
