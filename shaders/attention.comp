@@ -1,33 +1,32 @@
 #version 450
-// Attention that never writes the scores down: a workgroup takes some queries of a head through the keys, block by
-// block, and corrects what it has when it meets a larger score. X invocations share four queries: in a block, each
-// computes their scores for two keys, then adds up one quad of their outputs.
+// Attention without materialized scores: a workgroup processes some queries of a head over all keys, block by block,
+// and rescales its sums when the maximum score grows. X invocations share four queries: per block, each computes their
+// scores for two keys, then accumulates one quad of their outputs.
 #include "common.glsl"
 
 layout(constant_id = 3) const uint kQuads = 1;   // X
-layout(constant_id = 4) const uint kGroups = 1;  // Y: of four queries each
+layout(constant_id = 4) const uint kGroups = 1;  // Y, of four queries each
 layout(constant_id = 5) const uint kBiases = 0;  // 0 to 2
-// Keys and values lie as they were computed, a token's heads side by side, keys in the operand and values in the
-// weights. Else head after head in the operand.
+// In place: a token's heads are contiguous, keys in the operand and values in the weights. Otherwise both are in the
+// operand, head after head.
 layout(constant_id = 6) const bool kInPlace = false;
-layout(constant_id = 7) const bool kSinks = false;  // only where they lie so: behind the queries, a number for each
-                                                    // head
+layout(constant_id = 7) const bool kSinks = false;  // in place only: one score per head, after the queries
 
 layout(push_constant) uniform Push {
-  uvec4 bias[2];  // first quad in the weights, samples, heads, rows; each 1, or repeated as often as needed
+  uvec4 bias[2];  // first quad in the weights, samples, heads, rows; each 1, or repeated as needed
   uint samples, heads, queries, keys;
-  uint shared_heads;   // heads of the queries that share one of the keys
-  uint key_quads;      // of one head's row: of a query and a key
-  uint value_quads;    // and of a value
-  uint behind;         // first quad of the values, behind the keys; in place, of the sinks
-  uint tiles, chunks;  // workgroups along a head's queries and a row's quads
+  uint shared_heads;   // query heads per key/value head
+  uint key_quads;      // per row of one head, of queries and keys
+  uint value_quads;    // per row of values
+  uint behind;         // first quad of the values after the keys; in place, of the sinks
+  uint tiles, chunks;  // workgroups along a head's queries and along a row's quads
   float scale;
-  uint first_seen;  // keys that query 0 sees; each further query sees `seen_step` more
+  uint first_seen;  // keys that query 0 attends to; each further query attends to `seen_step` more
   uint seen_step;   // 1: causal, 0
-  uint window;      // and of those only so many, the last
+  uint window;      // maximum keys per query, the last ones
 } push;
 
-const uint kKeys = 2 * kQuads;  // of a block
+const uint kKeys = 2 * kQuads;  // per block
 const float kLowest = -3.402823466e38;
 shared vec4 scores[kGroups * kKeys], exponentials[kGroups * kKeys];
 
@@ -36,7 +35,7 @@ void main() {
   const uint chunk = number % push.chunks, tile = number / push.chunks % push.tiles;
   const uint head = number / (push.chunks * push.tiles) % push.heads;
   const uint n = number / (push.chunks * push.tiles * push.heads);
-  if (n >= push.samples) return;  // all of the workgroup
+  if (n >= push.samples) return;  // for the whole workgroup
   const uint slot = gl_LocalInvocationID.x, mine = gl_LocalInvocationID.y * kKeys;
   const uint quad = chunk * kQuads + slot;
   const uint first_query = (tile * kGroups + gl_LocalInvocationID.y) * 4;
@@ -46,7 +45,7 @@ void main() {
   const uint step = kInPlace ? kv_heads : 1;  // rows from one key to the next
   const uint first_key = kInPlace ? n * push.keys * kv_heads + kv_head : (n * kv_heads + kv_head) * push.keys;
 
-  // Each query sees the keys from `begin` to `end`, and all queries of the workgroup those from `first` to `last`.
+  // Each query attends to keys [begin, end), the workgroup's queries together to [first, last).
   const uvec4 end = push.first_seen + query * push.seen_step, begin = end - min(end, uvec4(push.window));
   const uint least = push.first_seen + tile * kGroups * 4 * push.seen_step;
   const uint first = (least - min(least, push.window)) / kKeys * kKeys;
@@ -57,9 +56,9 @@ void main() {
     largest = vec4(LOAD_INPUT(push.behind + head / 4)[head % 4]);
     total = vec4(1);
   }
-  mat4 sums = mat4(0);  // a column a query
+  mat4 sums = mat4(0);  // one column per query
   for (uint block = first; block < last; block += kKeys) {
-    // Keys behind the last are taken for that one, and not added up.
+    // Keys after the last repeat it and are not accumulated.
     const uvec2 key = uvec2(block + slot) + uvec2(0, kQuads);
     const uvec2 key_at = (first_key + min(key, uvec2(push.keys - 1)) * step) * push.key_quads;
     vec4 score[2] = {vec4(0), vec4(0)};

@@ -1,17 +1,17 @@
 #version 450
-// A binary operator whose sides repeat along any dimensions, one output quad an invocation.
+// A binary operator whose operands broadcast along any dimensions. One output quad per invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 
-layout(constant_id = 7) const uint kKind = 0;  // as of an epilogue's step
+layout(constant_id = 7) const uint kKind = 0;  // as in epilogue.glsl
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint rows;         // of the output
-  uint size[4];      // of the output's dimensions but the outermost and the last, padded with 1 on the left
-  uint a_stride[5];  // in rows, 0 along dimensions that repeat
+  uint size[4];      // of the output's dimensions except the outermost and the last, padded with 1 on the left
+  uint a_stride[5];  // in rows, 0 along broadcast dimensions
   uint b_stride[5];
-  uint row_quads_ab;  // quads of a row: a's << 16 | b's; 0: one element for the whole row
+  uint row_quads_ab;  // quads per row: a's << 16 | b's; 0: one element for the whole row
 } push;
 EPILOGUE
 

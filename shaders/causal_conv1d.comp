@@ -1,13 +1,13 @@
 #version 450
-// Convolution over time, each channel by itself. An invocation takes a quad of channels through all tokens, so that it
-// may write what the state holds next over what it held: the last of the tokens that it held and then x's.
+// Convolution over time per channel. An invocation processes a quad of channels over all tokens, so that it can
+// overwrite the state in place: with the last of the state's tokens followed by x's.
 #define STATE_TYPE float
 #include "common.glsl"
 
 layout(push_constant) uniform Push {
   uint samples, tokens, channels, row_quads;
-  uint past;  // tokens of the state, one less than the kernel has
-  uint bias;  // first quad in the weights; 0: there is none
+  uint past;  // tokens in the state, one fewer than the kernel has
+  uint bias;  // first quad in the weights; 0: none
 } push;
 
 vec4 token(uint n, uint t, uint quad) {

@@ -1,12 +1,12 @@
 #version 450
-// Writes one input into its part of the output. A quad that an earlier part has begun keeps its first lanes.
+// Writes one input into its part of the output. A quad that begins in an earlier part keeps its first lanes.
 #include "common.glsl"
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;            // of the input
   uint out_row_quads;
-  uint first;                                // channel of the output at which the part begins
-  uint part_quads;                           // quads of an output row that it touches
+  uint first;                                 // first channel of the part in the output
+  uint part_quads;                            // quads of an output row that the part touches
   uint inner_rows, outer_stride, row_offset;  // input row r: row r / inner * outer_stride + row_offset + r % inner
 } push;
 

@@ -1,4 +1,4 @@
-// What kernels of convolutions share: their push constants (sdk/gpu/lowering/convolution.h) and where a tap reads.
+// Common to the convolution kernels: push constants (sdk/gpu/lowering/convolution.h) and tap positions.
 
 #define CONV_PUSH                                                                     \
   EPILOGUE_PUSH                                                                       \
@@ -12,7 +12,7 @@
   int stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;                  \
   uint bias;
 
-// Input rows or columns, in a convolution and in a transposed one. -1 or less, or `extent` or more: padding.
+// Input rows or columns, of a convolution and of a transposed one. Below 0, or `extent` or more: padding.
 int source(int at, int tap, int stride, int dilation, int pad) { return at * stride - pad + tap * dilation; }
 
 int transposed_source(int at, int tap, int stride, int dilation, int pad) {

@@ -1,6 +1,6 @@
 #version 450
-// Convolution, directly: weights [O/4][KH][KW][I/4][4 of I] of a group's inputs. kTileRows neighbouring pixels of an
-// output row x kTileQuads output quads of one group an invocation.
+// Direct convolution: weights [O/4][KH][KW][I/4][4 of I], I per group. Per invocation: kTileRows neighbouring pixels of
+// an output row x kTileQuads output quads of one group.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
@@ -28,7 +28,7 @@ void main() {
   uint weights[kTileQuads];
   vec4 sums[kTileRows * kTileQuads];
   [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
-    const uint quad = min(tile.x + q, push.row_quads - 1);  // beyond the edge: the last one again, not stored
+    const uint quad = min(tile.x + q, push.row_quads - 1);  // beyond the edge: repeats the last one, not stored
     weights[q] = quad * push.kernel_h * push.kernel_w * push.group_inputs * 4;
     const vec4 bias = LOAD_BIAS(quad);
     [[unroll]] for (uint r = 0; r < kTileRows; ++r) sums[r * kTileQuads + q] = bias;

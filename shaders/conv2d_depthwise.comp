@@ -1,12 +1,12 @@
 #version 450
-// Convolution of each channel by itself: weights [KH][KW][C/4]. kTileRows neighbouring pixels of an output row x 1 quad
-// an invocation.
+// Depthwise convolution: weights [KH][KW][C/4]. Per invocation: kTileRows neighbouring pixels of an output row x 1
+// quad.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
 #include "conv.glsl"
 
-// Tiles of more than one pixel read each input once a row: they know the kernel, and are not dilated.
+// Tiles of several pixels read each input once per row; their kernel size is constant, and dilation is 1.
 layout(constant_id = 9) const uint kKernelW = 1;
 layout(constant_id = 10) const uint kStrideW = 1;
 

@@ -1,6 +1,6 @@
 #version 450
-// Convolutions, transposed too, in groups that do not end with quads: every lane reads its own group's inputs, one by
-// one. Weights as conv2d.comp's; one output quad an invocation.
+// Convolutions, transposed ones included, with groups that are not whole quads: every lane reads its own group's inputs
+// one by one. Weights as in conv2d.comp. One output quad per invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"

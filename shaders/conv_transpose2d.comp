@@ -1,7 +1,7 @@
 #version 450
-// Transposed convolution, each output gathering what reaches it: weights [O/4][KH][KW][I/4][4 of I] of a group's
-// inputs. kTileRows pixels of an output row, a stride apart, which the same taps reach, x kTileQuads output quads of
-// one group an invocation.
+// Transposed convolution; each output gathers the inputs that contribute to it. Weights [O/4][KH][KW][I/4][4 of I], I
+// per group. Per invocation: kTileRows pixels of an output row, a stride apart, so that they use the same taps, x
+// kTileQuads output quads of one group.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
@@ -21,7 +21,7 @@ void main() {
   uint weights[kTileQuads];
   vec4 sums[kTileRows * kTileQuads];
   [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
-    const uint quad = min(tile.x + q, push.row_quads - 1);  // beyond the edge: the last one again, not stored
+    const uint quad = min(tile.x + q, push.row_quads - 1);  // beyond the edge: repeats the last one, not stored
     weights[q] = quad * push.kernel_h * push.kernel_w * push.group_inputs * 4;
     const vec4 bias = LOAD_BIAS(quad);
     [[unroll]] for (uint r = 0; r < kTileRows; ++r) sums[r * kTileQuads + q] = bias;

@@ -1,7 +1,6 @@
 #version 450
-// Deformable convolution: weights as conv2d.comp's; what a cell of the kernel sees is blended from four pixels. One
-// pixel x kTileQuads output quads of one group an invocation. The operand's rows hold the offsets of all cells, then
-// their masks.
+// Deformable convolution: weights as in conv2d.comp; each kernel cell samples four pixels bilinearly. Per invocation:
+// one pixel x kTileQuads output quads of one group. The operand's rows hold the offsets of all cells, then their masks.
 #include "common.glsl"
 #include "tile.glsl"
 
@@ -12,19 +11,19 @@ layout(push_constant) uniform Push {
   uint pixels;                       // of the output
   uint output_height, output_width;
   int input_height, input_width;
-  uint row_quads, channels;          // of an output pixel
-  uint input_quads, block_quads;     // of an input pixel; of those that share offsets
-  uint group_inputs, group_outputs;  // quads of a group
+  uint row_quads, channels;          // per output pixel
+  uint input_quads, block_quads;     // per input pixel; per offset group
+  uint group_inputs, group_outputs;  // quads per group
   uint kernel_h, kernel_w;
   int stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   uint bias;
-  uint operand_quads, first_mask;    // of a row; the first one's number in it
+  uint operand_quads, first_mask;  // per row; index of the first mask in it
 } push;
 
 float operand(uint row, uint i) { return LOAD_OPERAND(row * push.operand_quads + i / 4)[i % 4]; }
 
-// The place that lies `offset` away from `from`: the row or column before it, far outside where the offset is no place,
-// and how far it is beyond.
+// The sampling position at `offset` from `from`: the row or column before it (far outside if the offset is not finite)
+// and the fraction after it.
 int before(int from, float offset, out float rest) {
   const float whole = floor(offset);
   rest = offset - whole;
@@ -43,7 +42,7 @@ void main() {
   uint weights[kTileQuads];
   vec4 sums[kTileQuads];
   [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
-    const uint quad = min(tile.x + q, push.row_quads - 1);  // beyond the edge: the last one again, not stored
+    const uint quad = min(tile.x + q, push.row_quads - 1);  // beyond the edge: repeats the last one, not stored
     weights[q] = quad * taps * push.group_inputs * 4;
     sums[q] = LOAD_BIAS(quad);
   }
@@ -60,7 +59,7 @@ void main() {
         i = end;
         continue;
       }
-      // Pixels outside are read from the edge, and weigh nothing.
+      // Pixels outside are read from the edge with weight 0.
       const vec2 rows = vec2(y < 0 ? 0 : 1 - down, y + 1 < push.input_height ? down : 0);
       const vec2 columns = vec2(x < 0 ? 0 : 1 - right, x + 1 < push.input_width ? right : 0);
       const float mask = kMasked ? operand(pixel, push.first_mask + cell) : 1;

@@ -1,11 +1,11 @@
 #version 450
-// Quads to host floats or integers, rows without padding.
+// Converts quads to host floats or integers, rows without padding.
 #define OUTPUT_TYPE float
 #include "common.glsl"
 
 layout(constant_id = 3) const bool kIntegers = false;
 
-// The same memory.
+// Aliases the same memory.
 layout(std430, binding = 0) buffer Integers { int integers[]; };
 
 layout(push_constant) uniform Push {

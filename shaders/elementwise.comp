@@ -1,5 +1,5 @@
 #version 450
-// An epilogue with nothing before it: elementwise operators, one quad an invocation.
+// Elementwise operators as an epilogue without a kernel before it. One quad per invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "sine.glsl"

@@ -1,7 +1,7 @@
-// Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/lowering/epilogue.h). Kernels that
-// have one begin their push constants with EPILOGUE_PUSH.
+// Up to four elementwise steps on an output quad before it is stored (sdk/gpu/lowering/epilogue.h). Kernels with an
+// epilogue begin their push constants with EPILOGUE_PUSH.
 
-// sdk/gpu/lowering/epilogue.h has the same numbers. A step is kind + 256 * source of its other operand.
+// The same values as in sdk/gpu/lowering/epilogue.h. A step is kind + 256 * source of its other operand.
 layout(constant_id = 3) const uint kStep0 = 0;
 layout(constant_id = 4) const uint kStep1 = 0;
 layout(constant_id = 5) const uint kStep2 = 0;
@@ -20,7 +20,8 @@ const uint kScalar = 0, kVector = 1, kTensor = 2;
   uint vectors;          /* first quad of the steps' vectors in the weights */ \
   uint operand_rows;     /* output rows that share one row of the operand */
 
-// exp(2x) overflows to infinity, which gives 1; the quotient of two infinities that some drivers compute gives NaN.
+// exp(2x) may overflow to infinity, which gives 1. Some drivers compute a quotient of two infinities instead, which is
+// NaN.
 vec4 tanh_stable(vec4 x) { return 1 - 2 / (exp(2 * x) + 1); }
 
 vec4 sigmoid(vec4 x) { return 1 / (1 + exp(-x)); }
@@ -64,7 +65,7 @@ vec4 epilogue_step(uint step, vec4 x, vec4 operand, vec2 args) {
   }
 }
 
-// `vector` counts the steps with a vector so far. The branches are on constants: the driver keeps one.
+// `vector`: number of steps with a vector so far. The conditions are constants, so the driver keeps one branch.
 #define EPILOGUE_STEP(i, step)                                                                     \
   if (step != kNone) {                                                                             \
     vec4 operand = vec4(push.step_args[i].x);                                                      \
@@ -73,7 +74,7 @@ vec4 epilogue_step(uint step, vec4 x, vec4 operand, vec2 args) {
     x = epilogue_step(step, x, operand, push.step_args[i]);                                        \
   }
 
-// Quad `quad` of output row `row`, ready to be stored.
+// Applies the epilogue to quad `quad` of output row `row`.
 #define EPILOGUE                                                                  \
   vec4 epilogue(vec4 x, uint row, uint quad) {                                    \
     uint vector = 0;                                                              \

@@ -1,6 +1,6 @@
 #version 450
-// A mixture of experts, one of its two products: a row of the output is a token's by one expert (gates and ups, joined)
-// or a token's by all of its experts (downs, by their shares). Invocations share the sums of an output quad.
+// One of the two products of a mixture of experts. An output row is a token's result of one expert (gates and ups,
+// combined) or the weighted sum over a token's experts (downs). Invocations share the sums of an output quad.
 #include "common.glsl"
 #include "tile.glsl"
 #include "weights.glsl"
@@ -10,18 +10,18 @@ layout(constant_id = 4) const uint kActivation = 0;  // fbs::ExpertsActivation, 
 
 layout(push_constant) uniform Push {
   uint tokens;
-  uint chosen;        // experts of a token
-  uint chosen_quads;  // of a row of their numbers
-  uint shares;        // first quad of the rows of their shares, behind those
+  uint chosen;        // experts per token
+  uint chosen_quads;  // quads per row of expert indices
+  uint shares;        // first quad of the rows of shares, after the indices
   uint experts;
   uint input_quads;
   uint output_quads;
-  uint bias;    // first quad of the weights; 0: there is none
-  uint scales;  // as for weights.glsl
+  uint bias;    // first quad in the weights; 0: none
+  uint scales;  // as in weights.glsl
   float alpha, limit;
 } push;
 
-const uint kThreads = 64, kSplit = 16;  // the workgroup; invocations that share a quad's sums: a power of 2
+const uint kThreads = 64, kSplit = 16;  // the workgroup; invocations that share a quad's sums, a power of two
 const uint kMatrices = kDown ? 1 : 2;   // gates and ups
 shared vec4 partial[2 * kThreads];
 
@@ -38,14 +38,14 @@ void main() {
   const uint thread = gl_LocalInvocationIndex, part = thread % kSplit, blocks = (push.output_quads + 3) / 4;
   const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   const uint row = group / blocks, quad = group % blocks * (kThreads / kSplit) + thread / kSplit;
-  if (row >= push.tokens * (kDown ? 1 : push.chosen)) return;  // all of the workgroup
+  if (row >= push.tokens * (kDown ? 1 : push.chosen)) return;  // for the whole workgroup
   const uint token = kDown ? row : row / push.chosen;
   const uint first = kDown ? 0 : row % push.chosen, last = kDown ? push.chosen : first + 1;
   vec4 sums[2] = {vec4(0), vec4(0)};
   for (uint i = first; i < last; ++i) {
     const uint at = token * push.chosen_quads + i / 4;
     const float number = LOAD_OPERAND(at)[i % 4];
-    // One that there is not gives no number.
+    // An expert that does not exist gives NaN.
     const bool known = number >= 0 && number < push.experts;
     const float share = !known ? uintBitsToFloat(0x7fc00000) : kDown ? LOAD_OPERAND(push.shares + at)[i % 4] : 1;
     const uint inputs = (kDown ? token * push.chosen + i : token) * push.input_quads;

@@ -1,7 +1,7 @@
 #version 450
-// A frame's pixels, from the bytes of its memory to levels of RGB, and these filtered along the rows of the image as
-// it is seen, which are the frame's columns where it lies on its side. Sums are integers of Pillow's precision.
-#define OUTPUT_TYPE uint  // red, green, blue, a byte each
+// Converts a frame's pixels to RGB levels and filters them along the rows of the upright image, which are the frame's
+// columns if it is rotated by 90 degrees. Integer sums with Pillow's precision.
+#define OUTPUT_TYPE uint  // red, green, blue, one byte each
 #define INPUT_TYPE uint
 #include "common.glsl"
 
@@ -9,15 +9,15 @@ layout(constant_id = 3) const uint kSamples = 0;  // image::Frame::Samples
 layout(constant_id = 4) const bool kWide = false;
 layout(constant_id = 5) const bool kHalfRows = false;
 layout(constant_id = 6) const bool kTransposed = false;
-layout(constant_id = 7) const bool kGray = false;  // to one channel, which all three hold
+layout(constant_id = 7) const bool kGray = false;  // one channel, stored in all three
 
 layout(std430, binding = 2) readonly buffer Tables { int tables[]; };
 
 layout(push_constant) uniform Push {
-  uint lines, outputs;          // of the result
-  uint first_line, left, top;   // in the frame's pixels
-  uint table, entry;            // where the entries begin: a first place, how many, their coefficients; words of one
-  uint plane[3], row[3], pixel[3];  // bytes: where a plane begins, from row to row, from sample to sample
+  uint lines, outputs;              // of the result
+  uint first_line, left, top;       // in the frame's pixels
+  uint table, entry;                // offsets in words: of the entries (first position, count, coefficients)
+  uint plane[3], row[3], pixel[3];  // bytes: offset of a plane, from row to row, from sample to sample
   float luma, red_v, green_u, green_v, blue_u, black;
 } push;
 
@@ -28,7 +28,7 @@ uint byte_at(uint at) { return input_data[at / 4] >> at % 4 * 8 & 0xff; }
 
 uint address(uint plane, uint x, uint y) { return push.plane[plane] + y * push.row[plane] + x * push.pixel[plane]; }
 
-// In levels; of 16 bits the upper 10 count.
+// As a level; the upper 10 of 16 bits are used.
 float level_at(uint plane, uint x, uint y) {
   const uint at = address(plane, x, y);
   return kWide ? float((byte_at(at) | byte_at(at + 1) << 8) >> 6) / 4 : float(byte_at(at));
@@ -54,7 +54,7 @@ void main() {
     const uint along = begin + k;
     uvec3 rgb = kTransposed ? rgb_at(push.left + across, push.top + along)
                             : rgb_at(push.left + along, push.top + across);
-    if (kGray) rgb = uvec3(rgb.r * 19595 + rgb.g * 38470 + rgb.b * 7471 + 0x8000 >> 16);  // as sdk/image: luma()
+    if (kGray) rgb = uvec3(rgb.r * 19595 + rgb.g * 38470 + rgb.b * 7471 + 0x8000 >> 16);  // like luma() in sdk/image
     sum += ivec3(rgb) * tables[entry + 2 + k];
   }
   const uvec3 levels = uvec3(clamp(sum >> kPrecisionBits, 0, 255));

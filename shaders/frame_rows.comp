@@ -1,6 +1,6 @@
 #version 450
-// What frame_columns.comp left of a frame, filtered down the columns of the image as it is seen, and as the numbers
-// that a network reads: channels last, or cut into patches, with fill where there is no image. An invocation a pixel.
+// Filters the result of frame_columns.comp along the columns of the upright image and writes the network's input:
+// channels last, or patches, with fill around the image. One pixel per invocation.
 #define OUTPUT_TYPE float
 #define INPUT_TYPE uint
 #include "common.glsl"
@@ -10,19 +10,19 @@ layout(constant_id = 3) const uint kChannels = 3;
 layout(std430, binding = 2) readonly buffer Tables { int tables[]; };
 
 layout(push_constant) uniform Push {
-  uint height, width;             // that the network sees
-  uint top, left, rows, columns;  // where in it the image is
+  uint height, width;  // of the network's input
+  uint top, left, rows, columns;  // position and size of the image in it
   uint first_line;                // of the input
   uint table, entry;              // as in frame_columns.comp
-  uint levels;                    // where the bits of numbers begin: 256 a channel, for its levels, then a fill each
-  uint reversed;                  // blue comes first
-  uint patch_side, block_side;    // Normalizer's: pixels, patches; without patches 0
+  uint levels;  // offset of the output values, as bits: 256 per channel, one per level, then a fill value each
+  uint reversed;  // blue first
+  uint patch_side, block_side;  // as in Normalizer: pixels, patches; 0 without patches
   uint frames;                    // copies of a patch
 } push;
 
 const int kPrecisionBits = 22;
 
-// Where the first of a pixel's numbers is, those of further channels, and their copies.
+// Offsets of a pixel's first element, of its further channels, and of its copies.
 uvec3 places(uint x, uint y) {
   if (push.patch_side == 0) return uvec3((y * push.width + x) * kChannels, 1, 0);
   const uint p = push.patch_side, side = p * push.block_side, area = p * p;
@@ -35,7 +35,7 @@ uvec3 places(uint x, uint y) {
 void main() {
   const uint i = linear_index(), y = i / push.width, x = i % push.width;
   if (y >= push.height) return;
-  const uint row = y - push.top, column = x - push.left;  // before the image: beyond all of it
+  const uint row = y - push.top, column = x - push.left;  // negative differences wrap to large values
   const bool inside = row < push.rows && column < push.columns;
   ivec3 sum = ivec3(1 << (kPrecisionBits - 1));
   if (inside) {

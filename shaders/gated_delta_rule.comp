@@ -1,20 +1,20 @@
 #version 450
-// Gated delta rule, token by token: S = e^g S; S = S + k^T (beta (v - k S)); y = q S. Columns of S do not know of each
-// other: a workgroup takes kQuads quads of them through all tokens, and kParts invocations share the rows of each.
+// Gated delta rule, token by token: S = e^g S; S = S + k^T (beta (v - k S)); y = q S. Columns of S are independent: a
+// workgroup processes kQuads quads of them over all tokens, and kParts invocations share the rows of each.
 #define STATE_TYPE vec4
 #include "common.glsl"
 
-layout(constant_id = 3) const uint kRows = 1;  // of S that an invocation holds
+layout(constant_id = 3) const uint kRows = 1;  // rows of S per invocation
 
 layout(push_constant) uniform Push {
   uint samples, tokens, heads;
-  uint shared_heads;             // heads that share one of queries and keys
-  uint key_size;                 // rows of S
-  uint value_quads;              // of a row of S
-  uint chunks;                   // workgroups along it
-  uint left;                     // first quad of what rounding left of S, behind all of it
-  uint key_quads, gate_quads;    // of a token's row of queries or keys, and of g or beta
-  uint keys, values, gates, betas;  // first quads behind the queries, which come first in the input
+  uint shared_heads;                // heads that share a query/key head
+  uint key_size;                    // rows of S
+  uint value_quads;                 // per row of S
+  uint chunks;                      // workgroups per row of S
+  uint left;                        // first quad of the rounding errors of S, after all of S
+  uint key_quads, gate_quads;       // per token's row of queries or keys, and of g or beta
+  uint keys, values, gates, betas;  // first quads, after the queries, which begin the input
 } push;
 
 const uint kQuads = 4, kParts = 16;
@@ -25,7 +25,7 @@ float element(uint row, uint i) { return LOAD_INPUT(row + i / 4)[i % 4]; }
 void main() {
   const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   const uint head = group / push.chunks % push.heads, n = group / (push.chunks * push.heads);
-  if (n >= push.samples) return;  // all of the workgroup
+  if (n >= push.samples) return;  // for the whole workgroup
   const uint slot = gl_LocalInvocationID.x, part = gl_LocalInvocationID.y, me = gl_LocalInvocationIndex;
   const uint column = group % push.chunks * kQuads + slot, quad = min(column, push.value_quads - 1);
   const uint matrix = (n * push.heads + head) * push.key_size * push.value_quads + quad;

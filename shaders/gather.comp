@@ -1,11 +1,11 @@
 #version 450
-// What stands in each row at the places that its own row of the operand names: behind 0 from the row's beginning,
-// before it from its end. A place outside the row, which ends a run on the CPU, gives NaN.
+// Gathers from each row the elements at the indices in its row of the operand; negative ones count from the row's end.
+// An index out of range, which ends a run on the CPU, gives NaN.
 #include "common.glsl"
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;  // of the input
-  uint count, count_quads;         // of places in a row
+  uint count, count_quads;         // indices per row
 } push;
 
 void main() {

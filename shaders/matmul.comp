@@ -1,6 +1,6 @@
 #version 450
-// Matrix products, z of them: rows of quads times weights [O/4][z][I/4][4 of I], which may be integers where z
-// is 1. kTileRows x kTileQuads output quads an invocation.
+// z matrix products: rows of quads times weights [O/4][z][I/4][4 of I], which may be quantized if z is 1. kTileRows x
+// kTileQuads output quads per invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
@@ -9,9 +9,9 @@
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint columns;
-  uint rows;           // of one product
-  uint input_quads;    // of a row
-  uint weight_stride;  // from one output quad's weights to the next one's
+  uint rows;           // per product
+  uint input_quads;    // per row
+  uint weight_stride;  // from one output quad's weights to the next
   uint bias;
   uint scales;
 } push;
@@ -31,7 +31,7 @@ void main() {
   if (tile.x >= push.row_quads || tile.y >= push.rows) return;
   const uint z = gl_WorkGroupID.z;
 
-  // What lies beyond the edge is computed again from the last row or quad, and not stored.
+  // Rows and quads beyond the edge repeat the last one and are not stored.
   uint inputs[kTileRows], weights[kTileQuads], scales[kTileQuads];
   vec4 sums[kTileRows * kTileQuads];
   [[unroll]] for (uint r = 0; r < kTileRows; ++r)

@@ -1,6 +1,6 @@
 #version 450
-// Products of two activations, one a sample, either side as it lies or transposed. kTileRows x kTileQuads output quads
-// an invocation.
+// Products of two activations, one per sample, each operand optionally transposed. kTileRows x kTileQuads output quads
+// per invocation.
 #include "common.glsl"
 #include "tile.glsl"
 
@@ -8,11 +8,11 @@ layout(constant_id = 3) const uint kTransposeA = 0;  // 1: kTileRows is 4
 layout(constant_id = 4) const uint kTransposeB = 0;
 
 layout(push_constant) uniform Push {
-  uvec4 sizes;               // of the dimensions of samples
-  uvec4 a_stride, b_stride;  // quads from one sample's matrix to the next one's
+  uvec4 sizes;               // of the sample dimensions
+  uvec4 a_stride, b_stride;  // quads from one sample's matrix to the next
   uint samples;
-  uint rows, depth, channels;  // of one product; its sums have `depth` terms
-  uint row_quads, a_quads, b_quads;  // of a row of the output, of a and of b as they lie
+  uint rows, depth, channels;        // per product; its sums have `depth` terms
+  uint row_quads, a_quads, b_quads;  // per row of the output, of a and of b as stored
   uint columns;
 } push;
 
@@ -30,8 +30,8 @@ void main() {
 
   vec4 sums[kTileRows * kTileQuads];
   [[unroll]] for (uint i = 0; i < kTileRows * kTileQuads; ++i) sums[i] = vec4(0);
-  // What lies beyond the edge is computed again from the last row or quad, and not stored. Terms beyond the depth are
-  // zero on both sides: what is in memory there need not be finite.
+  // Rows and quads beyond the edge repeat the last one and are not stored. Terms beyond the depth are zeroed on both
+  // sides, since the memory there may hold infinities or NaN.
   for (uint first = 0; first < push.depth; first += 4) {
     vec4 x[kTileRows];
     if (kTransposeA != 0) {

@@ -1,13 +1,13 @@
 #version 450
-// Matrix product as matmul.comp's, for one product: a workgroup stages its inputs and weights through shared memory.
+// Matrix product as in matmul.comp, for one product: a workgroup stages its inputs and weights in shared memory.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
 #include "weights.glsl"
 
-layout(constant_id = 10) const uint kThreadsQuads = 8;  // invocations along quads; the others lie along rows
+layout(constant_id = 10) const uint kThreadsQuads = 8;  // invocations along quads; the others are along rows
 layout(constant_id = 11) const uint kThreadsRows = 8;
-layout(constant_id = 12) const uint kDepth = 4;  // input quads staged at once; a block in half arithmetic
+layout(constant_id = 12) const uint kDepth = 4;  // input quads staged at a time; with float16 arithmetic, a block
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -21,7 +21,7 @@ EPILOGUE
 const uint kThreads = kThreadsQuads * kThreadsRows;
 const uint kBlockRows = kThreadsRows * kTileRows, kBlockQuads = kThreadsQuads * kTileQuads;
 
-shared TERM staged_inputs[kBlockRows * kDepth];         // [row][input quad]
+shared TERM staged_inputs[kBlockRows * kDepth];        // [row][input quad]
 shared TERM staged_weights[kDepth * 4 * kBlockQuads];  // [input][output quad]
 
 void main() {
@@ -29,7 +29,7 @@ void main() {
   const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   const uint block_quad = group % column_blocks * kBlockQuads, block_row = group / column_blocks * kBlockRows;
   const uint thread = gl_LocalInvocationIndex;
-  // An invocation's quads lie kThreadsQuads apart, so that neighbours read and write neighbouring ones.
+  // An invocation's quads are kThreadsQuads apart, so that neighbouring invocations access neighbouring quads.
   const uint x = thread % kThreadsQuads, y = thread / kThreadsQuads * kTileRows;
 
   vec4 sums[kTileRows * kTileQuads];

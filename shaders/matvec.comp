@@ -1,5 +1,5 @@
 #version 450
-// Matrix product for few rows: partial sums meet in shared memory.
+// Matrix product for few rows: partial sums are combined in shared memory.
 #include "matvec.glsl"
 
 shared vec4 partial[kTileRows * kThreads];

@@ -1,11 +1,11 @@
-// Products with few rows: invocations share the sums of an output quad. Included by the kernels, which say how partial
-// sums meet.
+// Products with few rows: invocations share the sums of an output quad. The kernels that include this combine the
+// partial sums.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
 #include "weights.glsl"
 
-layout(constant_id = 10) const uint kSplit = 64;  // invocations that share a quad's sums: a power of 2
+layout(constant_id = 10) const uint kSplit = 64;  // invocations that share a quad's sums, a power of two
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -18,7 +18,7 @@ EPILOGUE
 
 const uint kThreads = 64;  // the workgroup
 
-// The invocation's output quad, the first of its rows, and which of the kSplit it is.
+// The invocation's output quad, the first of its rows, and its index among the kSplit invocations.
 struct Share {
   uint quad, row, part;
 };
@@ -30,7 +30,7 @@ Share share_of_invocation() {
                gl_LocalInvocationIndex % kSplit);
 }
 
-// Neighbours read neighbouring weights. Quads and rows beyond the edge are the last one's again.
+// Neighbouring invocations read neighbouring weights. Quads and rows beyond the edge repeat the last one.
 void partial_sums(Share share, out vec4 sums[kTileRows]) {
   uint inputs[kTileRows];
   [[unroll]] for (uint r = 0; r < kTileRows; ++r) {

@@ -1,10 +1,10 @@
 #version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Matrix product for few rows: partial sums meet in subgroups of any size, then those of the subgroups in shared
+// Matrix product for few rows: partial sums are combined in subgroups of any size, then across subgroups in shared
 // memory. The workgroup has one output quad: kSplit is kThreads.
 #include "matvec.glsl"
 
-shared vec4 partial[kTileRows * kThreads];  // a subgroup may be one invocation
+shared vec4 partial[kTileRows * kThreads];  // a subgroup may have a single invocation
 
 void main() {
   const Share share = share_of_invocation();

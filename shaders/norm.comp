@@ -1,21 +1,21 @@
 #version 450
 // Layer and group normalization: the channels of a sample in groups, each with its mean and variance over the sample's
-// rows. A workgroup of X by Y: X invocations share a bundle, as many groups as are whole quads together; Y bundles.
+// rows. Workgroup of X by Y: X invocations share a bundle (the fewest groups that are whole quads); Y bundles.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "kahan.glsl"
 
-layout(constant_id = 7) const uint kShares = 1;    // X, a power of two
-layout(constant_id = 8) const uint kBundles = 1;   // Y
+layout(constant_id = 7) const uint kShares = 1;   // X, a power of two
+layout(constant_id = 8) const uint kBundles = 1;  // Y
 layout(constant_id = 9) const uint kKind = 0;
-const uint kResponse = 1;    // 1 + weight * x / (mean + epsilon), as GRN does
-const uint kUncentered = 2;  // the mean counts as 0, as in RMSNorm
+const uint kResponse = 1;    // 1 + weight * x / (mean + epsilon), for GRN
+const uint kUncentered = 2;  // the mean counts as 0, for RMSNorm
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint samples;
-  uint rows;        // of a sample
-  uint groups;      // of a row
+  uint rows;        // per sample
+  uint groups;      // per row
   uint group_size;  // channels
   uint bundle;      // groups: 1, 2 or 4
   float epsilon;
@@ -29,7 +29,7 @@ void main() {
   const uint me = gl_LocalInvocationID.y * kShares + share;
   const uint number = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * kBundles + gl_LocalInvocationID.y;
   const uint first_row = number / bundles * push.rows, first_group = number % bundles * push.bundle;
-  const uint rows = number / bundles < push.samples ? push.rows : 0;  // none: these only come to the barriers
+  const uint rows = number / bundles < push.samples ? push.rows : 0;  // 0: only takes part in the barriers
 
   vec4 means = vec4(0), factors = vec4(0);  // of the bundle's groups
   for (uint g = 0; g < push.bundle; ++g) {

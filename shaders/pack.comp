@@ -1,7 +1,7 @@
 #version 450
-// Weights as the blob has them to quads in the order of a kernel: in lane l of quad (a, b, c, d) the element at
-// a*stride_a + b*stride_b + c*stride_c + d*stride_d + l*stride_lane, or 0 where one of the two dimensions that are
-// split in quads has ended.
+// Packs weights from the blob's layout into quads in a kernel's order: lane l of quad (a, b, c, d) is the element at
+// a*stride_a + b*stride_b + c*stride_c + d*stride_d + l*stride_lane, or 0 beyond the end of one of the two dimensions
+// that are split into quads.
 #include "pack.glsl"
 
 void main() {

@@ -1,6 +1,6 @@
 #version 450
-// Weights that stay integers, in as many bits as the blob has them in, or their scales, which are Float32 in every
-// precision: the elements of pack.comp's quads one after the other. An invocation fills a quad's memory with them.
+// Packs quantized weights unchanged, or their scales (always Float32): the elements of pack.comp's quads in order. Each
+// invocation fills a quad's memory.
 #ifdef FLOAT16
 #define OUTPUT_TYPE uvec2
 #else
@@ -8,9 +8,9 @@
 #endif
 #include "pack.glsl"
 
-const uint kBits = kSourceBits == 16 ? 32 : kSourceBits;  // a BFloat16 is the upper half of a Float32
+const uint kBits = kSourceBits == 16 ? 32 : kSourceBits;  // a BFloat16 is the upper 16 bits of a Float32
 
-// Element `i` of the source in the lowest bits.
+// Element `i` of the source in the low bits.
 uint bits_of(uint i) {
   const uint in_word = 32 / kSourceBits;
   const uint word = input_data[i / in_word] << (32 - kSourceBits * (1 + i % in_word));

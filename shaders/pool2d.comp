@@ -1,18 +1,18 @@
 #version 450
-// Maximum or average over windows, one output quad an invocation.
+// Maximum or average over windows. One output quad per invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 
 layout(constant_id = 7) const uint kAverage = 0;
-layout(constant_id = 8) const uint kCountPadding = 0;  // average: padding cells count in the divisor
+layout(constant_id = 8) const uint kCountPadding = 0;  // average: the divisor counts padding cells
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   int batch;
   int height, width;          // of the input
   int out_height, out_width;
-  uint kernel;                // height << 16 | width
-  uint stride;                // likewise
+  uint kernel;                   // height << 16 | width
+  uint stride;                   // likewise
   int top, left, bottom, right;  // padding
 } push;
 EPILOGUE
@@ -24,7 +24,7 @@ void main() {
   const int x = int(row) % push.out_width, y = int(row) / push.out_width % push.out_height;
   const int n = int(row) / (push.out_width * push.out_height);
   const int top = y * int(push.stride >> 16) - push.top, left = x * int(push.stride & 0xffff) - push.left;
-  // Cells that ceil_mode adds beyond the padding count for nothing.
+  // Cells that ceil_mode adds beyond the padding do not count.
   const int bottom = min(top + int(push.kernel >> 16), push.height + push.bottom);
   const int right = min(left + int(push.kernel & 0xffff), push.width + push.right);
   const int y0 = max(top, 0), y1 = min(bottom, push.height), x0 = max(left, 0), x1 = min(right, push.width);

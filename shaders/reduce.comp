@@ -1,18 +1,19 @@
 #version 450
-// Mean or sum over any dimensions, element by element: what reduce_rows cannot do. A workgroup adds up one output quad.
+// Mean or sum over any dimensions, element by element, for cases that reduce_rows does not support. One output quad per
+// workgroup.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "kahan.glsl"
 
-layout(constant_id = 7) const uint kInvocations = 1;  // of the workgroup, a power of two
+layout(constant_id = 7) const uint kInvocations = 1;  // per workgroup, a power of two
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
-  uint rows;             // of the output
-  uint reduced;          // elements that an output element adds up
-  float scale;           // 1, or 1 / reduced
-  uint kept_size[3];     // sizes of the kept dimensions but the outermost, neighbours merged, innermost last
-  uint kept_stride[4];   // in input elements, padding lanes counted
+  uint rows;            // of the output
+  uint reduced;         // input elements per output element
+  float scale;          // 1, or 1 / reduced
+  uint kept_size[3];    // sizes of the kept dimensions except the outermost, adjacent ones merged, innermost last
+  uint kept_stride[4];  // in input elements, padding lanes included
   uint reduced_size[3];
   uint reduced_stride[4];
 } push;

@@ -1,20 +1,20 @@
 #version 450
-// Mean or sum, also of squares, over all dimensions of some kind but the last. A workgroup of X by Y: X quads of one
-// output row, Y shares of the rows that are added up.
+// Mean or sum, optionally of squares, over dimensions other than the last. Workgroup of X by Y: X quads of one output
+// row, Y shares of the rows to sum.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "kahan.glsl"
 
-layout(constant_id = 7) const uint kShares = 1;  // Y
-layout(constant_id = 8) const uint kQuads = 1;   // X
-layout(constant_id = 9) const uint kSquares = 0;  // 1: squares are added up
+layout(constant_id = 7) const uint kShares = 1;   // Y
+layout(constant_id = 8) const uint kQuads = 1;    // X
+layout(constant_id = 9) const uint kSquares = 0;  // 1: sums squares
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
-  uint rows;           // of the output
-  uint reduced;        // input rows that an output row adds up
-  float scale;         // 1, or 1 / reduced
-  uint kept_size[2];   // sizes of the kept dimensions but the outermost, neighbours merged, innermost last
+  uint rows;            // of the output
+  uint reduced;         // input rows per output row
+  float scale;          // 1, or 1 / reduced
+  uint kept_size[2];    // sizes of the kept dimensions except the outermost, adjacent ones merged, innermost last
   uint kept_stride[3];  // in input rows
   uint reduced_size[2];
   uint reduced_stride[3];

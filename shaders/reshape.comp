@@ -1,5 +1,5 @@
 #version 450
-// The same elements in rows of another length.
+// Copies the same elements to rows of another length.
 #include "common.glsl"
 
 layout(push_constant) uniform Push {

@@ -1,29 +1,29 @@
 #version 450
-// Another size for images, one output quad an invocation: from 1, 2 x 2 or 4 x 4 cells, edges repeated.
+// Resizes images. One output quad per invocation, from 1, 2 x 2 or 4 x 4 cells; edges are repeated.
 #include "common.glsl"
 #include "epilogue.glsl"
 
-layout(constant_id = 7) const uint kCells = 1;  // along a side: 1 nearest, 2 bilinear, 4 bicubic
+layout(constant_id = 7) const uint kCells = 1;  // per side: 1 nearest, 2 bilinear, 4 bicubic
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint batch;
   int height, width;  // of the input
   int out_height, out_width;
-  // Output coordinate i lies at (i * factor + offset) / divisor of the input, as exact as integers are.
+  // Output coordinate i is at (i * factor + offset) / divisor in the input, exactly in integers.
   int factor_h, offset_h, divisor_h;
   int factor_w, offset_w, divisor_w;
 } push;
 EPILOGUE
 
-// The last cell not beyond the place `at` / divisor, and how far that is from it.
+// The last cell at or before position `at` / divisor, and the distance from it.
 int cell(int at, int divisor, out float fraction) {
-  const int shifted = at + divisor;  // not negative
+  const int shifted = at + divisor;  // non-negative
   fraction = float(shifted % divisor) / float(divisor);
   return shifted / divisor - 1;
 }
 
-// Of the cells around a place.
+// Weights of the cells around a position.
 vec4 weights(float t) {
   if (kCells == 1) return vec4(1, 0, 0, 0);
   if (kCells == 2) return vec4(1 - t, t, 0, 0);

@@ -1,15 +1,16 @@
 #version 450
-// Turns pairs of a head's channels by angles of their own, one output quad an invocation. Weights: the cosines,
-// operand: the sines, a row a token.
+// Rotates pairs of a head's channels. One output quad per invocation. Weights: the cosines; operand: the sines; one row
+// per token.
 #include "common.glsl"
 
-layout(constant_id = 3) const uint kInterleaved = 0;  // 1: neighbours are a pair; 0: channels half a head apart
+// 1: neighbouring channels are a pair; 0: channels half a head apart
+layout(constant_id = 3) const uint kInterleaved = 0;
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;
   uint tokens;
-  uint head;         // channels of one
-  uint table_quads;  // of a row of cosines
+  uint head;         // channels per head
+  uint table_quads;  // per row of cosines
 } push;
 
 void main() {

@@ -1,14 +1,14 @@
 #version 450
-// Rows in which updates are put to places, or combined with what stands there: the operand's rows are places, as in
-// gather.comp, and the weights' the updates. An invocation takes a quad and looks at all places of its row in turn, for
-// several may be the same. A place outside the row, which ends a run on the CPU, makes all of the row NaN.
+// Writes updates to positions of rows, or combines them with the elements there: the operand's rows are indices, as in
+// gather.comp, the weights' the updates. An invocation processes a quad and applies all updates of its row in order,
+// since indices may repeat. An index out of range, which ends a run on the CPU, makes the whole row NaN.
 #include "common.glsl"
 
 layout(constant_id = 3) const uint kKind = 0;  // fbs::ScatterKind
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;
-  uint count, count_quads;  // of places in a row
+  uint count, count_quads;  // indices per row
 } push;
 
 float combined(float there, float update) {
@@ -27,8 +27,8 @@ void main() {
   vec4 value = LOAD_INPUT(i);
   for (uint k = 0; k < push.count; ++k) {
     const uint at = row * push.count_quads + k / 4;
-    const int told = int(LOAD_OPERAND(at)[k % 4]);
-    const uint place = uint(told < 0 ? told + int(push.channels) : told);
+    const int index = int(LOAD_OPERAND(at)[k % 4]);
+    const uint place = uint(index < 0 ? index + int(push.channels) : index);
     if (place >= push.channels) value = vec4(uintBitsToFloat(0x7fc00000));
     else if (place >= first && place < first + 4)
       value[place - first] = combined(value[place - first], LOAD_WEIGHT(at)[k % 4]);

@@ -1,14 +1,14 @@
-// Sines and cosines, which Vulkan's own are only to 2^-11, and only within [-pi, pi].
+// Sines and cosines. Vulkan's are only precise to 2^-11, and only within [-pi, pi].
 
-// Numbers of the epilogue's first step, which leaves them to its kernel: in all other kernels they would take room.
+// Kinds of the epilogue's first step that only this kernel computes, to keep the other kernels small.
 const uint kSin = 21, kCos = 22;
 
 // The bits of 1 / pi, after 32 zeros.
 const uint kInversePi[] = uint[](0, 0x517cc1b7, 0x27220a94, 0xfe13abe8, 0xfa9a6ee0, 0x6db14acc, 0x9e21c820);
 
-// What on [-pi / 2, pi / 2] has the sine of x, or where `cosine` its cosine. As exact for large x as for small ones
-// (Payne and Hanek, 1983): x is m * 2^e, and of 1 / pi only the bits count that do not make multiples of 2 of x / pi,
-// which so is a product of integers. No sum of floats is there that a driver could rearrange.
+// Reduces x to [-pi / 2, pi / 2] with the same sine, or with the cosine as its sine if `cosine`. As exact for large x
+// as for small ones (Payne and Hanek, 1983): x is m * 2^e, and only the bits of 1 / pi matter that do not make
+// multiples of 2 of x / pi. The integer product leaves no floating-point sum that a driver could reorder.
 float reduced_angle(float x, bool cosine) {
   if (abs(x) < 1) return cosine ? 1.5707963268 - abs(x) : x;
   const uint bits = floatBitsToUint(x), mantissa = bits & 0x7fffff | 0x800000;
@@ -21,11 +21,11 @@ float reduced_angle(float x, bool cosine) {
   angle += mantissa * high;
   if (x < 0) angle = -angle;
   if (cosine) angle += 0x40000000;
-  if (angle + 0x40000000 >= 0x80000000) angle = 0x80000000 - angle;  // pi less an angle has the same sine
+  if (angle + 0x40000000 >= 0x80000000) angle = 0x80000000 - angle;  // pi minus an angle has the same sine
   return float(int(angle)) * 1.4629180793e-9;
 }
 
-// The polynomial is minimax, off by at most 5e-9.
+// Minimax polynomial with an error of at most 5e-9.
 vec4 sine(vec4 x, bool cosine) {
   const vec4 r = vec4(reduced_angle(x.x, cosine), reduced_angle(x.y, cosine), reduced_angle(x.z, cosine),
                       reduced_angle(x.w, cosine));

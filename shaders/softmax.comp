@@ -1,8 +1,8 @@
 #version 450
-// Softmax over the last dimension, reductions through shared memory.
+// Softmax over the last dimension, with reductions in shared memory.
 #include "common.glsl"
 
-layout(constant_id = 3) const uint kInvocations = 1;  // of the workgroup, a power of two
+layout(constant_id = 3) const uint kInvocations = 1;  // per workgroup, a power of two
 
 shared float partial[kInvocations];
 

@@ -1,5 +1,5 @@
-// Softmax of a row by a workgroup. The kernel that includes this defines vec4-free reductions of the workgroup:
-// float reduce_max(float) and float reduce_sum(float), which give every invocation the result.
+// Softmax of a row by a workgroup. The including kernel defines the workgroup's reductions, float reduce_max(float) and
+// float reduce_sum(float), which return the result to every invocation.
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;
@@ -13,7 +13,7 @@ float lanes_max(vec4 v, uint first) {
 }
 
 void softmax() {
-  // Whole workgroups take a row or none: the barriers inside the reductions are reached by all.
+  // A row is processed by the whole workgroup, so that all invocations reach the barriers in the reductions.
   const uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   if (row >= push.rows) return;
   const uint begin = row * push.row_quads;

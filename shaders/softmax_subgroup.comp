@@ -1,11 +1,11 @@
 #version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Softmax over the last dimension, reductions by subgroups first.
+// Softmax over the last dimension, with reductions in subgroups first.
 #include "common.glsl"
 
-layout(constant_id = 3) const uint kInvocations = 1;  // of the workgroup
+layout(constant_id = 3) const uint kInvocations = 1;  // per workgroup
 
-shared float partial[kInvocations];  // one a subgroup, which has an invocation at least
+shared float partial[kInvocations];  // one per subgroup, which has at least one invocation
 
 #define REDUCE(combine, within)                                                   \
   const float mine = within(value);                                               \

@@ -1,16 +1,16 @@
 #version 450
-// Moves elements: each output coordinate (six dimensions, the last in lanes) has its place in the input, or a fill
-// value where that place is outside. transpose, slice, pad, pixel_shuffle.
+// Moves elements: maps each output coordinate (six dimensions, the last in lanes) to an input position, or to a fill
+// value outside. transpose, slice, pad, pixel_shuffle.
 #include "common.glsl"
 
-layout(constant_id = 3) const uint kWholeQuads = 0;  // 1: the lanes of an output quad are those of an input quad
+layout(constant_id = 3) const uint kWholeQuads = 0;  // 1: the lanes of an output quad are those of one input quad
 
 layout(push_constant) uniform Push {
-  int size[6];      // of the output
-  int stride[6];    // in input elements, padding lanes counted
-  int before[6];    // coordinates before the input's first
-  int limit[6];     // of the input's coordinates
-  int base;         // element of the coordinates `before`
+  int size[6];    // of the output
+  int stride[6];  // in input elements, padding lanes included
+  int before[6];  // output coordinates before the input's first
+  int limit[6];   // number of input coordinates
+  int base;       // input element of the coordinates `before`
   float fill;
   uint row_quads;   // of the output
   uint rows;

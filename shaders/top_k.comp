@@ -1,18 +1,18 @@
 #version 450
-// The places of each row's best elements, the best first. A workgroup takes a row, and finds one after the other the
-// best of those behind the one before.
+// The indices of each row's best elements, best first. A workgroup processes a row and finds one element at a time, the
+// best after the previous one.
 #include "common.glsl"
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;  // of the input
   uint k, k_quads;
-  int largest, later;  // 1 or -1: the largest are best, of equal ones the later
+  int largest, later;  // 1 or -1: the largest are best; of equal ones the later is
 } push;
 
 const uint kInvocations = 64;  // the workgroup
 shared ivec2 best[kInvocations];
 
-// Numbers that order as the element does, NaN above all, both zeros alike; and its place.
+// Keys that order like the elements, NaN above all, both zeros equal; and the index.
 ivec2 order_of(float value, uint place) {
   const int bits = floatBitsToInt(value), magnitude = bits & 0x7fffffff;
   const int order = magnitude > 0x7f800000 ? 0x7fffffff : bits < 0 ? -magnitude : magnitude;
@@ -23,7 +23,7 @@ bool above(ivec2 a, ivec2 b) { return a.x > b.x || (a.x == b.x && a.y > b.y); }
 
 void main() {
   const uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x, me = gl_LocalInvocationID.x;
-  if (row >= push.rows) return;  // all of the workgroup
+  if (row >= push.rows) return;  // for the whole workgroup
   const uint first = row * push.row_quads, first_best = row * push.k_quads;
   vec4 found = vec4(0);
   ivec2 last = ivec2(0x7fffffff);
@@ -33,7 +33,7 @@ void main() {
       const ivec2 order = order_of(LOAD_INPUT(first + c / 4)[c % 4], c);
       if (above(last, order) && above(order, next)) next = order;
     }
-    barrier();  // all have read the former best
+    barrier();  // all have read the previous best
     best[me] = next;
     for (uint n = kInvocations / 2; n > 0; n /= 2) {
       barrier();

@@ -1,11 +1,11 @@
 #version 450
-// Host floats or integers, rows without padding, to quads.
+// Converts host floats or integers, rows without padding, to quads.
 #define INPUT_TYPE float
 #include "common.glsl"
 
 layout(constant_id = 3) const bool kIntegers = false;
 
-// The same memory.
+// Aliases the same memory.
 layout(std430, binding = 1) readonly buffer Integers { int integers[]; };
 
 layout(push_constant) uniform Push {

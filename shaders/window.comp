@@ -1,5 +1,5 @@
 #version 450
-// Images cut in windows, row after row of quads, or windows put together: after, or before, a roll.
+// Partitions images into windows, row by row of quads, or the inverse; rolls them before, or after.
 #include "common.glsl"
 #include "epilogue.glsl"
 
@@ -10,7 +10,7 @@ layout(push_constant) uniform Push {
   uint rows;  // of the output
   uint height, width;
   uint window_h, window_w;
-  uint shift_h, shift_w;  // less than height and width
+  uint shift_h, shift_w;  // below height and width
 } push;
 EPILOGUE
 

@@ -1,5 +1,5 @@
 #version 450
-// Tiles of the input transformed: [n*n][tiles][I/4]. One tile x 1 quad an invocation.
+// Transforms tiles of the input: [n*n][tiles][I/4]. One tile x 1 quad per invocation.
 #include "common.glsl"
 #include "winograd.glsl"
 
@@ -12,9 +12,9 @@ layout(push_constant) uniform Push {
 } push;
 
 const uint kSide = kTile + 2;
-const uint kCells = 36;  // room for the larger tile
+const uint kCells = 36;  // for the larger tile
 
-// Along a row or a column: kSide numbers of `x` that lie `step` apart.
+// Transforms a row or a column: kSide elements of `x` that lie `step` apart.
 void transform(inout vec4 x[kCells], uint first, uint step) {
   vec4 d[6];
   [[unroll]] for (uint i = 0; i < kSide; ++i) d[i] = x[first + i * step];

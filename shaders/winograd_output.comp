@@ -1,5 +1,5 @@
 #version 450
-// Products [n*n][tiles][O/4] transformed back to pixels. One tile x 1 quad an invocation.
+// Transforms products [n*n][tiles][O/4] back to pixels. One tile x 1 quad per invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "winograd.glsl"
@@ -10,14 +10,14 @@ layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint tiles, tiles_x, tiles_y;
   uint height, width;
-  uint has_bias;  // at the weights' beginning
+  uint has_bias;  // at the beginning of the weights
 } push;
 EPILOGUE
 
 const uint kSide = kTile + 2;
-const uint kCells = 36;  // room for the larger tile
+const uint kCells = 36;  // for the larger tile
 
-// Along a row or a column: kSide numbers of `x` that lie `step` apart to kTile.
+// Transforms a row or a column: kSide elements of `x` that lie `step` apart to kTile.
 void transform(inout vec4 x[kCells], uint first, uint step) {
   vec4 d[6];
   [[unroll]] for (uint i = 0; i < kSide; ++i) d[i] = x[first + i * step];

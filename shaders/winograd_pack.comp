@@ -1,9 +1,10 @@
 #version 450
-// 3x3 kernels transformed: coordinate b of a quad counts the n x n points; stride_b is that of the taps in the source.
+// Transforms 3x3 kernels: coordinate b of a quad counts the n x n points; stride_b is the stride of the taps in the
+// source.
 #include "pack.glsl"
 #include "winograd.glsl"
 
-// What the three taps of a row or column weigh in point `point` of `side`.
+// The weights of the three taps of a row or column for point `point` of `side`.
 vec3 tap_weights(uint point, uint side) {
   if (point == 0) return side == 4 ? vec3(1, 0, 0) : vec3(1 / (kA2 * kB2), 0, 0);
   if (point == side - 1) return vec3(0, 0, 1);

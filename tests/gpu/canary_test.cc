@@ -226,7 +226,7 @@ constexpr PlantedFault kFaults[] = {
     {"matvec_subgroup", "matvec_subgroup.comp", "i < gl_NumSubgroups", "i + 1 < gl_NumSubgroups", few_rows},
 
     // In float16: blocks skipped, repeated, added twice; values after the last block; a missing block.
-    {"matmul_float16", "tile.glsl", "first += kHalfBlock", "first += 2 * kHalfBlock", linear, true},
+    {"matmul_float16", "tile.glsl", "first += kFloat16Block", "first += 2 * kFloat16Block", linear, true},
     {"matmul_float16", "tile.glsl", "ADD_QUAD(first + i)", "ADD_QUAD(i)", linear, true},
     {"matmul_float16", "tile.glsl", "if (first < (end))", "if (false)", linear, true},
     {"matmul_float16", "tile.glsl", "block_sums[k] = TERM(0)", "block_sums[k] = TERM(sums[k])", linear, true},
