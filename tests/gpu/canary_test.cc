@@ -323,7 +323,7 @@ constexpr PlantedFault kFaults[] = {
     {"gather", "gather.comp", "[place % 4]", "[lane]", smallest_values, true},
     {"gather", "gather.comp", "places[lane] + int(push.channels)", "0", elements_of_rows},
     {"gather", "gather.comp", "row * push.row_quads + ", "", elements_of_rows},
-    {"scatter", "scatter.comp", "told + int(push.channels)", "told", updated_rows<ScatterKind::Set>},
+    {"scatter", "scatter.comp", "index + int(push.channels)", "index", updated_rows<ScatterKind::Set>},
     {"scatter", "scatter.comp", "value[place - first], LOAD", "LOAD_INPUT(i)[place - first], LOAD",
      updated_rows<ScatterKind::Add>},
     {"scatter", "scatter.comp", "row * push.count_quads + k / 4", "k / 4", updated_rows<ScatterKind::Mul>},
