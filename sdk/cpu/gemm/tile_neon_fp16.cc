@@ -143,8 +143,8 @@ template <size_t R, size_t V>
 
 // Byte offsets of rows from the first; rows beyond `rows` repeat the last one.
 template <size_t R>
-struct Places {
-  Places(size_t rows, size_t stride) {
+struct RowOffsets {
+  RowOffsets(size_t rows, size_t stride) {
     for (size_t i = 0; i < R; ++i) at[i] = (i < rows ? i : rows - 1) * stride * sizeof(Float16);
   }
   size_t at[R];
@@ -153,7 +153,7 @@ struct Places {
 // Computes blocks of R rows, or a single block of `rows` rows, with all V * kLanes columns.
 template <size_t R, size_t V>
 void compute(const Tile& tile, size_t rows) {
-  const Places<R> x_at(rows, tile.x_stride), start_at(rows, tile.start_stride), y_at(rows, tile.y_stride);
+  const RowOffsets<R> x_at(rows, tile.x_stride), start_at(rows, tile.start_stride), y_at(rows, tile.y_stride);
   const Float16x8 low = vdupq_n_f16(static_cast<Float16>(tile.low)),
                   high = vdupq_n_f16(static_cast<Float16>(tile.high));
   const Float16 *x = float16s(tile.x), *start_row = float16s(tile.start);

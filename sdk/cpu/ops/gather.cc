@@ -6,7 +6,7 @@
 
 #include "sdk/cpu/backend/lowerings.h"
 #include "sdk/cpu/backend/parallel.h"
-#include "sdk/cpu/ops/places.h"
+#include "sdk/cpu/ops/gather_indices.h"
 #include "sdk/model/numbers.h"
 
 namespace ferry::cpu {
@@ -40,11 +40,11 @@ struct Integers {  // with scales
 template <typename Table>
 class Gather : public Op {
  public:
-  Gather(const fbs::Gather& p, const Table& table) : places_(p.kind(), p.axis()), table_(table) {}
+  Gather(const fbs::Gather& p, const Table& table) : pieces_(p.kind(), p.axis()), table_(table) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
-    places_.plan(inputs[0], inputs[1]);
+    pieces_.plan(inputs[0], inputs[1]);
     return {};
   }
 
@@ -57,21 +57,21 @@ class Gather : public Op {
 
   Status run(Pool* pool) override {
     std::atomic<size_t> bad = SIZE_MAX;
-    parallel_rows(pool, places_.count(), places_.piece(), [&](size_t begin, size_t end) {
+    parallel_rows(pool, pieces_.count(), pieces_.piece(), [&](size_t begin, size_t end) {
       size_t place = 0;
       for (size_t i = begin; i < end; ++i) {
-        if (places_.find(indices_, i, &place)) {
-          table_.copy(place, {output_ + i * places_.piece(), places_.piece()});
+        if (pieces_.find(indices_, i, &place)) {
+          table_.copy(place, {output_ + i * pieces_.piece(), pieces_.piece()});
         } else {
           bad = i;
         }
       }
     });
-    return bad == SIZE_MAX ? Status() : places_.outside("gather", indices_, bad);
+    return bad == SIZE_MAX ? Status() : pieces_.outside("gather", indices_, bad);
   }
 
  private:
-  Places places_;
+  GatherIndices pieces_;
   Table table_;
   const int32_t* indices_ = nullptr;
   typename Table::Result* output_ = nullptr;

@@ -4,7 +4,7 @@
 
 #include "sdk/cpu/backend/lowerings.h"
 #include "sdk/cpu/backend/parallel.h"
-#include "sdk/cpu/ops/places.h"
+#include "sdk/cpu/ops/gather_indices.h"
 
 namespace ferry::cpu {
 namespace {
@@ -29,11 +29,11 @@ void combine(fbs::ScatterKind kind, const T* updates, T* to, size_t count) {
 template <typename T>
 class Scatter : public Op {
  public:
-  explicit Scatter(const fbs::Scatter& p) : places_(p.where(), p.axis()), kind_(p.kind()) {}
+  explicit Scatter(const fbs::Scatter& p) : pieces_(p.where(), p.axis()), kind_(p.kind()) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
-    places_.plan(inputs[0], inputs[1]);
+    pieces_.plan(inputs[0], inputs[1]);
     count_ = elements(output);
     return {};
   }
@@ -53,15 +53,15 @@ class Scatter : public Op {
       });
     }
     size_t place = 0;
-    for (size_t i = 0; i < places_.count(); ++i) {
-      if (!places_.find(indices_, i, &place)) return places_.outside("scatter", indices_, i);
-      combine(kind_, updates_ + i * places_.piece(), output_ + place, places_.piece());
+    for (size_t i = 0; i < pieces_.count(); ++i) {
+      if (!pieces_.find(indices_, i, &place)) return pieces_.outside("scatter", indices_, i);
+      combine(kind_, updates_ + i * pieces_.piece(), output_ + place, pieces_.piece());
     }
     return {};
   }
 
  private:
-  Places places_;
+  GatherIndices pieces_;
   fbs::ScatterKind kind_;
   size_t count_ = 0;
   const T *input_ = nullptr, *updates_ = nullptr;

@@ -11,9 +11,9 @@ namespace ferry::cpu {
 
 // Computes where each indexed piece of x begins. All gather kinds are one walk: the offset of piece i is the walk's
 // offset (walk_) plus, for each index of its tuple, index * stride.
-class Places {
+class GatherIndices {
  public:
-  Places(fbs::GatherKind kind, int axis) : kind_(kind), axis_(axis) {}
+  GatherIndices(fbs::GatherKind kind, int axis) : kind_(kind), axis_(axis) {}
 
   void plan(const Shape& x, const Shape& indices) {
     walk_ = Rows();
@@ -46,12 +46,12 @@ class Places {
   size_t piece() const { return piece_; }         // elements of a piece
 
   // Outputs the offset of piece `i` in x. False: an index is out of range.
-  bool find(const int32_t* indices, size_t i, size_t* place) const {
-    *place = walk_.offset(i);
+  bool find(const int32_t* indices, size_t i, size_t* offset) const {
+    *offset = walk_.offset(i);
     const int32_t* tuple = indices + i % tuples_ * depth_;
     for (size_t k = 0; k < depth_; ++k) {
       if (tuple[k] < -sizes_[k] || tuple[k] >= sizes_[k]) return false;
-      *place += static_cast<size_t>(tuple[k] < 0 ? tuple[k] + sizes_[k] : tuple[k]) * strides_[k];
+      *offset += static_cast<size_t>(tuple[k] < 0 ? tuple[k] + sizes_[k] : tuple[k]) * strides_[k];
     }
     return true;
   }
