@@ -32,9 +32,9 @@ const uint kFloat16Block = 4;  // input quads; the same as in sdk/gpu/lowering/t
 // `block_sums`. Whole blocks are unrolled, since compilers copy loop-carried float16 values one by one.
 #define ADD_QUADS(end)                                                               \
   uint first = 0;                                                                    \
-  for (; first + kFloat16Block <= (end); first += kFloat16Block) {                         \
+  for (; first + kFloat16Block <= (end); first += kFloat16Block) {                   \
     BEGIN_BLOCK                                                                      \
-    [[unroll]] for (uint i = 0; i < kFloat16Block; ++i) { ADD_QUAD(first + i) }         \
+    [[unroll]] for (uint i = 0; i < kFloat16Block; ++i) { ADD_QUAD(first + i) }      \
     END_BLOCK                                                                        \
   }                                                                                  \
   if (first < (end)) {                                                               \

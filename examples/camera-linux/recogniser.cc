@@ -13,8 +13,8 @@ ferry::Result<std::unique_ptr<Recogniser>> Recogniser::open(const std::string& b
     return failure(FERRY_UNSUPPORTED, "%s: answers nothing about images: it is for %s", blob.c_str(),
                    info.kind == FERRY_TASK_TENSORS ? "tensors" : info.name);
   if ((info.prompts & FERRY_PROMPT_MASK) && prompts.mask.empty())
-    return failure(FERRY_INVALID_ARGUMENT, "%s: is for %s: select what is to be inpainted with --mask FILE", blob.c_str(),
-                   info.name);
+    return failure(FERRY_INVALID_ARGUMENT, "%s: is for %s: select what is to be inpainted with --mask FILE",
+                   blob.c_str(), info.name);
   if (!prompts.mask.empty() && !(info.prompts & FERRY_PROMPT_MASK))
     return failure(FERRY_INVALID_ARGUMENT, "%s: --mask is for models that paint anew; this one is for %s", blob.c_str(),
                    info.name);

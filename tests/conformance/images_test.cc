@@ -242,8 +242,8 @@ TEST(OnnxImages, ScoresWithoutNamesAreTold) {
   options.settings.set("mean", "0.25");
   options.dry_run = true;
   const std::string reported = "output '" + network.output() +
-                           "' is 5 numbers without names: where they are scores of classes, --labels FILE makes "
-                           "answers of them";
+                               "' is 5 numbers without names: where they are scores of classes, --labels FILE makes "
+                               "answers of them";
   EXPECT_EQ(convert(options).notes, (std::vector<std::string>{reported}));
   options.labels = folder.write("names.txt", kNames);
   EXPECT_EQ(convert(options).notes, std::vector<std::string>());

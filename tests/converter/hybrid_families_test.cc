@@ -88,7 +88,7 @@ std::unique_ptr<Built> build(const json& config, std::shared_ptr<MemoryCheckpoin
 TEST(HybridFamilies, LayersAreOfTheTypesThatTheyAreToldToBe) {
   const char *delta = "linear_attention", *full = "full_attention";
   const auto listed = build(config({{"layer_types", {full, delta, delta, full, delta}}}),
-                          checkpoint_of({false, true, true, false, true}));
+                            checkpoint_of({false, true, true, false, true}));
   EXPECT_EQ(count(listed->graph, fbs::OpParams::GatedDeltaRule), 3);
   EXPECT_EQ(count(listed->graph, fbs::OpParams::Attention), 2);
   const auto fourth = build(config(), checkpoint_of({true, true, true, false, true}));

@@ -299,10 +299,10 @@ void expect_float16s_like_oracle(const Case& made) {
                          How{.name = "resized", .resized = true, .half = true}}) {
     std::vector<float> values;
     const Status status = run(*made.model, made.data, how, &values);
-    EXPECT_TRUE(status.ok()) << "halves, " << how.name << ": " << status.message();
+    EXPECT_TRUE(status.ok()) << "float16, " << how.name << ": " << status.message();
     if (values.empty()) return;  // float32 only
     if (first.empty()) first = values;
-    EXPECT_TRUE(same_bits(values, first)) << "halves, " << how.name << ": other bits than at first";
+    EXPECT_TRUE(same_bits(values, first)) << "float16, " << how.name << ": other bits than at first";
   }
   EXPECT_LE(normalised_squared_error(numbers(first, made.expected.dtype), made.expected.values), kFloat16Bound)
       << "in float16, " << EnumNameOpParams(made.model->graph().operators()->Get(0)->params_type()) << " with input "

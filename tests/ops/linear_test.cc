@@ -30,7 +30,7 @@ TEST(GemmPlan, WeightsThatDoNotStayAreReadOnce) {
   const cpu::GemmPlan few = plan_of(49, 2048, 512, 1);
   EXPECT_TRUE(few.streams);
   EXPECT_GE(few.rows, 49u);
-  EXPECT_EQ(few.slabs, 32u);
+  EXPECT_EQ(few.panels, 32u);
   EXPECT_LT(plan_of(784, 1024, 512, 1).rows, 300u) << "more inputs than the cache holds";
 }
 
@@ -43,8 +43,8 @@ TEST(GemmPlan, RowsStayBesideWeightsThatDo) {
 
 TEST(GemmPlan, ThreadsShareWhatIsReadMost) {
   const cpu::GemmPlan few = plan_of(49, 2048, 512, 16), many = plan_of(12544, 64, 64, 16);
-  EXPECT_EQ(few.slabs, 2u) << "each thread its own weights";
-  EXPECT_EQ(many.slabs, 4u) << "each thread its own rows";
+  EXPECT_EQ(few.panels, 2u) << "each thread its own weights";
+  EXPECT_EQ(many.panels, 4u) << "each thread its own rows";
   EXPECT_EQ(plan_of(3, 8, 8, 16).rows, 4u) << "what is tiny is not cut";
 }
 

@@ -215,7 +215,7 @@ constexpr int kShare = 4;
 #else
 constexpr int kShare = 10;
 #endif
-constexpr double kMaxSeconds = 20.0 * kShare;    // seconds for one blob
+constexpr double kMaxSeconds = 20.0 * kShare;  // seconds for one blob
 constexpr int kAttacks = 50000 / kShare;       // on each blob's graph
 constexpr int kAnywhere = 50001 / kShare / 3;  // on each blob
 constexpr int kOdd = 15000 / kShare;           // on each blob
