@@ -170,10 +170,11 @@ ferry::Status Capture::choose_format() {
   v4l2_streamparm rate{};
   rate.type = type_of(several_planes_);
   rate.parm.capture.timeperframe = {1000, static_cast<uint32_t>(wanted_.rate * 1000)};
-  const bool told = system_.ioctl(fd_, VIDIOC_S_PARM, &rate) == 0 && rate.parm.capture.timeperframe.numerator > 0;
+  const bool accepted = system_.ioctl(fd_, VIDIOC_S_PARM, &rate) == 0 && rate.parm.capture.timeperframe.numerator > 0;
   const v4l2_fract interval = rate.parm.capture.timeperframe;
   description_ = text_of("%ux%u %s", size.width, size.height, fourcc_text(size.fourcc).c_str());
-  if (told) description_ += text_of(", %.4g frames a second", double{1.0} * interval.denominator / interval.numerator);
+  if (accepted)
+    description_ += text_of(", %.4g frames a second", double{1.0} * interval.denominator / interval.numerator);
   if (size.width != width || size.height != height) description_ += text_of(" (%ux%u was asked for)", width, height);
   return {};
 }

@@ -1,7 +1,7 @@
 // One start of an app, for tests/bench/cold_start: a process that opens a blob, makes a session, and has its first
 // result.
 //   cold_start MODEL THREADS RUNS CACHE_DIR|-
-// Prints one JSON line; times are CLOCK_MONOTONIC's, so that whoever started the process can tell how long ago that
+// Prints one JSON line; times are CLOCK_MONOTONIC's, so that the parent process can compute how long ago that
 // was.
 #include <ferry/ferry.h>
 

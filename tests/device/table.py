@@ -12,7 +12,7 @@ def kernels_of(row):
     if row["backend"] == "gpu":
         return bench["device"].split(" (")[0]  # without the versions of a software driver's components
     if "kernels" not in bench:
-        return "not told by this version"
+        return "not reported by this version"
     return f"{bench['kernels']} ({bench['fingerprint'][:8]})"
 
 

@@ -117,7 +117,7 @@ TEST_F(LeaveGpu, AResizeAfterALossKeepsTheOtherInputAndForgetsTheGpu) {
     const auto expected = expected_results(*graph, session.get());
     for (const auto& [name, values] : results(opened.model, session.get()))
       EXPECT_LE(relative_error(values, expected.at(name)), 1e-6) << name;
-    EXPECT_EQ(report_of(session).gpu_status, FERRY_GPU_LOST) << "the reason is still told";
+    EXPECT_EQ(report_of(session).gpu_status, FERRY_GPU_LOST) << "the reason is still reported";
     faults_.disarm();
   }
 }

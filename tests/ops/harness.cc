@@ -305,7 +305,7 @@ void expect_float16s_like_oracle(const Case& made) {
     EXPECT_TRUE(same_bits(values, first)) << "halves, " << how.name << ": other bits than at first";
   }
   EXPECT_LE(normalised_squared_error(numbers(first, made.expected.dtype), made.expected.values), kFloat16Bound)
-      << "with halves, " << EnumNameOpParams(made.model->graph().operators()->Get(0)->params_type()) << " with input "
+      << "in float16, " << EnumNameOpParams(made.model->graph().operators()->Get(0)->params_type()) << " with input "
       << to_string(made.data[0].array.shape);
 }
 

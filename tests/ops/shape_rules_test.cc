@@ -165,7 +165,7 @@ TEST(ShapeRules, Conv2d) {
                  "conv2d: clamps to [-inf, nan], expected a minimum not above the maximum");
 }
 
-TEST(ShapeRules, RefusesWhatDoesNotFitInMemory) {
+TEST(ShapeRules, RefusesShapesThatDoNotFitInMemory) {
   using P = fbs::Conv2dT;
   const P wide = with<P>([](P& p) { p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1 << 20; });
   expect_refusal(wide, {{1, 9, 9, 4}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
@@ -442,7 +442,7 @@ TEST(ShapeRules, NonMaxSuppression) {
                  "non_max_suppression: thresholds are -1 and -inf, expected 0 or more and a number");
 }
 
-TEST(TypeRules, SayWhatAnOperatorTakes) {
+TEST(TypeRules, ListTheElementTypesOfOperators) {
   using fbs::DType;
   const auto expect = [](auto params, const std::vector<Type>& inputs, DType gives, const char* refusal = "") {
     fbs::OperatorT op;
@@ -545,8 +545,8 @@ TEST(ShapeRules, Experts) {
   refused(4, {8, 10}, "experts: down [8,10] has rank 2, expected 3");
   refused(5, {5, 10}, "experts: biases [5,10] and [5,8], expected [5,20] and [5,8]");
   refused(6, {5, 20}, "experts: biases [5,20] and [5,20], expected [5,20] and [5,8]");
-  constexpr int kMany = 1 << 21;
-  expect_refusal(P(), {{kMany, 1}, {kMany, 1}, {kMany, 1}, {1, kMany, 1}, {1, 1, kMany / 2}}, FERRY_SHAPE_MISMATCH,
+  constexpr int kRows = 1 << 21;
+  expect_refusal(P(), {{kRows, 1}, {kRows, 1}, {kRows, 1}, {1, kRows, 1}, {1, 1, kRows / 2}}, FERRY_SHAPE_MISMATCH,
                  "experts: 2097152 rows of 1048576 hidden channels, expected at most 2^31 rows and " FERRY_MAX_ELEMENTS
                  " numbers");
   expect_refusal(with<P>([](P& p) { p.activation = static_cast<fbs::ExpertsActivation>(9); }), fits, FERRY_UNSUPPORTED,

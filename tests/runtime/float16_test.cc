@@ -102,7 +102,7 @@ TEST(Float16, SessionsSayWhetherTheyHaveIt) {
 }
 
 // Without an operator that has weights, no value becomes float16.
-TEST(Float16, NetworksWithoutSuchOperatorsSaySo) {
+TEST(Float16, NetworksWithoutSuchOperatorsReportIt) {
   if (!float16s_here()) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 4, 4, 8}, fbs::Layout::Same);

@@ -54,7 +54,7 @@ TEST(TokenPlaces, RefusesMoreThanTheImagesAndTextWithinOne) {
   EXPECT_EQ(message({9, 4}), "token 1, 4, stands within image 0, of which 1 of 2 were there");
 }
 
-TEST(TokenPlaces, WhatTheModelHasMadeStandsForNoImage) {
+TEST(TokenPlaces, GeneratedTokensAreNoImages) {
   TokenPlaces places(kImage);
   places.append_plain();
   EXPECT_EQ(places.row(0), 0);

@@ -39,7 +39,7 @@ unsigned qemu_plugin_mem_size_shift(uint32_t);
 void qemu_plugin_register_atexit_cb(plugin_id, void (*)(plugin_id, void*), void*);
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-/* fma: multiply-adds of four floats, of two, of halves; dot: products of bytes; fp, integer vectors; permute: moves
+/* fma: multiply-adds of four floats, of two, of float16; dot: products of bytes; fp, integer vectors; permute: moves
  * between lanes; then one float at a time. */
 enum {
   kFma4,

@@ -1,7 +1,7 @@
 /* run_ferry MODEL [f16]: a run to warm up and one that is counted, on one thread. Prints the operators of that run, a
  * step each, and the first numbers of its output.
  *
- * Steps are told apart without a change to the library: with `profile` it reads the clock before and after each
+ * Steps are distinguished without a change to the library: with `profile` it reads the clock before and after each
  * operator, and the clock is this program's. */
 #include <ferry/ferry.h>
 #include <stdio.h>

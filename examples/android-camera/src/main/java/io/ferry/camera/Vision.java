@@ -24,7 +24,7 @@ import java.util.concurrent.Callable;
 final class Vision {
   static final String ASSET = "model.ferry";
 
-  /** Told in the main thread. */
+  /** Called in the main thread. */
   interface Watcher {
     void onReady(String where, String verdict);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kRows = 24, kColumns = 16;
 constexpr size_t kElements = size_t{kRows} * kColumns;
 
-class Lasts : public ::testing::Test {
+class StaticInputs : public ::testing::Test {
  protected:
   void open(const Graph& graph) {
     bytes_ = std::make_unique<testing::AlignedBytes>(pack(graph));
@@ -31,8 +31,8 @@ class Lasts : public ::testing::Test {
   float* input(const Session& session, unsigned i) const {
     return static_cast<float*>(session.data(model_->graph().inputs()->Get(i)->tensor()));
   }
-  std::vector<float> run(Session& session, Static lasting) const {
-    const Status status = session.run(lasting);
+  std::vector<float> run(Session& session, Static inputs) const {
+    const Status status = session.run(inputs);
     EXPECT_TRUE(status.ok()) << status.message();
     const TensorId output = model_->graph().outputs()->Get(0)->tensor();
     const auto* values = static_cast<const float*>(session.data(output));
@@ -66,7 +66,7 @@ std::unique_ptr<Graph> random_network(uint32_t seed) {
   return made;
 }
 
-TEST_F(Lasts, LaterRunsGiveWhatWholeOnesDo) {
+TEST_F(StaticInputs, LaterRunsMatchFullRuns) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -95,10 +95,10 @@ std::unique_ptr<Graph> sum_network() {
   return made;
 }
 
-TEST_F(Lasts, IsNotComputedAgainUntilItMayHaveChanged) {
+TEST_F(StaticInputs, IsRecomputedOnlyAfterAChange) {
   open(*sum_network());
   const auto session = make_session();
-  const auto first = [&](Static lasting) { return run(*session, lasting).front(); };
+  const auto first = [&](Static inputs) { return run(*session, inputs).front(); };
   float* last = input(*session, 0);
   last[0] = 3;
   EXPECT_EQ(first(Static::Unchanged), 3) << "nothing ran before";
@@ -115,7 +115,7 @@ TEST_F(Lasts, IsNotComputedAgainUntilItMayHaveChanged) {
   EXPECT_EQ(first(Static::Unchanged), 7);
 }
 
-TEST_F(Lasts, ACancelledRunHasNotComputedIt) {
+TEST_F(StaticInputs, ACancelledRunHasNotComputedIt) {
   open(*sum_network());
   const auto session = make_session();
   input(*session, 0)[0] = 3;
