@@ -163,7 +163,7 @@ function(ferry_provide_xnnpack)
   # The inputs that determine the archive's bytes.
   string(REPLACE "${PROJECT_SOURCE_DIR}" "" kind "${options}")
   file(SHA256 "${FERRY_XNNPACK_THREADS}" threads)
-  file(SHA256 "${PROJECT_SOURCE_DIR}/cmake/xnnpack_kernels.cmake" kernels)
+  file(STRINGS "${PROJECT_SOURCE_DIR}/cmake/xnnpack_kernels.cmake" kernels REGEX "^ *[^ #]") # without comments
   string(APPEND threads "|${kernels}")
   if(FERRY_OWN_CPUINFO)
     file(SHA256 "${FERRY_XNNPACK_CPUINFO}" cpuinfo)

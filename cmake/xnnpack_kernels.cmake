@@ -1,19 +1,18 @@
-# Runs inside XNNPACK's own configure (CMAKE_PROJECT_XNNPACK_INCLUDE), so that its pinned sources stay as they are.
+# Runs inside XNNPACK's own configure (CMAKE_PROJECT_XNNPACK_INCLUDE), so that its pinned sources stay unchanged.
 #
-# gcc keeps one accumulator of the 5x16 FMA3 kernels in memory, and its inner loop then waits for that store: 38 instead
-# of 95 GFLOP/s on a Zen 3 core whose peak is 104. Scheduling with an eye on register pressure avoids the spill.
+# gcc spills an accumulator of the 5x16 FMA3 kernels, and the inner loop then waits for that store, which more than
+# halves the speed. Register-pressure-aware scheduling avoids the spill.
 file(GLOB kernels "${CMAKE_CURRENT_SOURCE_DIR}/src/f32-gemm/gen/*-fma3-broadcast*.c"
      "${CMAKE_CURRENT_SOURCE_DIR}/src/f32-igemm/gen/*-fma3-broadcast*.c")
 set_property(SOURCE ${kernels} APPEND_STRING PROPERTY COMPILE_FLAGS " ${FERRY_FMA3_GEMM_FLAGS}")
 
-# One row by a matrix of integers, a token by a language model's weights, is as fast as memory gives them. The hardware
-# sees that they are read one after another; with a prefetch of each line as well, a Zen 4 core reads 13 to 16 GB/s
-# of the 22 to 25 that it reads without.
+# A product of one row and an integer matrix (a language model's token) is bound by memory bandwidth. The hardware
+# prefetcher detects the sequential reads by itself; explicit prefetches of each line slow it down.
 file(GLOB kernels "${CMAKE_CURRENT_SOURCE_DIR}/src/qd8-f32-q*w-gemm/gen/*-1x16c8-minmax-avx512*-prfm.c")
 set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS ${FERRY_NO_PREFETCH})
 
-# Where the library must stay small: what plans operators and chooses kernels, which takes microseconds a session. What
-# runs while a network does (operator-run, indirection) and what packs weights stays as fast as it was.
+# Small targets: compile operator creation and kernel selection for size, which cost microseconds per session. Execution
+# (operator-run, indirection) and weight packing stay optimised for speed.
 if(FERRY_SMALL_OPERATORS)
   file(GLOB planning "${CMAKE_CURRENT_SOURCE_DIR}/src/operators/*.c" "${CMAKE_CURRENT_SOURCE_DIR}/src/configs/*.c"
        "${CMAKE_CURRENT_SOURCE_DIR}/src/*.c")
@@ -21,8 +20,8 @@ if(FERRY_SMALL_OPERATORS)
   set_property(SOURCE ${planning} APPEND_STRING PROPERTY COMPILE_FLAGS " -Os")
 endif()
 
-# A kernel is a file of a few lines that reads thousands of them from headers: sixteen that have the same flags are compiled
-# at once, in a third of the time. On ARM scalar and NEON kernels have the same flags and define the same names.
+# A kernel is a short file that includes thousands of lines. Sixteen kernels with the same flags are compiled together
+# to save time. On ARM, scalar and NEON kernels have the same flags but define the same names.
 function(ferry_kernels_together)
   get_target_property(sources microkernels-prod SOURCES)
   list(REMOVE_DUPLICATES sources)

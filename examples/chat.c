@@ -4,8 +4,8 @@
  *     chat qwen.ferry
  *     What is a ferry?
  *
- * The conversation is written as the model's own chat template says, and goes before the model again with each line:
- * what has been computed of it is kept.
+ * The model's own chat template formats the conversation. The whole conversation is set again for each line, but only
+ * its new tokens are computed.
  */
 #include <ferry/text.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static char* copy(const char* text) {
   return strcpy(made, text);
 }
 
-/* Prints what the model answers, as it is made, and keeps it. */
+/* Prints the answer while it is generated, and stores it in `said`. */
 static ferry_status answer(ferry_generator* generator, char* said) {
   ferry_status status = FERRY_OK;
   size_t length = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* classify - names what is in an image:
+/* classify - prints the most probable classes of an image:
  *
  *     classify squeezenet.ferry photo.jpg
  *
- * The blob knows how its network wants images (size, crop, normalisation) and what its classes are called.
+ * The blob contains the preprocessing (size, crop, normalisation) and the names of the classes.
  */
 #include <ferry/ferry.h>
 #include <ferry/image.h>
@@ -11,7 +11,7 @@
 
 #define TOP 5
 
-/* One image through one session. Everything that can fail says so; the first failure ends it. */
+/* Classifies one image. Every call returns a status; the first failure ends the function. */
 static ferry_status classify(ferry_session* session, const char* path) {
   ferry_image image;
   ferry_class top[TOP];
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
 
   ferry_status status = ferry_model_open(argv[1], &model);
   if (status == FERRY_OK) status = ferry_session_create(model, NULL, &session);
-  /* The session is made once: each further image costs a run and nothing else. */
+  /* The session is created once: each further image costs only a run. */
   for (int i = 2; i < argc && status == FERRY_OK; ++i) {
     if (argc > 3) printf("%s\n", argv[i]);
     status = classify(session, argv[i]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares two images, or puts them side by side.
 //
-//     compare_images RESULT EXPECTED --max-difference 1     exit code 1 where any pixel differs by more
+//     compare_images RESULT EXPECTED --max-difference 1     exit code 1 if any pixel differs by more
 //     compare_images BEFORE AFTER --side-by-side OUT.png    BEFORE is upscaled to AFTER's height by repeating pixels
 
 #include <ferry/image.h>

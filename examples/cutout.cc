@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// cutout - takes what stands in front out of an image:
+// cutout - cuts the foreground out of an image:
 //
 //     cutout matting.ferry portrait.jpg cut.png               a PNG with alpha
-//     cutout matting.ferry portrait.jpg new.png beach.jpg     before another image
+//     cutout matting.ferry portrait.jpg new.png beach.jpg     on another background
 //
-// Any model that answers with a mask and needs no prompt will do.
+// Works with any model that returns a mask and needs no prompt.
 #include <cstdio>
 #include <ferry/ferry.hpp>
 

@@ -4,8 +4,8 @@
 //     ferry convert version-RFB-320.onnx --detect ultraface -o faces.ferry
 //     detect_faces faces.ferry photo.jpg boxes.png
 //
-// Any blob whose task is detection does. Where a face is, the network says; how its numbers become boxes in the
-// image's pixels, the blob.
+// Works with any blob whose task is detection. The blob describes how the network's outputs become boxes in the image's
+// pixels.
 #include <cstdio>
 #include <ferry/ferry.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* segment - cuts out what points show, and lets one go on asking:
+/* segment - segments the object that points mark, interactively:
  *
  *     segment mobile_sam.ferry dog.jpg dog
- *     320,240          a pixel of the thing: writes dog_1.png
- *     -40,12           one that does not belong to it: writes dog_2.png
+ *     320,240          a pixel of the object: writes dog_1.png
+ *     -40,12           a pixel outside of it: writes dog_2.png
  *
  * Points are read line by line from standard input, and each adds to the ones before. The large network sees the
  * image once; every further point costs the small one only.
@@ -14,7 +14,7 @@
 
 #define MAX_POINTS 32
 
-/* "X,Y", or "-X,Y" for what does not belong to the thing. */
+/* "X,Y", or "-X,Y" for a point outside of the object. */
 static bool read_point(const char* line, ferry_point* point) {
   point->outside = line[0] == '-';
   return sscanf(line + point->outside, "%f,%f", &point->x, &point->y) == 2;
@@ -36,7 +36,7 @@ static ferry_status segment(ferry_task* task, const char* path, const char* outp
     ++request.point_count;
     status = ferry_task_run(task, &request, &answer);
     if (status != FERRY_OK) break;
-    request.image = NULL; /* from now on: the same one */
+    request.image = NULL; /* the same image from now on */
     snprintf(file, sizeof(file), "%s_%d.png", output, (int)request.point_count);
     status = ferry_answer_save(&answer, file, FERRY_SAVE_PLAIN);
     printf("%s: quality %.3f\n", file, (double)answer.quality);

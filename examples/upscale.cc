@@ -3,8 +3,8 @@
 //
 //     upscale esrgan-x4.ferry small.png large.png
 //
-// enhance() cuts a large image into tiles that overlap by what the network can see, so that memory stays bounded and
-// no seam shows.
+// enhance() splits a large image into tiles that overlap by the network's receptive field, so that memory stays bounded
+// and no seam shows.
 #include <cstdio>
 #include <ferry/ferry.hpp>
 

@@ -18,32 +18,32 @@ Runs a blob on what a camera sees, whatever its task: one line of JSON for each 
 answered, and a page with the stream and what is drawn on it. A network that is slower than the
 camera answers the newest frame and drops those between. Ends with Ctrl-C.
 
-Where frames come from
+Source of frames
   --device PATH       a V4L2 camera; without any of the three: /dev/video0
   --raw FILE          frames as `ffmpeg -f rawvideo` writes them; with --size and --format
-  --images FOLDER   its JPEG, PNG and BMP files, by name
-  --size WxH          of a raw file's frames; wanted of a camera (640x480)
-  --format NAME       nv12, nv21, yu12, yv12, yuyv, p010, rgb24, bgra, rgba, grey; of cameras also mjpg
-  --fps N             frames a second, wanted of a camera (30); of files: they come like a camera's,
-                      and are dropped. Without it each frame of a file waits until it is answered
-  --loop              a file begins again at its end
-  --rotate N          0, 90, 180 or 270: degrees clockwise that turn frames upright
-  --mirror            left and right change sides, as in a mirror
-  --range NAME        limited or full: of a raw file's YUV (limited)
-  --matrix NAME       bt601, bt709 or bt2020: likewise (bt601)
+  --images FOLDER     its JPEG, PNG and BMP files, by name
+  --size WxH          of a raw file's frames; requested of a camera (640x480)
+  --format NAME       nv12, nv21, yu12, yv12, yuyv, p010, rgb24, bgra, rgba, grey; for cameras also mjpg
+  --fps N             frames a second, requested of a camera (30). With it, files are played like a
+                      camera, and late frames are dropped; without it, each frame of a file waits
+  --loop              restart a file at its end
+  --rotate N          0, 90, 180 or 270: clockwise degrees that make frames upright
+  --mirror            flip left and right
+  --range NAME        YUV range of a raw file: limited or full (limited)
+  --matrix NAME       YUV matrix of a raw file: bt601, bt709 or bt2020 (bt601)
 
-What is answered
-  --frames N          ends after so many answers
-  --top N             classes in an answer (as many as the blob says)
-  --point X,Y         models that find what is shown: where that is (the middle)
-  --mask FILE         models that paint anew: an image that is white there
-  --threads N         including this one (one a core)
+Answers
+  --frames N          end after so many answers
+  --top N             number of classes (the blob's default)
+  --point X,Y         prompt of segmentation models (the middle)
+  --mask FILE         for inpainting models: an image that is white in the area to inpaint
+  --threads N         including this one (one per core)
   --cores NAME        performance, balanced, efficient or all
-  --gpu               computes on the GPU
+  --gpu               compute on the GPU
 
 The page
-  --port N            where it is; 0: any port that is free (8080)
-  --bind ADDRESS      who may see it: 0.0.0.0 is everybody in the network (127.0.0.1, this machine)
+  --port N            its port; 0: any free port (8080)
+  --bind ADDRESS      0.0.0.0 opens it to the whole network (127.0.0.1: this machine only)
   --no-page
 )";
 

@@ -10,17 +10,17 @@ ferry::Result<std::unique_ptr<Recogniser>> Recogniser::open(const std::string& b
   if (!model) return model.status();
   const ferry_task_info info = model->task_info();
   if (info.answer == FERRY_ANSWER_NONE)
-    return failure(FERRY_UNSUPPORTED, "%s: answers nothing about images: it is for %s", blob.c_str(),
+    return failure(FERRY_UNSUPPORTED, "%s: has no image task: it is for %s", blob.c_str(),
                    info.kind == FERRY_TASK_TENSORS ? "tensors" : info.name);
   if ((info.prompts & FERRY_PROMPT_MASK) && prompts.mask.empty())
-    return failure(FERRY_INVALID_ARGUMENT, "%s: is for %s: select what is to be inpainted with --mask FILE",
-                   blob.c_str(), info.name);
+    return failure(FERRY_INVALID_ARGUMENT, "%s: is for %s: select the area to inpaint with --mask FILE", blob.c_str(),
+                   info.name);
   if (!prompts.mask.empty() && !(info.prompts & FERRY_PROMPT_MASK))
-    return failure(FERRY_INVALID_ARGUMENT, "%s: --mask is for models that paint anew; this one is for %s", blob.c_str(),
+    return failure(FERRY_INVALID_ARGUMENT, "%s: --mask is for inpainting models; this one is for %s", blob.c_str(),
                    info.name);
   if (prompts.point && !(info.prompts & FERRY_PROMPT_POINTS))
-    return failure(FERRY_INVALID_ARGUMENT, "%s: --point is for models that find what is shown; this one is for %s",
-                   blob.c_str(), info.name);
+    return failure(FERRY_INVALID_ARGUMENT, "%s: --point is for models with prompts; this one is for %s", blob.c_str(),
+                   info.name);
   ferry::Result<ferry::Task> task = model->task(options);
   if (!task) return task.status();
   std::unique_ptr<Recogniser> recogniser(new Recogniser(std::move(*model), std::move(*task), prompts));

@@ -1,8 +1,8 @@
-// Preloaded into a program on x86-64 Linux, it makes the machine a CPU with AVX2, FMA and half-precision conversion,
-// but without AVX-512, AVX-VNNI and AMX, so that one machine can time backends as they run on another:
+// Preloaded into a program on x86-64 Linux, it simulates a CPU with AVX2, FMA and F16C but without AVX-512, AVX-VNNI
+// and AMX, so that one machine can time backends as they run on another:
 //     cc -O1 -shared -fPIC tests/bench/avx2_cpu.c -o avx2_cpu.so && LD_PRELOAD=$PWD/avx2_cpu.so COMMAND
-// The instruction CPUID is made to fault (arch_prctl(2), ARCH_SET_CPUID) and answered here; who asks otherwise, as of
-// /proc/cpuinfo, sees the machine as it is. Where kernel or processor cannot let CPUID fault, the program ends at once.
+// The instruction CPUID faults (arch_prctl(2), ARCH_SET_CPUID) and is emulated here. Other sources, such as
+// /proc/cpuinfo, still show the real CPU. If kernel or CPU do not support CPUID faulting, the program exits at once.
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <signal.h>

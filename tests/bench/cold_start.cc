@@ -1,8 +1,7 @@
-// One start of an app, for tests/bench/cold_start: a process that opens a blob, makes a session, and has its first
+// One start of an app, for tests/bench/cold_start: the process opens a blob, creates a session and computes the first
 // result.
 //   cold_start MODEL THREADS RUNS CACHE_DIR|-
-// Prints one JSON line; times are CLOCK_MONOTONIC's, so that the parent process can compute how long ago that
-// was.
+// Prints one JSON line; times are CLOCK_MONOTONIC's, which the parent process can compare with its own.
 #include <ferry/ferry.h>
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// Times ferry_session_set_frame() and libyuv in turn: a frame of 1920x1080 in NV21 to what a network reads.
+// Times ferry_session_set_frame() and libyuv, interleaved: from a frame of 1920x1080 in NV21 to a network's input.
 //
 //     compare_frames PHOTO [ROUNDS]
 //     compare_frames PHOTO --write FOLDER
 //
-// The frame is the photo, stretched. Four ways of libyuv are timed (libyuv_frames.h): colours, then ferry's resize of
-// these, which computes the same; colours, then scaled; luma and pairs scaled; three planes scaled, of which each pixel
-// counts as it does here. Levels apart: the mean difference from the first and the last. Prints a table. --write: the
-// frame and what arm_frames needs of each row, nothing is timed.
+// The frame is the photo, stretched. Four pipelines with libyuv are timed (libyuv_frames.h): RGB, then ferry's resize,
+// which computes the same; RGB, then scaled; luma and chroma pairs scaled; three planes scaled, in which each pixel
+// counts as in ferry. Levels apart: the mean difference from the first and the last. Prints a table. --write: writes
+// the frame and the parameters of each row for arm_frames, without timing.
 #include <ferry/image.h>
 
 #include <algorithm>

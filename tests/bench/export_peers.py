@@ -42,7 +42,7 @@ TIMM_NAMES = {
 
 
 def checkpoint_of(name, model):
-    """The weights by the names that ferry knows; index tables that follow from the architecture are left out."""
+    """The weights under ferry's names, without index tables that the architecture determines."""
     state = {}
     for key, tensor in model.state_dict().items():
         for pattern, replacement in TIMM_NAMES.get(name, []):

@@ -49,7 +49,7 @@ TASKS = {
 
 @torch.no_grad()
 def build(task):
-    """The same weights every time, under which activations keep an ordinary size."""
+    """Reproducible weights that keep activations at an ordinary magnitude."""
     torch.manual_seed(0)
     network = task.make().eval()
     for module in network.modules():
@@ -81,7 +81,7 @@ def deform_conv(g, x, weight, offset, mask, bias, *settings):
 
 
 def raise_opset(path):
-    """To 19, which has DeformConv; what else this torch writes differently there is rewritten."""
+    """Raises it to 19, which has DeformConv, and rewrites the other operators that changed."""
     model = onnx.load(path)
     graph = model.graph
     if not any(node.domain == OWN for node in graph.node):

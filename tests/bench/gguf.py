@@ -82,7 +82,7 @@ def q4_0(x):
 
 
 def write(folder, kind, path):
-    """`kind`: q8_0 or q4_0, of every matrix."""
+    """`kind`: q8_0 or q4_0, for every matrix."""
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
         config = json.load(f)
     weights = numpy.memmap(os.path.join(folder, "model.safetensors"), numpy.uint8, "r")

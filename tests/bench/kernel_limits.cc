@@ -1,7 +1,7 @@
-// How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory
-// needs to stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are
-// measured here, the stream by copies of the same size, the arithmetic by a matrix product in the L1 cache. Run it on a
-// quiet machine; prints a table. `kernel_limits [NAME...]`: those alone whose names begin so.
+// Compares each kernel that XNNPACK lacks with the machine's roofline, on one core: the longer of the times to stream
+// the operator's inputs and output through memory, and to compute its arithmetic. Both rates are measured here, the
+// first by copies of the same size, the second by a matrix product in the L1 cache. Run it on a quiet machine; prints a
+// table. `kernel_limits [NAME...]` runs only kernels whose names begin so.
 #include <ferry/ferry.h>
 
 #include <algorithm>

@@ -1,11 +1,10 @@
-// libyuv's ways from a frame of 1920x1080 in NV21 to the normalised 224x224 colours that a network reads. Each cuts the
-// part out before it begins, scales by kFilterBox, and a loop subtracts means and divides. The filter is not Pillow's:
-// a box over whole pixels, where Pillow's bilinear filter is twice as wide and weighs by distance. And only planes of
-// single samples get it: pairs of chroma (NV12Scale) and colours (ARGBScale) are interpolated between 2x2 pixels,
-// whatever lies around them.
+// Pipelines with libyuv from a frame of 1920x1080 in NV21 to a network's normalised 224x224 RGB input. Each crops
+// first, scales with kFilterBox, and normalises in a loop. The filter differs from Pillow's: it is a box over whole
+// pixels, whereas Pillow's bilinear filter is twice as wide and weights by distance. Only planes of single samples are
+// filtered so; chroma pairs (NV12Scale) and RGB (ARGBScale) are interpolated between 2x2 pixels only.
 //
-// same_resize() computes what ferry does: the colours that count for it are libyuv's, at full size, and ferry's resize,
-// which is Pillow's, takes them through the recipe.
+// same_resize() computes the same as ferry: libyuv converts to RGB at full size, and ferry's resize, which is Pillow's,
+// does the rest of the preprocessing.
 #pragma once
 
 #include <ferry/image.h>

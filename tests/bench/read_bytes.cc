@@ -1,7 +1,6 @@
-// How fast this machine reads memory, for tests/bench/compare_llama_cpp: each thread adds up its part of so many bytes,
-// ten times over.
+// Measures memory read bandwidth, for tests/bench/compare_llama_cpp: each thread sums its part of BYTES ten times.
 //   read_bytes BYTES THREADS
-// Prints one JSON line: bytes a second of the fastest time.
+// Prints one JSON line: bytes per second of the fastest pass.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a prompt costs once the image was seen, for tests/bench/compare_tasks.
+// Measures a prompt on an image that was already encoded, for tests/bench/compare_tasks.
 //   second_prompt MODEL THREADS RUNS
 // Prints one JSON line: milliseconds of a run with the image, and the median of runs without, each with a point of
 // its own, up to the mask in the image's pixels.

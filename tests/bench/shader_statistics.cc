@@ -1,4 +1,4 @@
-// What the first Vulkan driver's compiler makes of a kernel, for tests/bench/shader_statistics.
+// Compiles a kernel with the first Vulkan driver, for tests/bench/shader_statistics.
 //   shader_statistics FILE.spv CONSTANT...
 // Constant i is that of constant_id i. Prints the driver's statistics, "NAME: VALUE" a line, then its assembly.
 #define VOLK_IMPLEMENTATION

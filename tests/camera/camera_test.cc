@@ -52,7 +52,7 @@ Wanted of_size(int width, int height, double rate = 0) {
   return wanted;
 }
 
-TEST_F(Camera, GivesWhatIsReadFastest) {
+TEST_F(Camera, PrefersTheFormatThatIsReadFastest) {
   fake.modes = {{"MJPG", 64, 48}, {"YUYV", 64, 48}, {"NV12", 64, 48}, {"H264", 64, 48}};
   fake.buffer_bytes = 65536;
   open(of_size(64, 48));
@@ -61,7 +61,7 @@ TEST_F(Camera, GivesWhatIsReadFastest) {
   EXPECT_TRUE(source->live());
 }
 
-TEST_F(Camera, GivesTheSizeThatIsWantedBeforeTheFormat) {
+TEST_F(Camera, PrefersTheRequestedSizeToTheFormat) {
   fake.modes = {{"YUYV", 64, 48}, {"MJPG", 128, 96}};
   fake.buffer_bytes = 65536;
   open(of_size(128, 96));
@@ -70,7 +70,7 @@ TEST_F(Camera, GivesTheSizeThatIsWantedBeforeTheFormat) {
   EXPECT_EQ(chosen(), "YUYV 64");
 }
 
-TEST_F(Camera, GivesTheRateThatIsWantedBeforeTheFormat) {
+TEST_F(Camera, PrefersTheRequestedRateToTheFormat) {
   fake.modes = {{"YUYV", 128, 96, 10}, {"MJPG", 128, 96, 30}};
   fake.buffer_bytes = 65536;
   open(of_size(128, 96));
@@ -84,7 +84,7 @@ TEST_F(Camera, GivesTheRateThatIsWantedBeforeTheFormat) {
   EXPECT_EQ(chosen(), "YUYV 128");
 }
 
-TEST_F(Camera, GivesAnotherSizeWhereItHasNotTheOneWantedAndSaysSo) {
+TEST_F(Camera, ReportsAnotherSizeIfTheRequestedOneIsMissing) {
   fake.modes = {{"YUYV", 64, 48}};
   fake.buffer_bytes = 65536;
   open(of_size(640, 480));
@@ -127,7 +127,7 @@ TEST_F(Camera, OfTheApiWithSeveralPlanesWorksAlike) {
   EXPECT_EQ(*next().frame.planes[0].data, 1);
 }
 
-TEST_F(Camera, TellsItsColours) {
+TEST_F(Camera, ReportsItsColours) {
   struct Case {
     uint32_t colorspace, encoding, quantization;
     ferry_yuv_range range;
@@ -153,7 +153,7 @@ TEST_F(Camera, TellsItsColours) {
   }
 }
 
-TEST_F(Camera, JpegsAreHandedOnAsTheyCome) {
+TEST_F(Camera, JpegsArePassedOnUnchanged) {
   fake.modes = {{"MJPG", 8, 4}};
   fake.contents = {1, 2, 3, 4};
   play({Event::Frame});
@@ -162,7 +162,7 @@ TEST_F(Camera, JpegsAreHandedOnAsTheyCome) {
   EXPECT_EQ(std::vector<uint8_t>(shot.jpeg.begin(), shot.jpeg.end()), fake.contents);
 }
 
-TEST_F(Camera, TakesBackWhatItLentAndWritesToNothingThatIsHeld) {
+TEST_F(Camera, DoesNotOverwriteBorrowedFrames) {
   open(of_size(8, 4));
   std::deque<Shot> held;  // two, because one is processed and one is queued
   for (int i = 0; i < 50; ++i) {
@@ -254,7 +254,7 @@ TEST_F(Camera, WithNothingButDamagedFramesIsOpenedAgain) {
   EXPECT_TRUE(said[0].starts_with("/dev/video7 gave 100 damaged frames in a row")) << said[0];
 }
 
-TEST_F(Camera, EndsWhenItIsToldTo) {
+TEST_F(Camera, EndsOnRequest) {
   open(of_size(8, 4));
   stop.request_stop();
   ferry::Result<std::optional<Shot>> shot = source->next(stop.get_token());
@@ -265,7 +265,7 @@ TEST_F(Camera, EndsWhenItIsToldTo) {
   EXPECT_EQ(fake.mapped_now, 0);
 }
 
-TEST_F(Camera, WhileItIsGoneTheEndIsHeard) {
+TEST_F(Camera, CanBeEndedWhileDisconnected) {
   open(of_size(8, 4));
   play({Event::Unplug});
   fake.opens_to_fail = 1000;
@@ -278,7 +278,7 @@ TEST_F(Camera, WhileItIsGoneTheEndIsHeard) {
   EXPECT_FALSE(*shot);
 }
 
-TEST_F(Camera, ThatIsNoneIsRefused) {
+TEST_F(Camera, OtherDevicesAreRefused) {
   fake.capabilities = 0;
   EXPECT_EQ(refusal(), "/dev/video7: is no camera: it knows nothing of V4L2");
   fake.capabilities = V4L2_CAP_VIDEO_OUTPUT | V4L2_CAP_STREAMING;
@@ -287,7 +287,7 @@ TEST_F(Camera, ThatIsNoneIsRefused) {
   EXPECT_EQ(refusal(), "/dev/video7: is no camera: Toy camera does not stream images by this device");
 }
 
-TEST_F(Camera, ThatCannotBeHadIsRefused) {
+TEST_F(Camera, InaccessibleDevicesAreRefused) {
   fake.open_error = ENOENT;
   EXPECT_EQ(refusal(), "/dev/video7: cannot be opened: No such file or directory");
   fake.open_error = EACCES;
@@ -296,7 +296,7 @@ TEST_F(Camera, ThatCannotBeHadIsRefused) {
   EXPECT_EQ(refusal(), "/dev/video7: is in use by another program");
 }
 
-TEST_F(Camera, WhoseDriverLiesIsRefused) {
+TEST_F(Camera, InconsistentDriversAreRefused) {
   fake.buffers = 2;
   EXPECT_EQ(refusal(of_size(8, 4)), "/dev/video7: gives 2 buffers, at least 3 are needed");
   fake.buffers = 4;

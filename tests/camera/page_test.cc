@@ -42,7 +42,7 @@ class WithPage : public ::testing::Test {
   std::unique_ptr<Page> page;
 };
 
-TEST_F(WithPage, IsAPage) {
+TEST_F(WithPage, ServesThePage) {
   const auto response = client().Get("/");
   ASSERT_TRUE(response);
   EXPECT_EQ(response->status, 200);
@@ -51,7 +51,7 @@ TEST_F(WithPage, IsAPage) {
   EXPECT_EQ(client().Get("/absent")->status, 404);
 }
 
-TEST_F(WithPage, AsksForNoImageUntilSomebodyLooks) {
+TEST_F(WithPage, RequestsNoImageWithoutAViewer) {
   EXPECT_FALSE(page->wants_image());
   std::jthread viewer([this] { client().Get("/frame.jpg"); });
   wait_for_watcher();
@@ -59,7 +59,7 @@ TEST_F(WithPage, AsksForNoImageUntilSomebodyLooks) {
   EXPECT_FALSE(page->wants_image());  // too soon
 }
 
-TEST_F(WithPage, GivesTheImageThatComesNext) {
+TEST_F(WithPage, ServesTheNextImage) {
   page->show(image(8, 1));
   std::jthread camera([this] {
     wait_for_watcher();
@@ -74,7 +74,7 @@ TEST_F(WithPage, GivesTheImageThatComesNext) {
   EXPECT_NEAR(seen->bytes[0], 200, 3);
 }
 
-TEST_F(WithPage, WithoutAnImageSaysSo) {
+TEST_F(WithPage, ReportsAMissingImage) {
   const auto response = client().Get("/frame.jpg");
   ASSERT_TRUE(response);
   EXPECT_EQ(response->status, 503);
@@ -105,7 +105,7 @@ TEST_F(WithPage, StreamsImagesToEveryViewer) {
   }
 }
 
-TEST_F(WithPage, TellsTheNewestNoteAndAnswer) {
+TEST_F(WithPage, SendsTheNewestNoteAndAnswer) {
   page->tell_note(R"({"note":"old"})");
   page->tell_note(R"({"note":"a camera"})");
   page->tell_answer(R"({"answer":1})");
@@ -131,7 +131,7 @@ TEST_F(WithPage, IsClosedToOtherSites) {
   }
 }
 
-TEST_F(WithPage, HasRoomForSoManyAndClosesWhileTheyWatch) {
+TEST_F(WithPage, LimitsViewersAndClosesWhileTheyWatch) {
   std::vector<std::jthread> viewers;
   std::atomic<int> refused = 0;
   for (int v = 0; v < 18; ++v) {

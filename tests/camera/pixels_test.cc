@@ -30,7 +30,7 @@ void expect_as_defined(const OwnFrame& own, int tolerance) {
         ASSERT_LE(std::fabs(seen.at(x, y, c) - pixels->at(x, y)[c]), tolerance) << x << "," << y << " channel " << c;
 }
 
-TEST(Pixels, AreAsTheirFormatIsDefined) {
+TEST(Pixels, MatchTheirFormatsDefinition) {
   for (const ferry_frame_format format : kFormats) {
     for (const ferry_yuv_range range : {FERRY_RANGE_FULL, FERRY_RANGE_LIMITED}) {
       for (const ferry_yuv_matrix matrix : {FERRY_MATRIX_BT601, FERRY_MATRIX_BT709, FERRY_MATRIX_BT2020}) {
@@ -125,7 +125,7 @@ TEST(Drawing, FramesBoxes) {
   EXPECT_EQ(std::vector<uint8_t>(drawn->at(9, 9), drawn->at(9, 9) + 3), std::vector<uint8_t>(3, 100));
 }
 
-TEST(Jpegs, AreWhatWasPutIn) {
+TEST(Jpegs, SurviveARoundTrip) {
   Pixels image(40, 30);
   for (int y = 0; y < 30; ++y)
     for (int x = 0; x < 40; ++x) {

@@ -101,7 +101,7 @@ std::vector<Json> expected_of(const Blob& blob, const std::filesystem::path& fol
   return answers;
 }
 
-TEST_F(Program, AnswersAsFerryRunDoesWhateverTheTask) {
+TEST_F(Program, AnswersLikeFerryRunForEveryTask) {
   for (const Blob& blob : write_blobs(folder_.path())) {
     SCOPED_TRACE(blob.path);
     const std::vector<Json> expected = expected_of(blob, folder_.path());
@@ -141,7 +141,7 @@ TEST_F(Program, AnswersAsFerryRunDoesWhateverTheTask) {
   }
 }
 
-TEST_F(Program, TellsWhenFramesCameAndWereAnswered) {
+TEST_F(Program, ReportsTimesOfFramesAndAnswers) {
   const double before = static_cast<double>(time(nullptr));
   const Result result = camera(raw_words(write_detector(folder_.path())));
   const std::vector<Json> got = parsed(result.out);
@@ -158,7 +158,7 @@ TEST_F(Program, TellsWhenFramesCameAndWereAnswered) {
   EXPECT_NE(result.err.find("ms (50th percentile), "), std::string::npos) << result.err;
 }
 
-TEST_F(Program, EndsAfterTheFramesThatAreWanted) {
+TEST_F(Program, EndsAfterTheRequestedFrames) {
   std::vector<std::string> words = raw_words(write_detector(folder_.path()));
   words.insert(words.end(), {"--loop", "--frames", "7"});
   const Result result = camera(words);
@@ -166,7 +166,7 @@ TEST_F(Program, EndsAfterTheFramesThatAreWanted) {
   EXPECT_EQ(parsed(result.out).size(), 7u);
 }
 
-TEST_F(Program, EndsCleanlyWhenItIsToldTo) {
+TEST_F(Program, EndsCleanlyOnRequest) {
   std::vector<std::string> words = raw_words(write_detector(folder_.path()));
   words.insert(words.end(), {"--loop", "--fps", "50", "--no-page"});
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -190,7 +190,7 @@ TEST_F(Program, OneImageThatCannotBeReadIsSkipped) {
   EXPECT_NE(result.err.find("aa.jpg"), std::string::npos) << result.err;
 }
 
-TEST_F(Program, WithoutAnyThatCanBeReadItFails) {
+TEST_F(Program, FailsWithoutAReadableImage) {
   std::filesystem::remove_all(at("images"));
   folder_.write("images/a.jpg", "no image");
   const std::string model = write_detector(folder_.path());
@@ -202,7 +202,7 @@ TEST_F(Program, WithoutAnyThatCanBeReadItFails) {
   EXPECT_NE(result.err.find("nothing could be made of 100 frames in a row"), std::string::npos) << result.err;
 }
 
-TEST_F(Program, AFullDiskEndsItWithASentence) {
+TEST_F(Program, AFullDiskEndsItWithAMessage) {
   const std::string command = std::string(FERRY_CAMERA_LINUX) + " " + write_detector(folder_.path()) + " --images " +
                               at("images") + " --no-page >/dev/full 2>" + at("err");
   const int status = std::system(command.c_str());
@@ -211,12 +211,12 @@ TEST_F(Program, AFullDiskEndsItWithASentence) {
             std::string::npos);
 }
 
-TEST_F(Program, WhatMakesNoSenseIsRefused) {
+TEST_F(Program, InvalidOptionsAreRefused) {
   const std::string model = write_detector(folder_.path()), text = write_language_model(folder_.path());
   EXPECT_REFUSED(camera({}), "which model?");
   EXPECT_REFUSED(camera({model, model}), "one model is enough");
   EXPECT_REFUSED(camera({"absent.ferry"}), "absent.ferry");
-  EXPECT_REFUSED(camera({text, "--images", at("images")}), "answers nothing about images: it is for");
+  EXPECT_REFUSED(camera({text, "--images", at("images")}), "has no image task: it is for");
   EXPECT_REFUSED(camera({model, "--speed"}), "--speed: no such option (--help lists them)");
   EXPECT_REFUSED(camera({model, "-xy"}), "-x: no such option");
   EXPECT_REFUSED(camera({model, "--size"}, true), "--size: a value is missing");
@@ -228,8 +228,8 @@ TEST_F(Program, WhatMakesNoSenseIsRefused) {
   EXPECT_REFUSED(camera({model, "--rotate", "45"}), "--rotate 45: expected 0, 90, 180 or 270");
   EXPECT_REFUSED(camera({model, "--port", "70000"}), "--port 70000: expected 0 to 65535");
   EXPECT_REFUSED(camera({model, "--point", "5"}), "--point 5: expected X,Y in pixels");
-  EXPECT_REFUSED(camera({model, "--point", "5,5"}), "--point is for models that find what is shown");
-  EXPECT_REFUSED(camera({model, "--mask", "mask.png"}), "--mask is for models that paint anew");
+  EXPECT_REFUSED(camera({model, "--point", "5,5"}), "--point is for models with prompts");
+  EXPECT_REFUSED(camera({model, "--mask", "mask.png"}), "--mask is for inpainting models");
   EXPECT_REFUSED(camera({model, "--raw", at("frames.rgb")}), "give --size and --format");
   EXPECT_REFUSED(camera({model, "--raw", at("frames.rgb"), "--size", "211x190", "--format", "rgb24"}),
                  "which is no whole number of frames: one of 211x190 in rgb24 has 120270");

@@ -98,7 +98,7 @@ TEST_F(Recognising, AFileAndAFrameFollowEachOther) {
   }
 }
 
-TEST_F(Recognising, WhatIsNoImageFailsAndTheNextOneDoesNot) {
+TEST_F(Recognising, AnInvalidImageFailsAndTheNextOneDoesNot) {
   const auto detector = open(write_detector(folder.path()));
   Shot cut = packed(0);
   cut.jpeg = cut.jpeg.first(cut.jpeg.size() / 2);
@@ -157,7 +157,7 @@ TEST_F(Watching, ACameraThatComesBackIsAnsweredAgain) {
   EXPECT_EQ(fake.mapped_now, 0);
 }
 
-TEST_F(Watching, JpegsThatAreCutAreDroppedUntilItIsTooMuch) {
+TEST_F(Watching, TruncatedJpegsAreDroppedUpToALimit) {
   fake.modes = {{"MJPG", 8, 4}};
   fake.contents = {jpeg.begin(), jpeg.end() - 2};
   fake.endless = true;
@@ -169,7 +169,7 @@ TEST_F(Watching, JpegsThatAreCutAreDroppedUntilItIsTooMuch) {
 }
 
 // Each answer takes as long as ten frames of the camera.
-TEST_F(Watching, ASlowAnswerDropsFramesAndTheNextOneIsOfTheNewest) {
+TEST_F(Watching, ASlowAnswerDropsFramesAndTheNextUsesTheNewest) {
   struct Reader {
     FakeCamera& fake;
     std::string text;

@@ -86,7 +86,7 @@ TEST_F(Files, FramesFollowEachOtherAndBeginAgain) {
   }
 }
 
-TEST_F(Files, AFrameThatIsHeldStaysAsItIs) {
+TEST_F(Files, AHeldFrameStaysUnchanged) {
   MaybeSource source = open_raw_file(file("frames", "abcdef"), raw(1, 1, "grey"));
   ASSERT_TRUE(source);
   const std::optional<Shot> first = next(**source), second = next(**source), third = next(**source);
@@ -129,7 +129,7 @@ TEST_F(Files, OfAFolderComeByName) {
   EXPECT_EQ(names(**source, 5), (std::vector<std::string>{"a.jpg", "b.PNG", "c.bmp", "e.jpeg", "a.jpg"}));
 }
 
-TEST_F(Files, ThatCannotBeFramesAreRefused) {
+TEST_F(Files, InvalidFilesAreRefused) {
   const auto refusal = [](const std::string& path, const Wanted& wanted) {
     MaybeSource source = open_raw_file(path, wanted);
     EXPECT_FALSE(source);
@@ -149,7 +149,7 @@ TEST_F(Files, ThatCannotBeFramesAreRefused) {
             "has 1 bytes, which is no whole number of frames: one of 16384x16384 in p010 has 805306368");
 }
 
-TEST_F(Files, ThatBecomeShorterEndWithASentence) {
+TEST_F(Files, TruncatedFilesEndWithAMessage) {
   const std::string path = file("frames", "abcd");
   MaybeSource source = open_raw_file(path, raw(1, 1, "grey"));
   ASSERT_TRUE(source);

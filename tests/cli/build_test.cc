@@ -59,7 +59,7 @@ TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {
 }
 
 // The library may be for another machine than this one.
-TEST_F(BuildCommand, ListsWhatAnyMachineFiltersInTheTransformedDomain) {
+TEST_F(BuildCommand, ListsWinogradForAnyMachine) {
   for (const int channels : {60, 64, 62}) {  // multiples of 4, which arm64's vectors have, of 8, and of neither
     Graph graph;
     const Tensor x = graph.add_input("x", {1, 32, 32, channels}, fbs::Layout::Same);
@@ -90,7 +90,7 @@ TEST_F(BuildCommand, ListsKernelsOfDepthwiseConvolutionsThatAreNot3x3) {
   }
 }
 
-TEST_F(BuildCommand, WhatCannotBeBuiltIsSaid) {
+TEST_F(BuildCommand, UnsupportedTargetsAreReported) {
   EXPECT_REFUSED(build({"-o", "parts.txt"}), "--for is required");
   EXPECT_REFUSED(build({"--for", "classifier.ferry"}), "--output is required");
   EXPECT_REFUSED(build({"--for", "absent.ferry", "-o", "parts.txt"}), "'absent.ferry': cannot be opened");

@@ -55,7 +55,7 @@ TEST_F(CommandLine, AMistypedOptionGetsTheNearOne) {
   EXPECT_REFUSED(run({"--bogus"}), "no option is called --bogus");
 }
 
-TEST_F(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
+TEST_F(CommandLine, MissingAndSurplusArgumentsAreNamed) {
   EXPECT_REFUSED(run({"inspect"}), "MODEL is required");
   EXPECT_REFUSED(run({"inspect", "a", "b"}), "one argument too many: 'b'");
   EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "many"}), "--threads");
@@ -69,7 +69,7 @@ TEST_F(CommandLine, NumbersOutOfRangeAreRefused) {
   EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--top=-1"}), "--top -1: expected 0");
 }
 
-TEST_F(CommandLine, CoresThatAreNotAreRefused) {
+TEST_F(CommandLine, UnknownCoresAreRefused) {
   for (const std::string cores : {"fast", "0-", "-1", "0,,1", "3-1", "1024", "0x1"})
     EXPECT_REFUSED(run({"bench", "m.ferry", "--cores=" + cores}),
                    "--cores " + cores + ": expected performance, balanced, efficient, all, or CPUs by number as 0-3,6");
@@ -80,15 +80,15 @@ TEST_F(CommandLine, CoresThatAreNotAreRefused) {
 }
 
 TEST_F(CommandLine, CoresAreChosenByNameOrNumber) {
-  const auto reported = [&](const std::string& cores) {
+  const auto report = [&](const std::string& cores) {
     return nlohmann::json::parse(run({"bench", blob(0), "--runs", "1", "--json", "--cores", cores}).out);
   };
-  const nlohmann::json all = reported("all");
+  const nlohmann::json all = report("all");
   for (const char* name : {"performance", "balanced", "efficient"})
-    EXPECT_LE(reported(name).at("threads"), all.at("threads")) << name;
+    EXPECT_LE(report(name).at("threads"), all.at("threads")) << name;
   // A single one by its number: the first.
   const std::string cpus = all.at("cpus"), first = cpus.substr(0, cpus.find_first_of(",-"));
-  const nlohmann::json one = reported(first + "," + first);
+  const nlohmann::json one = report(first + "," + first);
   EXPECT_EQ(one.at("cpus"), first);
   EXPECT_EQ(one.at("threads"), 1);
   const std::string text = run({"bench", blob(0), "--runs", "1", "--cores", first, "--threads", "2"}).out;

@@ -66,7 +66,7 @@ TEST_F(Convert, AMissingCheckpointIsNamed) {
   EXPECT_REFUSED(run({"convert", "missing.safetensors", "--model", "resnet50"}), "missing.safetensors does not exist");
 }
 
-TEST_F(Convert, WhatIsNoCheckpointIsRefused) {
+TEST_F(Convert, OtherFilesAreRefused) {
   folder_.write("notes.safetensors", "these are notes");
   EXPECT_REFUSED(run({"convert", "notes.safetensors", "--model", "resnet50"}), "notes.safetensors");
 }
@@ -114,7 +114,7 @@ TEST_F(Convert, BisectSaysThatItTakesNoOnnxFile) {
                  "from_onnx.ferry was converted from the ONNX file net.onnx: bisect takes a checkpoint");
 }
 
-TEST_F(Convert, ACheckpointOfAnUnknownNetworkIsToldOfOnnx) {
+TEST_F(Convert, AnUnknownNetworkGetsAHintToOnnx) {
   const std::string strange = (source_folder() / "tests/data/pytorch/tensors.pth").string();
   EXPECT_REFUSED(run({"convert", strange}), "torch.onnx.export(), then `ferry convert net.onnx`");
 }

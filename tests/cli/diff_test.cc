@@ -46,7 +46,7 @@ TEST_F(Diff, OfTheSameNetworkThereIsNone) {
 }
 
 // One of each kind: a parameter, another operator, a weight, a label, the preprocessing.
-TEST_F(Diff, EachIsNamed) {
+TEST_F(Diff, EachDifferenceIsNamed) {
   write("a.ferry", *testing::small_classifier());
   const std::unique_ptr<Graph> other = testing::small_classifier();
   Graph& g = *other;
@@ -122,7 +122,7 @@ TEST_F(Diff, OperatorsOfOneOnlyAndOtherShapes) {
             std::string::npos);
 }
 
-TEST_F(Diff, WhatIsNoBlobIsRefused) {
+TEST_F(Diff, OtherFilesAreRefused) {
   write("a.ferry", *testing::small_classifier());
   EXPECT_REFUSED(run({}), "b.ferry");
   folder_.write("b.ferry", std::string_view("not a blob"));

@@ -33,7 +33,7 @@ size_t count(const std::string& text, const std::string& word) {
 }
 
 // Two products of x whose results are added: three lines in two lanes.
-TEST_F(Draw, ARowAnOperatorALineAValue) {
+TEST_F(Draw, OperatorsAreRowsAndValuesAreLines) {
   Graph g;
   const Tensor x = g.add_input("x", {1, 4}, fbs::Layout::Same);
   const auto product = [&](const char* name, Tensor of) {
@@ -56,7 +56,7 @@ TEST_F(Draw, ARowAnOperatorALineAValue) {
   EXPECT_LT(std::stod(svg.substr(svg.find(" width=\"") + 8)), 700.0);
 }
 
-TEST_F(Draw, APageHasWhatIsKnownAndTimes) {
+TEST_F(Draw, APageHasDetailsAndTimes) {
   write(*testing::small_classifier());
   EXPECT_EQ(run({"--graph", "m.html", "--times"}).exit_code, 0);
   const std::string html = file("m.html");
@@ -98,7 +98,7 @@ TEST_F(Draw, OneGraphOfSeveral) {
   EXPECT_NE(file("s.svg"), file("m.svg"));
 }
 
-TEST_F(Draw, WhatDoesNotFitIsRefused) {
+TEST_F(Draw, InvalidOptionsAreRefused) {
   write(*testing::small_classifier());
   EXPECT_REFUSED(run({"--times"}), "--times goes with --graph FILE.html or FILE.svg");
   EXPECT_REFUSED(run({"--graph", "m.svg", "--json"}), "two ways to show it");

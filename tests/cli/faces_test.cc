@@ -120,7 +120,7 @@ TEST_P(Faces, WithoutAFileNothingIsDrawn) {
     EXPECT_NE(entry.path().extension(), ".png") << entry.path();
 }
 
-TEST_P(Faces, AreRecognisedOrNamedOrLeftAlone) {
+TEST_P(Faces, HeadsAreRecognisedOrNamedOrIgnored) {
   EXPECT_NE(convert(GetParam(), {}).find("detection by the recipe ultraface, recognised by the outputs"),
             std::string::npos);
   EXPECT_NE(convert(GetParam(), {"--detect", "ultraface"}).find("recipe ultraface: 4420 boxes, 1 class\n"),
@@ -139,7 +139,7 @@ TEST_P(Faces, AreRecognisedOrNamedOrLeftAlone) {
   EXPECT_EQ(raw["outputs"][0]["name"], "scores");
 }
 
-TEST_P(Faces, AreLabelledAndPreparedAsOptionsSay) {
+TEST_P(Faces, OptionsSetLabelsAndPreprocessing) {
   folder_.write("names.txt", "nobody\nsomebody\n");
   convert(GetParam(), {"--detect", "ultraface", "--labels", "names.txt", "--filter", "box", "--resize", "letterbox",
                        "--fill", "114"});
@@ -209,7 +209,7 @@ TEST_P(BothFaces, AgreeToAFractionOfAPixel) {
 INSTANTIATE_TEST_SUITE_P(UltraFace, BothFaces, ::testing::Values("version-RFB-320.onnx"),
                          [](const auto&) { return "raw"; });
 
-TEST_P(BothFaces, AreNamedByARecipeThatIsRefusedWhereItDoesNotFit) {
+TEST_P(BothFaces, NamedHeadsAreRefusedIfTheyDoNotMatch) {
   const std::string net = shared_dir() / "weights" / "ultraface" / GetParam();
   const auto conversion = [&](const std::vector<std::string>& words) {
     std::vector<std::string> all = {"convert", net, "-o", "other.ferry"};

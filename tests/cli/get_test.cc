@@ -26,7 +26,7 @@ class Get : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Get, ListsWhatIsKnownForCertain) {
+TEST_F(Get, ListsVerifiedCheckpoints) {
   const Result text = run({}), json = run({"--json"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   const Json entries = Json::parse(json.out);
@@ -99,7 +99,7 @@ TEST_F(Get, AFileOfAnotherHashIsNotConverted) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "resnet50-11ad3fa6.pth")) << "what is the user's stays";
 }
 
-TEST_F(Get, WhatCannotBeIsASentence) {
+TEST_F(Get, ErrorsHaveAMessage) {
   const auto refused = [&](const std::vector<std::string>& words, const std::string& sentence) {
     const Result r = run(words);
     EXPECT_EQ(r.exit_code, 2);

@@ -88,7 +88,7 @@ TEST_F(Gpu, BenchTimesItsSteps) {
   }
 }
 
-TEST_F(Gpu, RunSeesWhatTheCpuSees) {
+TEST_F(Gpu, RunAgreesWithTheCpu) {
   std::vector<uint8_t> pixels(20 * 15 * 3);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
   const std::string photo = folder_.path() / "photo.png";

@@ -35,7 +35,7 @@ TEST_F(ConvertFromHub, DownloadsThenReadsTheCheckpoint) {
   EXPECT_EQ(server_.requests("cdn").size(), 1u);
 }
 
-TEST_F(ConvertFromHub, WhatCannotBeFetchedIsASentence) {
+TEST_F(ConvertFromHub, FailedDownloadsHaveAMessage) {
   EXPECT_REFUSED(run({"convert", "hf:org/missing"}), "hf:org/missing: http://127.0.0.1");
   EXPECT_REFUSED(run({"convert", "hf:org"}), "hf:org: expected hf:ORG/NAME");
   EXPECT_REFUSED(run({"convert", "hf:org/good", "-o", "no/such/m.ferry"}), "there is no folder no/such");

@@ -39,8 +39,8 @@ TEST_F(Onnx, ADryRunSaysWhatWouldBeBuiltAndWritesNothing) {
   const std::string begin = "net.ferry: ", dry_begin = "net.ferry, not written: ";
   ASSERT_EQ(done.out.find(begin), 0u) << done.out;
   ASSERT_EQ(dry.out.find(dry_begin), 0u) << dry.out;
-  const std::string reported = done.out.substr(begin.size(), done.out.find(", in ") - begin.size());
-  EXPECT_EQ(dry.out.substr(dry_begin.size(), reported.size()), reported);
+  const std::string summary = done.out.substr(begin.size(), done.out.find(", in ") - begin.size());
+  EXPECT_EQ(dry.out.substr(dry_begin.size(), summary.size()), summary);
   const std::string blob = run({"inspect", "net.ferry"}).out;
   size_t ports = 0;
   for (const std::string& line : lines(dry.out)) {
@@ -53,7 +53,7 @@ TEST_F(Onnx, ADryRunSaysWhatWouldBeBuiltAndWritesNothing) {
   EXPECT_REFUSED(run({"convert", kNet, "--certify", "f", "--dry-run"}), "not with --certify");
 }
 
-TEST_F(Onnx, InspectTellsOperatorsAndWhatWouldBeRefused) {
+TEST_F(Onnx, InspectListsOperatorsAndRefusals) {
   const Result text = run({"inspect", kNet});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_NE(text.out.find("nothing: `ferry convert` takes it"), std::string::npos) << text.out;
@@ -80,7 +80,7 @@ TEST_F(Onnx, ReasonsComeAsTextOrJson) {
   EXPECT_EQ(j["reasons"][0]["node"], "input");
 }
 
-TEST_F(Onnx, BadUsageIsOneSentence) {
+TEST_F(Onnx, BadUsageHasOneMessage) {
   EXPECT_REFUSED(run({"convert", kNet, "--report", "xml"}), "--report");
   EXPECT_REFUSED(run({"convert", kNet, "--shape", "input"}), "expected an input's name and its sizes");
   EXPECT_REFUSED(run({"convert", kNet, "--no-recognise", "gleu"}), "no pattern is called 'gleu'");

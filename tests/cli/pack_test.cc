@@ -50,7 +50,7 @@ class PackCommand : public ::testing::Test {
 };
 
 // A packed file's name ends with the kernels' fingerprint.
-TEST_F(PackCommand, BenchTellsTheFingerprintOfTheKernels) {
+TEST_F(PackCommand, BenchPrintsTheKernelsFingerprint) {
   fs::create_directory(folder_.path() / "cache");
   ASSERT_EQ(pack({"m.ferry", "-o", "cache"}).exit_code, 0);
   const std::string name = fs::path(names("cache").at(0)).stem();
@@ -61,7 +61,7 @@ TEST_F(PackCommand, BenchTellsTheFingerprintOfTheKernels) {
   EXPECT_NE(j["kernels"], "");
 }
 
-TEST_F(PackCommand, WritesWhatACacheFolderIsLookedThroughFor) {
+TEST_F(PackCommand, WritesFilesThatSessionsFind) {
   fs::create_directories(folder_.path() / "cache");
   const Result result = pack({"m.ferry", "-o", "cache"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -77,7 +77,7 @@ TEST_F(PackCommand, WritesAFileBesideTheBlob) {
   EXPECT_TRUE(fs::exists(folder_.path() / "m.this.packed"));
 }
 
-TEST_F(PackCommand, PutsThemIntoTheBlob) {
+TEST_F(PackCommand, EmbedsThemIntoTheBlob) {
   EXPECT_FALSE(finds_packed("m.ferry", ""));
   const Result result = pack({"m.ferry", "--embed", "-o", "out.ferry"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -114,7 +114,7 @@ TEST_F(PackCommand, PacksForAGpu) {
   EXPECT_REFUSED(pack({"m.ferry", "--for", "gpu", "--device", "none"}), "no GPU is called 'none'");
 }
 
-TEST_F(PackCommand, SaysWhatItCannotDo) {
+TEST_F(PackCommand, ReportsErrors) {
   EXPECT_REFUSED(pack({"m.ferry", "--embed"}), "name it with -o");
   EXPECT_REFUSED(pack({"m.ferry", "--for", "toaster"}), "'toaster' is no target");
   EXPECT_REFUSED(pack({"m.ferry", "--for", "arm64-cortex-a76"}), "name a ferry built for arm64 with --tool");

@@ -158,7 +158,7 @@ TEST_F(Run, WhatIsNotAnImageIsRefused) {
 }
 
 // Mostly blobs from ONNX files: if an option is missing, the message names it.
-TEST_F(Run, ABlobThatKnowsNoImagesSaysWhatWouldTeachIt) {
+TEST_F(Run, ABlobWithoutPreprocessingNamesTheOption) {
   auto graph = testing::small_classifier();
   graph->table.preprocess.reset();
   graph->table.postprocess.reset();
@@ -244,7 +244,7 @@ TEST_F(Run, ClassesOfPixelsHaveALegend) {
   EXPECT_REFUSED(run({model, photo, "--16bit"}), "--16bit: this model gives no depth");
 }
 
-TEST_F(Run, AMaskSaysWhatIsPaintedAnew) {
+TEST_F(Run, AMaskSelectsTheInpaintedArea) {
   const std::string model = write(*testing::gray_painter());
   const std::string photo = image("street.png", 20, 13), mask = image("mask.png", 20, 13);
   Result r = run({model, photo, "--mask", mask, "-o", "empty.png"});
@@ -256,7 +256,7 @@ TEST_F(Run, AMaskSaysWhatIsPaintedAnew) {
   EXPECT_REFUSED(run({blob(kClassifier), photo, "--mask", mask}), "is for models that paint anew");
 }
 
-TEST_F(Run, WhatStandsInFrontIsCutOut) {
+TEST_F(Run, ForegroundIsCutOut) {
   const std::string model = write(*testing::red_in_front()), photo = image("portrait.png", 20, 13);
   ASSERT_EQ(run({model, photo, "-o", "matte.png", "--composite", "cut.png"}).exit_code, 0);
   EXPECT_EQ(read_text(folder_.path() / "cut.png")[25], 6);
@@ -309,7 +309,7 @@ TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
       << inspected.out;
 }
 
-TEST_F(Run, BoxesAreToldAndDrawnWhereAFileIsAskedFor) {
+TEST_F(Run, BoxesArePrintedAndDrawn) {
   fbs::PreprocessT exact;
   exact.resize_mode = fbs::ResizeMode::Exact;
   exact.resize_h = exact.resize_w = 8;
@@ -336,7 +336,7 @@ TEST_F(Run, BoxesAreToldAndDrawnWhereAFileIsAskedFor) {
   EXPECT_REFUSED(run({model, photo, "--colours"}), "--colours: this model gives neither depth nor classes of pixels");
 }
 
-TEST_F(Run, PointsAndABoxSayWhatIsMeant) {
+TEST_F(Run, PointsAndABoxArePrompts) {
   const std::string model = write(*testing::colour_masks()), photo = image("dog.png", 20, 13);
   Result r = run({model, photo, "--point", "3,4", "--point", "-9,2", "--box", "1,1,8,8", "--composite", "cut.png"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
@@ -432,7 +432,7 @@ TEST_F(Run, AnUnwritableSaveIsRefused) {
                  "no/such/out");
 }
 
-TEST_F(Run, WithoutAGpuItGoesOnOnTheCpuAndSaysSo) {
+TEST_F(Run, WithoutAGpuItRunsOnTheCpuWithANote) {
   const HiddenVulkan hidden;
   const std::string model = blob(kClassifier), photo = image("a.png", 20, 15);
   const Result cpu = run({model, photo, "--precision", "f16"});

@@ -74,7 +74,7 @@ TEST_F(Suite, TimesEveryBlobWithOneThreadAndWithMore) {
     EXPECT_NE(page.find(words), std::string::npos) << words;
 }
 
-TEST_F(Suite, SaysWhereAndWhenAndOfWhichCommit) {
+TEST_F(Suite, ReportsMachineDateAndCommit) {
   write("m.ferry", *testing::small_classifier());
   const Json j = figures({"m.ferry"});
   const Json& machine = j["machine"];
@@ -118,7 +118,7 @@ TEST_F(Suite, ADamagedBlobBesideOthers) {
   EXPECT_NE(text.out.find("1 thread "), std::string::npos) << text.out;
 }
 
-TEST_F(Suite, RefusesWhatItCannotDo) {
+TEST_F(Suite, RefusesInvalidOptions) {
   write("a.ferry", *testing::small_classifier());
   std::filesystem::create_directory(folder_.path() / "empty");
   const auto refused = [&](const std::vector<std::string>& words, const std::string& sentence) {
@@ -140,7 +140,7 @@ TEST_F(Suite, RefusesWhatItCannotDo) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "page.html"));
 }
 
-TEST(Machine, IsCalledAsItsSystemSays) {
+TEST(Machine, HasTheSystemsName) {
   using cli::cpu_name;
   EXPECT_EQ(
       cpu_name("vendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) CPU\n\nmodel name\t: Intel(R) Xeon(R) CPU\n"),
@@ -153,7 +153,7 @@ TEST(Machine, IsCalledAsItsSystemSays) {
   EXPECT_EQ(cpu_name(""), "unknown");
 }
 
-TEST(Machine, IsToldFromAnEmulatedOne) {
+TEST(Machine, IsDistinguishedFromAnEmulatedOne) {
   using cli::is_emulated;
   const std::string x86 = "vendor_id\t: GenuineIntel\n", arm = "CPU implementer\t: 0x41\n";
   EXPECT_FALSE(is_emulated(x86, "x86_64", "x86-64"));

@@ -50,14 +50,14 @@ TEST_F(Template, AFolderAndItsBlobGiveTheSameText) {
   EXPECT_EQ(blob.out, kText);
 }
 
-TEST_F(Template, ATemplateForToolsTakesItsPlaceWhereThereAreSome) {
+TEST_F(Template, TheToolTemplateIsUsedWithTools) {
   folder_.write("model/tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "plain"},
       {"name": "tool_use", "template": "tools"}]})");
   EXPECT_EQ(write_chat("model", R"({"messages": []})").out, "plain");
   EXPECT_EQ(write_chat("model", R"({"messages": [], "tools": [{}]})").out, "tools");
 }
 
-TEST_F(Template, WhatIsWrongIsSaid) {
+TEST_F(Template, ErrorsAreReported) {
   EXPECT_REFUSED(write_chat("model", R"({"messages": []})"), "Say something.");
   EXPECT_REFUSED(write_chat("model", R"({"messages": [)"), "chat.json: the JSON");
   EXPECT_REFUSED(write_chat("model", "[]"), "a chat is a JSON object");

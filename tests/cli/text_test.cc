@@ -48,7 +48,7 @@ TEST_F(RunText, TokensGoInAndOutAsJson) {
             json(std::vector<json>(result["tokens"].begin() + 2, result["tokens"].end())));
 }
 
-TEST_F(RunText, APromptIsPrintedAndGoneOnWith) {
+TEST_F(RunText, APromptIsPrintedAndContinued) {
   const Result text = run({"model.ferry", "--prompt", "the end", "--max-tokens", "8"});
   ASSERT_EQ(text.exit_code, 0) << text.err;
   EXPECT_TRUE(text.out.starts_with("the end")) << text.out;
@@ -135,7 +135,7 @@ TEST_F(RunText, ChatSavesAndLoadsAConversation) {
   EXPECT_EQ(chat("hi\n/save no/such/folder\n").exit_code, 2);
 }
 
-TEST_F(RunText, WrongUsageGetsASentence) {
+TEST_F(RunText, WrongUsageGetsAMessage) {
   EXPECT_REFUSED(run({"model.ferry"}), "what shall it run on?");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", "a", "--tokens", "1"}), "two inputs");
   EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with images or tensors");
@@ -156,7 +156,7 @@ TEST_F(RunText, WrongUsageGetsASentence) {
 }
 
 #if defined(FERRY_HAS_CONVERTER)
-TEST_F(RunText, TheRealOneTellsItsStory) {
+TEST_F(RunText, Stories260kGeneratesItsStory) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
   const std::filesystem::path weights = shared_dir() / "weights/stories260k";
   for (const auto& checkpoint : {weights, weights / "model.safetensors"}) {

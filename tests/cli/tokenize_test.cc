@@ -40,7 +40,7 @@ TEST(Tokenize, TextsToIdsAndBack) {
   EXPECT_EQ(run({"special.json", "--decode", "--skip-special"}), skipped);
 }
 
-TEST(Tokenize, WhatCannotBeReadIsNamed) {
+TEST(Tokenize, UnreadableInputsAreNamed) {
   const ScratchFolder folder;
   folder.write("texts.json", "[]");
   const auto refusal = [&folder](const std::vector<std::string>& arguments) {

@@ -9,7 +9,7 @@
 namespace ferry::cli_test {
 namespace {
 
-TEST(VerifyWeights, TellsADamagedFile) {
+TEST(VerifyWeights, DetectsADamagedFile) {
   const ScratchFolder folder;
   const std::vector<std::byte> blob = testing::small_blobs()[0].blob;
   std::string bytes(reinterpret_cast<const char*>(blob.data()), blob.size());

@@ -152,7 +152,7 @@ TEST(BadOnnxFiles, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
 
 // A few bytes may ask for much work: functions that call the next one twice, attributes that every call copies,
 // constants.
-TEST(BadOnnxFiles, WhatGrowsFromFewBytesIsBounded) {
+TEST(BadOnnxFiles, ExpansionIsBounded) {
   const ScratchFolder folder;
   ::onnx::ModelProto calls = one_node("f0");
   calls.mutable_graph()->mutable_node(0)->set_domain("own");
@@ -249,7 +249,7 @@ TEST(BadOnnxFiles, ExternalDataStaysInTheFolder) {
   }
 }
 
-TEST(BadOnnxFiles, EveryReasonIsToldAtOnce) {
+TEST(BadOnnxFiles, AllReasonsAreReportedTogether) {
   const ScratchFolder folder;
   ::onnx::ModelProto model = one_node("Unheard");
   for (const char* op : {"AlsoUnheard", "Relu"}) {

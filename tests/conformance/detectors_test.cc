@@ -11,7 +11,7 @@ namespace {
 
 class ExportedDetector : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(ExportedDetector, GivesTheBoxesThatItsFrameworkDecodes) {
+TEST_P(ExportedDetector, MatchesTheFrameworksBoxes) {
   const std::filesystem::path folder = source_folder() / "tests" / "data" / "onnx" / GetParam();
   for (const bool passes : {true, false}) {
     ConvertOptions options;

@@ -95,11 +95,11 @@ TEST(Dynamic, ALengthBeyondTheTableIsRefused) {
   EXPECT_NE(run(17).find("slice: elements 0 to 17 of dimension 0 are outside input [16,8]"), std::string::npos);
 }
 
-TEST(Dynamic, ADimensionMayBeNamedByItsPlace) {
+TEST(Dynamic, ADimensionMayBeGivenByItsIndex) {
   EXPECT_EQ(refusal(options_for("encoder", {"tokens:0"}, {"tokens=1x4x8", "mask=1x4"})), "");
 }
 
-TEST(Dynamic, WhatCannotStayOpenIsSaid) {
+TEST(Dynamic, DimensionsThatCannotStayOpenAreReported) {
   const std::string why = refusal(options_for("vit_batch", {"channels"}));
   EXPECT_NE(why.find("--dynamic channels: no dimension is called so; open in the file: batch"), std::string::npos)
       << why;
@@ -153,7 +153,7 @@ std::string small_u_net() {
   return model.SerializeAsString();
 }
 
-TEST(Dynamic, ANetworkThatTakesNoSizeOfOneIsToldToSayAShape) {
+TEST(Dynamic, ANetworkWithoutASizeOfOneNeedsAShape) {
   const ScratchFolder folder;
   ConvertOptions options;
   options.checkpoint = folder.write("u_net.onnx", small_u_net());

@@ -45,7 +45,7 @@ class Embeddings(nn.Module):
 
 
 def rotary_tables(pixels):
-    """Cosines and sines [patches, width of a head]: of the row's place, then the column's, in both halves."""
+    """Cosines and sines [patches, head width]: of the row's position, then the column's, in both halves."""
     def places(size):
         return 2 * torch.arange(0.5, size // PATCH, dtype=torch.float32) / (size // PATCH) - 1
 
@@ -115,7 +115,7 @@ class Layer(nn.Module):
 
 
 class DinoV3(nn.Module):
-    """Gives last_hidden_state and pooler_output."""
+    """Returns last_hidden_state and pooler_output."""
 
     def __init__(self):
         super().__init__()

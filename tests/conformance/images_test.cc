@@ -145,7 +145,7 @@ TEST(OnnxImages, ASoftmaxIsTakenOnce) {
       Classifier().reshape({kClasses, 1}).then("Softmax", "axis", 0).reshape({1, kClasses}));
 }
 
-TEST(OnnxImages, ASigmoidMeansThatAnyClassMayBeRight) {
+TEST(OnnxImages, ASigmoidMeansMultiLabel) {
   const ScratchFolder folder;
   Classifier network;
   network.then("Flatten").then("Sigmoid");
@@ -222,7 +222,7 @@ TEST(OnnxImages, AreAsTransformersWroteBesideTheFile) {
 }
 
 // Only the unusable part is ignored.
-TEST(OnnxImages, ABrokenConfigurationTakesNothingElseAway) {
+TEST(OnnxImages, ABrokenConfigurationLeavesTheRest) {
   const ScratchFolder folder;
   Classifier network;
   ConvertOptions options = options_for(network.then("Flatten").write(folder));
@@ -235,21 +235,21 @@ TEST(OnnxImages, ABrokenConfigurationTakesNothingElseAway) {
 }
 
 // Without names for the classes the user gets indices and a note.
-TEST(OnnxImages, ScoresWithoutNamesAreTold) {
+TEST(OnnxImages, ScoresWithoutNamesGetANote) {
   const ScratchFolder folder;
   Classifier network;
   ConvertOptions options = options_for(network.then("Flatten").write(folder));
   options.settings.set("mean", "0.25");
   options.dry_run = true;
-  const std::string reported = "output '" + network.output() +
-                               "' is 5 numbers without names: where they are scores of classes, --labels FILE makes "
-                               "answers of them";
-  EXPECT_EQ(convert(options).notes, (std::vector<std::string>{reported}));
+  const std::string note = "output '" + network.output() +
+                           "' is 5 numbers without names: where they are scores of classes, --labels FILE makes "
+                           "answers of them";
+  EXPECT_EQ(convert(options).notes, (std::vector<std::string>{note}));
   options.labels = folder.write("names.txt", kNames);
   EXPECT_EQ(convert(options).notes, std::vector<std::string>());
 }
 
-TEST(OnnxImages, NamesThatDoNotFitAreRefused) {
+TEST(OnnxImages, MismatchedNamesAreRefused) {
   const ScratchFolder folder;
   Classifier network;
   ConvertOptions options = options_for(network.then("Flatten").write(folder));

@@ -21,7 +21,7 @@ IMAGE = {"mean": [0.5], "std": [0.5]}
 
 
 class Heads(nn.Module):
-    """Two maps of one body."""
+    """Two feature maps of one backbone."""
 
     def __init__(self, anchors, numbers):
         super().__init__()

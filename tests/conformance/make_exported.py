@@ -58,7 +58,7 @@ class Detector(nn.Module):
 
 
 class ResponseNorm(torch.autograd.Function):
-    """As ONNX says it; exporters of older frameworks write it."""
+    """As ONNX defines it; exporters of older frameworks write it."""
 
     @staticmethod
     def forward(ctx, x, size):
@@ -98,7 +98,7 @@ def swin():
 
 
 class Upscaler(nn.Module):
-    """Group norm, a pixel shuffle, and one that is written out."""
+    """Group norm, a pixel shuffle, and one built from reshapes."""
 
     def __init__(self):
         super().__init__()
@@ -205,7 +205,7 @@ class Segmenter(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Attention with a mask over tokens, of which the first is learnt."""
+    """Attention with a mask over tokens, the first of which is learned."""
 
     def __init__(self):
         super().__init__()
@@ -222,7 +222,7 @@ class Encoder(nn.Module):
 
 
 class Positions(nn.Module):
-    """A learnt vector for each place."""
+    """A learned vector for each position."""
 
     def __init__(self):
         super().__init__()
@@ -234,7 +234,7 @@ class Positions(nn.Module):
 
 
 class Text(nn.Module):
-    """Tokens to vectors as BERT does it: tables of positions and of kinds, cut to the length, and a mask over tokens."""
+    """Token embeddings like BERT's: tables of positions and of types, cut to the length, and a mask over tokens."""
 
     def __init__(self):
         super().__init__()
@@ -275,7 +275,7 @@ class Decoder(nn.Module):
 
 
 class Padded(nn.Module):
-    """torch's own layer, under a mask over tokens; positions are given to each sample."""
+    """torch's own layer with a mask over tokens; positions are inputs of each sample."""
 
     def __init__(self):
         super().__init__()
@@ -314,7 +314,7 @@ class RotaryText(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """Maps of three sizes, the smaller upscaled to the larger's, and the result to the image's: at any size, odd ones too."""
+    """Feature maps of three sizes, upscaled to the next larger and finally to the image, at any size."""
 
     def __init__(self):
         super().__init__()
@@ -353,7 +353,7 @@ class Tokens(nn.Module):
 
 
 class Squeeze(nn.Module):
-    """Dimensions that are dropped where they are 1, which the exporter leaves to the file's reader."""
+    """Squeezes dimensions if they are 1, which the exporter leaves to the file's reader."""
 
     def __init__(self):
         super().__init__()
@@ -364,7 +364,7 @@ class Squeeze(nn.Module):
 
 
 class Sums(nn.Module):
-    """Each place gets the sum of all up to it."""
+    """A cumulative sum."""
 
     def forward(self, tokens):
         return tokens.cumsum(1)
@@ -399,7 +399,7 @@ def write_tensor(path, tensor, name):
 
 
 def write_case(folder, model, x, outputs=None, open_dimensions=None):
-    """The model as a file, its inputs `x` (one, or by name) and its outputs: without them, what PyTorch computes."""
+    """Writes the model, its inputs `x` (one, or by name) and its outputs (PyTorch's by default)."""
     data = os.path.join(folder, "test_data_set_0")
     os.makedirs(data, exist_ok=True)
     inputs = x if isinstance(x, dict) else {"input": x}
@@ -417,7 +417,7 @@ def write_case(folder, model, x, outputs=None, open_dimensions=None):
 
 
 def spread_batch_norms(model):
-    """Statistics that make folding batch norms more than a no-op."""
+    """Sets statistics under which folding batch norms changes the weights."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.uniform_(-0.1, 0.1)

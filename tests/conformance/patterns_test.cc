@@ -236,7 +236,7 @@ Ops filled_attention(double fill) {
   return net.imported();
 }
 
-TEST(Patterns, AttentionWithFilledPlaces) {
+TEST(Patterns, AttentionWithMaskedFill) {
   EXPECT_EQ(filled_attention(-INFINITY).count("Attention"), 1u);
   EXPECT_EQ(filled_attention(-5).count("Attention"), 0u);
 }

@@ -144,7 +144,7 @@ TEST(Products, OfGemmLieTransposed) {
       [&](int64_t, int64_t k, int64_t j) { return b[at(j * 150 + k)]; });
 }
 
-TEST(Products, OfEinsumTakeWhatLiesTransposedAsItLies) {
+TEST(Products, OfEinsumReadTransposedInputsInPlace) {
   Product net("Einsum", {6, 100, 64}, {6, 120, 64});
   const Values &a = net.a(), &b = net.b();
   net.with("equation", "bqd,bkd->bqk");

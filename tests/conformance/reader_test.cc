@@ -143,12 +143,12 @@ TEST_F(OnnxReader, ScoresBecomeProbabilities) {
   EXPECT_EQ(read(*convert(finder(), line(48, -1, false), "g\r\nb\r\n"), 600, 160), std::vector<std::string>{"gb"});
 }
 
-TEST_F(OnnxReader, ASpaceIsTheLastClassWhereOneIsLeft) {
+TEST_F(OnnxReader, TheExtraLastClassIsASpace) {
   EXPECT_EQ(convert(finder(), line(48, -1), "g\n")->table.graphs.at(0)->labels,
             (std::vector<std::string>{"", "g", " "}));
 }
 
-TEST_F(OnnxReader, FilesThatDoNotBelongTogetherAreRefused) {
+TEST_F(OnnxReader, MismatchedFilesAreRefused) {
   EXPECT_EQ(refusal(finder(), line(48, -1), "g\nb\nc\nd\n"),
             "keys.txt has 4 characters, which with the space and the blank are 6 classes, but rec.onnx has 3");
   EXPECT_EQ(refusal(finder(), line(48, -1), ""),

@@ -209,14 +209,14 @@ TEST_F(TextTask, ReadsColumnsAndLargeAndSmallLetters) {
                                             "not on holidays", "EXIT"}));
 }
 
-TEST_F(TextTask, ReadsWhatIsTurned) {
+TEST_F(TextTask, ReadsRotatedText) {
   const Lines lines = {"Lost and found", "Ask at the counter", "open until 18:30"};
   EXPECT_EQ(texts_of("turned.png"), lines);
   EXPECT_EQ(texts_of("upwards.png"), lines) << "from left to right, as the page would be turned";
   EXPECT_EQ(texts_of("downwards.png"), Lines(lines.rbegin(), lines.rend()));
 }
 
-TEST_F(TextTask, FindsNoTextWhereNoneIs) {
+TEST_F(TextTask, FindsNoTextInAnEmptyImage) {
   if (shared_dir().empty()) GTEST_SKIP() << "../shared is not here";
   for (const char* name : {"bird.bmp", "hot_dog.jpg", "face.jpg", "cat_720p.jpg"}) {
     ferry_image photo{};

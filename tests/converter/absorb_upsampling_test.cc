@@ -69,7 +69,7 @@ TEST(AbsorbUpsampling, GivesTheSameResultIncludingTheBorders) {
   }
 }
 
-TEST(AbsorbUpsampling, LeavesAloneWhatItCannotDoExactly) {
+TEST(AbsorbUpsampling, LeavesInexactCasesUnchanged) {
   const auto kept = [](std::unique_ptr<Graph> graph, const PassOptions& options = {}) {
     run_passes(*graph, options);
     return count(*graph, fbs::OpParams::Resize2d) == 1 && count(*graph, fbs::OpParams::PixelShuffle) == 0;

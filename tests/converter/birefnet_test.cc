@@ -132,14 +132,14 @@ std::string identified(const BirefnetSizes& sizes) {
   return identify(families(), checkpoint).variant->name();
 }
 
-TEST(BiRefNet, TheFileSaysWhichNetworkItHolds) {
+TEST(BiRefNet, TheFileIdentifiesTheNetwork) {
   EXPECT_EQ(identified({.width = 96, .depths = {2, 2, 6, 2}, .heads = {3, 6, 12, 24}, .window = 7}), "birefnet_lite");
   EXPECT_EQ(identified({.width = 192, .depths = {2, 2, 18, 2}, .heads = {6, 12, 24, 48}, .window = 12}), "birefnet");
   EXPECT_EQ(identified({.width = 96, .depths = {2, 2, 18, 2}, .heads = {3, 6, 12, 24}, .window = 7}), "birefnet");
   EXPECT_EQ(identified({.attention = false}), "birefnet");
 }
 
-TEST(BiRefNet, TheBlobSaysWhatImagesItTakesAndWhatItIsFor) {
+TEST(BiRefNet, TheBlobHasPreprocessingAndATask) {
   ConvertOptions options;
   options.model = "birefnet.hr";
   const auto graph = convert_keys(birefnet({}), "", options);
@@ -203,7 +203,7 @@ TEST(BiRefNet, ATensorThatIsMissingIsNamed) {
   }
 }
 
-TEST(BiRefNet, RefusesWhatDoesNotFit) {
+TEST(BiRefNet, RefusesMismatches) {
   ConvertOptions lite;
   lite.model = "birefnet_lite";
   EXPECT_EQ(birefnet_refusal(birefnet({}), "64x64", lite),

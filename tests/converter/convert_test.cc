@@ -77,7 +77,7 @@ TEST_F(Convert, GivesTheSameBytesEveryTime) {
   EXPECT_TRUE(first == read_text(o.output));
 }
 
-TEST_F(Convert, FindsTheModelWhereItIsNotNamed) {
+TEST_F(Convert, IdentifiesTheModelWithoutAName) {
   ConvertOptions o = options();
   o.model.clear();
   EXPECT_EQ(convert(o).variant, "squeezenet1_1.v1");
@@ -157,7 +157,7 @@ TEST_F(Convert, AnEmbeddingMayBeOfUnitLength) {
   EXPECT_EQ(graph->table.provenance->options, (std::vector<std::string>{"--num-classes 0", "--unit-length"}));
 }
 
-TEST_F(Convert, AnotherClassCountMustBeSaid) {
+TEST_F(Convert, AnotherClassCountNeedsAnOption) {
   ConvertOptions o = options(10);
   EXPECT_EQ(complaint([&] { convert(o); }),
             "squeezenet.safetensors as squeezenet1_1.v1: classifier 'classifier.1' has 10 classes, expected 1000: use "

@@ -60,7 +60,7 @@ std::string name(const nlohmann::json& config) {
   return found.published ? found.row->architecture : "";
 }
 
-TEST(ConvNeXtConfig, TellsTheDinov3Architectures) {
+TEST(ConvNeXtConfig, IdentifiesTheDinov3Architectures) {
   nlohmann::json config = {{"model_type", "dinov3_convnext"},
                            {"depths", {3, 3, 27, 3}},
                            {"hidden_sizes", {128, 256, 512, 1024}},
@@ -72,7 +72,7 @@ TEST(ConvNeXtConfig, TellsTheDinov3Architectures) {
   EXPECT_EQ(described_by(config).row, nullptr);
 }
 
-TEST(ConvNeXtConfig, TellsTransformersOther) {
+TEST(ConvNeXtConfig, IdentifiesTransformersOthers) {
   EXPECT_EQ(name({{"model_type", "convnext"}}), "convnext_tiny");  // transformers' defaults
   nlohmann::json config = {
       {"model_type", "convnextv2"}, {"depths", {2, 2, 8, 2}}, {"hidden_sizes", {80, 160, 320, 640}}};

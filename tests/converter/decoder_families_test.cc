@@ -97,13 +97,13 @@ std::vector<int> windows(Family family, const json& change, const Parts& has) {
 
 using Windows = std::vector<int>;
 
-TEST(DecoderFamilies, MistralSeesAWindowInEveryLayer) {
+TEST(DecoderFamilies, MistralHasAWindowInEveryLayer) {
   EXPECT_EQ(windows(mistral::network, {{"sliding_window", 8}}, {}), Windows(6, 8));
   EXPECT_EQ(windows(mistral::network, {{"sliding_window", nullptr}}, {}), Windows(6, 0));
   EXPECT_EQ(windows(mistral::network, {}, {}), Windows(6, 4096)) << "the default of transformers' MistralConfig";
 }
 
-TEST(DecoderFamilies, Qwen2SeesAWindowWhereItIsTold) {
+TEST(DecoderFamilies, Qwen2HasAWindowIfConfigured) {
   const Parts has{.biased = true};
   const auto seen = [&](const json& change) { return windows(qwen::network_2, change, has); };
   EXPECT_EQ(seen({{"sliding_window", 8}, {"max_window_layers", 2}}), Windows(6, 0)) << "use_sliding_window is false";
@@ -132,14 +132,14 @@ TEST(DecoderFamilies, SmolLM3LeavesLayersWithoutRope) {
     build(graph, smollm3::network, change, {.tied = true});
     return count(graph, fbs::OpParams::RotaryEmbedding);
   };
-  EXPECT_EQ(rotations({}), 10u) << "the fourth layer of six has no rotation listed";
+  EXPECT_EQ(rotations({}), 10u) << "the fourth layer of six is not listed";
   EXPECT_EQ(rotations({{"no_rope_layer_interval", 2}}), 6u);
   EXPECT_EQ(rotations({{"no_rope_layers", {1, 0, 0, 0, 0, 1}}}), 4u);
   EXPECT_EQ(windows(smollm3::network, {{"use_sliding_window", true}, {"sliding_window", 5}}, {.tied = true}),
             (Windows{0, 0, 0, 5, 0, 0}));
 }
 
-TEST(DecoderFamilies, PhiTurnsAPartOfEachHead) {
+TEST(DecoderFamilies, PhiRotatesAPartOfEachHead) {
   Graph graph;
   build(graph, phi3::network, {{"partial_rotary_factor", 0.75}, {"sliding_window", 9}}, {.fused = true});
   for (const auto& op : graph.table.operators) {
@@ -149,7 +149,7 @@ TEST(DecoderFamilies, PhiTurnsAPartOfEachHead) {
   EXPECT_EQ(count(graph, fbs::OpParams::RotaryEmbedding), 12);
 }
 
-TEST(DecoderFamilies, GemmaSeesAllInEverySixthLayer) {
+TEST(DecoderFamilies, GemmaHasGlobalAttentionInEverySixthLayer) {
   const Parts has{.head_norms = true, .sandwich = true, .tied = true};
   EXPECT_EQ(windows(gemma3::network, {{"sliding_window", 7}}, has), (Windows{7, 7, 7, 7, 7, 0}));
   EXPECT_EQ(windows(gemma3::network, {{"sliding_window", 7}, {"sliding_window_pattern", 2}}, has),
@@ -174,7 +174,7 @@ TEST(DecoderFamilies, GemmasEmbeddingsAreScaledAsItsWeightsRound) {
   EXPECT_EQ(scale("torch_dtype", "float16"), 4.8984375);  // rounded to 11 bits
 }
 
-TEST(DecoderFamilies, WhatIsNotBuiltIsRefusedWithASentence) {
+TEST(DecoderFamilies, UnsupportedConfigsAreRefusedWithAMessage) {
   const json longrope = {{"rope_type", "longrope"}, {"short_factor", {1, 1, 1, 1}}, {"long_factor", {1, 1, 1}}};
   const json per_type = {{"sliding_attention", {{"rope_type", "default"}}}};
   const struct {

@@ -75,7 +75,7 @@ Keys with_reduced_tail(Keys keys) {
   return keys;
 }
 
-TEST(DeepLab, TheKeysTellWhichNetworkItIs) {
+TEST(DeepLab, TheKeysIdentifyTheNetwork) {
   const auto name = [](const Keys& keys) { return identify(families(), checkpoint_of(keys)).variant->hub; };
   EXPECT_EQ(name(keys_of("deeplabv3_resnet50")), "torchvision/deeplabv3_resnet50.coco_with_voc_labels_v1");
   EXPECT_EQ(name(deepened(keys_of("deeplabv3_resnet50"))), "torchvision/deeplabv3_resnet101.coco_with_voc_labels_v1");
@@ -152,7 +152,7 @@ TEST(DeepLab, WithoutClassesItIsAnEmbedding) {
   EXPECT_EQ(graph->table.postprocess->task, fbs::Task::Embedding);
 }
 
-TEST(DeepLab, WhatIsMissingOrTooMuchIsNamed) {
+TEST(DeepLab, MissingAndUnknownKeysAreNamed) {
   const auto fcn = checkpoint_of(keys_of("fcn_resnet50"));
   EXPECT_EQ(complaint([&] { identify(families(), *fcn, "deeplabv3_resnet50"); }),
             "model.safetensors: the keys are not those of a DeepLabV3 (torchvision): there is no "

@@ -161,7 +161,7 @@ TEST(DepthAnything, TheAuthorsNamesAreTheSameNetwork) {
                 depth_of(transformers_checkpoint(keys), tiny(), "transformers", image));
 }
 
-TEST(DepthAnything, TheAuthorsPositionsLieElsewhereInGridsOfAnotherSizeAlone) {
+TEST(DepthAnything, TheAuthorsPositionsDifferOnlyInOtherGridSizes) {
   const Shapes keys = authors_keys(tiny(), 3);
   depth_anything::Config own = tiny();
   own.position_offset = 0.1;
@@ -171,7 +171,7 @@ TEST(DepthAnything, TheAuthorsPositionsLieElsewhereInGridsOfAnotherSizeAlone) {
   EXPECT_NE(depth_of(file, own, "DepthAnything", other), depth_of(file, tiny(), "DepthAnything", other));
 }
 
-TEST(DepthAnything, ACheckpointOfTheAuthorsIsAskedWhichNetworkItIsOf) {
+TEST(DepthAnything, TheAuthorsCheckpointsAreIdentified) {
   const auto file = std::make_shared<MemoryCheckpoint>();
   for (const auto& [key, shape] : authors_keys(depth_anything::config_of("depth_anything_v2_vits"), 37))
     file->add(key, shape, std::vector<float>{});  // shapes only
@@ -183,7 +183,7 @@ TEST(DepthAnything, ACheckpointOfTheAuthorsIsAskedWhichNetworkItIsOf) {
   EXPECT_EQ(indoor.variant->hub, "depth-anything/Depth-Anything-V2-Metric-Hypersim-Small");
 }
 
-TEST(DepthAnything, WhatWasPublishedDiffersInLevelsAndUnits) {
+TEST(DepthAnything, PublishedVariantsDifferInLevelsAndUnits) {
   using depth_anything::config_of;
   EXPECT_EQ(config_of("depth_anything_vits").levels, (std::vector<int>{9, 10, 11, 12}));
   EXPECT_EQ(config_of("depth_anything_large").levels, (std::vector<int>{21, 22, 23, 24}));

@@ -125,7 +125,7 @@ std::vector<double> around(double x, double y, double width, double height) {
 
 const std::string kImage = R"("image": {"mean": [104, 117, 123], "std": 1, "colour": "bgr"})";
 
-TEST(Detect, CornersAndProbabilitiesStayWhatTheyAre) {
+TEST(Detect, CornersAndProbabilitiesStayUnchanged) {
   Head head;
   const Rows scores = head.add_rows("p", 10, 3, sigmoid), boxes = head.add_rows("b", 10, 4);
   const detect::Detector done = head.decode(R"({"scores": {"outputs": "p"}, "threshold": 0.25, "overlap": 0.5,
@@ -529,7 +529,7 @@ std::string head_refusal(Head& head, const std::string& recipe) {
   return "";
 }
 
-TEST(Detect, WhatDoesNotFitIsOneSentence) {
+TEST(Detect, MismatchesGiveOneMessage) {
   const auto refused = [](const std::string& recipe) {
     Head head;
     head.add_rows("scores", 24, 2);
@@ -583,7 +583,7 @@ TEST(Detect, EveryKnownRecipeIsWellFormed) {
   for (const detect::Recipe& recipe : detect::known_recipes()) EXPECT_TRUE(recipe.image.given()) << recipe.name;
 }
 
-TEST(ImageSettings, ALaterWordTakesTheFormersPlace) {
+TEST(ImageSettings, ALaterOptionOverridesAnEarlierOne) {
   ImageSettings base, over;
   base.mean = {104, 117, 123};
   base.std = {1};

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 using testing::noise;
 using Export = ExportTest;
 
-TEST_F(Export, FindsWeightsWhereTheyLie) {
+TEST_F(Export, FindsUnchangedWeights) {
   add("weight0", ElementType::F32, {kRows, kColumns}, text_of(numbers(1)));
   add("small", ElementType::I64, {1}, std::string(8, '\7'));
   folder_.write("source/config.json", "{\"model_type\": \"none\"}\n");
@@ -24,7 +24,7 @@ TEST_F(Export, FindsWeightsWhereTheyLie) {
   EXPECT_LT(recorded(), 2000u) << "the blob holds the weight twice";
 }
 
-TEST_F(Export, LeavesFilesOfOthersAlone) {
+TEST_F(Export, OmitsUnrelatedFiles) {
   add("weight0", ElementType::F32, {kRows, kColumns}, text_of(numbers(1)));
   folder_.write("source/diary.txt", "mine");
   pack(*graph_of({numbers(1)}), write_and_open());
@@ -33,7 +33,7 @@ TEST_F(Export, LeavesFilesOfOthersAlone) {
   EXPECT_TRUE(fs::exists(target() / "model.safetensors"));
 }
 
-TEST_F(Export, NarrowsWhatWasWidened) {
+TEST_F(Export, NarrowsWidenedWeights) {
   std::vector<uint16_t> halves, bfloats;
   std::vector<float> of_float16, of_bfloats;
   std::vector<double> doubles;
@@ -78,7 +78,7 @@ TEST_F(Export, FindsMergedAndSplitWeights) {
   EXPECT_LT(recorded(), 2000u);
 }
 
-TEST_F(Export, DividesWhatFoldingMultiplied) {
+TEST_F(Export, UndoesFoldedScales) {
   for (const auto& [rows, columns] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
     SCOPED_TRACE(std::to_string(rows) + std::to_string(columns));
     tensors_.clear();
@@ -99,7 +99,7 @@ TEST_F(Export, DividesWhatFoldingMultiplied) {
   }
 }
 
-TEST_F(Export, NumbersOfMxfp4BecomeBlocksAgain) {
+TEST_F(Export, Mxfp4WeightsAreReencoded) {
   std::string blocks, scales;
   for (int i = 0; i < kRows * 64 / 2; ++i) blocks += static_cast<char>(i * 37);
   for (int i = 0; i < kRows * 2; ++i) scales += static_cast<char>(118 + i % 19);
@@ -119,7 +119,7 @@ TEST_F(Export, NumbersOfMxfp4BecomeBlocksAgain) {
   EXPECT_LT(recorded(), 2500u);
 }
 
-TEST_F(Export, WhatIsInNoConstantIsKeptWhenAsked) {
+TEST_F(Export, UnusedTensorsAreKeptOnRequest) {
   add("weight0", ElementType::F32, {kRows, kColumns}, text_of(numbers(1)));
   add("gone", ElementType::F32, {200, 100}, text_of(numbers(2, 20000)));
   const Converted converted = write_and_open();
@@ -185,7 +185,7 @@ TEST_F(Export, TheSameConversionGivesTheSameBytes) {
   EXPECT_EQ(read_text(blob()), first);
 }
 
-TEST(ExportOfOthers, OlderBlobsSayThatTheyCannot) {
+TEST(ExportOfOthers, OlderBlobsReportThatTheyCannot) {
   const ScratchFolder folder;
   const std::vector<std::byte> bytes = pack(*testing::small_classifier());
   const fs::path blob =

@@ -68,7 +68,7 @@ fbs::NumbersT& numbers_of(fbs::CheckpointT& table, const std::string& name) {
   throw std::runtime_error(name + " is not there");
 }
 
-TEST_F(HostileExport, IsRefusedWithASentence) {
+TEST_F(HostileExport, IsRefusedWithAMessage) {
   EXPECT_EQ(said_of([](auto&) {}), "");
   const std::string tensor = "tensor 'weight0' of its checkpoint: ";
   struct Case {
@@ -142,7 +142,7 @@ TEST_F(HostileExport, IsRefusedWithASentence) {
   for (size_t i = 0; i < cases.size(); ++i) EXPECT_EQ(said_of(cases[i].change), cases[i].said) << "case " << i;
 }
 
-TEST_F(HostileExport, ATableThatIsNoneIsRefused) {
+TEST_F(HostileExport, InvalidTablesAreRefused) {
   const std::string damaged = blob().string() + ": its table of the checkpoint's files is damaged";
   for (const size_t size : {size_t{1}, size_t{8}, own_.size() - 1, own_.size() / 2}) {
     pack_own(std::span(own_).first(size));
@@ -151,7 +151,7 @@ TEST_F(HostileExport, ATableThatIsNoneIsRefused) {
 }
 
 // Either a folder with all bytes right, or an error message and no folder.
-TEST_F(HostileExport, DamageGivesASentenceOrNothing) {
+TEST_F(HostileExport, DamageGivesAMessageOrTheExactFiles) {
   std::minstd_rand random(1);
   size_t refused = 0;
   for (int i = 0; i < 400; ++i) {

@@ -52,7 +52,7 @@ class Hub : public ::testing::Test {
   HubServer server{kModel};
 };
 
-TEST_F(Hub, FilesLieInTheCacheAsPythonPutsThemThere) {
+TEST_F(Hub, TheCacheHasPythonsLayout) {
   const HubFile file = fetch("good");
   expect_whole(file);
   const fs::path cache = server.cached("good"), snapshot = cache / "snapshots" / HubServer::kCommit;
@@ -78,7 +78,7 @@ TEST_F(Hub, NothingIsDownloadedTwice) {
 }
 
 // Concurrent conversions of one repository, each in its own process, with a complete cache.
-TEST_F(Hub, ManyAtOnceFindTheirFiles) {
+TEST_F(Hub, ConcurrentConversionsShareTheCache) {
   fetch("good");
   std::vector<pid_t> children;
   for (int i = 0; i < 4; ++i) {
@@ -123,19 +123,19 @@ TEST_F(Hub, TheTokenMayLieInAFile) {
 
 TEST_F(Hub, ARepositoryThatMovedIsFollowed) { expect_whole(fetch("moved")); }
 
-TEST_F(Hub, ABrokenDownloadGoesOnWhereItBroke) {
+TEST_F(Hub, BrokenDownloadsResume) {
   expect_whole(fetch("breaks"));
   EXPECT_EQ(server.requests("cdn").size(), 2u);
   EXPECT_EQ(server.requests("cdn GET /breaks/model.safetensors bytes=" + kFloat16 + "-").size(), 1u);
   expect_whole(fetch("tiny_bites"));
 }
 
-TEST_F(Hub, AServerWithoutRangesSendsAllAgain) {
+TEST_F(Hub, ServersWithoutRangesRestart) {
   expect_whole(fetch("no_ranges"));
   EXPECT_EQ(server.requests("cdn").size(), 2u);
 }
 
-TEST_F(Hub, ADownloadThatBringsNothingMoreEnds) {
+TEST_F(Hub, StalledDownloadsEnd) {
   const std::string message = refusal("stuck");
   EXPECT_TRUE(message.starts_with("hf:org/stuck: model.safetensors: stopped after " + kFloat16 + " of 300001 bytes ("))
       << message;
@@ -144,7 +144,7 @@ TEST_F(Hub, ADownloadThatBringsNothingMoreEnds) {
   EXPECT_FALSE(fs::exists(server.cached("stuck") / "refs")) << "a revision is known when it is complete";
 }
 
-TEST_F(Hub, AKilledDownloadGoesOnTheNextTime) {
+TEST_F(Hub, KilledDownloadsResume) {
   const fs::path partial = server.cached("stalls") / "blobs" / (kSha256 + ".incomplete");
   const pid_t child = fork();
   if (child == 0) {
@@ -170,7 +170,7 @@ TEST_F(Hub, RemovesAFileWithAWrongChecksum) {
   EXPECT_EQ(std::distance(fs::directory_iterator(server.cached("corrupt") / "blobs"), {}), 1) << "but config.json";
 }
 
-TEST_F(Hub, RefusalsAreSentences) {
+TEST_F(Hub, RefusalsHaveMessages) {
   EXPECT_EQ(refusal("missing"),
             "hf:org/missing: SITE has no such model, or it is private: set HF_TOKEN to a token that may read it");
   EXPECT_EQ(refusal("private"),
@@ -236,7 +236,7 @@ TEST_F(Hub, WithoutANetworkTheCacheAnswersToo) {
   EXPECT_TRUE(message.ends_with("), and the cache does not have it")) << message;
 }
 
-TEST_F(Hub, FilesThatPythonDownloadedAreTaken) {
+TEST_F(Hub, PythonsDownloadsAreUsed) {
   const fs::path cache = server.home() / "hub" / "models--org--stuck";
   for (const char* folder : {"blobs", "refs", "snapshots"}) fs::create_directories(cache / folder);
   fs::create_directories(cache / "snapshots" / HubServer::kCommit);

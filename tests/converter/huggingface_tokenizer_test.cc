@@ -69,7 +69,7 @@ void expect_reference(const Compiled& t, const json& texts) {
 
 class MadeUpTokenizerTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(MadeUpTokenizerTest, GivesTheLibrarysIdsAndTexts) {
+TEST_P(MadeUpTokenizerTest, MatchesTheLibrary) {
   const json fixture = read(source_folder() / "tests/data/tokenizers" / (std::string(GetParam()) + ".json"));
   const ScratchFolder folder;
   expect_reference(Compiled(folder.write("tokenizer.json", fixture["tokenizer"].dump())), fixture["texts"]);
@@ -102,7 +102,7 @@ class PublishedTokenizerTest : public ::testing::TestWithParam<const char*> {
   json reference_;
 };
 
-TEST_P(PublishedTokenizerTest, GivesTheLibrarysIdsAndTexts) {
+TEST_P(PublishedTokenizerTest, MatchesTheLibrary) {
   const Compiled& t = tokenizer();
   expect_reference(t, reference_["texts"]);
   for (const json& part : reference_["partial_decodes"])
@@ -154,7 +154,7 @@ std::string tokenizer_refusal(const std::string& text) {
   return "";
 }
 
-TEST(HuggingfaceTokenizer, MergesAreSpeltBothWays) {
+TEST(HuggingfaceTokenizer, BothMergeFormatsAreRead) {
   const ScratchFolder folder;
   json file = small();
   EXPECT_EQ(Compiled(folder.write("tokenizer.json", file.dump())).encode("abab", false), (Ids{2, 2}));
@@ -162,7 +162,7 @@ TEST(HuggingfaceTokenizer, MergesAreSpeltBothWays) {
   EXPECT_EQ(Compiled(folder.write("tokenizer.json", file.dump())).encode("abab", false), (Ids{2, 2}));
 }
 
-TEST(HuggingfaceTokenizer, WhatIsNotBuiltIsNamed) {
+TEST(HuggingfaceTokenizer, UnsupportedFeaturesAreNamed) {
   EXPECT_EQ(tokenizer_refusal(small().dump()), "");
   const std::pair<const char*, const char*> parts[] = {
       {"normalizer", "the normalizer \"Xyz\" is not supported"},
@@ -185,7 +185,7 @@ TEST(HuggingfaceTokenizer, WhatIsNotBuiltIsNamed) {
   EXPECT_NE(tokenizer_refusal(file.dump()).find("\"UnicodeScripts\" is not supported"), std::string::npos);
 }
 
-TEST(HuggingfaceTokenizer, HostileFilesAreRefusedWithASentence) {
+TEST(HuggingfaceTokenizer, HostileFilesAreRefusedWithAMessage) {
   const auto with_model = [](const char* key, const json& value) {
     json file = small();
     file["model"][key] = value;
@@ -210,7 +210,7 @@ std::string regex_refusal(const std::string& expression) {
   return tokenizer_refusal(file.dump());
 }
 
-TEST(HuggingfaceTokenizer, ExpressionsThatAreNotBuiltAreRefused) {
+TEST(HuggingfaceTokenizer, UnsupportedExpressionsAreRefused) {
   for (const char* expression : {"(", "a)", "[a", "[b-a]", "\\1", "(a)\\k<n>", "a{3,1}", "\\p{Nonsense}", "(?<=a+)b",
                                  "(?>ab|a)c", "((((a{999}){999}){999}){999})", "*a", "(?~a)", "\\x{110000}"})
     EXPECT_NE(regex_refusal(expression), "") << expression;
@@ -218,7 +218,7 @@ TEST(HuggingfaceTokenizer, ExpressionsThatAreNotBuiltAreRefused) {
   EXPECT_NE(regex_refusal(std::string(100000, '[')), "");
 }
 
-TEST(HuggingfaceTokenizer, ExpressionsThatExplodeElsewhereDoNot) {
+TEST(HuggingfaceTokenizer, BacktrackingIsBounded) {
   const ScratchFolder folder;
   for (const char* expression : {"(a+)+$", "(a|aa)+b", "(.*)*c", "(?=(a*)*b)a", "a*b|a"}) {
     json file = small();

@@ -85,7 +85,7 @@ std::unique_ptr<Built> build(const json& config, std::shared_ptr<MemoryCheckpoin
   return out;
 }
 
-TEST(HybridFamilies, LayersAreOfTheTypesThatTheyAreToldToBe) {
+TEST(HybridFamilies, LayersHaveTheConfiguredTypes) {
   const char *delta = "linear_attention", *full = "full_attention";
   const auto listed = build(config({{"layer_types", {full, delta, delta, full, delta}}}),
                             checkpoint_of({false, true, true, false, true}));
@@ -97,7 +97,7 @@ TEST(HybridFamilies, LayersAreOfTheTypesThatTheyAreToldToBe) {
   EXPECT_EQ(count(second->graph, fbs::OpParams::Attention), 2);
 }
 
-TEST(HybridFamilies, KeepWhatTheirLayersNeed) {
+TEST(HybridFamilies, HaveTheStatesOfTheirLayers) {
   const auto built = build(config(), checkpoint_of({true, true, true, false, true}));
   const auto& states = built->graph.table.states;
   ASSERT_EQ(states.size(), 10u);
@@ -118,7 +118,7 @@ TEST(HybridFamilies, MayHaveNoAttentionAtAll) {
   EXPECT_EQ(count(built->graph, fbs::OpParams::GatedDeltaRule), 5);
 }
 
-TEST(HybridFamilies, LeaveOutMultiTokenPredictionAndSaySo) {
+TEST(HybridFamilies, IgnoreMultiTokenPredictionWithANote) {
   const auto checkpoint = checkpoint_of({true, true, true, false, true});
   checkpoint->add("mtp.fc.weight", {24, 48});
   checkpoint->add("mtp.layers.0.mlp.up_proj.weight", {20, 24});
@@ -127,7 +127,7 @@ TEST(HybridFamilies, LeaveOutMultiTokenPredictionAndSaySo) {
   EXPECT_TRUE(build(config(), checkpoint_of({true, true, true, false, true}))->notes.empty());
 }
 
-TEST(HybridFamilies, RefuseWhatTheyCannotBuild) {
+TEST(HybridFamilies, RefuseUnsupportedConfigs) {
   const struct {
     json change;
     const char* part;

@@ -103,18 +103,18 @@ TEST(Identify, WithoutANameKeysAndShapesDecide) {
   EXPECT_EQ(identify(families(), basic_resnet({3, 4, 6, 3}, true)).variant->hub, "microsoft/resnet-34");
 }
 
-TEST(Identify, ATrainingThatIsAssumedIsTold) {
-  const std::string told = identify(families(), basic_resnet({2, 2, 2, 2})).assumed;
-  EXPECT_TRUE(told.starts_with("taken for timm/resnet18.a1_in1k; timm/resnet18.")) << told;
+TEST(Identify, AnAssumedTrainingIsReported) {
+  const std::string assumed = identify(families(), basic_resnet({2, 2, 2, 2})).assumed;
+  EXPECT_TRUE(assumed.starts_with("taken for timm/resnet18.a1_in1k; timm/resnet18.")) << assumed;
   EXPECT_TRUE(
-      told.ends_with(" more have the same tensors and other images (size, crop or colours): --model NAME says "
-                     "which it is"))
-      << told;
-  EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18").assumed, told);
+      assumed.ends_with(" more have the same tensors and other images (size, crop or colours): --model NAME says "
+                        "which it is"))
+      << assumed;
+  EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18").assumed, assumed);
   EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18.a1_in1k").assumed, "");
 }
 
-TEST(Identify, FilesThatAreCalledAsTorchvisionDoesAreItsOwn) {
+TEST(Identify, TorchvisionsFileNamesAreRecognised) {
   const auto checkpoint = basic_resnet({2, 2, 2, 2});
   checkpoint->set_path("downloads/resnet18-f37072fd.pth");
   EXPECT_EQ(identify(families(), checkpoint).variant->hub, "torchvision/resnet18.v1");
@@ -126,7 +126,7 @@ TEST(Identify, FilesThatAreCalledAsTorchvisionDoesAreItsOwn) {
 }
 
 // Digits in the file's name distinguish torchvision's two trainings; without them the first one is assumed.
-TEST(Identify, ATrainingIsToldByTheDigitsOfItsFile) {
+TEST(Identify, FileDigitsIdentifyTheTraining) {
   const auto checkpoint = bottleneck_resnet({3, 4, 6, 3});
   for (const auto& [file, hub] : {std::pair("resnet50-11ad3fa6.pth", "torchvision/resnet50.v2"),
                                   {"resnet50-0676ba61.pth", "torchvision/resnet50.v1"}}) {
@@ -141,7 +141,7 @@ TEST(Identify, ATrainingIsToldByTheDigitsOfItsFile) {
 }
 
 // Digits that do not match the file are reported.
-TEST(Identify, DigitsInANameAreComparedWithTheFile) {
+TEST(Identify, FileDigitsAreCheckedAgainstTheHash) {
   const ScratchFolder folder;
   const auto written = [&](const std::string& name, const std::string& checkpoint) {
     std::filesystem::copy(checkpoint, folder.path() / name, std::filesystem::copy_options::overwrite_existing);

@@ -12,7 +12,7 @@ TEST(JoinSiblings, HeadsThatReadOneMapBecomeOne) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kSlice, kSlice, kSlice, fbs::OpParams::Concat}));
 }
 
-TEST(JoinSiblings, DepthwiseConvolutionsAfterThemDo) {
+TEST(JoinSiblings, DepthwiseConvolutionsAfterThemAreJoined) {
   Network n;
   const Tensor map = n.input({1, 5, 6, 8});
   const auto head = [&](int outputs) {
@@ -31,7 +31,7 @@ TEST(JoinSiblings, TheConverterLooksForThem) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kSlice, kSlice, fbs::OpParams::Concat}));
 }
 
-TEST(JoinSiblings, TheFirstIsJoinedAloneWhereWhatFollowsDiffers) {
+TEST(JoinSiblings, OnlyTheFirstIsJoinedIfTheNextDiffer) {
   Network n;
   const Tensor map = n.input({1, 5, 6, 8});
   n.output(concat({n.conv(n.conv(map, 2, 1, true), 2, 1, true, 2), n.conv(map, 4, 1, true)}));
@@ -39,7 +39,7 @@ TEST(JoinSiblings, TheFirstIsJoinedAloneWhereWhatFollowsDiffers) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kSlice, kConv, kSlice, fbs::OpParams::Concat}));
 }
 
-TEST(JoinSiblings, LeavesWhatIsWideOrOtherwise) {
+TEST(JoinSiblings, LeavesWideAndUnlikeOnes) {
   Network n;
   const Tensor map = n.input({1, 5, 6, 8});
   const Tensor clamped = relu(n.conv(map, 3, 1, true));

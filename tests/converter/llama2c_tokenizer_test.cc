@@ -74,7 +74,7 @@ TEST(Llama2cTokenizer, LiesBesideTheCheckpoint) {
   EXPECT_NE(text_in(folder.path(), kVocabulary), nullptr);
 }
 
-TEST(Llama2cTokenizer, AnyOtherFileIsRefusedWithASentence) {
+TEST(Llama2cTokenizer, AnyOtherFileIsRefusedWithAMessage) {
   const std::string good = file_bytes();
   EXPECT_EQ(llama2c_refusal(good), "");
   EXPECT_NE(llama2c_refusal(good, 261).find("9 bytes follow the 261 pieces"), std::string::npos)

@@ -79,7 +79,7 @@ std::vector<double> logits(const Graph& graph, int piece) {
   return out;
 }
 
-TEST(Llama, PiecesGiveWhatTheWholeGives) {
+TEST(Llama, PiecesMatchTheWhole) {
   const json config = small_config();
   Graph graph;
   build(graph, config, checkpoint_of(config));
@@ -138,7 +138,7 @@ TEST(Llama, RopeIsTheSameInBothSpellings) {
   EXPECT_DOUBLE_EQ(frequencies[3], plain(3) * (kept + (1 - kept) / 8));
 }
 
-TEST(Llama, WhatIsNotBuiltIsRefusedWithASentence) {
+TEST(Llama, UnsupportedConfigsAreRefusedWithAMessage) {
   const std::pair<json, const char*> cases[] = {
       {{{"hidden_size", nullptr}}, "hidden_size is missing"},
       {{{"hidden_size", "24"}}, "hidden_size is invalid"},
@@ -168,7 +168,7 @@ TEST(Llama, WhatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_NE(complaint([] { llama::network(json::array()); }).find("expected an object"), std::string::npos);
 }
 
-TEST(Llama, KeysThatDoNotFitAreNamed) {
+TEST(Llama, MismatchedKeysAreNamed) {
   const json config = small_config();
   auto checkpoint = checkpoint_of(config);
   checkpoint->remove("model.layers.1.mlp.up_proj.weight");

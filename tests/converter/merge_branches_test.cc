@@ -85,7 +85,7 @@ TEST(MergeBranches, LinearLayersOfOneInputAreOne) {
   EXPECT_EQ(n.ops(), Ops{kLinear});
 }
 
-TEST(MergeBranches, WhatIsNoSumOfOneKernelStays) {
+TEST(MergeBranches, OtherSumsStay) {
   const auto stays = [](const char* why, auto build) {
     Network n;
     const Tensor x = n.input({1, 4, 4, 4});
@@ -117,7 +117,7 @@ TEST(MergeBranches, WhatIsNoSumOfOneKernelStays) {
 }
 
 // Equal only at this size; at other sizes the branches differ.
-TEST(MergeBranches, OutputsThatMeetByChanceStayApart) {
+TEST(MergeBranches, AccidentallyEqualSizesStayApart) {
   Network n;
   const Tensor x = n.input({1, 1, 1, 2});
   n.output(conv(n, x, {2, 3, 3, 2}, padded(1, 2), 1) + conv(n, x, {2, 1, 1, 2}, padded(0), 3) + x);
@@ -125,7 +125,7 @@ TEST(MergeBranches, OutputsThatMeetByChanceStayApart) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kConv, kBinary, kBinary}));
 }
 
-TEST(MergeBranches, ABranchThatIsSeenStaysApart) {
+TEST(MergeBranches, ATappedBranchStaysApart) {
   Network n;
   const Tensor x = n.input({1, 4, 4, 2});
   const Tensor wide = conv(n, x, {2, 3, 3, 2}, padded(1), 1);

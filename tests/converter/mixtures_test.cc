@@ -166,7 +166,7 @@ Checkpoint gpt_oss_without_experts(int hidden_size) {
   return out;
 }
 
-TEST(Mixtures, GptOssHasGatesAndUpsInTurnAndAColumnForEachOutput) {
+TEST(Mixtures, GptOssInterleavesGatesAndUpsAndTransposesWeights) {
   const Checkpoint from = gpt_oss_without_experts(kWidth);
   std::vector<float> up(kExperts * kWidth * 2 * kHidden), down(kExperts * kHidden * kWidth),
       bias(kExperts * 2 * kHidden);
@@ -229,7 +229,7 @@ TEST(Mixtures, Mxfp4IsReadExactly) {
   EXPECT_EQ(read[1][1], -6 * 0x1p-127);
 }
 
-TEST(Mixtures, Mxfp4ThatIsNoneIsRefused) {
+TEST(Mixtures, InvalidMxfp4IsRefused) {
   const auto complaint_of = [](const auto& change) {
     const Checkpoint from = gpt_oss_of_mxfp4();
     change(*from);
@@ -305,7 +305,7 @@ TEST(Mixtures, DeepSeeksScoresAreScaledWithYarn) {
                   static_cast<float>(mscale * mscale / std::sqrt(10.0)));
 }
 
-TEST(Mixtures, WhatPredictsFurtherTokensIsLeftAside) {
+TEST(Mixtures, MultiTokenPredictionIsIgnored) {
   const Checkpoint from = deepseek(true);
   from->add("model.layers.4.embed_tokens.weight", {40, kWidth});
   from->add("model.layers.4.eh_proj.weight", {kWidth, 2 * kWidth});
@@ -319,7 +319,7 @@ TEST(Mixtures, WhatPredictsFurtherTokensIsLeftAside) {
       << "one such layer is expected";
 }
 
-TEST(Mixtures, WhatIsNotBuiltIsRefusedWithASentence) {
+TEST(Mixtures, UnsupportedConfigsAreRefusedWithAMessage) {
   const struct {
     Family family;
     json change;

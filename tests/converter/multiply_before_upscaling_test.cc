@@ -43,7 +43,7 @@ TEST(MultiplyBeforeUpscaling, PlainMapsAreMultipliedTogether) {
   EXPECT_EQ(n.ops(), (Ops{kPool, kUnary, kConcat, kConv, kConv, kResize, kBinary}));
 }
 
-TEST(MultiplyBeforeUpscaling, LeavesWhatWouldNotBeLess) {
+TEST(MultiplyBeforeUpscaling, LeavesCasesWithoutSavings) {
   const auto leaves = [](Network& n) {
     const Ops before = n.ops();
     n.expect_same_after(multiply_before_upscaling);
@@ -90,7 +90,7 @@ TEST(MergeProducts, SeveralInARow) {
   EXPECT_EQ(n.graph.shape(n.graph.table.outputs.front()->tensor), (Shape{1, 2, 3, 5}));
 }
 
-TEST(MergeProducts, LeavesABottleneckAndWhatIsReadInBetween) {
+TEST(MergeProducts, LeavesBottlenecksAndReadValues) {
   Network narrow;
   narrow.output(narrow.linear(narrow.linear(narrow.input({2, 7, 8}), 2), 8));
   narrow.expect_same_after(merge_products);

@@ -90,7 +90,7 @@ TEST(Builder, AValueMayHaveSeveralNamesButANameOneValue) {
   EXPECT_EQ(complaint([&] { tap(x, f.w["act"]); }), "two values are tapped as 'act'");
 }
 
-TEST(Builder, MapsOfAChannelsLastModuleAreTappedAsTheyAre) {
+TEST(Builder, ChannelsLastMapsAreTappedUnchanged) {
   OpsFixture f;
   const Tensor x = f.input({1, 2, 3, 4});
   tap(x, f.w["stages"]);
@@ -109,7 +109,7 @@ TEST(Builder, ConvolutionChecksTheSizesThatTheFamilyStates) {
   EXPECT_EQ(conv2d(x, f.w["conv"], {.out = 8, .kernel = 3, .bias = false}).shape(), (Shape{1, 6, 6, 8}));
 }
 
-TEST(Builder, KernelsOfUnequalSidesArePaddedAsTheyAre) {
+TEST(Builder, RectangularKernelsHaveRectangularPadding) {
   OpsFixture f;
   f.file->add("wide.weight", {8, 3, 1, 7});
   const Tensor x = f.input({1, 8, 9, 3});
@@ -117,7 +117,7 @@ TEST(Builder, KernelsOfUnequalSidesArePaddedAsTheyAre) {
 }
 
 // PyTorch's result, with weights in its order I,O/groups,KH,KW.
-TEST(Builder, TransposedConvolutionIsPyTorchs) {
+TEST(Builder, TransposedConvolutionMatchesPyTorch) {
   struct Case {
     int in, out, kernel, stride, padding, output_padding, dilation, groups, height, width;
     std::vector<double> output;
@@ -180,7 +180,7 @@ TEST(Builder, TransposedConvolutionChecksTheSizesThatTheFamilyStates) {
             "'up.weight' has shape [4,3,2,2], but module 'up' needs [4,4,2,2]");
 }
 
-TEST(Builder, AConvolutionMustHaveTheBiasItIsSaidToHave) {
+TEST(Builder, ADeclaredBiasMustExist) {
   OpsFixture f;
   f.file->add("conv.weight", {8, 3, 3, 3});
   EXPECT_EQ(complaint([&] {
@@ -232,7 +232,7 @@ TEST(AdaptInputChannels, FollowsTimmsRule) {
   }
 }
 
-TEST(AdaptInputChannels, RefusesWhatTheRuleDoesNotCover) {
+TEST(AdaptInputChannels, RefusesOtherShapes) {
   Graph graph;
   const Tensor five = graph.add_constant("conv1.weight", Shape{1, 1, 1, 5}, std::vector<double>(5, 1.0));
   EXPECT_EQ(complaint([&] { adapt_input_channels(five, 1); }),

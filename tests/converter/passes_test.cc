@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-TEST(FoldConstants, ComputesWhatDependsOnConstantsOnly) {
+TEST(FoldConstants, ComputesValuesOfConstants) {
   Network n;
   const Tensor c = n.constant({1, 1, 1, 3}, 1) * n.constant({3}, 2);
   n.output(n.input({1, 2, 2, 3}) + sigmoid(c));
@@ -91,7 +91,7 @@ TEST(FoldScaleShift, LeavesWhatComesAfterAClamp) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kBinary}));
 }
 
-TEST(FoldScaleShift, LeavesFactorsThatAreNotOneAChannel) {
+TEST(FoldScaleShift, LeavesFactorsThatAreNotPerChannel) {
   Network n;
   n.output(n.conv(n.input({1, 4, 4, 3}), 4, 1, true) * n.constant({1, 4, 4, 1}, 6));
   n.expect_same_after(fold_scale_shift);
@@ -115,7 +115,7 @@ TEST(FoldScaleShift, AWeightThatTwoConvolutionsShareIsScaledForOneOnly) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kConv}));
 }
 
-TEST(FuseActivation, AClampJoinsWhatComputesItsInput) {
+TEST(FuseActivation, AClampIsFusedIntoItsProducer) {
   Network conv;
   conv.output(relu6(conv.conv(conv.input({1, 4, 4, 3}), 4, 1, true)));
   conv.expect_same_after(fuse_activation);
@@ -201,7 +201,7 @@ TEST(AbsorbFlatten, TheLinearsColumnsMoveInsteadOfTheMap) {
   EXPECT_EQ(n.ops(), (Ops{kReshape, kLinear}));
 }
 
-TEST(AbsorbFlatten, AFlattenThatIsSeenStays) {
+TEST(AbsorbFlatten, ATappedFlattenStays) {
   Network n;
   const Tensor flat = flatten(n.input({1, 2, 3, 4}));
   n.tap("flat", flat, true);
@@ -219,7 +219,7 @@ TEST(AbsorbPixelShuffle, TheConvolutionsChannelsMoveInsteadOfTheMap) {
   }
 }
 
-TEST(AbsorbPixelShuffle, AConvolutionThatIsSeenStays) {
+TEST(AbsorbPixelShuffle, ATappedConvolutionStays) {
   Network n;
   const Tensor conv = n.conv(n.input({1, 4, 4, 3}), 12, 3, true);
   n.tap("conv", conv);
@@ -228,7 +228,7 @@ TEST(AbsorbPixelShuffle, AConvolutionThatIsSeenStays) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kReshape, kTranspose, kReshape, kShuffle}));
 }
 
-TEST(AbsorbTranspose, AProductReadsWhatLiesTransposed) {
+TEST(AbsorbTranspose, AProductReadsATransposedInput) {
   Network n;
   const Tensor x = n.input({2, 3, 4, 5});
   n.output(matmul(transpose(x, {0, 1, 3, 2}), transpose(n.linear(x, 4), {0, 1, 3, 2}), false, true));
@@ -244,7 +244,7 @@ TEST(AbsorbTranspose, OtherOrdersStay) {
   EXPECT_EQ(n.ops(), (Ops{kTranspose, kTranspose, fbs::OpParams::MatMul}));
 }
 
-TEST(RemoveDeadCode, DropsWhatNobodySees) {
+TEST(RemoveDeadCode, DropsUnusedOperators) {
   Network n;
   const Tensor x = n.input({1, 4, 4, 3});
   n.conv(sigmoid(x), 4, 1, true);

@@ -43,7 +43,7 @@ TEST(PositionEmbedding, IsResampledAsPyTorchDoes) {
   }
 }
 
-TEST(PositionEmbedding, ATableThatFitsStaysAsItIs) {
+TEST(PositionEmbedding, AMatchingTableStaysUnchanged) {
   Table t;
   t.file->add("pos_embed", {1, 5, 3});
   const Tensor table = position_table(t.w["pos_embed"], 3, 1, {2, 2});

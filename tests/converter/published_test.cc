@@ -49,21 +49,21 @@ TEST_F(Published, IsDownloadedCheckedAndKept) {
 }
 
 // Like GitHub's releases and the hub: large files redirect to a storage, which alone knows their length.
-TEST_F(Published, IsFoundWhereARedirectLeads) {
+TEST_F(Published, RedirectsAreFollowed) {
   const fs::path path = fetch_published(file(kSha256, "stored/net-12345678.pth"), folder_.path() / "cache");
   EXPECT_EQ(path.filename(), "net-12345678.pth");
   EXPECT_TRUE(read_text(path) == kModel);
   EXPECT_EQ(server_.requests("cdn HEAD").size(), 1u);
 }
 
-TEST_F(Published, GoesOnFromWhatIsThere) {
+TEST_F(Published, PartialDownloadsResume) {
   fs::create_directories(folder_.path() / "cache");
   folder_.write("cache/net-12345678.pth.part", kModel.substr(0, 1000));
   EXPECT_TRUE(read_text(fetch_published(file(kSha256), folder_.path() / "cache")) == kModel);
   EXPECT_EQ(server_.requests("bytes=1000-").size(), 1u);
 }
 
-TEST_F(Published, WhatIsAnotherFileDoesNotStay) {
+TEST_F(Published, WrongFilesAreDeleted) {
   const std::string why = refusal(file("00000000"));
   EXPECT_NE(why.find("has the SHA-256 " + kSha256 + ", and should have one that begins with 00000000"),
             std::string::npos)
@@ -75,13 +75,13 @@ TEST_F(Published, WhatIsAnotherFileDoesNotStay) {
   EXPECT_NE(refusal(file(other)).find("and should have " + other + ": it is damaged"), std::string::npos);
 }
 
-TEST_F(Published, WhatIsDamagedWhereItLiesIsTold) {
+TEST_F(Published, DamagedCacheFilesAreReported) {
   fs::create_directories(folder_.path() / "cache");
   folder_.write("cache/net-12345678.pth", "damaged");
   EXPECT_NE(refusal(file(kSha256)).find("cache/net-12345678.pth: has the SHA-256"), std::string::npos);
 }
 
-TEST_F(Published, WhatCannotBeFetchedIsASentence) {
+TEST_F(Published, FailedDownloadsHaveAMessage) {
   EXPECT_NE(refusal(file(kSha256, "away/x.pth")).find("/published/away/x.pth: the server answered 404"),
             std::string::npos);
   EXPECT_NE(refusal({"http://127.0.0.1:1/x.pth", kSha256}).find("http://127.0.0.1:1/x.pth: cannot be reached"),

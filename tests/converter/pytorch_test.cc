@@ -92,7 +92,7 @@ TEST(PyTorchStateDict, AveragedWeightsComeFirst) {
   EXPECT_EQ(floats(*checkpoint, "conv.weight")[0], floats(*plain, "conv.weight")[0] + 2);
 }
 
-TEST(PyTorchStateDict, WrappersLeaveTheNames) {
+TEST(PyTorchStateDict, WrapperPrefixesAreRemoved) {
   for (const char* file : {"wrapped.pth", "wrapped_compiled.pth", "wrapped_timm.pth"})
     EXPECT_EQ(names(*open(file)), kNet) << file;
 }
@@ -141,7 +141,7 @@ TEST(PyTorchRefusals, NameWhatIsNeitherTensorNorContainerNorPlain) {
   EXPECT_EQ(refused("sparse.pth"), expected("torch._utils._rebuild_sparse_tensor"));
 }
 
-TEST(PyTorchRefusals, SayWhatIsNoCheckpoint) {
+TEST(PyTorchRefusals, ReportOtherFiles) {
   const std::string none =
       "contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one";
   EXPECT_EQ(refused("no_tensors.pth"), none);

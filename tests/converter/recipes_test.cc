@@ -51,7 +51,7 @@ TEST(TimmRecipe, CropModes) {
   expect_resize(timm(config), Mode::ShortestEdge, 248, 248);
 }
 
-TEST(TimmRecipe, WhatTheConfigurationLeavesOutStays) {
+TEST(TimmRecipe, MissingFieldsKeepTheirDefaults) {
   ImageRecipe image{.filter = fbs::Filter::Box, .crop_pct = 1.0};
   int height = 96, width = 64;
   read_timm_config({{"crop_mode", "squash"}}, &image, &height, &width);
@@ -59,7 +59,7 @@ TEST(TimmRecipe, WhatTheConfigurationLeavesOutStays) {
   EXPECT_EQ(image.filter, fbs::Filter::Box);
 }
 
-TEST(TimmRecipe, RefusesWhatTimmDoesNotHave) {
+TEST(TimmRecipe, RefusesUnknownValues) {
   EXPECT_NE(complaint([] { timm({{"interpolation", "spline"}}); }).find("\"spline\""), std::string::npos);
   EXPECT_NE(complaint([] { timm({{"crop_mode", "corner"}}); }).find("\"corner\""), std::string::npos);
   EXPECT_NE(complaint([] {
@@ -133,7 +133,7 @@ TEST(TransformersRecipe, PaddingIsTheMeanAtTheRightAndBelow) {
   EXPECT_EQ(recipe.fill, recipe.mean);
 }
 
-TEST(TransformersRecipe, RefusesWhatItDoesNotKnow) {
+TEST(TransformersRecipe, RefusesUnknownValues) {
   EXPECT_NE(complaint([] {
               transformers_recipe({{"image_processor_type", "LevitImageProcessor"}});
             }).find("\"LevitImageProcessor\" is not an image processor known here"),
@@ -153,7 +153,7 @@ TEST(TransformersRecipe, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(complaint([] { transformers_recipe({{"size", 224}}); }).find("image_mean"), std::string::npos);
 }
 
-TEST(Recipe, AnotherSizeKeepsTheShareThatIsCutOff) {
+TEST(Recipe, AnotherSizeKeepsTheCropFraction) {
   ImageRecipe image{.crop_pct = 0.875};
   fbs::PreprocessT recipe = blob_recipe(image, 224, 224, "transformers");
   int height = 0, width = 0;

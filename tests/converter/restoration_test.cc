@@ -89,7 +89,7 @@ MemoryCheckpoint rrdbnet(const RestorationSizes& sizes, Names names = Names::Bas
   return checkpoint;
 }
 
-TEST(RrdbNet, TheFileSaysWhichNetworkItHolds) {
+TEST(RrdbNet, TheFileIdentifiesTheNetwork) {
   struct Case {
     RestorationSizes sizes;
     Names names;
@@ -155,7 +155,7 @@ TEST(RrdbNet, ATensorThatIsMissingIsNamed) {
   }
 }
 
-TEST(RrdbNet, RefusesWhatDoesNotFit) {
+TEST(RrdbNet, RefusesMismatches) {
   const RestorationSizes small{2, 6, 3, 2, 3};
   EXPECT_EQ(restoration_refusal(rrdbnet(small), as("realesrgan_x4plus")),
             "net.safetensors as realesrgan_x4plus: the checkpoint has 2 blocks, 6 features, growth of 3, 2 doublings "
@@ -241,7 +241,7 @@ MemoryCheckpoint migan(int side) {
   return checkpoint;
 }
 
-TEST(MiGan, TheFileSaysWhichNetworkItHolds) {
+TEST(MiGan, TheFileIdentifiesTheNetwork) {
   for (const auto& [side, variant] : {std::pair{8, "migan"}, {32, "migan"}, {256, "migan_256"}, {512, "migan_512"}}) {
     const auto graph = convert_tensors(migan(side));
     EXPECT_EQ(graph->table.provenance->variant, variant);
@@ -278,7 +278,7 @@ TEST(MiGan, ATensorThatIsMissingIsNamed) {
   }
 }
 
-TEST(MiGan, RefusesWhatDoesNotFit) {
+TEST(MiGan, RefusesMismatches) {
   EXPECT_EQ(restoration_refusal(migan(16), as("migan_256")),
             "net.safetensors as migan_256: the checkpoint is for images of 16x16, migan_256 is for "
             "256x256: --model migan takes any");
@@ -308,7 +308,7 @@ TEST(MiGan, RefusesWhatDoesNotFit) {
 
 // A filter that is not equivalent to a smaller one on repeated pixels is computed directly. Both ways give the same
 // result for a filter that differs by just more than the rounding tolerance.
-TEST(MiGan, BothWaysToUpscaleGiveTheSame) {
+TEST(MiGan, BothUpscalingFormsGiveTheSame) {
   const std::string key = "synthesis.b8.conv1.upsample.filter.weight";
   MemoryCheckpoint other = migan(8);
   std::vector<float> values;

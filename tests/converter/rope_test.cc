@@ -52,7 +52,7 @@ TEST(Rope, LayersOfTwoTypesHaveTheirOwn) {
 }
 
 // With 16 channels and theta 16, pair d rotates length * 16^(-d / 8) / (2 pi) times within the original length.
-TEST(Rope, YarnStretchesSlowChannels) {
+TEST(Rope, YarnStretchesLowFrequencies) {
   json yarn = {{"rope_type", "yarn"}, {"factor", 4.0},    {"original_max_position_embeddings", 256},
                {"beta_fast", 32.0},   {"beta_slow", 8.0}, {"rope_theta", 16.0}};
   const json config = {{"max_position_embeddings", 1024}, {"rope_parameters", yarn}};

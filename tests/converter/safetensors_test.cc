@@ -91,7 +91,7 @@ TEST_F(Safetensors, ReadsBackWhatItWrote) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "a partial file was left";
 }
 
-TEST_F(Safetensors, WriterLeavesNothingBehindWhereItFails) {
+TEST_F(Safetensors, WriterLeavesNothingBehindOnFailure) {
   const std::vector<float> values = {1};
   const std::map<std::string, CheckpointTensor> tensors{
       {"z", {ElementType::F32, {1}, std::as_bytes(std::span(values))}}};
@@ -119,7 +119,7 @@ TEST_F(Safetensors, RefusesABadHeader) {
   EXPECT_EQ(refused(R"({"a":7})"), "tensor \"a\": is not described by a JSON object");
 }
 
-TEST_F(Safetensors, RefusesAKeyThatStandsTwice) {
+TEST_F(Safetensors, RefusesADuplicateKey) {
   const std::string a = R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
   EXPECT_EQ(refused("{" + a + "," + a + "}", "x"),
             "the safetensors header: the key \"a\" appears twice in one JSON object");

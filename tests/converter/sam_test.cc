@@ -301,7 +301,7 @@ std::vector<double> attended(const Array& q, const Array& k, const Array& v, int
   return out;
 }
 
-TEST(Sam, FewTokensSeeTheImageAsEachHeadWouldSeeItNarrowed) {
+TEST(Sam, FewTokensAttendLikeNarrowedHeads) {
   const SamSizes sizes{.embedding = 128};
   const auto file = checkpoint("facebookresearch", sizes);
   const Graphs graphs = build(file, "facebookresearch");
@@ -353,7 +353,7 @@ TEST(Sam, PointsBecomeTokensByTheirLabels) {
   }
 }
 
-TEST(Sam, AMaskCountsOnlyWhereItIsSaidToBeThere) {
+TEST(Sam, AMaskCountsOnlyIfItsFlagIsSet) {
   const Graphs graphs = build(checkpoint("facebookresearch"), "facebookresearch");
   const Graph& graph = *graphs[1];
   const TensorId logits = port(graph, "mask_logits");
@@ -377,7 +377,7 @@ TEST(Sam, AnotherSizeOfImageResamplesPositionsAndDistances) {
   }
 }
 
-TEST(Sam, WhatTheCheckpointLacksIsNamed) {
+TEST(Sam, MissingKeysAreNamed) {
   for (const char* key :
        {"image_encoder.blocks.1.attn.qkv.weight", "image_encoder.neck.3.bias", "prompt_encoder.no_mask_embed.weight",
         "prompt_encoder.point_embeddings.2.weight", "prompt_encoder.mask_downscaling.3.bias",
@@ -390,7 +390,7 @@ TEST(Sam, WhatTheCheckpointLacksIsNamed) {
   }
 }
 
-TEST(Sam, AConfigThatIsNotBuiltIsRefusedByTheEntry) {
+TEST(Sam, UnsupportedConfigsAreRefusedByTheField) {
   const auto refused = [](const char* part, const char* key, const json& value) {
     json changed = config();
     changed[part][key] = value;

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class SentencePieceModel : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(SentencePieceModel, GivesTheIdsOfTheLibrary) {
+TEST_P(SentencePieceModel, MatchesTheLibrary) {
   const fs::path folder = source_folder() / "tests/data/sentencepiece";
   const auto table = read_sentencepiece(folder / (std::string(GetParam()) + ".model"));
   flatbuffers::FlatBufferBuilder builder;

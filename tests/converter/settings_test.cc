@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-TEST(Settings, HoldWhatWasGivenByName) {
+TEST(Settings, HoldValuesByName) {
   Settings settings;
   settings.add("features", 2);
   settings.set("in-chans", 1);

@@ -30,7 +30,7 @@ TEST(SplitLargeWeight, SoDoesAConvolution) {
 }
 
 // The blob would store its parts in addition.
-TEST(SplitLargeWeight, LeavesWhatAnotherOperatorReadsToo) {
+TEST(SplitLargeWeight, LeavesSharedWeights) {
   Network n;
   const Tensor x = n.input({1, 3500000}), large = large_weight(&n, {10, 3500000});
   n.output(n.graph.add_op("head", fbs::LinearT{}, {x, large}));
@@ -39,7 +39,7 @@ TEST(SplitLargeWeight, LeavesWhatAnotherOperatorReadsToo) {
   EXPECT_EQ(n.ops(), (Ops{kLinear, kLinear}));
 }
 
-TEST(SplitLargeWeight, LeavesWhatFits) {
+TEST(SplitLargeWeight, LeavesWeightsThatFit) {
   Network n;
   n.output(n.linear(n.input({2, 6}), 9));
   n.expect_same_after(split_large_weight);

@@ -10,7 +10,7 @@ namespace {
 
 const fbs::OperatorT& only(const Graph& graph) { return *graph.table.operators.front(); }
 
-TEST(SeveralOutputs, OnesThatNobodyReadsGo) {
+TEST(SeveralOutputs, UnusedOnesAreRemoved) {
   for (const size_t read : {0, 1}) {
     Graph graph;
     const Tensor x = graph.add_input("x", {2, 9}, fbs::Layout::Same);
@@ -28,7 +28,7 @@ TEST(SeveralOutputs, OnesThatNobodyReadsGo) {
 }
 
 // Later runs read it.
-TEST(GraphStates, WhatIsAppendedIsNoDeadCode) {
+TEST(GraphStates, AppendsAreNotDeadCode) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 2, 3}, fbs::Layout::Same);
   append(relu(x), graph.add_state("held", {1, 9, 3}, 1));
@@ -37,7 +37,7 @@ TEST(GraphStates, WhatIsAppendedIsNoDeadCode) {
   EXPECT_EQ(graph.table.operators.size(), 3u);
 }
 
-TEST(GraphStates, WhatChangesFromRunToRunIsNoConstant) {
+TEST(GraphStates, StateValuesAreNotConstant) {
   Graph graph;
   const State state = graph.add_state("held", {1, 9, 3}, 1);
   const Tensor c = graph.add_constant("c", {1, 2, 3}, std::vector<float>(6, 1));
@@ -50,7 +50,7 @@ TEST(GraphStates, WhatChangesFromRunToRunIsNoConstant) {
 }
 
 // The convolution's output is unused, but later runs read its state.
-TEST(GraphStates, WhatAStateOfFixedSizeBecomesIsNoDeadCode) {
+TEST(GraphStates, NewFixedSizeStatesAreNotDeadCode) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 2, 3}, fbs::Layout::Same);
   fbs::CausalConv1dT conv;
@@ -89,7 +89,7 @@ TEST(SeveralGraphs, ShareConstantsAndStates) {
   }
 }
 
-TEST(FormatVersion, IsTheLowestThatCoversWhatABlobUses) {
+TEST(FormatVersion, IsTheLowestThatABlobNeeds) {
   const auto of = [](const auto& change) {
     Graph graph;
     const Tensor x = graph.add_input("x", {1, 4, 8}, fbs::Layout::Same);

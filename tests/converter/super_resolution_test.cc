@@ -114,7 +114,7 @@ std::string upscaler_refusal(ConvertOptions options) {
   }
 }
 
-TEST(SuperResolution, TheFileSaysWhichVariantItHolds) {
+TEST(SuperResolution, TheFileIdentifiesTheVariant) {
   const ScratchFolder folder;
   for (const auto& [convolutions, upscale, variant] : {std::tuple{16, 4, "realesr_animevideov3"},
                                                        {16, 3, "realesr_animevideov3_x3"},
@@ -132,7 +132,7 @@ TEST(SuperResolution, TheFileSaysWhichVariantItHolds) {
   }
 }
 
-TEST(SuperResolution, ResidualsInResidualsAreANetworkOfTheirOwn) {
+TEST(SuperResolution, RrdbNetIsItsOwnNetwork) {
   const ScratchFolder folder;
   for (int scale : {2, 8}) {
     const auto graph = convert_file(write_residual_in_residual(folder, scale));
@@ -143,7 +143,7 @@ TEST(SuperResolution, ResidualsInResidualsAreANetworkOfTheirOwn) {
   }
 }
 
-TEST(SuperResolution, RefusesWhatDoesNotFit) {
+TEST(SuperResolution, RefusesMismatches) {
   const ScratchFolder folder;
   ConvertOptions options;
   options.checkpoint = write_compact(folder.path(), 16, 3);
@@ -169,7 +169,7 @@ TEST(SuperResolution, RefusesWhatDoesNotFit) {
   EXPECT_EQ(upscaler_refusal(options), "converted");
 }
 
-TEST(SuperResolution, RecipesSayWhatLevelsTheNetworkWasTrainedOn) {
+TEST(SuperResolution, PreprocessingHasTheLevelsOfTraining) {
   const ScratchFolder folder;
   const auto compact = convert_file(write_compact(folder.path(), 16, 4));
   EXPECT_EQ(compact->table.preprocess->resize_mode, fbs::ResizeMode::None);
@@ -210,7 +210,7 @@ int reach(const fs::path& checkpoint, int upscale) {
   return farthest;
 }
 
-TEST(SuperResolution, HaloIsExactlyAsFarAsAPixelReaches) {
+TEST(SuperResolution, HaloEqualsTheReceptiveField) {
   const ScratchFolder folder;
   const fs::path compact = write_compact(folder.path(), 16, 2);
   EXPECT_EQ(convert_file(compact)->table.postprocess->halo, 18);

@@ -72,7 +72,7 @@ TEST_F(TimmResNet18, IsTheTrainingThatItsConfigNames) {
   EXPECT_EQ(graph->table.labels[88], "macaw");
 }
 
-TEST_F(TimmResNet18, TunedByOthersIsWhatItsConfigSays) {
+TEST_F(TimmResNet18, FineTunedModelsFollowTheirConfig) {
   const auto graph = convert_to_graph(options(3, R"({
     "architecture": "resnet18", "num_classes": 3, "label_names": ["n1", "n2", "n3"],
     "label_descriptions": {"n1": "oak", "n2": "elm"},
@@ -101,7 +101,7 @@ TEST_F(TimmResNet18, CropModeIsTheConfigs) {
   EXPECT_EQ(recipe.fill, std::vector<float>(3, 128 / 255.0f));
 }
 
-TEST_F(TimmResNet18, OptionsComeBeforeTheConfig) {
+TEST_F(TimmResNet18, OptionsOverrideTheConfig) {
   ConvertOptions o = options(1000, R"({"architecture": "resnet18", "pretrained_cfg": {"input_size": [3, 160, 192]}})");
   o.settings.set("input-size", 96);
   o.model = "resnet18.a1_in1k";
@@ -117,7 +117,7 @@ TEST_F(TimmResNet18, AnotherArchitectureInTheConfigIsRefused) {
             "`ferry models` lists what is");
 }
 
-TEST(TimmConfig, RefusesWhatTimmDoesNotWrite) {
+TEST(TimmConfig, RefusesUnknownValues) {
   const auto refusal = [](const char* pretrained) {
     const auto config =
         nlohmann::json::parse(R"({"architecture": "x", "pretrained_cfg": )" + std::string(pretrained) + "}");

@@ -30,7 +30,7 @@ TEST(TransformersConfig, SaysInputAndEpsilon) {
   EXPECT_TRUE(complaint([] { with_transformers_config({}, {{"image_size", "large"}}); }).starts_with("config.json: "));
 }
 
-TEST(TransformersConfig, TellsAClassifierFromABaseModel) {
+TEST(TransformersConfig, DistinguishesAClassifierFromABaseModel) {
   const ImageVariant variant{.num_classes = 21};
   const auto classes = [&](const char* text) { return transformers_classes(json::parse(text), variant); };
   EXPECT_EQ(classes(R"({})"), 21);

@@ -77,7 +77,7 @@ TEST_P(TransformersSizes, ComputeWhatPyTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(TransformersSizes, TransformersSizes, ::testing::ValuesIn(kTransformersSizesCases),
                          [](const auto& tested) { return std::string(tested.param.torch.name); });
 
-TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {
+TEST_F(TransformersSizes, UnsupportedConfigsAreRefusedWithAMessage) {
   EXPECT_EQ(refusal("vit", "hidden_act", "mish").substr(0, 56),
             "config.json: hidden_act is \"mish\": expected one of gelu,");
   EXPECT_EQ(refusal("vit", "num_attention_heads", 5),
@@ -103,7 +103,7 @@ TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refusal("mobilenet_v2", "output_stride", 8), "config.json: output_stride is 8: expected 32");
 }
 
-TEST_F(TransformersSizes, ASegformerThatIsNotBuiltIsRefusedWithASentence) {
+TEST_F(TransformersSizes, UnsupportedSegformersAreRefusedWithAMessage) {
   EXPECT_EQ(refusal("segformer", "sr_ratios", {8, 4}),
             "config.json: sr_ratios is [8,4]: expected 3 numbers, as in num_encoder_blocks");
   EXPECT_EQ(refusal("segformer", "num_attention_heads", {2, 4, 5}),
@@ -114,7 +114,7 @@ TEST_F(TransformersSizes, ASegformerThatIsNotBuiltIsRefusedWithASentence) {
             "config.json: reshape_last_stage is false: expected true");
 }
 
-TEST_F(TransformersSizes, ADepthNetworkThatIsNotBuiltIsRefusedWithASentence) {
+TEST_F(TransformersSizes, UnsupportedDepthNetworksAreRefusedWithAMessage) {
   const auto refused = [&](const std::string& key, const nlohmann::json& value) {
     return refusal("depth_anything", key, value);
   };
@@ -189,7 +189,7 @@ TEST_F(TransformersSizes, ACheckpointOfOtherSizesThanItsConfigIsRefused) {
   EXPECT_NE(refusal("vit", "num_hidden_layers", 2).find("the network has no use for"), std::string::npos);
 }
 
-TEST_F(TransformersSizes, AnImageThatIsAskedForComesBeforeTheTableOfPositions) {
+TEST_F(TransformersSizes, ARequestedSizeOverridesThePositionTable) {
   const SizesCase& c = case_of("dinov2");
   ConvertOptions options = write(c, nlohmann::json::parse(c.config));
   options.settings.set("input-size", "6x10");

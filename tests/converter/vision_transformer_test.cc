@@ -196,7 +196,7 @@ TEST(OwnDinov2, ClassifiesByClassTokenAndMeanOfThePatches) {
 // ---- transformers' ViT
 // ------------------------------------------------------------------------------------------------
 
-TEST(TransformersViT, PoolsAsViTModelDoesWhereTheCheckpointHasAPooler) {
+TEST(TransformersViT, PoolsLikeViTModelIfTheCheckpointHasAPooler) {
   const auto file = std::make_shared<MemoryCheckpoint>();
   const auto linear = [&](const std::string& name, int64_t out, int64_t in) {
     file->add(name + ".weight", {out, in});

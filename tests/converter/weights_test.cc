@@ -77,7 +77,7 @@ TEST(Weights, AMissingKeyIsNamedWithItsModule) {
             "the checkpoint has no 'bn.running_mean', which module 'bn' needs");
 }
 
-TEST(Weights, AShapeThatDoesNotFitIsNamedInTheFrameworksOrder) {
+TEST(Weights, AMismatchedShapeIsReportedInTheFrameworksOrder) {
   WeightsFixture f;
   f.file->add("layer1.conv1.weight", {64, 64, 1, 1});
   f.file->add("fc.weight", {1000, 512});

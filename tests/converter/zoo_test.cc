@@ -9,7 +9,7 @@ namespace ferry {
 namespace {
 
 // The digits by which models/ distinguishes trainings are those of the files.
-TEST(Zoo, AgreesWithTheDigitsThatVariantsAreToldBy) {
+TEST(Zoo, AgreesWithTheDigitsOfVariants) {
   size_t compared = 0;
   for (const ZooEntry& e : zoo(families()))
     for (const Family* family : families())

@@ -34,7 +34,7 @@ class DeviceTest(unittest.TestCase):
         self.program("works", "host/bin/ferry")
 
     def program(self, mode, name="ferry"):
-        """A fake ferry that behaves as `mode` says."""
+        """A fake ferry with the behaviour `mode`."""
         path = os.path.join(self.folder, name)
         with open(os.path.join(FAKES, "ferry.sh")) as file:
             text = file.read()
@@ -44,7 +44,7 @@ class DeviceTest(unittest.TestCase):
         return path
 
     def start(self, *words, device="works", path=None):
-        """Exit code, everything that was printed."""
+        """The exit code and the output."""
         environment = dict(os.environ, FAKE_DEVICE=device, FAKE_DEVICE_FOLDER=self.device,
                            PATH=path or f"{FAKES}:{os.environ['PATH']}")
         done = subprocess.run([os.path.join(ROOT, "scripts/device-test"), *words], env=environment, cwd=self.folder,
@@ -52,7 +52,7 @@ class DeviceTest(unittest.TestCase):
         return done.returncode, done.stdout
 
     def measure(self, *words, device="works", ferry="works", program=None, path=None):
-        """Exit code, everything that was printed, and the report."""
+        """The exit code, the output and the report."""
         report = os.path.join(self.folder, "report.json")
         code, text = self.start(*words, "--build", os.path.join(self.folder, "host"), "--model", self.blob, "--ferry",
                                 program or self.program(ferry), "--json", report, device=device, path=path)
@@ -61,7 +61,7 @@ class DeviceTest(unittest.TestCase):
             return code, text, json.load(file, parse_constant=self.fail)  # infinities are none of JSON's
 
     def assert_fault(self, result, code, sentence, results):
-        """That sentence, of the second device, after so many rows of it."""
+        """Expects this message about the second device, after this many rows."""
         found, text, report = result
         self.assertEqual(found, code, text)
         self.assertRegex(text, sentence)
@@ -80,7 +80,7 @@ class DeviceTest(unittest.TestCase):
         self.assert_fault(result, MODEL, sentence, 1)
 
     def assert_comes_back(self, transport):
-        """What has been pushed as model.ferry, byte for byte."""
+        """Expects the pushed model.ferry, byte for byte."""
         back = os.path.join(self.folder, "back")
         transport.pull("model.ferry", back)
         with open(back, "rb") as ours, open(self.blob, "rb") as theirs:
@@ -174,7 +174,7 @@ class DeviceFaults(DeviceTest):
                                      f"the disk of {name} is full: .*outputs.safetensors")
 
     def elf(self, machine):
-        """An ELF header and nothing else."""
+        """An ELF header only."""
         program = os.path.join(self.folder, "elf")
         with open(program, "wb") as file:
             file.write(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\2\0" + bytes([machine, 0]) + bytes(44))
@@ -251,7 +251,7 @@ class ModelFaults(DeviceTest):
 
 
 class Machine(DeviceTest):
-    """qemu-system, whose machine a fake one plays that runs jobs here."""
+    """qemu-system, simulated by a fake that runs jobs here."""
 
     def setUp(self):
         super().setUp()

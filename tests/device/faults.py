@@ -10,4 +10,4 @@ class DeviceFault(Exception):
 
 
 class ModelFault(Exception):
-    """The device did what it was asked to, and the answer is wrong, or there is none."""
+    """The command ran on the device, but its result is wrong or missing."""

@@ -14,7 +14,7 @@ namespace ferry::fuzz {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kCancelAfter = std::chrono::milliseconds(300);
+constexpr auto kTimeLimit = std::chrono::milliseconds(300);
 
 struct Watched {
   std::mutex mutex;
@@ -135,7 +135,7 @@ Deadline::Deadline(ferry_session* session) {
       for (;;) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         const std::lock_guard lock(watched().mutex);
-        if (watched().session != nullptr && Clock::now() - watched().since > kCancelAfter)
+        if (watched().session != nullptr && Clock::now() - watched().since > kTimeLimit)
           ferry_session_cancel(watched().session);
       }
     }).detach();

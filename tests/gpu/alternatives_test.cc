@@ -231,7 +231,7 @@ fbs::Conv2dT conv(int stride, int pad, int groups = 1, int dilation = 1) {
 }
 
 // The reason is the device's limit, not that of the last alternative tried, which was for other problems.
-TEST(Alternatives, AreRefusedForOperandsThatTheDeviceDoesNotBind) {
+TEST(Alternatives, AreRefusedForOperandsThatTheDeviceCannotBind) {
   for (const std::string& gpu : test_gpus()) {
     std::shared_ptr<gpu::Device> device;
     ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());

@@ -47,7 +47,7 @@ void expect_cpu_because(const std::string& words, const char* gpu = nullptr,
 }
 
 // ctest starts this one in an environment without a loadable Vulkan library (tests/gpu/CMakeLists.txt).
-TEST(NoVulkan, IsSaidAndTheCpuComputes) {
+TEST(NoVulkan, IsReportedAndTheCpuComputes) {
   if (!std::getenv("FERRY_TEST_NO_VULKAN")) GTEST_SKIP() << "run by ctest as gpu/no_vulkan";
   EXPECT_EQ(ferry_gpu_count(), 0u);
   expect_cpu_because("there is no Vulkan library");
@@ -81,7 +81,7 @@ TEST_F(BadDriver, WhoseLibraryIsMissing) {
   expect_cpu_because("Vulkan has no usable driver");
 }
 
-TEST_F(BadDriver, WhoseLibraryIsNone) {
+TEST_F(BadDriver, WhoseLibraryIsInvalid) {
   const ScratchFolder folder;
   const auto library = folder.write("libdriver.so", "not a library");
   const auto manifest = folder.write("icd.json", R"({"file_format_version": "1.0.0", "ICD": {"library_path": ")" +
@@ -136,7 +136,7 @@ TEST_F(BadDriver, WithLessMemoryThanItSays) {
 }
 
 // Weights then use a staging buffer.
-TEST_F(BadDriver, ThatFailsToImportHostMemoryIsUsedAllTheSame) {
+TEST_F(BadDriver, ThatFailsToImportHostMemoryIsStillUsed) {
   Faults faults;
   faults.set_quirks(FAULT_LYING_IMPORT);
   const auto graph = small_classifier();
@@ -153,7 +153,7 @@ TEST_F(BadDriver, ThatFailsToImportHostMemoryIsUsedAllTheSame) {
   faults.expect_nothing_alive();
 }
 
-TEST_F(BadDriver, ThatNobodyKnows) { expect_cpu_because("'no such device'", "no such device"); }
+TEST_F(BadDriver, ThatIsUnknown) { expect_cpu_because("'no such device'", "no such device"); }
 
 }  // namespace
 }  // namespace ferry::testing

@@ -59,7 +59,7 @@ void expect_same(const Network& network, std::set<fbs::OpParams>* compared) {
   }
 }
 
-TEST(CanaryReference, IsTheOracle) {
+TEST(CanaryReference, MatchesTheOracle) {
   const Network networks[] = {conv,
                               uneven_conv,
                               depthwise,
@@ -137,7 +137,7 @@ TEST(CanaryReference, IsTheOracle) {
 }
 
 // An operator's output and its state, which is not empty before.
-TEST(CanaryReference, KnowsStates) {
+TEST(CanaryReference, MatchesTheOracleOnStates) {
   for (const Network& network : {Network(causal_conv), Network(delta_rule)}) {
     Graph graph;
     graph.add_output("y", network(graph), fbs::Layout::Same);

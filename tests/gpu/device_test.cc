@@ -49,7 +49,7 @@ class DeviceTest : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Drivers, DeviceTest, ::testing::Values("llvmpipe", "SwiftShader"),
                          [](const auto& of) { return std::string(of.param); });
 
-TEST_P(DeviceTest, TellsWhatItOffers) {
+TEST_P(DeviceTest, DescribesItsCapabilities) {
   const auto device = open(GetParam());
   ASSERT_NE(device, nullptr);
   const DeviceInfo& info = device->info();
@@ -78,7 +78,7 @@ TEST_P(DeviceTest, TellsWhatItOffers) {
   EXPECT_FALSE(device->lost());
 }
 
-TEST_P(DeviceTest, IsSharedByWhoeverAsksForIt) {
+TEST_P(DeviceTest, IsSharedByItsUsers) {
   const auto device = open(GetParam());
   EXPECT_EQ(open(GetParam()), device);
   std::shared_ptr<const Instance> instance;
@@ -173,7 +173,7 @@ TEST_P(DeviceTest, ReadsHostMemoryInPlaceWhereItCan) {
   std::free(memory);
 }
 
-TEST_P(DeviceTest, SaysWhatItCannotAllocate) {
+TEST_P(DeviceTest, ReportsFailedAllocations) {
   const auto device = open(GetParam());
   Buffer none;
   const Status status = device->allocate(device->limits().max_allocation + 4096, MemoryUse::Device, &none);
@@ -193,7 +193,7 @@ TEST_P(DeviceTest, MakesAPipelineOnce) {
 }
 
 // Valid, and glslc's modules except for the numbering of identifiers, which spirv-opt assigns in order.
-TEST(Shaders, AreThoseThatWereBuilt) {
+TEST(Shaders, MatchTheBuiltModules) {
   Shaders shaders;
   shaders.load();
   const ScratchFolder folder;
@@ -297,7 +297,7 @@ TEST_P(DeviceTest, IgnoresADamagedFileAndReplacesIt) {
   EXPECT_TRUE(remembers(GetParam(), scratch.path()));
 }
 
-TEST_P(DeviceTest, DoesWithoutAFolderThatCannotBeWritten) {
+TEST_P(DeviceTest, WorksWithoutAWritableFolder) {
   const ScratchFolder scratch;
   const fs::path file = scratch.write("file", "no folder");
   fill_cache(GetParam(), file / "below");  // for root, too

@@ -64,7 +64,7 @@ TEST_F(FaultLayer, ALostDeviceStaysLost) {
   EXPECT_EQ(later.message(), "vkCreateBuffer failed: VK_ERROR_DEVICE_LOST");
 }
 
-TEST_F(FaultLayer, WhicheverCallOfADeviceFailsNothingIsLeftBehind) {
+TEST_F(FaultLayer, AnyFailingCallOfADeviceLeaksNothing) {
   for (const std::string& name : test_gpus()) {
     for (const VkResult result : {VK_ERROR_DEVICE_LOST, VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY,
                                   VK_ERROR_INITIALIZATION_FAILED}) {

@@ -8,7 +8,7 @@
 namespace ferry::testing {
 namespace {
 
-TEST_F(GpuFrames, ThatDoNotFitAreRefused) {
+TEST_F(GpuFrames, RefusedIfTheyDoNotMatch) {
   on_each([](const std::string& gpu) {
     const fbs::PreprocessT recipe = frame_recipe(fbs::ResizeMode::Exact, 8, 8, fbs::Filter::Bilinear);
     const FrameNetwork network(recipe, gpu), on_cpu(recipe, "");
@@ -85,7 +85,7 @@ TEST_F(GpuFrames, OfMemoryThatTheDriverDoesNotImportAreRefused) {
 }
 
 // Frames remain usable: those of the app, on the CPU if the GPU is lost.
-TEST_F(GpuFrames, WhicheverCallOfTheDriverFailsNothingIsLeftBehind) {
+TEST_F(GpuFrames, AnyFailingCallOfTheDriverLeaksNothing) {
   const fbs::PreprocessT recipe = frame_recipe(fbs::ResizeMode::Exact, 8, 8, fbs::Filter::Bilinear);
   on_each([&](const std::string& gpu) {
     for (const VkResult result : {VK_ERROR_DEVICE_LOST, VK_ERROR_OUT_OF_DEVICE_MEMORY}) {

@@ -52,7 +52,7 @@ TEST_F(GpuFrames, OfEveryMatrixRangeAndCropAreWithinALevelOfTheReference) {
   });
 }
 
-TEST_F(GpuFrames, GoThroughEveryKindOfRecipe) {
+TEST_F(GpuFrames, SupportEveryKindOfPreprocessing) {
   fbs::PreprocessT patches = frame_recipe(fbs::ResizeMode::PixelBudget, 0, 0, fbs::Filter::Bicubic);
   patches.multiple_of = 6;
   patches.max_pixels = 900;
@@ -88,7 +88,7 @@ TEST_F(GpuFrames, GoThroughEveryKindOfRecipe) {
 }
 
 // A camera's buffers in rotation, more of them than are cached, each rewritten; and frames of the app in between.
-TEST_F(GpuFrames, ComeInTurnFromManyBuffers) {
+TEST_F(GpuFrames, RotateThroughManyBuffers) {
   on_each([](const std::string& gpu) {
     const fbs::PreprocessT recipe = frame_recipe(fbs::ResizeMode::Exact, 24, 40, fbs::Filter::Bilinear);
     const FrameNetwork network(recipe, gpu);

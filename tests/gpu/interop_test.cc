@@ -167,7 +167,7 @@ TEST_F(Interop, SubmissionsBringResultsToHostMemory) {
   });
 }
 
-TEST_F(Interop, RefusesWhatDoesNotFit) {
+TEST_F(Interop, RefusesMismatches) {
   on_each([&](AppDevice& app, ferry_gpu*, ferry_session* session) {
     const Values given = some_input(session, 8), expected = answer(session, given);
     const AppDevice::Floats in = app.floats(given.size() + 64);
@@ -233,7 +233,7 @@ TEST_F(Interop, ALostDeviceFailsBoundRunsAndLeavesOthersToTheCpu) {
   }
 }
 
-TEST_F(Interop, RunsThatNobodyWaitsForFallBackToo) {
+TEST_F(Interop, AsynchronousRunsFallBackToo) {
   Faults faults;
   for (const std::string& name : test_gpus()) {
     SCOPED_TRACE(name);

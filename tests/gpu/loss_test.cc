@@ -132,7 +132,7 @@ class LossAnywhere : public Loss, public ::testing::WithParamInterface<VkResult>
 
 // Every call on one driver; every eleventh on the others, offset by the kind of failure, because the SDK is tested, not
 // the driver.
-TEST_P(LossAnywhere, GivesTheRightNumbers) {
+TEST_P(LossAnywhere, GivesRightResults) {
   const uint32_t phase = kFirst + (GetParam() == VK_ERROR_DEVICE_LOST ? 0 : 1);
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);
@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, LossAnywhere, ::testing::Values(VK_ERROR_DEVICE
 // With a folder for pipelines, empty at the start of each session.
 class LossOfPipelines : public LossAnywhere {};
 
-TEST_P(LossOfPipelines, GivesTheRightNumbers) {
+TEST_P(LossOfPipelines, GivesRightResults) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);
     const ScratchFolder cache;
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, LossOfPipelines,
                          ::testing::Values(VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_INITIALIZATION_FAILED),
                          [](const auto& of) { return result_name(of.param); });
 
-TEST_F(Loss, IsRememberedUntilTheNextSessionIsToldToTryAgain) {
+TEST_F(Loss, IsRememberedUntilASessionRetries) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);
     ferry_session_options options = on_gpu(gpu);
@@ -205,7 +205,7 @@ TEST_F(Loss, IsRememberedUntilTheNextSessionIsToldToTryAgain) {
 }
 
 // Releasing a lost device late must not affect the device opened since.
-TEST_F(Loss, IsNotThatOfTheDeviceOpenedSince) {
+TEST_F(Loss, DoesNotAffectALaterDevice) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);
     ferry_session_options options = on_gpu(gpu);

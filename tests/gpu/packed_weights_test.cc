@@ -120,7 +120,7 @@ TEST_F(PackedOnGpu, IsCopiedToADeviceThatReadsOtherPages) {
   expect_same_bits(right.results, run_session(blob, on(gpu_, kPackedCases[0], folder.path().c_str())).results);
 }
 
-TEST_F(PackedOnGpu, IsMadeAnewWhereTheFileIsDamaged) {
+TEST_F(PackedOnGpu, IsRepackedIfTheFileIsDamaged) {
   const auto blob = packings(Stored::Float32);
   const ScratchFolder folder;
   const auto options = on(gpu_, kPackedCases[0], folder.path().c_str());
@@ -142,7 +142,7 @@ TEST_F(PackedOnGpu, IsMadeAnewWhereTheFileIsDamaged) {
   EXPECT_NE(other.notes[0].find("packed for another"), std::string::npos) << other.notes[0];
 }
 
-TEST_F(PackedOnGpu, IsReadInTheRawOnesStead) {
+TEST_F(PackedOnGpu, ReplacesReadsOfRawWeights) {
   const auto blob = pack(*large_linear());
   const ScratchFolder folder;
   const ferry_session_options options = on(gpu_, kPackedCases[0], folder.path().c_str());

@@ -58,7 +58,7 @@ class GpuStates : public ::testing::Test {
   Opened opened_{*graph_};
 };
 
-TEST_F(GpuStates, PiecesOfASequenceGiveWhatTheCpuGives) {
+TEST_F(GpuStates, PiecesOfASequenceMatchTheCpu) {
   const std::vector<double> expected = widened(in_pieces(on_cpu(opened_.model).get(), 20, 20));
   for (const std::string& gpu : test_gpus()) {
     for (int piece : {1, 7, 16, 20}) {
@@ -121,7 +121,7 @@ TEST_F(GpuStates, AreSharedWithSessionsOnTheCpu) {
   EXPECT_EQ(hidden.size(), 16u);
 }
 
-TEST_F(GpuStates, AreShortenedForgottenAndFull) {
+TEST_F(GpuStates, AreTruncatedClearedAndFull) {
   const SessionPtr one = on_gpu(opened_.model, test_gpus().front());
   const std::vector<float> all = in_pieces(one.get(), 24, 3);
   const StatesPtr states = states_of(one.get());
@@ -134,7 +134,7 @@ TEST_F(GpuStates, AreShortenedForgottenAndFull) {
   EXPECT_EQ(in_pieces(one.get(), 24, 3), all);
 }
 
-TEST_F(GpuStates, OfAWindowDropWhatIsNoLongerSeen) {
+TEST_F(GpuStates, OfAWindowDropOldTokens) {
   const Opened window(*small_window());
   const std::vector<float> expected = in_pieces(on_cpu(window.model).get(), 150, 1);
   const SessionPtr one = on_gpu(window.model, test_gpus().front());
@@ -178,7 +178,7 @@ TEST_F(GpuStates, OfFixedSizeDoNotDependOnThePieces) {
   }
 }
 
-TEST_F(GpuStates, OfFixedSizeAreSharedKeptAndForgotten) {
+TEST_F(GpuStates, OfFixedSizeAreSharedKeptAndCleared) {
   const Opened recurrent(*small_recurrent(8));
   const ScratchFolder folder;
   const std::string file = (folder.path() / "states").string();
@@ -203,7 +203,7 @@ TEST_F(GpuStates, OfFixedSizeAreSharedKeptAndForgotten) {
 }
 
 // If heads begin within a quad, the CPU computes the matrices, between operators on the device.
-TEST_F(GpuStates, OfFixedSizeMayBeTheCpus) {
+TEST_F(GpuStates, OfFixedSizeMayBeOnTheCpu) {
   const Opened recurrent(*small_recurrent());
   const std::vector<float> expected = in_pieces(on_cpu(recurrent.model).get(), 12, 12);
   for (const std::string& gpu : test_gpus())

@@ -133,7 +133,7 @@ TEST_F(Tune, IsDoneOnceAndKept) {
 }
 
 // A choice of another build, or a damaged one, is ignored if it does not apply.
-TEST_F(Tune, AChoiceThatDoesNotFitIsPassedOver) {
+TEST_F(Tune, AnInapplicableChoiceIsIgnored) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);
     std::shared_ptr<gpu::Device> device;

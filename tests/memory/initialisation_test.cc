@@ -27,7 +27,7 @@ TEST(Initialisation, Child) {
   EXPECT_NE(make_session(opened.model), nullptr);
 }
 
-TEST(Initialisation, IsMadeUpFor) {
+TEST(Initialisation, IsRetriedAfterAFailure) {
   for (const char* suffix : {"", "+"}) {
     for (int index = 0; index < 30; index += 1) {
       const std::string fail = "FERRY_FAIL=" + std::to_string(index) + suffix;

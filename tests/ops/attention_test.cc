@@ -69,10 +69,10 @@ TEST(Attention, AddsBiases) {
 }
 
 // Masked keys have no weight, even a whole block before the first visible one.
-TEST(Attention, HidesWhatIsMasked) { expect_attention({2, 9, 60, 2, 8, 8}, {constant({1, 1, 1, 60}, -1100, 100)}); }
+TEST(Attention, IgnoresMaskedKeys) { expect_attention({2, 9, 60, 2, 8, 8}, {constant({1, 1, 1, 60}, -1100, 100)}); }
 
 // Scores of -550 have steps of 6e-5 in float32.
-TEST(Attention, TakesScoresWhoseExponentialsVanish) {
+TEST(Attention, TakesVeryNegativeScores) {
   expect_attention({2, 9, 60, 2, 8, 8}, {constant({2, 2, 9, 60}, -600, -500)}, 6e-5);
 }
 
@@ -95,7 +95,7 @@ TEST(Attention, SeesNoKeysBeforeTheWindow) {
 }
 
 // Few queries read keys and values without packing.
-TEST(Attention, TakesOneQueryMore) {
+TEST(Attention, TakesFewQueries) {
   for (const int32_t keys : {1, 2, 17, 255, 256, 700}) {
     SCOPED_TRACE(keys);
     expect_attention(

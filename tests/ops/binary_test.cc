@@ -43,7 +43,7 @@ TEST(Binary, EveryKindTakesIntegers) {
   }
 }
 
-TEST(Binary, RemaindersHaveTheSignThatTheyShould) {
+TEST(Binary, RemaindersHaveTheRightSign) {
   const Operand a = given({4}, {7, -7, 7, -7}, fbs::DType::Int32), b = given({4}, {3, 3, -3, -3}, fbs::DType::Int32);
   EXPECT_EQ(expect_like_oracle(binary(fbs::BinaryKind::Mod), {a, b}, 0), (std::vector<float>{1, 2, -2, -1}));
   EXPECT_EQ(expect_like_oracle(binary(fbs::BinaryKind::FMod), {a, b}, 0), (std::vector<float>{1, -1, 1, -1}));
@@ -114,7 +114,7 @@ TEST(Binary, BroadcastsConstantsOnEitherSide) {
   expect_like_oracle(binary(fbs::BinaryKind::Sub), {float16_constant({3, 1, 1, 5}), input({3, 2, 3, 5})}, kBinaryBound);
 }
 
-TEST(Binary, CutsLargeTensorsAmongThreads) {
+TEST(Binary, SplitsLargeTensorsAmongThreads) {
   expect_like_oracle(binary(fbs::BinaryKind::Add), {input({1, 56, 56, 64}), input({1, 56, 56, 64})}, kBinaryBound);
 }
 

@@ -27,7 +27,7 @@ TEST(Conv2d, MatchesTheOracleForPointwiseKernels) {
 }
 
 // More weights than a phone's L2 cache, more inputs than one KC block and more rows than are packed at once.
-TEST(Conv2d, MatchesTheOracleInTurns) {
+TEST(Conv2d, MatchesTheOracleInBlocks) {
   expect_like_oracle(conv(), {input({1, 13, 20, 1030}), constant({72, 1, 1, 1030}), constant({72})}, kConv2dBound);
   expect_like_oracle(conv(2, 1), {input({1, 37, 28, 130}), constant({76, 3, 3, 130}), constant({76})}, kConv2dBound);
 }

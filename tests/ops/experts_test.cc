@@ -85,7 +85,7 @@ TEST(Experts, LimitsGatesAndUps) {
   }
 }
 
-TEST(Experts, ComputesWithTheNumbersThatWeightsStandFor) {
+TEST(Experts, DequantizesWeightsWithoutAKernel) {
   for (const int32_t tokens : {1, 5, 90}) {
     for (const auto stored : {float16_constant, bytes_constant, nibbles_constant}) {
       std::vector<Operand> all = operands({tokens, 2, 4, 64, 96}, true);
@@ -138,7 +138,7 @@ std::string error_of_run(const std::vector<int32_t>& chosen) {
   return std::string(status.message());
 }
 
-TEST(Experts, RefusesAnExpertThatIsNotThere) {
+TEST(Experts, RefusesAnExpertIndexOutOfRange) {
   EXPECT_EQ(error_of_run({0, 2}), "");
   EXPECT_EQ(error_of_run({0, 3}), "experts: expert 3 was chosen, expected 0 to 2");
   EXPECT_EQ(error_of_run({-1, 0}), "experts: expert -1 was chosen, expected 0 to 2");

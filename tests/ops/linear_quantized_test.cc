@@ -67,7 +67,7 @@ TEST(Conv2dQuantized, OfSinglePixelsIsALinear) {
 }
 
 // Weight formats without a kernel are dequantized.
-TEST(LinearQuantized, WidensWhatHasNoKernel) {
+TEST(LinearQuantized, DequantizesFormatsWithoutAKernel) {
   fbs::Conv2dT same;
   same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
   expect_like_oracle(same, {input({1, 7, 8, 16}), bytes_constant({24, 3, 3, 16}), constant({24})},
@@ -121,7 +121,7 @@ double distance_to_exact(int block, float odd) {
 }
 
 // XNNPACK refuses scales and blocks that its kernels do not support; the weights are then dequantized.
-TEST(LinearQuantized, WidensBlocksThatXnnpackRefuses) {
+TEST(LinearQuantized, DequantizesBlocksThatXnnpackRefuses) {
   constexpr float kGood = 0.25f, kRounded = 1e-4f;
   for (const int block : {32, 64, 96}) EXPECT_GT(distance_to_exact(block, kGood), kRounded) << block;
   for (const int block : {2, 16, 24, 48}) EXPECT_LE(distance_to_exact(block, kGood), kLinearQuantizedBound) << block;

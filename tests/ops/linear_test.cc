@@ -26,7 +26,7 @@ cpu::GemmPlan plan_of(size_t rows, size_t inputs, size_t outputs, size_t tasks) 
   return cpu::plan_gemm({1, rows, inputs, outputs, 16, depth, together, 4, 512 << 10, tasks});
 }
 
-TEST(GemmPlan, WeightsThatDoNotStayAreReadOnce) {
+TEST(GemmPlan, WeightsThatExceedTheCacheAreReadOnce) {
   const cpu::GemmPlan few = plan_of(49, 2048, 512, 1);
   EXPECT_TRUE(few.streams);
   EXPECT_GE(few.rows, 49u);
@@ -34,14 +34,14 @@ TEST(GemmPlan, WeightsThatDoNotStayAreReadOnce) {
   EXPECT_LT(plan_of(784, 1024, 512, 1).rows, 300u) << "more inputs than the cache holds";
 }
 
-TEST(GemmPlan, RowsStayBesideWeightsThatDo) {
+TEST(GemmPlan, RowsStayInTheCacheWithWeightsThatFit) {
   const cpu::GemmPlan plan = plan_of(3136, 256, 64, 1);
   EXPECT_FALSE(plan.streams);
   EXPECT_LT(plan.rows * (256 + 64) * sizeof(float) + 256 * 64 * sizeof(float), 512u << 10);
   EXPECT_GT(plan.rows, 100u);
 }
 
-TEST(GemmPlan, ThreadsShareWhatIsReadMost) {
+TEST(GemmPlan, ThreadsSplitTheLargerSide) {
   const cpu::GemmPlan few = plan_of(49, 2048, 512, 16), many = plan_of(12544, 64, 64, 16);
   EXPECT_EQ(few.panels, 2u) << "each thread its own weights";
   EXPECT_EQ(many.panels, 4u) << "each thread its own rows";

@@ -52,7 +52,7 @@ TEST(Concat, JoinsAlongEveryAxis) {
   expect_like_oracle(concat(1), {input({3, 4})}, 0);
 }
 
-TEST(Concat, CopiesWhatFillsManyTasks) {
+TEST(Concat, CopiesLargeInputsInManyTasks) {
   expect_like_oracle(concat(3), {input({1, 64, 64, 64}), input({1, 64, 64, 32})}, 0);
 }
 

@@ -27,7 +27,7 @@ TEST(Cast, EveryTypeMatchesTheOracle) {
   }
 }
 
-TEST(Cast, HasAnAnswerForWhatDoesNotFit) {
+TEST(Cast, DefinesOutOfRangeValues) {
   const Operand x =
       given({7}, {2.9, -2.9, 3e9, -3e9, kSelectInfinity, -kSelectInfinity, std::numeric_limits<double>::quiet_NaN()});
   EXPECT_EQ(expect_like_oracle(cast(DType::Int32), {x}, 0),

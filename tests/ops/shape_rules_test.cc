@@ -165,7 +165,7 @@ TEST(ShapeRules, Conv2d) {
                  "conv2d: clamps to [-inf, nan], expected a minimum not above the maximum");
 }
 
-TEST(ShapeRules, RefusesWhatDoesNotFitInMemory) {
+TEST(ShapeRules, RefusesShapesThatDoNotFitInMemory) {
   using P = fbs::Conv2dT;
   const P wide = with<P>([](P& p) { p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1 << 20; });
   expect_refusal(wide, {{1, 9, 9, 4}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
@@ -442,7 +442,7 @@ TEST(ShapeRules, NonMaxSuppression) {
                  "non_max_suppression: thresholds are -1 and -inf, expected 0 or more and a number");
 }
 
-TEST(TypeRules, SayWhatAnOperatorTakes) {
+TEST(TypeRules, ListTheElementTypesOfOperators) {
   using fbs::DType;
   const auto expect = [](auto params, const std::vector<Type>& inputs, DType gives, const char* refusal = "") {
     fbs::OperatorT op;

@@ -108,7 +108,7 @@ TEST(Unary, TakesIntegers) {
   }
 }
 
-TEST(Unary, KnowsWhatIsNoNumber) {
+TEST(Unary, PropagatesNaN) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const auto at = [&](fbs::UnaryKind kind, float alpha, float beta) {
     fbs::UnaryT p;
@@ -161,7 +161,7 @@ TEST(Unary, SiluVanishesFarBelowZero) {
 }
 
 // All float16 values, by whichever code this CPU uses: within two float16 steps, or the error of a sigmoid at -9.
-TEST(Unary, TakesEveryHalf) {
+TEST(Unary, TakesEveryFloat16) {
   if (!cpu::cpu_features().float16) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   std::vector<uint16_t> bits(0x10000);
   std::iota(bits.begin(), bits.end(), uint16_t{0});

@@ -24,7 +24,7 @@ int tile_of(const Shape& weight, const Shape& output) {
   return cpu::winograd_tile(*(*serialized).params_as_Conv2d(), weight, output);
 }
 
-TEST(Winograd, IsChosenWhereItPays) {
+TEST(Winograd, IsChosenIfItIsFaster) {
   EXPECT_EQ(tile_of({64, 3, 3, 64}, {1, 56, 56, 64}), 4);
   EXPECT_EQ(tile_of({128, 3, 3, 128}, {1, 28, 28, 128}), 4);
   EXPECT_EQ(tile_of({256, 3, 3, 256}, {1, 14, 14, 256}), 2);

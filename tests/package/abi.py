@@ -41,7 +41,7 @@ def typed(argument):
 
 
 def c_lines(text):
-    """The lines that a C compiler sees, without comments, and the numbers that are defined by name."""
+    """The lines that a C compiler sees, without comments, and the named constants."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     lines, constants, for_cxx = [], [], False
     for line in text.replace("\\\n", " ").split("\n"):
@@ -68,7 +68,7 @@ def fields_of(body, struct):
 
 
 def declared(text):
-    """A header's declarations: [(kind, name, what)]. Nothing is passed over: what no pattern knows is an error."""
+    """A header's declarations: [(kind, name, what)]. An unknown declaration is an error."""
     found = []
     text, constants = c_lines(text)
     found += [("constant", name, None) for name in constants]
@@ -98,7 +98,7 @@ def declared(text):
 
 
 def printed_by_c(headers, compiler, include, emulator):
-    """The list's lines: a C program knows the numbers."""
+    """The list's lines; a C program prints the numbers."""
     lines = []
 
     def say(form, *values):
@@ -173,7 +173,7 @@ def field_name(declaration):
 
 
 def compare_struct(name, before, after):
-    """What breaks, and what is new."""
+    """Incompatible changes, and additions."""
     (old_size, old_fields), (new_size, new_fields) = before, after
     for at, old in enumerate(old_fields):
         if at >= len(new_fields):
@@ -196,7 +196,7 @@ def compare_struct(name, before, after):
 
 
 def compare(recorded, now):
-    """What breaks programs that were compiled with the recorded headers, and what is new; one sentence each."""
+    """Changes that break programs compiled with the recorded headers, and additions; one message each."""
     breaks, news = [], []
     for header, names in now.headers.items():
         before = recorded.headers.get(header, {})
@@ -226,7 +226,7 @@ def abi_version(text):
 
 
 def verdict(recorded, now):
-    """What to say, or nothing; and may the list be written anew?"""
+    """The message, or none; and whether the list may be rewritten."""
     breaks, news = compare(recorded, now)
     if recorded.version != now.version:
         return (f"sdk/abi.txt is of version {recorded.version}, and ferry.h of {now.version}; record it: "

@@ -62,7 +62,7 @@ class Abi(unittest.TestCase):
             file.write(text.replace(before, after))
 
     def abi(self, *options):
-        """The exit status and what is said."""
+        """The exit status and the output."""
         run = subprocess.run([sys.executable, ABI, "--source", self.folder, *options, *OPTIONS], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return run.returncode, run.stdout

@@ -37,10 +37,10 @@ echo 'message("${ANDROID_ABI} ${ANDROID_PLATFORM} ${ANDROID_STL}${CMAKE_SHARED_L
   >"$scratch/build/cmake/android.toolchain.cmake"
 export ANDROID_NDK=$scratch
 refused "Ferry needs android-24 or later" "$cmake" -DANDROID_PLATFORM=android-21 -P "$sources/toolchains/android.cmake"
-flags=$("${toolchain[@]}" 2>&1)
-[ "$flags" = "arm64-v8a android-24 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK gets: $flags"; exit 1; }
-flags=$("$cmake" -DANDROID_ABI=x86_64 -DANDROID_PLATFORM=28 -P "$sources/toolchains/android.cmake" 2>&1)
-[ "$flags" = "x86_64 28 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK gets: $flags"; exit 1; }
+settings=$("${toolchain[@]}" 2>&1)
+[ "$settings" = "arm64-v8a android-24 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK gets: $settings"; exit 1; }
+settings=$("$cmake" -DANDROID_ABI=x86_64 -DANDROID_PLATFORM=28 -P "$sources/toolchains/android.cmake" 2>&1)
+[ "$settings" = "x86_64 28 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK gets: $settings"; exit 1; }
 
 # A list of operators with a line that is invalid.
 listed() {  # the list

@@ -314,7 +314,7 @@ TEST_F(Bisect, WrongCheckpointForARightBlob) {
   fixture_.weights.clear();  // no record of the weights
   const Finding finding = find();
   EXPECT_EQ(finding.fault, Fault::OtherCheckpoint);
-  ASSERT_EQ(finding.unlike.size(), 1u) << "the blob's constants tell it";
+  ASSERT_EQ(finding.unlike.size(), 1u) << "the blob's constants show it";
   write_safetensors(options_.checkpoint, right_->tensors());  // saved again
   graph_->table.provenance->source_sha256[0] ^= 1;
   EXPECT_EQ(find().fault, Fault::None);

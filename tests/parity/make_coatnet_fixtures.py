@@ -16,7 +16,7 @@ SHAPE, CLASSES, SEED, SAMPLES = (1, 3, 64, 96), 10, 0, 64
 
 
 def size_of(name, shape):
-    """(kind, offset, scale) of its rule: activations keep their size from layer to layer."""
+    """(kind, offset, scale) of its rule, which keeps the magnitude of activations."""
     if name.endswith("running_var"):
         return "abs", 0.5, 0.5
     if name.endswith("bias_table"):
@@ -27,7 +27,7 @@ def size_of(name, shape):
 
 
 def tensors(model):
-    """Fills the model by rule; the rules."""
+    """Fills the model by rules; returns them."""
     rules = []
     for name, t in model.state_dict().items():
         if not t.is_floating_point():

@@ -24,7 +24,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def rule_of(name, tensor):
-    """A rule that keeps activations at an ordinary size: weights by fan-in, norms near 1, small shifts."""
+    """A rule that keeps activations at an ordinary magnitude: weights by fan-in, norms near 1, small shifts."""
     shape = list(tensor.shape)
     if not tensor.is_floating_point():
         return {"name": name, "dtype": "I64", "shape": shape, "kind": "const", "value": 0}

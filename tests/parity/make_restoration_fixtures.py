@@ -68,7 +68,7 @@ def product(shape):
 
 
 class Checkpoint:
-    """Rules for a manifest, and the numbers that follow from them."""
+    """Rules for a manifest, and the values that they generate."""
 
     def __init__(self):
         self.rules, self.values, self.constants = [], {}, {}
@@ -103,7 +103,7 @@ class Checkpoint:
 
 
 class Network:
-    """Computes with one way of rounding and keeps what modules give."""
+    """Computes with one precision and keeps the modules' outputs."""
 
     def __init__(self, checkpoint, rounded):
         self.values, self.rounded, self.taps = checkpoint.values, rounded, {}
@@ -123,7 +123,7 @@ class Network:
         return self.each(lambda v: v if v > 0 else v * 0.2, x)
 
     def convolve(self, name, x, out, kernel, stride=1, padding=(0, 0), groups=1, weight=None):
-        """padding: before and behind, zeros. The tensor may have no bias."""
+        """padding: zeros before and after. The bias is optional."""
         r, weight = self.rounded, weight or self.values[name + ".weight"]
         bias = self.values.get(name + ".bias")
         before, behind = padding
@@ -251,7 +251,7 @@ def migan(net, x):
         return net.each(function, x)
 
     def upscale(name, x):
-        """Zeros between the pixels, then the filter; padding: 2 before, 1 behind."""
+        """Zeros between the pixels, then the filter; padding: 2 before, 1 after."""
         side = 2 * len(x[0])
         grid = net.values[name + ".filter_const"]
         rows = [grid[y * side : (y + 1) * side] for y in range(side)]

@@ -153,7 +153,7 @@ def check_against_package(package, scale, weights):
 
 
 def synthetic_rules(upscale):
-    """As PyTorch's default initialisation in size, so that activations keep theirs."""
+    """Like PyTorch's default initialisation in magnitude, so that activations keep theirs."""
     rules = []
     for i in range(0, 35):
         if i % 2 == 1:

@@ -21,7 +21,7 @@ std::unique_ptr<Graph> one_window(int side, int pixels) {
 }
 
 // XNNPACK's indirection buffer would have 2^44 entries, and its size in bytes would be truncated to 32 bits.
-TEST(Addresses, WindowsThatNeedMoreAreRefused) {
+TEST(Addresses, OverflowingWindowsAreRefused) {
   const auto graph = one_window(1001, 4000);
   Opened opened(*graph);
   const ferry_session_options options = default_options();

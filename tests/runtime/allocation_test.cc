@@ -159,7 +159,7 @@ TEST(Allocation, NoneForAFrameLikeTheLast) {
 }
 
 // The same for a network without bounds, once memory is reserved; beyond that it plans anew.
-TEST(Allocation, NoneWithinWhatIsReserved) {
+TEST(Allocation, NoneWithinReservedMemory) {
 #if FERRY_COUNTS_ALLOCATIONS
   Graph graph;
   const Tensor x = graph.add_input("x", {2, 8}, fbs::Layout::Same);

@@ -230,7 +230,7 @@ TEST_F(Api, OptionsOutOfRangeAreRefused) {
               "options.struct_size is 0: call ferry_session_options_init() first");
 }
 
-TEST_F(Api, OptionsOfALaterHeaderAreRefusedOnlyWhereTheySayMore) {
+TEST_F(Api, OptionsOfALaterHeaderAreRefusedOnlyIfNewFieldsAreSet) {
   struct {
     ferry_session_options known;
     uint64_t later;
@@ -308,7 +308,7 @@ TEST_F(Api, LastErrorBelongsToItsThread) {
   EXPECT_STREQ(ferry_last_error(), "ferry_session_run: session is NULL");
 }
 
-TEST_F(Api, LongMessagesAreCutNotOverrun) {
+TEST_F(Api, LongMessagesAreTruncated) {
   const std::string path(5000, 'x');
   ferry_model* model = nullptr;
   EXPECT_EQ(ferry_model_open(path.c_str(), &model), FERRY_IO_ERROR);
@@ -332,7 +332,7 @@ TEST_F(Api, TensorsTravelInTheSourceLayoutAndBack) {
   EXPECT_EQ(back, source);
 }
 
-TEST_F(Api, TensorsWithoutALayoutAreCopiedAsTheyAre) {
+TEST_F(Api, TensorsWithoutALayoutAreCopiedUnchanged) {
   fill_inputs(model_, session_.get());
   ASSERT_OK(ferry_session_run(session_.get()));
   ASSERT_OK(ferry_session_output(session_.get(), 0, &tensor_));

@@ -105,7 +105,7 @@ TEST_F(Async, CallbacksMayBeginTheNextRun) {
   }
 }
 
-TEST_F(Async, TellsOfCancellation) {
+TEST_F(Async, ReportsCancellation) {
   const std::unique_ptr<Graph> graph = residual_network(40, 64, 32);
   const Opened opened(*graph);
   const SessionPtr session = make_session(opened.model, 1);

@@ -73,7 +73,7 @@ TEST_F(WithoutVulkan, RequiringItFailsWithTheReason) {
   EXPECT_STREQ(ferry_last_error(), report_of(session).message);
 }
 
-TEST_F(WithoutVulkan, WhatIsWrongOtherwiseStillFails) {
+TEST_F(WithoutVulkan, OtherErrorsStillFail) {
   ferry_session_options options = gpu_options();
   options.memory_limit = 100;
   ferry_session* session = nullptr;

@@ -138,7 +138,7 @@ TEST(Bands, AnExpansionOfEveryKernelAndStride) {
     }
 }
 
-TEST(Bands, FunctionsBetweenAndAResidualSumAfter) {
+TEST(Bands, ActivationsBetweenAndAResidualSumAfter) {
   expect_bands(Chain(1, height_for(16, 50), 50)
                    .conv(16)
                    .begin_residual()
@@ -158,7 +158,7 @@ TEST(Bands, SeveralImagesAndALongChain) {
 
 TEST(Bands, Float16s) {
 #if !defined(__aarch64__)
-  GTEST_SKIP() << "XNNPACK computes float16 products here, and it cannot compute single rows";
+  GTEST_SKIP() << "XNNPACK computes float16 products here, and cannot compute single rows";
 #endif
   if (!cpu::cpu_features().float16) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   const int height = 2 * height_for(16, 50);
@@ -171,7 +171,7 @@ TEST(Bands, Float16s) {
 }
 
 // A tapped map ends one band, and the next one begins after it.
-TEST(Bands, WhatIsKeptIsWritten) {
+TEST(Bands, TappedMapsAreWritten) {
   Chain chain(1, height_for(16, 60), 60);
   chain.conv(16).depthwise(3).output("middle");
   Graph& graph = chain.depthwise(3).conv(16).graph();

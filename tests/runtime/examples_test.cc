@@ -114,7 +114,7 @@ TEST_F(Examples, ClassifyPrintsTheBestClassesOfEachImage) {
   EXPECT_NE(out_.find(" ferry\n"), std::string::npos) << "one of the five labels";
 }
 
-TEST_F(Examples, ClassifySaysWhatIsWrong) {
+TEST_F(Examples, ClassifyReportsErrors) {
   EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry"}), 2);
   EXPECT_EQ(error_, "usage: classify MODEL.ferry IMAGE...\n");
   EXPECT_EQ(run(classify_main, {"classify", "absent.ferry", "photo.png"}), 2);
@@ -157,7 +157,7 @@ TEST_F(Examples, UpscaleWritesALargerImage) {
   ferry_image_free(&large);
 }
 
-TEST_F(Examples, CutoutTakesAThingOutOfAnImageOrPutsItBeforeAnother) {
+TEST_F(Examples, CutoutWritesAlphaOrReplacesTheBackground) {
   write_file("matting.ferry", pack(*red_in_front()));
   EXPECT_EQ(run(cutout_main, {"cutout", "matting.ferry", "photo.png", "cut.png"}), 0) << error_;
   EXPECT_EQ(run(cutout_main, {"cutout", "matting.ferry", "photo.png", "new.png", "photo.jpg"}), 0) << error_;
@@ -170,7 +170,7 @@ TEST_F(Examples, CutoutTakesAThingOutOfAnImageOrPutsItBeforeAnother) {
   EXPECT_FALSE(fs::exists("no.png"));
 }
 
-TEST_F(Examples, UpscaleSaysWhatIsWrong) {
+TEST_F(Examples, UpscaleReportsErrors) {
   EXPECT_EQ(run(upscale_main, {"upscale"}), 2);
   EXPECT_EQ(error_, "usage: upscale MODEL.ferry IMAGE OUTPUT.png\n");
   EXPECT_EQ(run(upscale_main, {"upscale", "photo.png", "photo.png", "large.png"}), 2);

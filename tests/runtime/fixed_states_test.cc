@@ -71,7 +71,7 @@ class FixedStates : public ::testing::Test {
 };
 
 // In chunks, and token by token: more than one chunk, and a partial one.
-TEST_F(FixedStates, PiecesOfASequenceGiveWhatTheWholeGives) {
+TEST_F(FixedStates, PiecesMatchTheWholeSequence) {
   constexpr int kCount = 100;
   const Ids ids = first_ids(kCount);
   std::vector<reference::State> states = reference::empty_states(*graph_);
@@ -118,7 +118,7 @@ TEST_F(FixedStates, TakeTheirMemoryAtOnce) {
   EXPECT_EQ(ferry_states_bytes(made), bytes);
 }
 
-TEST_F(FixedStates, AreForgottenAndGoBackNoFurther) {
+TEST_F(FixedStates, AreClearedButNotTruncated) {
   const SessionPtr one = session();
   const std::vector<float> all = run_in_pieces(one.get(), 9, 3);
   const FixedStatesPtr states = states_of(one);

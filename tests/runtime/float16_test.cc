@@ -80,7 +80,7 @@ TEST(Float16, ActivationsAndPackedWeightsTakeHalfTheMemory) {
   }
   // Everything except the input, which is float32, and tables.
   const uint64_t input = 64 * 64 * 64 * sizeof(float);
-  EXPECT_LE(arena[1] - input, (arena[0] - input) * 0.75) << "with the input's own halves";
+  EXPECT_LE(arena[1] - input, (arena[0] - input) * 0.75) << "with the input's float16 copy";
   EXPECT_LE(packed[1], packed[0] * 0.55);
 }
 
@@ -102,7 +102,7 @@ TEST(Float16, SessionsSayWhetherTheyHaveIt) {
 }
 
 // Without an operator that has weights, no value becomes float16.
-TEST(Float16, NetworksWithoutSuchOperatorsSaySo) {
+TEST(Float16, NetworksWithoutSuchOperatorsReportIt) {
   if (!float16s_here()) GTEST_SKIP() << "this CPU has no float16 arithmetic";
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 4, 4, 8}, fbs::Layout::Same);

@@ -101,7 +101,7 @@ TEST_F(GeneratorTest, PiecesGiveTheLogitsOfTheWhole) {
   }
 }
 
-TEST_F(GeneratorTest, GoesOnWithTheMostProbableToken) {
+TEST_F(GeneratorTest, PicksTheMostProbableToken) {
   const GeneratorPtr generator = make();
   const Ids prompt = {1, 80, 200, 7};
   ASSERT_OK(ferry_generator_append(generator.get(), prompt.data(), prompt.size()));
@@ -116,7 +116,7 @@ TEST_F(GeneratorTest, GoesOnWithTheMostProbableToken) {
   EXPECT_EQ(length(generator.get()), all.size());
 }
 
-TEST_F(GeneratorTest, TheSameTextGoesOnTheSameWay) {
+TEST_F(GeneratorTest, TheSameTextContinuesTheSameWay) {
   const Ids prompt(20, 65);  // more than one run
   const auto once = [&](ferry_generator* generator, size_t piece) {
     for (size_t at = 0; at < prompt.size(); at += piece)
@@ -155,7 +155,7 @@ TEST_F(GeneratorTest, TextGoesInAndWholeCharactersComeOut) {
   EXPECT_EQ(expected.substr(0, text.size()), text) << "all but what is left of a character";
 }
 
-TEST_F(GeneratorTest, ACommonBeginningIsNotRunAgain) {
+TEST_F(GeneratorTest, ACommonPrefixIsNotRunAgain) {
   const auto runs = [](ferry_generator* generator) {
     ferry_states* states = nullptr;
     EXPECT_OK(ferry_session_states(ferry_generator_session(generator), &states));
@@ -223,7 +223,7 @@ TEST_F(GeneratorTest, ATextEndsBeforeAStopString) {
   EXPECT_TRUE(ferry_generator_ended(generator.get()));
 }
 
-TEST_F(GeneratorTest, SamplingOutOfRangeIsSaid) {
+TEST_F(GeneratorTest, SamplingOutOfRangeIsReported) {
   const GeneratorPtr generator = make();
   ferry_sampling sampling;
   ferry_sampling_init(&sampling);
@@ -272,7 +272,7 @@ TEST_F(GeneratorTest, AFullTextIsAStatus) {
   go_on(generator.get(), 2);
 }
 
-TEST_F(GeneratorTest, WhatIsWrongIsSaid) {
+TEST_F(GeneratorTest, ErrorsAreReported) {
   const GeneratorPtr generator = make();
   int32_t token = 0;
   EXPECT_REFUSED(ferry_generator_next(generator.get(), &token), FERRY_INVALID_ARGUMENT, "the text is empty");

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Runtime, PackedOnce,
                          ::testing::Values(Stored::Float32, Stored::Float16, Stored::Int8, Stored::Int4));
 
 // A damaged file costs only a note.
-TEST(PackedWeights, AreMadeAnewWhereTheFileIsDamaged) {
+TEST(PackedWeights, AreRepackedIfTheFileIsDamaged) {
   const auto blob = pack(Packings().graph());
   const ScratchFolder folder;
   const Outcome heap = run(blob, folder.path().c_str());
@@ -96,7 +96,7 @@ TEST(PackedWeights, AreMadeAnewWhereTheFileIsDamaged) {
   expect_same_bits(heap.results, inside.results);
 }
 
-TEST(PackedWeights, StayOnTheHeapWhereTheFolderCannotBeWritten) {
+TEST(PackedWeights, StayOnTheHeapIfTheFolderIsReadOnly) {
   const auto blob = pack(Packings().graph());
   const ScratchFolder folder;
   const auto file = folder.write("file", "");
@@ -105,7 +105,7 @@ TEST(PackedWeights, StayOnTheHeapWhereTheFolderCannotBeWritten) {
   expect_same_bits(run(blob, nullptr).results, outcome.results);
 }
 
-TEST(PackedWeights, AreNotKeptForABlobThatDoesNotTellWhatItsWeightsAre) {
+TEST(PackedWeights, AreNotCachedForABlobWithoutAHash) {
   Parts old(pack(Packings().graph()));
   old.model.content.clear();
   const ScratchFolder folder;
@@ -146,7 +146,7 @@ TEST(PackedWeights, OfTwoProcessesThatStartAtOnceAreSound) {
   expect_same_bits(run(blob, nullptr).results, after.results);
 }
 
-TEST(PackedWeights, AreReadInTheRawOnesStead) {
+TEST(PackedWeights, ReplaceReadsOfRawWeights) {
   const auto blob = pack(*large_linear());
   const ScratchFolder folder;
   const Outcome packs = run(blob, folder.path().c_str());

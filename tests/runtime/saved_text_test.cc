@@ -77,7 +77,7 @@ class SavedTextTest : public ::testing::Test {
   Going one_{opened_.model}, other_{opened_.model};
 };
 
-TEST_F(SavedTextTest, GoesOnAsIfNothingHadBeen) {
+TEST_F(SavedTextTest, ContinuesAfterALoad) {
   one_.choose(2, 7, "a stop string that never comes");
   other_.choose(2, 99, "a stop string that never comes");
   one_.append("the hat");
@@ -99,7 +99,7 @@ TEST_F(SavedTextTest, GoesOnAsIfNothingHadBeen) {
 }
 
 // A held-back prefix of a stop string is output when it cannot match any more, also after loading.
-TEST_F(SavedTextTest, WhatIsHeldBackComes) {
+TEST_F(SavedTextTest, HeldBackTextIsRestored) {
   one_.choose(0, 0, "ab!", 3 + 'a');  // the piece of that byte
   one_.append("x");
   std::string text;

@@ -13,7 +13,7 @@ namespace {
 
 class SmallNetworks : public ::testing::TestWithParam<std::unique_ptr<Graph> (*)()> {};
 
-TEST_P(SmallNetworks, GiveTheOraclesNumbersWithTapsAndWithout) {
+TEST_P(SmallNetworks, MatchTheOracleWithAndWithoutTaps) {
   const auto graph = GetParam()();
   Opened opened(*graph);
   for (bool taps : {false, true}) {
@@ -76,7 +76,7 @@ TEST(Session, TapsCostMemoryOnlyWhereTheyAreAskedFor) {
 }
 
 // An index out of range fails a run that computes the value read with it, and no other run.
-TEST(Session, ComputesNothingThatNobodyReads) {
+TEST(Session, SkipsUnusedOperators) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 4}, fbs::Layout::Same);
   const Tensor index = graph.add_input("index", {1}, fbs::Layout::Same, fbs::DType::Int32);
@@ -161,7 +161,7 @@ TEST(Session, ReshapesAreViews) {
 
 // An activation after a convolution, of either kind, or a linear operator may be fused into it (sdk/cpu/backend/op.h:
 // fuse), unless the session keeps the value between them.
-TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
+TEST(Session, FusedActivationsGiveTheSameBits) {
   const int32_t channels = 40;
   for (const fbs::UnaryKind kind : {fbs::UnaryKind::Silu, fbs::UnaryKind::HardSwish, fbs::UnaryKind::GeluTanh}) {
     Graph graph;
@@ -212,7 +212,7 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
 
 // An addition may be fused into the convolution or linear operator before it (sdk/cpu/backend/op.h: fuse), unless the
 // session keeps the value between them.
-TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
+TEST(Session, FusedAdditionsGiveTheSameBits) {
   Graph graph;
   const auto weights = [&](const Shape& shape) {
     std::vector<double> numbers(static_cast<size_t>(shape.elements()));
@@ -296,7 +296,7 @@ TEST(Session, AFusedAdditionMayBeResizedToABroadcastOne) {
 }
 
 // A view shares its input's memory, not that of the value that only determines its shape.
-TEST(Session, AReshapeSizedByTheOperatorBeforeItLeavesThatAlone) {
+TEST(Session, AReshapeDoesNotAliasItsShapeInput) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 6, 400}, fbs::Layout::Same);
   const Tensor small = graph.add_input("small", {1, 3, 5}, fbs::Layout::Same);
@@ -341,7 +341,7 @@ TEST(Session, InputsBeginAsZeros) {
   }
 }
 
-TEST(Resize, GivesTheOraclesNumbersUpAndDown) {
+TEST(Resize, MatchesTheOracleUpAndDown) {
   const auto graph = small_upscaler();
   Opened opened(*graph);
   ferry_session_options options = default_options();
@@ -382,7 +382,7 @@ TEST(Resize, SameShapeAgainGivesTheSameBits) {
   EXPECT_EQ(results(opened.model, session.get()), before);
 }
 
-TEST(Resize, FailureKeepsFormerShapeContentsAndResults) {
+TEST(Resize, FailureKeepsShapeContentsAndResults) {
   const auto graph = small_classifier();
   Opened opened(*graph);
   ferry_session_options options = default_options();

@@ -36,7 +36,7 @@ class States : public ::testing::Test {
   }
 };
 
-TEST_F(States, PiecesOfASequenceGiveWhatTheWholeGives) {
+TEST_F(States, PiecesMatchTheWholeSequence) {
   constexpr int kCount = 20;
   const std::vector<int32_t> ids = tokens(kCount);
   std::vector<reference::State> states = reference::empty_states(*graph_);
@@ -83,7 +83,7 @@ TEST_F(States, AreDescribed) {
   EXPECT_EQ(ferry_states_describe(states.get(), 4, &tensor), FERRY_INVALID_ARGUMENT);
 }
 
-TEST_F(States, AreShortenedAndForgotten) {
+TEST_F(States, AreTruncatedAndCleared) {
   const SessionPtr one = session();
   const std::vector<float> all = in_pieces(one.get(), 9, 3);
   const StatesPtr states = states_of(one.get());
@@ -97,7 +97,7 @@ TEST_F(States, AreShortenedAndForgotten) {
   EXPECT_EQ(ferry_states_truncate(states.get(), -1), FERRY_INVALID_ARGUMENT);
 }
 
-TEST_F(States, FullOnesRefuseARunAndStayAsTheyAre) {
+TEST_F(States, FullOnesRefuseARunAndStayUnchanged) {
   const SessionPtr one = session();
   const StatesPtr states = states_of(one.get());
   std::vector<float> all = in_pieces(one.get(), kBound - 2, 11), more;
@@ -176,7 +176,7 @@ TEST_F(States, TakeMemoryAsTheyGrow) {
   EXPECT_EQ(out, in_pieces(session().get(), kBound, 1));
 }
 
-TEST_F(States, RefuseWhatIsNotTheirs) {
+TEST_F(States, RefuseOtherModels) {
   const std::unique_ptr<Graph> other = residual_network(1, 8, 4);
   Opened stranger(*other);
   ferry_states* states = nullptr;
@@ -213,7 +213,7 @@ TEST_F(States, AreSavedAndLoaded) {
 }
 
 // tests/golden/README.md
-TEST_F(States, AFileOfAFormerVersionIsLoaded) {
+TEST_F(States, AFileOfAnEarlierVersionLoads) {
   const SessionPtr one = session(), other = session();
   std::vector<float> here, there;
   const std::vector<int32_t> ids = {0, 0, 0, 5};

@@ -32,7 +32,7 @@ class Veneer : public ::testing::Test {
   ferry::Model model_;
 };
 
-TEST_F(Veneer, VerifiesWhatHasACertificate) {
+TEST_F(Veneer, VerifiesCertifiedModels) {
   const ferry::Result<ferry_verification> verification = model_.verify();
   EXPECT_FALSE(verification);
   EXPECT_EQ(verification.status().code(), FERRY_NOT_FOUND);
@@ -104,7 +104,7 @@ TEST_F(Veneer, RunsWithoutWaiting) {
   EXPECT_TRUE(session->wait());
 }
 
-TEST_F(Veneer, FailuresCarryCodeAndSentence) {
+TEST_F(Veneer, FailuresHaveCodeAndMessage) {
   const ferry::Result<ferry::Model> absent = ferry::Model::open("absent.ferry");
   EXPECT_FALSE(absent);
   EXPECT_EQ(absent.code(), FERRY_IO_ERROR);

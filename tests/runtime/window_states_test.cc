@@ -44,7 +44,7 @@ TEST_F(WindowStates, GiveTheBitsOfStatesThatKeepAll) {
   }
 }
 
-TEST_F(WindowStates, GiveWhatTheOracleGives) {
+TEST_F(WindowStates, MatchTheOracle) {
   const std::vector<int32_t> ids = tokens(kText);
   std::vector<reference::State> states = reference::empty_states(*graph_);
   const reference::Array input{{1, kText}, {ids.begin(), ids.end()}, fbs::DType::Int32};
@@ -57,7 +57,7 @@ TEST_F(WindowStates, GiveWhatTheOracleGives) {
   }
 }
 
-TEST_F(WindowStates, StopToGrow) {
+TEST_F(WindowStates, StopGrowing) {
   constexpr uint64_t kRow = 4 * 8 * sizeof(float);  // of four states
   for (const int piece : {1, 7, 200}) {
     SCOPED_TRACE(piece);
@@ -79,7 +79,7 @@ TEST_F(WindowStates, StopToGrow) {
   EXPECT_EQ(ferry_states_bytes(states_of(all.get()).get()), 400 * kRow);
 }
 
-TEST_F(WindowStates, ReserveWhatRunsOfATokenTake) {
+TEST_F(WindowStates, ReserveTheMemoryOfSingleTokenRuns) {
   ferry_states* made = nullptr;
   ASSERT_OK(ferry_states_create(opened_.model, &made));
   const StatesPtr states(made);
@@ -90,7 +90,7 @@ TEST_F(WindowStates, ReserveWhatRunsOfATokenTake) {
   EXPECT_EQ(ferry_states_bytes(made), bytes);
 }
 
-TEST_F(WindowStates, GoBackALittle) {
+TEST_F(WindowStates, CanBeTruncatedALittle) {
   const SessionPtr one = session(opened_);
   const StatesPtr states = states_of(one.get());
   const std::vector<float> all = in_pieces(one.get(), kText, 130);

@@ -399,7 +399,7 @@ int soak(double minutes, int threads, uint64_t seed) {
   }
   done = true;
   for (std::thread& worker : workers) worker.join();
-  if (counts.cancelled == 0) complain("no run was cancelled of those that were asked to");
+  if (counts.cancelled == 0) complain("no run was cancelled, although some were requested");
   std::printf("soak: %s\n", failed ? "FAILED" : "memory, files and threads flat, every answer right");
   return failed ? 1 : 0;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small Hugging Face hub on the loopback interface, with the habits and mishaps of a real one.
+"""A small Hugging Face hub on the loopback interface, with a real one's redirects and failures.
 
     hub_server.py MODEL LOG     serves the file MODEL; prints its port when it listens; ends when standard input does
 

@@ -60,7 +60,7 @@ TEST_F(CoreKindsOf, CoresInOrderAreLittleWhateverTheirClock) {
   EXPECT_EQ(uarchs(found()), (std::vector{cpuinfo_uarch_cortex_a72, cpuinfo_uarch_cortex_a53}));
 }
 
-TEST_F(CoreKindsOf, CoresThatAreOfflineAreNotTold) {
+TEST_F(CoreKindsOf, OfflineCoresAreIgnored) {
   cpus(4, kA53, 1400000);
   cpus(4, 0, 0);
   const CoreKinds cores = found();
@@ -76,7 +76,7 @@ TEST_F(CoreKindsOf, RevisionsDiffer) {
   EXPECT_FALSE(found().multiply_bytes());  // not all cores have it
 }
 
-TEST_F(CoreKindsOf, DesignsThatMultiplyBytesDoOnKernelsThatDoNotSaySo) {
+TEST_F(CoreKindsOf, DotProductIsKnownByDesignOnOldKernels) {
   cpus(4, 0x51df805e, 1780000);  // Kryo 485
   cpus(4, 0x51df804e, 2840000);
   EXPECT_EQ(uarchs(found()), (std::vector{cpuinfo_uarch_cortex_a76, cpuinfo_uarch_cortex_a55}));
@@ -105,7 +105,7 @@ TEST_F(CoreKindsOf, TheLargestL2CacheCounts) {
   EXPECT_EQ(found().l2_bytes(), 512u << 10);
 }
 
-TEST_F(CoreKindsOf, AListStandsInOnOldKernels) {
+TEST_F(CoreKindsOf, ProcCpuinfoIsUsedOnOldKernels) {
   cpus(2, 0, 0);
   const std::string entry =
       "Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: ";
@@ -121,7 +121,7 @@ TEST_F(CoreKindsOf, AListStandsInOnOldKernels) {
   EXPECT_EQ(found().kind_of(0, 9), 0u);
 }
 
-TEST_F(CoreKindsOf, NothingToldIsOneUnknownKind) {
+TEST_F(CoreKindsOf, WithoutInformationThereIsOneUnknownKind) {
   cpus(2, 0, 0);
   const CoreKinds cores = found();
   EXPECT_EQ(uarchs(cores), std::vector{cpuinfo_uarch_unknown});

@@ -73,7 +73,7 @@ TEST_F(Cores, AreThoseOnline) {
 }
 
 // If capacities are missing, frequencies are used; if these are missing too, all cores.
-TEST_F(Cores, AreAllWhereLittleIsKnown) {
+TEST_F(Cores, AreAllIfLittleIsKnown) {
   const CpuSet all = range(0, 7);
   const CpuFolder rock = board("Rock");
   rock.remove("cpu5/cpu_capacity");
@@ -97,7 +97,7 @@ TEST_F(Cores, SiblingsAreFoundUnderBothTheirNames) {
   EXPECT_EQ(chosen(phone, FERRY_CORES_PERFORMANCE, all), "0-7");
 }
 
-TEST_F(Cores, LiesAboutThemAreNotBelieved) {
+TEST_F(Cores, InvalidDataIsIgnored) {
   const CpuFolder pixel = board();
   const CpuSet all = range(0, 7);
   for (const char* list : {"", "x", "0-", "-3", "3-1", "0-3,", ",0", "0--3", "0-3 ", "0-1024", "0-99999999999", "2000",
@@ -124,7 +124,7 @@ TEST_F(Cores, LiesAboutThemAreNotBelieved) {
   EXPECT_EQ(chosen(pixel, FERRY_CORES_EFFICIENT, all), "0-2");
 }
 
-TEST(CpuList, IsAsTheSystemWritesIt) {
+TEST(CpuList, MatchesTheKernelsFormat) {
   EXPECT_EQ(cpu_list({}), "");
   EXPECT_EQ(cpu_list(range(1023, 1023)), "1023");
   EXPECT_EQ(cpu_list(range(0, 1023)), "0-1023");

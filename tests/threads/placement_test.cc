@@ -119,7 +119,7 @@ TEST_F(Placement, ThereIsOneThreadForEachChosenCpu) {
 }
 
 // Like a process started by taskset.
-TEST_F(Placement, WhatTheCallerMayNotUseIsLeftOut) {
+TEST_F(Placement, CoresForbiddenToTheCallerAreIgnored) {
   const CpuSet one = first_of(allowed_), rest = allowed_ & ~one;
   std::thread([&] {
     ASSERT_TRUE(place_thread(0, one));

@@ -39,7 +39,7 @@ TEST(Pool, HandsOutEachIndexOnce) {
 }
 
 // Compares positions and sizes of tiles with nested loops.
-TEST(Pool, WalksGridsAsLoopsDo) {
+TEST(Pool, WalksGridsLikeNestedLoops) {
   using Places = std::vector<std::array<size_t, 8>>;
   const auto pool = Pool::create(3, nullptr);
   for (Pool* at : {pool.get(), static_cast<Pool*>(nullptr)}) {
@@ -68,7 +68,7 @@ TEST(Pool, WalksGridsAsLoopsDo) {
 
 // Two parts with the same thread number never run at the same time, even if a thread of a borrowed pool runs several
 // parts.
-TEST(Pool, ThreadsHaveNumbersOfTheirOwn) {
+TEST(Pool, ConcurrentPartsHaveDifferentThreadNumbers) {
   const auto own = Pool::create(4, nullptr);
   pthreadpool_t theirs = pthreadpool_create(4);
   auto lent = Pool::lend(theirs, nullptr);
@@ -91,7 +91,7 @@ TEST(Pool, ThreadsHaveNumbersOfTheirOwn) {
   pthreadpool_destroy(theirs);
 }
 
-TEST(Pool, GivesNothingMoreOnceTheRunIsCancelled) {
+TEST(Pool, HandsOutNothingAfterACancel) {
   for (size_t threads : {1, 3}) {
     std::atomic<Progress> progress{Progress::Running};
     const auto pool = Pool::create(threads, &progress);
@@ -107,7 +107,7 @@ TEST(Pool, GivesNothingMoreOnceTheRunIsCancelled) {
   }
 }
 
-TEST(Pool, HasFewerThreadsWhereTheSystemStartsNoMore) {
+TEST(Pool, HasFewerThreadsIfTheSystemStartsNoMore) {
   for (const int allowed : {0, 1, 3}) {
     const NoMoreThreads refused(allowed);
     const auto pool = Pool::create(8, nullptr);
@@ -209,7 +209,7 @@ TEST(Pool, WaitsForAWorkerThatHasBegun) {
 }
 
 // A little core among big ones, or the caller on one: other threads take over its items.
-TEST(Pool, SlowThreadsHaveTheirSharesDoneByOthers) {
+TEST(Pool, OthersTakeOverItemsOfSlowThreads) {
   for (const size_t slow : {0, 1, 2}) {
     const auto pool = Pool::create(3, nullptr);
     std::array<std::atomic<int>, 3> done{};
@@ -228,7 +228,7 @@ TEST(Pool, SlowThreadsHaveTheirSharesDoneByOthers) {
   }
 }
 
-TEST(Pool, GoesOnWithFewerCoresThanThreads) {
+TEST(Pool, WorksWithFewerCoresThanThreads) {
   const auto pool = Pool::create(4, nullptr);
   for (int round = 0; round < 10; ++round) {
     {

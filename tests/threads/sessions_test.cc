@@ -120,7 +120,7 @@ TEST(Threads, AppsShareOnePoolAmongThreads) {
   pthreadpool_destroy(pool);
 }
 
-TEST(Threads, ThoseThatCannotStartAreANoteInTheReport) {
+TEST(Threads, FailedStartsAreNotedInTheReport) {
   const auto graph = residual_network(3, 24, 16);
   Opened opened(*graph);
   const auto expected = run_once(opened.model, make_session(opened.model, 1).get());
@@ -142,7 +142,7 @@ TEST(Threads, ThoseThatCannotStartAreANoteInTheReport) {
 }
 
 // Stops a worker now and then and leaves the process one core: results stay right, and nothing hangs.
-TEST(Threads, HeldAndMovedOnesChangeNothing) {
+TEST(Threads, StoppedAndMovedOnesChangeNoResult) {
   const auto graph = residual_network(6, 24, 16);
   Opened opened(*graph);
   const auto expected = run_once(opened.model, make_session(opened.model, 1).get());

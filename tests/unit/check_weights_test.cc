@@ -37,7 +37,7 @@ Status checked(const std::vector<std::byte>& blob) {
   return status.ok() ? model->check_weights() : status;
 }
 
-TEST(CheckWeights, TellsOneBit) {
+TEST(CheckWeights, DetectsASingleBit) {
   const std::vector<std::byte> blob = pack(*testing::small_classifier());
   const Status intact = checked(blob);
   EXPECT_TRUE(intact.ok()) << intact.message();
@@ -52,10 +52,10 @@ TEST(CheckWeights, TellsOneBit) {
   }
 }
 
-TEST(CheckWeights, SaysWhereABlobDoesNotTell) {
+TEST(CheckWeights, ReportsABlobWithoutAChecksum) {
   testing::Parts parts(pack(*testing::small_classifier()));
-  const Status reported = checked(parts.assemble());
-  EXPECT_TRUE(reported.ok()) << reported.message();
+  const Status status = checked(parts.assemble());
+  EXPECT_TRUE(status.ok()) << status.message();
   parts.model.content = "0123";
   EXPECT_EQ(checked(parts.assemble()).code(), FERRY_CORRUPT);
   parts.model.content.clear();

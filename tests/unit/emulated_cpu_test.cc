@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-TEST(EmulatedCpu, IsTheOneThatProgramsSee) {
+TEST(EmulatedCpu, IsTheOneThatIsDetected) {
   const char* named = std::getenv("QEMU_CPU");
   const std::string cpu = named != nullptr ? named : "max";
   if (cpu != "cortex-a53" && cpu != "cortex-a76") GTEST_SKIP() << cpu << " is of no maker";

@@ -107,7 +107,7 @@ std::vector<std::pair<const char*, std::unique_ptr<Graph>>> networks() {
   return all;
 }
 
-TEST(FrameTasks, AnswerAsOfTheUprightImage) {
+TEST(FrameTasks, AnswerForTheUprightImage) {
   Levels upright = upright_image();
   ferry_image image = {upright.rgb.data(), kWide, kHigh, 3 * kWide, false};
   const ferry_point point = {50, 30, false};
@@ -134,7 +134,7 @@ TEST(FrameTasks, AnswerAsOfTheUprightImage) {
   }
 }
 
-TEST(FrameTasks, AFrameIsAskedAboutAgainWithoutIt) {
+TEST(FrameTasks, AnswerAgainWithoutTheFrame) {
   const Turned turned(upright_image(), 90, false);
   testing::OpenTask task(pack(*testing::colour_masks()));
   const ferry_point point = {50, 30, false}, beyond = {kWide + 1, 30, false};
@@ -153,7 +153,7 @@ TEST(FrameTasks, AFrameIsAskedAboutAgainWithoutIt) {
   EXPECT_STREQ(ferry_last_error(), "point 61,30 lies outside the image, which has 60x36 pixels");
 }
 
-TEST(FrameTasks, ThatNeedTheImagesPixelsRefuseFrames) {
+TEST(FrameTasks, RefuseFramesIfTheyNeedTheImagesPixels) {
   const Turned turned(upright_image(), 0, false);
   ferry_request request{};
   request.struct_size = sizeof(request);

@@ -90,7 +90,7 @@ std::vector<Refusal> refusals() {
 
 class RefusedFrame : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(RefusedFrame, IsToldWhy) {
+TEST_P(RefusedFrame, GetsAMessage) {
   const Refusal& refusal = GetParam();
   testing::OpenTask task(pack(*testing::small_classifier()));
   OwnFrame own(refusal.format, 7, 9, OwnFrame::Contents::Image, false);

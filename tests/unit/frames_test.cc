@@ -193,7 +193,7 @@ TEST(Frames, OfKnownColoursAreThoseColours) {
   for (int i = 0; i < 12; ++i) EXPECT_EQ(white[i], i / 3 == 0 || i / 3 == 3 ? 1.0f : 0.0f);
 }
 
-TEST(Frames, AreTurnedClockwiseThenMirrored) {
+TEST(Frames, AreRotatedClockwiseThenMirrored) {
   Network network(testing::frame_recipe(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
   // 1 2 3
   // 4 5 6
@@ -248,7 +248,7 @@ TEST(Frames, OfAnySideAreRead) {
   }
 }
 
-TEST(Frames, AreCutBeforeTheyAreTurned) {
+TEST(Frames, AreCroppedBeforeTheyAreRotated) {
   for (const ferry_frame_format format : kFormats) {
     Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 20, 14, fbs::Filter::Bilinear));
     OwnFrame own(format, 90, 70, Contents::Image, true);
@@ -265,7 +265,7 @@ TEST(Frames, AreCutBeforeTheyAreTurned) {
   }
 }
 
-TEST(Frames, AreCroppedByTheRecipeInTheMiddleOfWhatIsSeen) {
+TEST(Frames, AreCentreCroppedWithinTheirCrop) {
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic, fbs::Filter::Box}) {
     Network network(testing::frame_recipe(fbs::ResizeMode::ShortestEdge, 32, 0, filter, 28));
     OwnFrame own(FERRY_FRAME_NV21, 160, 90, Contents::Image, false);
@@ -325,7 +325,7 @@ TEST(Frames, BecomePatchesAndGreyAsImagesDo) {
   }
 }
 
-TEST(Frames, AreSurroundedByTheRecipesFill) {
+TEST(Frames, ArePaddedWithThePreprocessingsFill) {
   fbs::PreprocessT recipe = testing::frame_recipe(fbs::ResizeMode::Fit, 32, 32, fbs::Filter::Bilinear, 32);
   recipe.fill = {0.25f, 0.5f, 0.75f};
   Network network(recipe);

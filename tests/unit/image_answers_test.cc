@@ -75,7 +75,7 @@ TEST_F(Answers, TooLittleRoomForAnEmbeddingIsRefusedWithBothNumbers) {
   EXPECT_EQ(count, 5u);
 }
 
-TEST_F(Answers, BeforeARunThereAreNone) {
+TEST_F(Answers, RequireARun) {
   ferry_class top[5];
   float embedding[5];
   size_t count = 5;
@@ -134,7 +134,7 @@ TEST_F(Answers, ABatchHasAPlaceForEachImageAndAnAnswerOfEach) {
   EXPECT_EQ(ferry_session_top_classes_at(session_, 3, &together, &count), FERRY_INVALID_ARGUMENT);
 }
 
-TEST_F(Answers, AShapeWithItsChannelsFirstIsToldSo) {
+TEST_F(Answers, ChannelsFirstShapesGetAHint) {
   open(*testing::small_classifier());
   ferry_tensor input;
   ASSERT_EQ(ferry_session_input(session_, 0, &input), FERRY_OK);
@@ -176,7 +176,7 @@ TEST_F(Answers, ClassesAndEmbeddingsAreNotMistakenForEachOther) {
   EXPECT_EQ(count, 0u);
 }
 
-TEST_F(Answers, WhereSeveralClassesMayBeRightEachHasItsOwnProbability) {
+TEST_F(Answers, MultiLabelClassesHaveIndependentProbabilities) {
   auto graph = testing::small_classifier();
   graph->table.postprocess->task = fbs::Task::MultiLabel;
   open(*graph);

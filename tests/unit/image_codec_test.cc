@@ -118,7 +118,7 @@ std::string corner_of(const View& v, int level) {
   return found;
 }
 
-TEST(Exif, PhotosAreTurnedUprightByEveryOrientation) {
+TEST(Exif, EveryOrientationIsRotatedUpright) {
   // The corners where the standard displays row 0 and column 0 of the stored image.
   const char* white[] = {"TL", "TR", "BR", "BL", "TL", "TR", "BR", "BL"};
   const char* grey[] = {"TR", "TL", "BL", "BR", "BL", "BR", "TR", "TL"};
@@ -136,7 +136,7 @@ TEST(Exif, PhotosAreTurnedUprightByEveryOrientation) {
   }
 }
 
-TEST(Exif, WhatMakesNoSenseLeavesTheImageAsItIs) {
+TEST(Exif, InvalidDataLeavesTheImageUnchanged) {
   for (const uint8_t orientation : {uint8_t{0}, uint8_t{9}, uint8_t{255}}) {
     const Bytes file = jpeg_file(exif_segment(orientation, true));
     EXPECT_EQ(image::exif_orientation(file.data(), file.size()), 1);
@@ -270,7 +270,7 @@ TEST(Codec, ManyScansAreRefused) {
 }
 
 // 64 MB of zeros instead of four pixels: the 2x2 image is decoded as its header says, or refused.
-TEST(Codec, APngThatInflatesToMoreThanItsHeaderSaysIsRefused) {
+TEST(Codec, APngThatInflatesBeyondItsHeaderIsBounded) {
   Bytes zeros(size_t{64} << 20, 0);
   int length = 0;
   unsigned char* const deflated = stbi_zlib_compress(zeros.data(), static_cast<int>(zeros.size()), &length, 8);

@@ -101,14 +101,14 @@ TEST_F(Enhance, TilesOfAnySizeGiveTheImageOfOnePiece) {
   for (int tile : {4, 7, 16, 30, 1000}) EXPECT_EQ(enhanced(tile), whole) << "tiles of " << tile;
 }
 
-TEST_F(Enhance, TooSmallAHaloWouldBeSeen) {
+TEST_F(Enhance, TooSmallAHaloShowsSeams) {
   const std::vector<uint8_t> whole = enhanced(0);
   close();
   open(2);
   EXPECT_NE(enhanced(16), whole);
 }
 
-TEST_F(Enhance, TilesOfItsOwnChoiceStayWithinTheSessionsMemory) {
+TEST_F(Enhance, DefaultTilesStayWithinTheSessionsMemory) {
   constexpr int kSide = 200;
   std::vector<uint8_t> pixels;
   for (uint32_t i = 0; i < kSide * kSide * 3; ++i)
@@ -157,7 +157,7 @@ TEST_F(Enhance, PaddedRowsAndPackedRowsGiveTheSame) {
   EXPECT_EQ(enhanced(9), packed);
 }
 
-TEST_F(Enhance, ImagesThatAreNoneAreRefusedWithTheirNumbers) {
+TEST_F(Enhance, InvalidImagesAreRefusedWithTheirSizes) {
   ferry_image out;
   ferry_image wrong = image_;
   wrong.stride = 3 * kWidth - 1;
@@ -265,7 +265,7 @@ Rgb mirrored(const Rgb& image, int multiple) {
   return out;
 }
 
-TEST(EnhanceInCells, ImagesOfOtherSidesAreMirroredAndTheResultIsCut) {
+TEST(EnhanceInCells, OtherSizesAreMirroredAndTheResultIsCropped) {
   for (const auto& [width, height, cell] :
        {std::tuple{21, 13, 2}, {20, 13, 2}, {21, 14, 2}, {22, 15, 4}, {1, 1, 4}, {2, 1, 4}, {1, 6, 4}, {3, 2, 8}}) {
     SCOPED_TRACE(::testing::Message() << width << "x" << height << " in cells of " << cell);

@@ -89,7 +89,7 @@ TEST(Crop, AnOddMarginGoesToTheEvenSideAsInTorchvision) {
   EXPECT_EQ(prepared(centre_crop(3, 1), row7), rgb_row({2, 3, 4}));     // 2
 }
 
-TEST(Crop, AnOddMarginGoesDownAsInTransformersWhereTheRecipeSaysSo) {
+TEST(Crop, AnOddMarginGoesDownIfItFollowsTransformers) {
   const Bytes five = rgb_row({0, 1, 2, 3, 4});
   EXPECT_EQ(prepared(centre_crop(2, 1, true), {five.data(), 5, 1, 3, 15}), rgb_row({1, 2}));
 }
@@ -99,7 +99,7 @@ TEST(Crop, ACropLargerThanTheImagePadsWithZeros) {
   EXPECT_EQ(prepared(centre_crop(5, 1), {two.data(), 2, 1, 3, 6}), rgb_row({0, 8, 9, 0, 0}));
 }
 
-TEST(Crop, WhatIsAroundASmallImageIsTheRecipesFill) {
+TEST(Crop, ASmallImageIsPaddedWithTheFill) {
   const Bytes two = rgb_row({8, 9});
   fbs::PreprocessT recipe = centre_crop(5, 1);
   recipe.fill = {1.0f, 0.0f, 51 / 255.0f};
@@ -151,7 +151,7 @@ TEST(Preprocess, APixelBudgetRoundsToMultiplesAndHoldsTheArea) {
   EXPECT_EQ(resized(recipe, 8, 4), (Sides{12, 8}));      // up: 11.3 x 5.7
 }
 
-TEST(Preprocess, PatchesAreCutFromNoImageThatIs200TimesAsLongAsItIsHigh) {
+TEST(Preprocess, AspectRatiosOf200AreRefusedForPatches) {
   auto recipe = resizing(fbs::ResizeMode::PixelBudget, 0);
   recipe.multiple_of = recipe.patch = 1;
   recipe.max_pixels = 1 << 20;

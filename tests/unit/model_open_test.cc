@@ -128,7 +128,7 @@ TEST(ModelOpen, RefusesRangesOutsideTheFile) {
   EXPECT_EQ(model, nullptr);
 }
 
-TEST(ModelOpen, RefusesWhatIsNoFile) {
+TEST(ModelOpen, RefusesMissingFilesAndFolders) {
   const ScratchFolder scratch;
   const auto& folder = scratch.path();
   std::shared_ptr<Model> model;
@@ -186,7 +186,7 @@ struct HeaderCase {
 
 class DamagedHeader : public ::testing::TestWithParam<HeaderCase> {};
 
-TEST_P(DamagedHeader, IsRefusedWithASentence) {
+TEST_P(DamagedHeader, IsRefusedWithAMessage) {
   Bytes blob = classifier();
   BlobHeader header;
   std::memcpy(&header, blob.data(), sizeof header);
@@ -232,7 +232,7 @@ struct GraphCase {
 
 class DamagedGraph : public ::testing::TestWithParam<GraphCase> {};
 
-TEST_P(DamagedGraph, IsRefusedWithASentence) {
+TEST_P(DamagedGraph, IsRefusedWithAMessage) {
   Parts parts(classifier());
   ASSERT_EQ(parts.assemble(), classifier());  // so that the damage alone causes the refusals below
   GetParam().damage(parts);
@@ -528,7 +528,7 @@ const Bytes& transformer() {
   return blob;
 }
 
-TEST_P(DamagedTransformer, IsRefusedWithASentence) {
+TEST_P(DamagedTransformer, IsRefusedWithAMessage) {
   Parts parts(transformer());
   ASSERT_EQ(parts.assemble(), transformer());
   GetParam().damage(parts);
@@ -647,7 +647,7 @@ INSTANTIATE_TEST_SUITE_P(Blob, DamagedTransformer, ::testing::ValuesIn(kTransfor
 // Damages small_recurrent(), whose states have a fixed size.
 class DamagedRecurrent : public ::testing::TestWithParam<GraphCase> {};
 
-TEST_P(DamagedRecurrent, IsRefusedWithASentence) {
+TEST_P(DamagedRecurrent, IsRefusedWithAMessage) {
   Parts parts(pack(*small_recurrent()));
   GetParam().damage(parts);
   EXPECT_STATUS(open_bytes(parts.assemble()), GetParam().code, GetParam().message);
@@ -718,7 +718,7 @@ TEST(ModelOpen, AllowsARecipeForManyChannels) {
   EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
 
-TEST(ModelOpen, TheMasksChannelIsNoneOfTheImages) { EXPECT_TRUE(open_bytes(pack(*gray_painter())).ok()); }
+TEST(ModelOpen, TheMasksChannelIsNotAnImageChannel) { EXPECT_TRUE(open_bytes(pack(*gray_painter())).ok()); }
 
 TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
   Parts parts(classifier());
@@ -727,7 +727,7 @@ TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
 }
 
 // Operators may share one long list of inputs, so that a small file causes much work. The total is bounded.
-TEST(ModelOpen, BoundsTheWorkThatASmallFileCanCause) {
+TEST(ModelOpen, BoundsTheWorkOfASmallFile) {
   flatbuffers::FlatBufferBuilder b;
   const auto inputs = b.CreateVector(std::vector<TensorId>(kMaxOperatorInputs));
   const auto concat = fbs::CreateConcat(b, 0).Union();

@@ -95,7 +95,7 @@ TEST(PackedStore, AlignsEntriesAndPadsThem) {
   for (size_t i = 0; i < kExtraBytes; ++i) EXPECT_EQ(bytes.get()[33 + i], std::byte{0});
 }
 
-TEST(PackedFile, GivesWhatTheStoreHeld) {
+TEST(PackedFile, RestoresTheStoresEntries) {
   const Bytes bytes = small_file();
   AlignedBytes aligned(bytes);
   PackedFile file;
@@ -112,7 +112,7 @@ TEST(PackedFile, GivesWhatTheStoreHeld) {
   EXPECT_EQ(file_of(store), bytes) << "the same entries give the same file";
 }
 
-TEST(PackedFile, IsRefusedWhereItIsCut) {
+TEST(PackedFile, IsRefusedIfTruncated) {
   const Bytes bytes = small_file();
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_EQ(open({bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size)}).code(), FERRY_CORRUPT) << size;
@@ -121,7 +121,7 @@ TEST(PackedFile, IsRefusedWhereItIsCut) {
   EXPECT_EQ(open(longer).code(), FERRY_CORRUPT);
 }
 
-TEST(PackedFile, IsRefusedWhereABitOfItsHeaderOrTableIsWrong) {
+TEST(PackedFile, IsRefusedIfABitOfItsHeaderOrTableIsWrong) {
   Bytes bytes = small_file();
   for (size_t bit = 0; bit < 8 * (sizeof(PackedHeader) + 4 * sizeof(PackedEntry)); ++bit) {
     const std::byte mask = std::byte{1} << (bit % 8);
@@ -194,7 +194,7 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
-TEST(PackedCache, WritesTheHeapToAFileAndLetsGoOfIt) {
+TEST(PackedCache, WritesTheHeapToAFileAndFreesIt) {
   const ScratchFolder folder;
   const auto cache = folder.path() / "a" / "b";
   PackedStore store;
@@ -205,7 +205,7 @@ TEST(PackedCache, WritesTheHeapToAFileAndLetsGoOfIt) {
   EXPECT_EQ(store.heap_bytes(), 0u);
   EXPECT_EQ(store.bytes(), 50u);
   EXPECT_EQ(value_of(store, {1, 0, 1, 0}, 50), 9);
-  EXPECT_EQ(held.get()[49], std::byte{9}) << "an entry stays valid while it is held";
+  EXPECT_EQ(held.get()[49], std::byte{9}) << "an entry in use stays";
   EXPECT_EQ(names_in(cache), std::vector<std::string>{target().file_name()});
 
   PackedStore later;
@@ -237,7 +237,7 @@ TEST(PackedCache, ReplacesAFileThatIsDamaged) {
   EXPECT_TRUE(attach_cached(later, folder.path().c_str(), target()).ok());
 }
 
-TEST(PackedCache, SaysWhatIsInTheWay) {
+TEST(PackedCache, ReportsObstacles) {
   const ScratchFolder folder;
   const auto file = folder.write("file", "");
   PackedStore store;
@@ -259,7 +259,7 @@ TEST(PackedCache, SaysWhatIsInTheWay) {
   EXPECT_FALSE(std::filesystem::exists(draft));
 }
 
-TEST(PackedCache, LeavesNothingBehindWhereTheDiskIsFull) {
+TEST(PackedCache, LeavesNothingBehindIfTheDiskIsFull) {
   const ScratchFolder folder;
   PackedStore store;
   put(store, {1, 0, 1, 0}, 1 << 20, 1);

@@ -71,7 +71,7 @@ TEST(Plan, InPlaceNeedsEqualSizes) {
   EXPECT_NE(plan.offsets[1_t], plan.offsets[2_t]);
 }
 
-TEST(Plan, WhatLastsSharesMemoryWithNothing) {
+TEST(Plan, CachedResultsShareNoMemory) {
   // Values 1 and 2 are as large as their neighbours, in place or not; the next run reads 2 again.
   for (const bool in_place : {false, true}) {
     PlanRequest request = chain(6, 1000, in_place);
@@ -91,7 +91,7 @@ TEST(Plan, ViewSharesMemoryEvenWithAGraphInput) {
   EXPECT_NE(plan.offsets[1_t], plan.offsets[2_t]) << "writing into the view would change the graph input";
 }
 
-TEST(Plan, ViewHoldsOffWritingWhileItsSourceIsStillRead) {
+TEST(Plan, ViewIsNotOverwrittenWhileItsSourceIsRead) {
   PlanRequest request = chain(4, 1000, true);
   request.steps[1].view = true;          // value 2 is value 1
   request.steps[3].inputs = {3_t, 1_t};  // and reads value 1 after the last use of value 2
@@ -100,7 +100,7 @@ TEST(Plan, ViewHoldsOffWritingWhileItsSourceIsStillRead) {
   EXPECT_NE(plan.offsets[2_t], plan.offsets[3_t]);
 }
 
-TEST(Plan, ViewOfAConstantHasAPlaceOfItsOwn) {
+TEST(Plan, ViewOfAConstantHasItsOwnMemory) {
   PlanRequest request = chain(2, 1000, false);
   request.bytes.push_back(0);  // value 3: a constant
   request.steps[0].inputs = {3_t};
@@ -161,7 +161,7 @@ TEST(Plan, SmallestFittingGapIsTaken) {
   EXPECT_EQ(plan.offsets[5_t], plan.offsets[3_t]) << "the first gap fits too, but is larger";
 }
 
-TEST(Plan, SizesBeyondCountingAreToldApart) {
+TEST(Plan, OverflowingSizesAreDistinguished) {
   PlanRequest request = chain(3, uint64_t{1} << 61, false);
   EXPECT_EQ(make_plan(request).arena_bytes, UINT64_MAX);
 }

@@ -92,7 +92,7 @@ TEST(QuantizeWeights, KeepsWithinHalfAStep) {
   }
 }
 
-TEST(QuantizeWeights, LeavesWhatIsSmallOrSharedAlone) {
+TEST(QuantizeWeights, LeavesSmallAndSharedWeightsUnchanged) {
   Graph graph;
   const Tensor x = graph.add_input("x", {2, 64}, fbs::Layout::Same);
   const Tensor small = graph.add_constant("small", {63, 64}, weights(1, 63 * 64));
@@ -108,7 +108,7 @@ TEST(QuantizeWeights, LeavesWhatIsSmallOrSharedAlone) {
 }
 
 // An embedding tied to the head is stored once, as integers.
-TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
+TEST(QuantizeWeights, QuantizesTiedEmbeddings) {
   for (const WeightBits bits : {WeightBits::Eight, WeightBits::Four}) {
     Graph graph;
     const Tensor ids = graph.add_input("ids", {1, 3}, fbs::Layout::Same, fbs::DType::Int64);
@@ -126,7 +126,7 @@ TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
 }
 
 // Two graphs share a weight that both multiply with; the second graph's own weights are quantized too.
-TEST(QuantizeWeights, ReachesAllGraphs) {
+TEST(QuantizeWeights, QuantizesAllGraphs) {
   const Constant shared = hold(weights(1, 64 * 64)), last = hold(weights(2, 64 * 64)),
                  mixed = hold(weights(3, 64 * 64));
   const auto make = [&](Graph& graph, const char* name, const Constant& head) {
@@ -163,7 +163,7 @@ TEST(QuantizeWeights, ReachesAllGraphs) {
   EXPECT_TRUE(opened(pack(graph)).ok());
 }
 
-TEST(QuantizeWeights, RefusesWhatIsNotANumber) {
+TEST(QuantizeWeights, RefusesNaN) {
   Graph graph;
   std::vector<double> values = weights(1, 64 * 64);
   values[70] = std::nan("");
@@ -193,7 +193,7 @@ struct Case {
 
 class DamagedQuantization : public ::testing::TestWithParam<Case> {};
 
-TEST_P(DamagedQuantization, IsRefusedWithASentence) {
+TEST_P(DamagedQuantization, IsRefusedWithAMessage) {
   Parts parts(quantized_blob());
   ASSERT_EQ(parts.assemble(), quantized_blob());
   GetParam().damage(parts);

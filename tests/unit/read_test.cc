@@ -78,7 +78,7 @@ class Reading : public ::testing::Test {
   int width_ = 0, height_ = 0;
 };
 
-TEST_F(Reading, BoxesLieWhereLinesLieHoweverTheyAreTurned) {
+TEST_F(Reading, BoxesMatchLinesAtEveryRotation) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
   ferry_task_info info{};
   info.struct_size = sizeof(info);
@@ -118,14 +118,14 @@ TEST_F(Reading, BoxesGrowByAreaOverPerimeter) {
   expect_one_line(run(), {50, 30, 60 + 2 * more, 12 + 2 * more, 0, ""}, 0.01);
 }
 
-TEST_F(Reading, TheAnswerEndsWhereTheImageEnds) {
+TEST_F(Reading, BoxesAreClippedToTheImage) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(4)));
   paint(60, 20, {{30, 10, 60, 20, 0, "b"}});
   expect_one_line(run(), {30, 10, 60, 20, 0, "b"}, 0);
 }
 
 // However the image was resized and padded for the network, boxes are in the image's own pixels.
-TEST_F(Reading, EveryWayOfResizingLeadsBack) {
+TEST_F(Reading, BoxesAreInImagePixelsForEveryResize) {
   const Strip strip = {47, 33, 56, 20, 0, "gb"};
   std::vector<fbs::PreprocessT> recipes(4);
   recipes[0].resize_mode = fbs::ResizeMode::Exact;
@@ -162,13 +162,13 @@ TEST_F(Reading, LinesComeFromTopToBottomAndInARowFromLeftToRight) {
   EXPECT_EQ(texts(run()), (std::vector<std::string>{"gb", "bg", "g", "gbg", "bgb"}));
 }
 
-TEST_F(Reading, WhatIsAlikeIsOneUnlessSomethingStandsBetween) {
+TEST_F(Reading, RepeatsAreMergedUnlessABlankIsBetween) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
   paint(200, 40, {{100, 20, 160, 16, 0, "gg gbb b g"}});
   EXPECT_EQ(texts(run()), (std::vector<std::string>{"ggbbg"}));
 }
 
-TEST_F(Reading, WhatIsNotSureIsLeftOut) {
+TEST_F(Reading, UncertainLinesAreDropped) {
   fbs::OcrT params = exactly();
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
   paint(64, 64, {});
@@ -187,7 +187,7 @@ TEST_F(Reading, WhatIsNotSureIsLeftOut) {
   EXPECT_EQ(run().line_count, 0u);
 }
 
-TEST_F(Reading, NoMapIsTooStrange) {
+TEST_F(Reading, AnyMapIsProcessed) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(16)));
   paint(1, 1, {{0.5, 0.5, 4, 4, 0, "g"}});  // below the minimum box size
   EXPECT_EQ(run().line_count, 0u);

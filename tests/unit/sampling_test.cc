@@ -103,7 +103,7 @@ TEST(SamplingTest, TheSameSeedDrawsTheSame) {
   }
 }
 
-TEST(SamplingTest, WhatIsOutOfRangeIsSaid) {
+TEST(SamplingTest, OutOfRangeOptionsAreReported) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::pair<Sampling, const char*> wrong[] = {
       {{.temperature = -1}, "temperature is -1"},
@@ -143,7 +143,7 @@ std::string streamed(const std::vector<std::string>& words, const std::vector<st
   return out;
 }
 
-TEST(StopWordsTest, WhatMayBeginOneIsHeldBack) {
+TEST(StopWordsTest, PossiblePrefixesAreHeldBack) {
   EXPECT_EQ(streamed({}, {"a", "b"}), "a|b|");
   EXPECT_EQ(streamed({"END"}, {"the E", "N", "D of"}), "the ||!");
   EXPECT_EQ(streamed({"END"}, {"the E", "N", "tire"}), "the ||ENtire|");

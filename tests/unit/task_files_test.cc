@@ -124,7 +124,7 @@ TEST_F(AnswerFiles, ClassesAreLevelsOrColours) {
   EXPECT_FALSE(std::filesystem::exists(path("no.png")));
 }
 
-TEST_F(AnswerFiles, WhatIsNoImageIsRefused) {
+TEST_F(AnswerFiles, AnswersWithoutAnImageAreRefused) {
   ferry_answer answer{};
   answer.kind = FERRY_ANSWER_CLASSES;
   EXPECT_EQ(ferry_answer_save(&answer, path("no.png").c_str(), FERRY_SAVE_PLAIN), FERRY_INVALID_ARGUMENT);
@@ -160,7 +160,7 @@ class Cut : public AnswerFiles {
   ferry_image image_{};
 };
 
-TEST_F(Cut, WhatIsInFrontKeepsItsColourAtTheEdge) {
+TEST_F(Cut, ForegroundKeepsItsColourAtTheEdge) {
   const uint8_t white[] = {255, 255, 255};
   const ferry_image background = {const_cast<uint8_t*>(white), 1, 1, 3, false};
   ferry_image out{};
@@ -178,7 +178,7 @@ TEST_F(Cut, WhatIsInFrontKeepsItsColourAtTheEdge) {
   ferry_image_free(&out);
 }
 
-TEST_F(Cut, ACutOutIsAPngWithTheMaskAsAlpha) {
+TEST_F(Cut, IsAPngWithTheMaskAsAlpha) {
   ASSERT_EQ(ferry_answer_cut_out(&mask_, &image_, path("cut.png").c_str()), FERRY_OK) << ferry_last_error();
   EXPECT_EQ(read_text(path("cut.png"))[25], 6) << "RGB and alpha";
   const image::View view = loaded("cut.png");
@@ -227,7 +227,7 @@ std::vector<Area> holes_in(int width, int height, const std::vector<Area>& cover
   return task::find_holes({mask.data(), width, height, 1, width}, distance);
 }
 
-TEST(Holes, NearOnesAreOneAndFarOnesAreTwo) {
+TEST(Holes, NearOnesAreMergedAndFarOnesAreNot) {
   EXPECT_TRUE(holes_in(100, 80, {}, 8).empty());
   const auto same = [](const Area& a, const Area& b) {
     return a.left == b.left && a.top == b.top && a.right == b.right && a.bottom == b.bottom;

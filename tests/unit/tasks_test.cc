@@ -105,7 +105,7 @@ std::vector<Mode> all_modes() {
 constexpr int kStep = 3;
 std::array<int, 3> ramp(int x, int y) { return {kStep * x, kStep * y, 0}; }
 
-TEST_F(Tasks, AMapLiesOnTheImageWhateverItsRecipeDoes) {
+TEST_F(Tasks, MapsAlignWithTheImageForEveryPreprocessing) {
   for (const Mode& mode : all_modes()) {
     for (const auto& [width, height] : {std::pair(64, 45), std::pair(33, 70), std::pair(80, 80)}) {
       const Image image(width, height, ramp);
@@ -138,7 +138,7 @@ TEST_F(Tasks, AMapLiesOnTheImageWhateverItsRecipeDoes) {
   }
 }
 
-TEST_F(Tasks, DepthSaysItsRangeAndSense) {
+TEST_F(Tasks, DepthReportsItsRangeAndDirection) {
   const Image image(20, 10, [](int x, int) { return std::array{10 * x, 0, 0}; });
   for (const bool metric : {false, true}) {
     open(*testing::colour_as_depth(8, 8, 0, recipe_of(fbs::ResizeMode::None, 0, 0), metric));
@@ -199,7 +199,7 @@ TEST_F(Tasks, ClassesAndVectorsAreThoseOfASession) {
   EXPECT_EQ(run(request).class_count, 5u);
 }
 
-TEST_F(Tasks, AnImageIsUpscaledAndItsTilesAreReported) {
+TEST_F(Tasks, UpscalingReportsItsTiles) {
   open(*testing::small_upscaler());
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_TILE});
   const Image image(40, 30, [](int x, int y) { return std::array{x * 5, y * 7, 50}; });
@@ -220,7 +220,7 @@ TEST_F(Tasks, AnImageIsUpscaledAndItsTilesAreReported) {
 }
 
 // No network runs between two tiles: the next one must notice the cancel. The next run is not affected.
-TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
+TEST_F(Tasks, CancelBetweenTwoTilesEndsTheRun) {
   open(*testing::small_upscaler());
   const Image image(100, 20, ramp);
   ferry_request request = request_for(&image);
@@ -240,7 +240,7 @@ TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
   EXPECT_EQ(run(request).kind, FERRY_ANSWER_IMAGE);
 }
 
-TEST_F(Tasks, OnlyWhatTheMaskCoversIsPainted) {
+TEST_F(Tasks, OnlyTheMaskIsInpainted) {
   open(*testing::gray_painter());
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_MASK});
   for (const auto& [width, height] : {std::pair(70, 50), std::pair(8, 8), std::pair(5, 21)}) {
@@ -270,7 +270,7 @@ TEST_F(Tasks, OnlyWhatTheMaskCoversIsPainted) {
   }
 }
 
-TEST_F(Tasks, WhereAMaskCoversNothingNothingIsPaintedAndCoveredImagesArePaintedWhole) {
+TEST_F(Tasks, EmptyMasksChangeNothingAndFullMasksEverything) {
   open(*testing::gray_painter());
   const Image image(30, 20, ramp);
   ferry_request request = request_for(&image);
@@ -359,7 +359,7 @@ TEST_F(Tasks, ABoxAndPointsReachTheNetworkInItsPixels) {
   EXPECT_EQ(answer.mask[16 * 64 + 8], 255) << "several prompts choose the first mask";
 }
 
-TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
+TEST_F(Tasks, InvalidPromptsAreRefused) {
   open(*testing::colour_masks());
   ferry_request request = request_for(&halves());
   EXPECT_EQ(refused(request), "no prompt: give points or a box");
@@ -388,7 +388,7 @@ TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
   EXPECT_EQ(refused(request), "request.points is NULL but request.point_count is 1");
 }
 
-TEST_F(Tasks, AMatteIsSoftWhereFrontAndBackMeet) {
+TEST_F(Tasks, MattesAreSoftAtEdges) {
   open(*testing::red_in_front());
   EXPECT_EQ(info().kind, FERRY_TASK_MATTING);
   const Image image(9, 4, [](int x, int) { return std::array{x < 4 ? 255 : x == 4 ? 128 : 0, 0, 0}; });
@@ -403,7 +403,7 @@ TEST_F(Tasks, AMatteIsSoftWhereFrontAndBackMeet) {
 
 // Boxes are in the image's pixels for any preprocessing: the box's corners are the image position whose red dot the
 // network sees.
-TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
+TEST_F(Tasks, BoxesAlignWithTheImageForEveryPreprocessing) {
   for (const Mode& mode : all_modes()) {
     for (const auto& [width, height] : {std::pair(64, 45), std::pair(33, 70), std::pair(80, 80)}) {
       SCOPED_TRACE(std::string(mode.name) + ", " + std::to_string(width) + "x" + std::to_string(height));
@@ -445,13 +445,13 @@ TEST_F(Tasks, ABoxLiesOnTheImageWhateverItsRecipeDoes) {
 }
 
 // An image of 8x4 pixels that encodes these boxes, scores and landmarks for boxes_of_colours(), in 1/250.
-struct EncodedBox {
+struct EncodedRow {
   int box[4], scores[2], landmarks[4];
 };
-Image encoded(const std::vector<EncodedBox>& rows) {
+Image image_of_rows(const std::vector<EncodedRow>& rows) {
   return Image(8, 4, [&](int x, int y) {
     if (x >= 4 || y >= static_cast<int>(rows.size())) return std::array{0, 0, 0};
-    const EncodedBox& row = rows[static_cast<size_t>(y)];
+    const EncodedRow& row = rows[static_cast<size_t>(y)];
     return std::array{row.box[x], x < 2 ? row.scores[x] : 0, row.landmarks[x]};
   });
 }
@@ -464,15 +464,15 @@ fbs::PreprocessT in_250ths() {
   return recipe;
 }
 
-TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
+TEST_F(Tasks, OverlappingBoxesOfAClassAreSuppressed) {
   fbs::DetectionT params;
   params.threshold = 0.3f;
   params.overlap = 0.5f;
   // The second covers 180 of the 200 that both cover; the third has another class; the fourth is elsewhere.
-  const Image image = encoded({{{0, 0, 100, 100}, {150, 0}, {}},
-                               {{10, 0, 110, 100}, {200, 0}, {5, 10, 15, 20}},
-                               {{0, 0, 100, 100}, {0, 100}, {}},
-                               {{125, 125, 250, 250}, {80, 70}, {}}});
+  const Image image = image_of_rows({{{0, 0, 100, 100}, {150, 0}, {}},
+                                     {{10, 0, 110, 100}, {200, 0}, {5, 10, 15, 20}},
+                                     {{0, 0, 100, 100}, {0, 100}, {}},
+                                     {{125, 125, 250, 250}, {80, 70}, {}}});
   const auto answered = [&](const fbs::DetectionT& of) {
     open(*testing::boxes_of_colours(4, 8, in_250ths(), of));
     const ferry_answer answer = run(request_for(&image));
@@ -511,15 +511,15 @@ TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(best.landmarks[i], expected[i], 1e-4);
 }
 
-TEST_F(Tasks, BoxesEndWithTheImageAndEmptyOnesAreNone) {
+TEST_F(Tasks, BoxesAreClippedToTheImageAndEmptyOnesDropped) {
   fbs::DetectionT params;
   fbs::PreprocessT recipe = in_250ths();
   recipe.mean = {50 / 255.0f, 0, 0};  // red on -0.2..0.82
   open(*testing::boxes_of_colours(4, 8, recipe, params));
-  const Image image = encoded({{{0, 0, 175, 100}, {200, 0}, {}},      // begins outside the image
-                               {{100, 100, 100, 200}, {220, 0}, {}},  // no width
-                               {{200, 50, 100, 200}, {230, 0}, {}},   // left and right exchanged
-                               {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the image begins
+  const Image image = image_of_rows({{{0, 0, 175, 100}, {200, 0}, {}},      // begins outside the image
+                                     {{100, 100, 100, 200}, {220, 0}, {}},  // no width
+                                     {{200, 50, 100, 200}, {230, 0}, {}},   // left and right exchanged
+                                     {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the image begins
   const ferry_answer answer = run(request_for(&image));
   ASSERT_EQ(answer.detection_count, 1u);
   EXPECT_EQ(answer.detections[0].box.left, 0);
@@ -573,7 +573,7 @@ TEST_F(Tasks, BoxesAreDrawnOnTheirImage) {
   EXPECT_STREQ(ferry_last_error(), "an answer of kind 5 has neither boxes nor lines to draw");
 }
 
-TEST_F(Tasks, RequestsOfAnotherVersionAreReadAsFarAsTheyGo) {
+TEST_F(Tasks, RequestsOfOtherVersionsAreReadUpToTheirSize) {
   open(*testing::small_classifier());
   const Image image(20, 14, ramp);
   struct Later {

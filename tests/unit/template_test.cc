@@ -43,7 +43,7 @@ std::string problem(const std::string& source, const std::string& context = "{}"
   return render(source, context).problem;
 }
 
-TEST(ChatTemplate, GivesWhatJinja2Gives) {
+TEST(ChatTemplate, MatchesJinja2) {
   const json cases = json::parse(read_text(source_folder() / "tests/data/templates/cases.json"));
   ASSERT_GT(cases.size(), 390u);
   for (const json& c : cases) {
@@ -63,7 +63,7 @@ TEST(ChatTemplate, GivesWhatJinja2Gives) {
 
 class PublishedTemplate : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(PublishedTemplate, GivesWhatTransformersGives) {
+TEST_P(PublishedTemplate, MatchesTransformers) {
   const std::string name = GetParam();
   const auto shared = shared_dir(), package = cached_dir("npm/tokenizer-" + name + "-3.7.2");
   if (shared.empty()) GTEST_SKIP() << "no ../shared";
@@ -90,7 +90,7 @@ TEST_P(PublishedTemplate, GivesWhatTransformersGives) {
 INSTANTIATE_TEST_SUITE_P(Packages, PublishedTemplate, ::testing::Values("qwen3", "llama3_2", "gemma3"),
                          [](const auto& tested) { return std::string(tested.param); });
 
-TEST(ChatTemplate, SaysWhereAndWhatIsWrong) {
+TEST(ChatTemplate, ReportsErrorsWithTheirLocation) {
   EXPECT_EQ(problem("a\n{{ x.y }}"), "line 2: 'x' is undefined");
   EXPECT_EQ(problem("{{ d.x.y }}", R"({"d": {}})"), "line 1: 'dict object' has no attribute 'x'");
   EXPECT_EQ(problem("\n\n{% if x %}"), "line 3: what begins here has no {% endif %}");
@@ -239,7 +239,7 @@ TEST(ChatTemplate, JsonIsReadStrictly) {
   }
 }
 
-TEST(ChatTemplate, ReadsWhatLiesBesideACheckpoint) {
+TEST(ChatTemplate, ReadsTheFilesBesideACheckpoint) {
   const ScratchFolder folder;
   EXPECT_EQ(chat_template_in(folder.path()).text, "");
   folder.write("tokenizer_config.json", R"({"bos_token": {"content": "<s>"}, "eos_token": "</s>", "pad_token": null,

@@ -91,7 +91,7 @@ TEST(TokenizerTest, OfEqualPairsTheLeftmostIsJoined) {
   EXPECT_EQ(t.encode("aaaaa", kNothing), (Ids{259, 259, 260}));
 }
 
-TEST(TokenizerTest, APairMayJoinWhatNoPieceStandsFor) {
+TEST(TokenizerTest, MergesMayStartFromUnknownCharacters) {
   // SentencePiece merges characters before it checks which of them are pieces.
   const Made t(table_of({"xy"}));
   EXPECT_EQ(t.encode("xy", kNothing), (Ids{259}));
@@ -128,7 +128,7 @@ TEST(TokenizerTest, TakesAnyBytes) {
   EXPECT_EQ(t.encode("\xC3\xA9\xC3", kNothing), (Ids{260, 3 + 0xC3}));
 }
 
-TEST(TokenizerTest, WhatHasNoPieceIsUnknownOnceACharacter) {
+TEST(TokenizerTest, UnknownCharactersGiveOneUnknownEach) {
   fbs::TokenizerT table;
   add(table, "a");
   add(table, "?", 0, Kind::Unknown);
@@ -182,7 +182,7 @@ TEST(TextDecoderTest, GivesWholeCharactersOnly) {
   EXPECT_EQ(text, "\xF0\x9F\x99\x82\xE2\x82\xAC\xEF\xBF\xBDx\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-TEST(Utf8Test, KnowsCharactersFromWhatIsNone) {
+TEST(Utf8Test, DistinguishesValidFromIllFormed) {
   const std::pair<std::string_view, int> cases[] = {
       {"a", 1},
       {"\xC3\xA9!", 2},
@@ -242,7 +242,7 @@ struct Fault {
 // The only step of these tables' program.
 fbs::PatternT& step(fbs::TokenizerT& table) { return *table.normalizer[0]->kind.AsReplace()->pattern; }
 
-TEST(VerifyTokenizerTest, NamesWhatIsWrong) {
+TEST(VerifyTokenizerTest, ReportsFaults) {
   const Fault faults[] = {
       {"no pieces", [](auto& t) { t.pieces.clear(), t.scores.clear(), t.kinds.clear(); }, FERRY_CORRUPT, "0 pieces"},
       {"scores", [](auto& t) { t.scores.pop_back(); }, FERRY_CORRUPT, "260 scores for 261 pieces"},
@@ -331,7 +331,7 @@ TEST(VerifyTokenizerTest, ListsThatAreAbsentAreEmpty) {
 }
 
 // The same table with its scores moved by four bytes; no builder writes that.
-TEST(TokenizerTest, ScoresThatDoNotLieWhereNumbersDoAreRefused) {
+TEST(TokenizerTest, UnalignedScoresAreRefused) {
   const fbs::TokenizerT table = table_of({"a"});
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(fbs::CreateTokenizer(builder, &table));

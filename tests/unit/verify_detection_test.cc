@@ -39,7 +39,7 @@ TEST(DetectorBlob, Opens) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-TEST_P(DamagedDetector, IsRefusedWithASentence) {
+TEST_P(DamagedDetector, IsRefusedWithAMessage) {
   Parts parts(detector_blob());
   GetParam().damage(parts);
   const Status status = open_detector(parts.assemble());

@@ -31,7 +31,7 @@ TEST(Segmenter, Opens) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-TEST_P(DamagedSegmenter, IsRefusedWithASentence) {
+TEST_P(DamagedSegmenter, IsRefusedWithAMessage) {
   Parts parts(pack(*colour_masks()));
   GetParam().damage(parts);
   const Status status = open_blob(parts.assemble());

@@ -34,7 +34,7 @@ TEST(VerifyOcr, AReaderOpens) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-TEST_P(DamagedReader, IsRefusedWithASentence) {
+TEST_P(DamagedReader, IsRefusedWithAMessage) {
   Parts parts = reader_parts();
   GetParam().damage(parts);
   const Status status = open_parts(parts);

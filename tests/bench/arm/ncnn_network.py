@@ -34,7 +34,7 @@ class Network:
         return output
 
     def split(self):
-        """Layers with a Split behind each value that several read, as ncnn wants it."""
+        """Inserts a Split after each value with several readers, as ncnn requires."""
         readers = {}
         for _, inputs, _, _ in self.layers:
             for name in inputs:
@@ -63,7 +63,7 @@ class Network:
 
 
 class FromOnnx:
-    """Node by node; an activation behind a convolution becomes its own, where ncnn has it."""
+    """Converts node by node; an activation after a convolution is fused into it if ncnn supports that."""
 
     def __init__(self, path):
         import onnx
@@ -134,7 +134,7 @@ class FromOnnx:
         return add(simple[kind][0], inputs, simple[kind][1])
 
     def only_reader_beside(self, sigmoid):
-        """The Mul of this sigmoid by its own input, if that is what reads it."""
+        """The Mul of this sigmoid and its own input, if that is its only reader."""
         reader = self.only_reader(sigmoid)
         if reader is not None and reader.op_type == "Mul" and sigmoid.input[0] in reader.input:
             return reader

@@ -1,6 +1,6 @@
-// run_frames ENGINE FRAME ROTATION LEFT TOP WIDTH HEIGHT [BLOB]: a frame to warm up and one that is counted, from
-// 1920x1080 in NV21 to what a network reads. ENGINE: ferry, or libyuv's colours through ferry's resize: same (both with
-// BLOB, that has the recipe); or libyuv's colours, pairs or planes (of the part that is given).
+// run_frames ENGINE FRAME ROTATION LEFT TOP WIDTH HEIGHT [BLOB]: a warm-up frame and one that is counted, from
+// 1920x1080 in NV21 to a network's input. ENGINE: ferry, or same (libyuv's RGB through ferry's resize), both with the
+// preprocessing of BLOB; or libyuv's colours, pairs or planes, of the given crop.
 #ifdef RUN_FERRY
 #include <ferry/ferry.h>
 #endif

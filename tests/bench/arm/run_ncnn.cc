@@ -1,5 +1,5 @@
-// run_ncnn NETWORK.param: NETWORK.bin beside it; a run to warm up and one that is counted, on one thread. Prints the
-// first numbers of its output. Settings are those of ncnn's own benchmark in float32.
+// run_ncnn NETWORK.param: with NETWORK.bin beside it, a warm-up run and one that is counted, on one thread. Prints the
+// first values of its output. The settings are those of ncnn's own benchmark in float32.
 #include <cstdio>
 #include <string>
 

@@ -20,7 +20,7 @@ NOW = datetime.datetime(2026, 7, 3, 15, 4, 5)
 
 
 class Generation(jinja2.ext.Extension):
-    """{% generation %}, which marks the assistant's words: the text alone matters here."""
+    """{% generation %}, which marks the assistant's text: ignored here."""
 
     tags = {"generation"}
 

@@ -23,15 +23,15 @@ import java.util.List;
 /** One camera: its preview goes to a texture, its frames in YUV_420_888 to a listener, both at one size. */
 final class CameraSource implements ImageReader.OnImageAvailableListener {
   interface Listener {
-    /** In the camera's thread; the image is the listener's to close. */
+    /** Called in the camera's thread; the listener must close the image. */
     void onImage(Image image);
 
-    /** It will bring no more frames, for this reason. */
+    /** There will be no more frames, for this reason. */
     void onLost(String why);
   }
 
   private static final int LARGEST = 640 * 480;
-  /** One is looked at, one has just come, one is being written. */
+  /** One is processed, one is the newest, one is being written. */
   private static final int IMAGES = 3;
 
   final boolean front;
@@ -52,7 +52,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
   private boolean closed;
   private boolean released;
 
-  /** A camera that looks that way, or the first there is. */
+  /** A camera that faces that way, or the first one. */
   CameraSource(Context context, boolean front, Listener listener) throws CameraAccessException {
     this.listener = listener;
     manager = (CameraManager) context.getSystemService(Context.CAMERA_SERVICE);
@@ -92,7 +92,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
     return best != null ? best : new Size(640, 480); // which every camera supports
   }
 
-  /** The permission must have been given. */
+  /** Requires the permission. */
   void start(SurfaceTexture texture) throws CameraAccessException {
     texture.setDefaultBufferSize(size.getWidth(), size.getHeight());
     preview = new Surface(texture);
@@ -171,7 +171,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
     if (image != null) listener.onImage(image);
   }
 
-  /** Ends it in the camera's thread; no image comes after those that are being listened to. */
+  /** Closes it in the camera's thread; no image is delivered after those in progress. */
   void close() {
     handler.post(new Runnable() {
       @Override
@@ -182,7 +182,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
     });
   }
 
-  /** Frees the memory of its images, when it was closed and the last of them, too. */
+  /** Frees the memory of its images, once it and the last of them are closed. */
   void release() {
     handler.post(new Runnable() {
       @Override
@@ -194,7 +194,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
     });
   }
 
-  /** Whatever can end by now; a camera that is still being opened ends when it is open. */
+  /** Releases what can be released now; a camera that is still being opened is closed afterwards. */
   private void finish() {
     if (device != null) device.close();
     if (preview != null && !opening) preview.release();

@@ -22,7 +22,7 @@ import android.widget.TextView;
 import io.ferry.Frame;
 import io.ferry.SessionOptions;
 
-/** A camera's preview, over it what the model sees; below, where it runs, how long it takes, whether it is right. */
+/** A camera's preview with the model's answers; below it the backend, the latency and the verification result. */
 public final class MainActivity extends Activity
     implements CameraSource.Listener, Vision.Watcher, TextureView.SurfaceTextureListener {
   private TextureView preview;
@@ -36,7 +36,7 @@ public final class MainActivity extends Activity
   private volatile Vision vision;
   private volatile CameraSource camera;
 
-  /** As large as fits with the image's sides. */
+  /** As large as possible with the image's aspect ratio. */
   private static final class Stage extends FrameLayout {
     private int wide = 3;
     private int high = 4;

@@ -9,17 +9,17 @@ import java.nio.ShortBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** An answer made ready to be drawn over the image of `width` x `height` pixels that it is about. */
+/** An answer, prepared for drawing over its image of `width` x `height` pixels. */
 final class Overlay {
   private static final int MOST = 0xC0000000;
   private static final int HALF = 0x90000000;
 
   final int width;
   final int height;
-  /** Of the image's size, to be laid over it; null: none. */
+  /** An overlay of the image's size, or null. */
   Bitmap bitmap;
   final List<Answer.Detection> boxes = new ArrayList<Answer.Detection>();
-  /** A line each. */
+  /** One line each. */
   final List<String> texts = new ArrayList<String>();
 
   private Overlay(int width, int height) {
@@ -58,7 +58,7 @@ final class Overlay {
     return Bitmap.createBitmap(colours, of.width(), of.height(), Bitmap.Config.ARGB_8888);
   }
 
-  /** What is near bright, what is far dark; in metres the other way round. The image is seen through it. */
+  /** Near is bright and far is dark; the values are inverted for metres. Translucent. */
   private static Bitmap depth(Answer.Map map) {
     FloatBuffer values = map.values();
     float range = Math.max(map.maximum() - map.minimum(), 1e-6f);

@@ -9,7 +9,7 @@ import android.graphics.RectF;
 import android.view.View;
 import io.ferry.Answer;
 
-/** Draws an Overlay over the preview, whose place and size it has. */
+/** Draws an Overlay over the preview; both have the same bounds. */
 final class OverlayView extends View {
   private final Paint lines = new Paint(Paint.ANTI_ALIAS_FLAG);
   private final Paint words = new Paint(Paint.ANTI_ALIAS_FLAG);

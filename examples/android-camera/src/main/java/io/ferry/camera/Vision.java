@@ -20,7 +20,7 @@ import io.ferry.android.Assets;
 import io.ferry.android.Frames;
 import java.util.concurrent.Callable;
 
-/** The model of assets/model.ferry: opened, verified, prepared and run in a thread of its own. */
+/** The model of assets/model.ferry: opened, verified, prepared and run in its own thread. */
 final class Vision {
   static final String ASSET = "model.ferry";
 
@@ -46,7 +46,7 @@ final class Vision {
     this.watcher = watcher;
   }
 
-  /** Opens the model where it is not open, and prepares it for that backend. */
+  /** Opens the model if it is not open, and prepares it for that backend. */
   void use(final SessionOptions.Backend backend) {
     stopRun();
     worker.submit(new Callable<String[]>() {
