@@ -1,14 +1,15 @@
-# Shows where a long script is: the step, its number of all, the elapsed and the estimated time, and the log's place.
+# Shows where a long script is: the step, its number of all, the elapsed and the estimated time, and the log.
 # Source it; scripts/demo and scripts/check do.
 #
 #     progress_begin LOGS STEPS                  the folder for logs, and how many steps will follow
-#     progress_step NAME SECONDS TITLE COMMAND   runs COMMAND (a program or a function) with its output in LOGS/NAME.log
-#     progress_end                               for the script's EXIT trap: stops the line of a step that was interrupted
+#     progress_step NAME SECONDS TITLE COMMAND   runs COMMAND (a program or a function), its output in LOGS/NAME.log
+#     progress_end                               for the script's EXIT trap: ends the line of an interrupted step
 #
-# In a terminal one line is rewritten every second; elsewhere a line is printed every PROGRESS_INTERVAL seconds (30). The
-# estimate comes from the newest [done/total] of ninja or done/total of ctest in the log. Before there is one, it comes from
-# SECONDS: how long the step takes on two cores with empty caches; 0 where nobody knows. progress_step returns COMMAND's exit
-# status; if it is not 0, the log's first error is printed.
+# In a terminal one line is rewritten every second; elsewhere a line is printed every PROGRESS_INTERVAL seconds (30).
+# The estimate comes from the newest [done/total] of ninja or done/total of ctest in the log. Before there is one, it
+# comes from SECONDS: the step's time on two cores with empty caches, 0 if unknown. progress_step returns COMMAND's exit
+# status; if that is not 0, it prints the log's first error. Call it plainly: in a condition, as `progress_step ... ||`,
+# bash ignores `set -e` inside of COMMAND.
 
 progress_begin() {  # LOGS STEPS
   progress_logs=$1 progress_steps=$2 progress_number=0 progress_printer=""
@@ -62,7 +63,8 @@ progress_stop() {
 
 progress_end() { progress_stop; }
 
-# The first error in a log, with the target or the test that it belongs to, in at most 16 lines; else the log's end.
+# The first error in a log, with the target or the test that it belongs to, in at most 16 lines; else the log's end. Then
+# ctest's count and its list of failed tests.
 progress_first_error() {  # LOG
   tr '\r' '\n' <"$1" | awk '
     !error && /^FAILED: |\*\*\*(Failed|Timeout|Exception|Not Run)/ { context = $0 }
@@ -77,6 +79,7 @@ progress_first_error() {  # LOG
       if (error) exit
       for (i = NR - 14; i <= NR; ++i) if (i > 0) print last[i % 15]
     }' | cut -c 1-240 | sed 's/^/    /'
+  sed -n -e '/^[0-9]*% tests passed,/p' -e '/^The following tests FAILED:/,/^$/p' "$1" | head -n 40
 }
 
 progress_step() {  # NAME SECONDS TITLE COMMAND...
