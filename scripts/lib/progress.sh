@@ -14,6 +14,7 @@
 progress_begin() {  # LOGS STEPS
   progress_logs=$1 progress_steps=$2 progress_number=0 progress_printer=""
   mkdir -p "$progress_logs"
+  trap 'exit 130' INT  # so that the EXIT trap sees that the script was interrupted
 }
 
 progress_time() {  # SECONDS -> 45 s, 2:05
