@@ -74,6 +74,7 @@ progress_first_error() {  # LOG
       error = NR
       if (context != "") print context
     }
+    error && /^ *[0-9]+\/[0-9]+ Test +#|^\[[0-9]+\/[0-9]+\]|tests passed,/ { exit }  # the next test or target
     error && NR < error + 15 { print }
     { last[NR % 15] = $0 }
     END {
