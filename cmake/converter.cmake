@@ -16,12 +16,12 @@ endfunction()
 ferry_add_room(ferry_graph converter/error.cc converter/graph/*.cc)
 ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
 ferry_add_room(ferry_quantize converter/quantize/*.cc)
-ferry_add_room(ferry_interpreter converter/reference/*.cc)
+ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
 ferry_add_room(ferry_recipes converter/recipes/*.cc)
 ferry_add_room(ferry_text_files converter/text/*.cc)
 target_link_libraries(ferry_graph PUBLIC ferry_checkpoint) # its weights are a checkpoint's, which it includes and is included by
-foreach(room ferry_checkpoint ferry_quantize ferry_interpreter ferry_pack ferry_recipes ferry_text_files)
+foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes ferry_text_files)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${room} PUBLIC ferry_graph)
@@ -31,7 +31,7 @@ target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
 target_link_libraries(ferry_pack PUBLIC ferry_checkpoint) # SHA-256
 target_link_libraries(ferry_text_files PUBLIC ferry_checkpoint ferry_text)
 add_library(ferry_tools INTERFACE) # all of these
-target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text_files ferry_pack ferry_quantize ferry_interpreter
+target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text_files ferry_pack ferry_quantize ferry_reference
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)

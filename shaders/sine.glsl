@@ -1,7 +1,6 @@
 // Sines and cosines, which Vulkan's own are only to 2^-11, and only within [-pi, pi].
 
-// Numbers of the epilogue's first step, which leaves them to its kernel: in all other kernels they would take room.
-const uint kSin = 21, kCos = 22;
+// kSin and kCos are steps of elementwise.comp alone: in the epilogue, every kernel would contain them.
 
 // The bits of 1 / pi, after 32 zeros.
 const uint kInversePi[] = uint[](0, 0x517cc1b7, 0x27220a94, 0xfe13abe8, 0xfa9a6ee0, 0x6db14acc, 0x9e21c820);

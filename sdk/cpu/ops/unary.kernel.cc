@@ -21,7 +21,7 @@
 namespace ferry::cpu {
 namespace {
 
-// ---- those that XNNPACK lacks, or refuses for some parameters -------------------------------------------------------
+// ---- kinds that XNNPACK lacks or rejects for some parameters --------------------------------------------------------
 
 using Kernel = decltype(Elementwise::kernel);
 
@@ -39,7 +39,7 @@ FERRY_KERNEL void leaky_relu(const float* x, float* y, size_t count, float slope
   for (size_t i = 0; i < count; ++i) y[i] = x[i] > 0 ? x[i] : x[i] * slope;
 }
 
-#if !defined(__aarch64__)  // which has its own, below
+#if !defined(__aarch64__)  // has its own, below
 FERRY_KERNEL void hard_sigmoid(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
@@ -105,7 +105,7 @@ FERRY_KERNEL void sigmoid_of_each(const float* x, float* y, size_t count, float,
 }
 #endif
 
-// ---- those without vectors ------------------------------------------------------------------------------------------
+// ---- kinds without vector code --------------------------------------------------------------------------------------
 
 template <typename T, typename Result, typename Function>
 void each(const float* x, float* y, size_t count, Function function) {
@@ -156,7 +156,7 @@ void int_not(const float* x, float* y, size_t count, float, float) {
 void int_sign(const float* x, float* y, size_t count, float, float) {
   each<int32_t, int32_t>(x, y, count, [](int32_t v) { return (v > 0) - (v < 0); });
 }
-// In unsigned arithmetic the least number is its own opposite.
+// -INT_MIN wraps.
 void int_neg(const float* x, float* y, size_t count, float, float) {
   each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return 0 - v; });
 }
@@ -164,6 +164,8 @@ void int_abs(const float* x, float* y, size_t count, float, float) {
   each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return static_cast<int32_t>(v) < 0 ? 0 - v : v; });
 }
 
+// Our kernel for a function, or null to use XNNPACK's. Every kind is listed, so that a new one does not compile without
+// a decision.
 Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, bool integer) {
   switch (kind) {
     case fbs::UnaryKind::Clamp: return clamp;
@@ -185,9 +187,15 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::HardSigmoid: return map_neon<HardSigmoid>;
 #else
     case fbs::UnaryKind::Silu: return silu;
+    case fbs::UnaryKind::Gelu: break;
     case fbs::UnaryKind::GeluTanh: return gelu_tanh;
 #endif
 #if !defined(__aarch64__)
+    case fbs::UnaryKind::Sigmoid:
+    case fbs::UnaryKind::Tanh:
+    case fbs::UnaryKind::Exp:
+    case fbs::UnaryKind::Sqrt:
+    case fbs::UnaryKind::Square: break;
     case fbs::UnaryKind::HardSwish: return hard_swish;
     case fbs::UnaryKind::HardSigmoid: return hard_sigmoid;
 #endif
@@ -210,12 +218,12 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::Neg: return integer ? int_neg : nullptr;
     case fbs::UnaryKind::Abs: return integer ? int_abs : nullptr;
 #endif
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 #if !defined(__aarch64__)
-// ---- XNNPACK's, which arm64 does without ---------------------------------------------------------------------------
+// ---- XNNPACK's kinds, which arm64 does not use ----------------------------------------------------------------------
 
 class Unary : public XnnOp {
  public:
@@ -240,7 +248,7 @@ class Unary : public XnnOp {
   }
 };
 
-// For these XNNPACK has float32 kernels on every CPU that it runs on.
+// Kinds for which XNNPACK has float32 kernels on every CPU.
 xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
   switch (kind) {
     case fbs::UnaryKind::Sigmoid: return xnn_unary_sigmoid;
@@ -251,8 +259,26 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
     case fbs::UnaryKind::Exp: return xnn_unary_exp;
     case fbs::UnaryKind::Sqrt: return xnn_unary_square_root;
     case fbs::UnaryKind::Square: return xnn_unary_square;
-    default: return xnn_unary_invalid;
+    case fbs::UnaryKind::Clamp:
+    case fbs::UnaryKind::LeakyRelu:
+    case fbs::UnaryKind::HardSwish:
+    case fbs::UnaryKind::Silu:
+    case fbs::UnaryKind::HardSigmoid:
+    case fbs::UnaryKind::GeluTanh:
+    case fbs::UnaryKind::Log:
+    case fbs::UnaryKind::Floor:
+    case fbs::UnaryKind::Ceil:
+    case fbs::UnaryKind::Round:
+    case fbs::UnaryKind::Sign:
+    case fbs::UnaryKind::Erf:
+    case fbs::UnaryKind::Sin:
+    case fbs::UnaryKind::Cos:
+    case fbs::UnaryKind::Tan:
+    case fbs::UnaryKind::Not:
+    case fbs::UnaryKind::IsNaN:
+    case fbs::UnaryKind::IsInf: break;
   }
+  return xnn_unary_invalid;
 }
 #endif
 
@@ -298,14 +324,14 @@ Status ElementwiseOp::run(Pool* pool) {
   return {};
 }
 
-// Those that XNNPACK computes are left in float32, but for one: squeeze and excitation has it between halves.
+// Kinds that XNNPACK computes stay in float32, except the sigmoid of squeeze-and-excitation between float16 operators.
 Status create_float16_unary(const CpuFeatures& cpu, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
   Elementwise own = elementwise(cpu, p);
 #if !defined(__aarch64__)
   if (p.kind() == fbs::UnaryKind::Sigmoid) own.kernel = sigmoid_of_each;
 #endif
-  if (own) *out = std::make_unique<ElementwiseOp>(own, /*half=*/true);
+  if (own) *out = std::make_unique<ElementwiseOp>(own, /*float16=*/true);
   return {};
 }
 
