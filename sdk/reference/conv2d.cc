@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sdk/operators/pointwise.h"
 #include "sdk/reference/ops.h"
 #include "sdk/reference/rounded_rows.h"
@@ -16,8 +18,10 @@ void conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   for (int64_t n = 0; n < ys[0]; ++n)
     for (int64_t oy = 0; oy < ys[1]; ++oy)
       for (int64_t ox = 0; ox < ys[2]; ++ox)
-        for (int64_t o = 0; o < ys[3]; ++o) {
-          double sum = bias ? bias[o] : 0.0;
+        for (int64_t o = 0, some; o < ys[3]; o += some) {
+          some = std::min<int64_t>(4, group_out - o % group_out);
+          double sums[4] = {};
+          if (bias) std::copy_n(bias + o, some, sums);
           for (int64_t ky = 0; ky < ws[1]; ++ky) {
             const int64_t y = oy * p.stride_h() + ky * p.dilation_h() - p.pad_top();
             if (y < 0 || y >= xs[1]) continue;
@@ -27,11 +31,12 @@ void conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
               const double* cell = &pixels[static_cast<size_t>(((n * xs[1] + y) * xs[2] + x) * xs[3])];
               cell += o / group_out * group_in;
               const double* w = &inputs[1]->values[static_cast<size_t>(((o * ws[1] + ky) * ws[2] + kx) * group_in)];
-              for (int64_t i = 0; i < group_in; ++i) sum += cell[i] * w[i];
+              add_products(cell, w, ws[1] * ws[2] * group_in, group_in, some, sums);
             }
           }
           const auto at = static_cast<size_t>(((n * ys[1] + oy) * ys[2] + ox) * ys[3] + o);
-          output.values[at] = clamp(sum, p.output_min(), p.output_max());
+          for (int64_t j = 0; j < some; ++j)
+            output.values[at + static_cast<size_t>(j)] = clamp(sums[j], p.output_min(), p.output_max());
         }
 }
 

@@ -32,7 +32,8 @@ void experts(const fbs::Operator& op, Inputs inputs, Array& output) {
   const auto product = [&](const double* row, size_t weight, int64_t expert, int64_t at) {
     const Array& stack = *inputs[weight];
     double sum = inputs.size() > 5 ? inputs[weight + 2]->values[index_of(inputs[weight + 2]->shape, {expert, at})] : 0;
-    for (int64_t i = 0; i < stack.shape[2]; ++i) sum += row[i] * stack.values[index_of(stack.shape, {expert, at, i})];
+    const double* numbers = &stack.values[index_of(stack.shape, {expert, at, 0})];
+    for (int64_t i = 0; i < stack.shape[2]; ++i) sum += row[i] * numbers[i];
     return sum;
   };
   std::vector<double> hidden(static_cast<size_t>(width));

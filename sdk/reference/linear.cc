@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sdk/reference/ops.h"
 #include "sdk/reference/rounded_rows.h"
 
@@ -11,10 +13,14 @@ void linear(const fbs::Operator& op, Inputs inputs, Array& output) {
   const std::vector<double>& x = inputs[1]->rounds_rows ? rounded : inputs[0]->values;
   const size_t rows = x.size() / ins;
   for (size_t row = 0; row < rows; ++row)
-    for (size_t o = 0; o < outs; ++o) {
-      double sum = inputs.size() > 2 ? inputs[2]->values[o] : 0.0;
-      for (size_t i = 0; i < ins; ++i) sum += x[row * ins + i] * inputs[1]->values[o * ins + i];
-      output.values[row * outs + o] = clamp(sum, p.output_min(), p.output_max());
+    for (size_t o = 0, some; o < outs; o += some) {
+      some = std::min<size_t>(4, outs - o);
+      double sums[4] = {};
+      if (inputs.size() > 2) std::copy_n(&inputs[2]->values[o], some, sums);
+      add_products(&x[row * ins], &inputs[1]->values[o * ins], static_cast<int64_t>(ins), static_cast<int64_t>(ins),
+                   static_cast<int64_t>(some), sums);
+      for (size_t j = 0; j < some; ++j)
+        output.values[row * outs + o + j] = clamp(sums[j], p.output_min(), p.output_max());
     }
 }
 

@@ -58,6 +58,26 @@ inline double broadcast(const Array& array, const Shape& output, const Place& at
 size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array& indices, const Shape& output,
                      const Place& at);
 
+// sums[j] += x * row j of `weight`, for up to four rows of `count` elements that are `stride` apart. Four sums at once
+// take a quarter of the time, and each one still adds its products in order, so that its bits do not depend on the
+// others.
+inline void add_products(const double* x, const double* weight, int64_t stride, int64_t count, int64_t rows,
+                         double* sums) {
+  if (rows < 4) {
+    for (int64_t j = 0; j < rows; ++j)
+      for (int64_t i = 0; i < count; ++i) sums[j] += x[i] * weight[j * stride + i];
+    return;
+  }
+  double a = sums[0], b = sums[1], c = sums[2], d = sums[3];
+  for (int64_t i = 0; i < count; ++i, ++weight) {
+    a += x[i] * weight[0];
+    b += x[i] * weight[stride];
+    c += x[i] * weight[2 * stride];
+    d += x[i] * weight[3 * stride];
+  }
+  sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;
+}
+
 // What is left of a whole number in 32 bits.
 inline double wrapped(int64_t value) { return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(value))); }
 
