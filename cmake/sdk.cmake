@@ -105,6 +105,15 @@ foreach(suffix kernel avx2 neon_fp16)
                                                                    # files may not use
   target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_${suffix}>)
 endforeach()
+# The reference rounds every operation as written, on every host: the converter folds weights with it, and blobs must have
+# the same bytes.
+ferry_sources(reference_sources sdk/reference/*.cc)
+add_library(ferry_reference_operators OBJECT ${reference_sources})
+target_include_directories(ferry_reference_operators PRIVATE "${PROJECT_SOURCE_DIR}/sdk/include")
+target_link_libraries(ferry_reference_operators PRIVATE ferry_schema ferry_options)
+ferry_ships(ferry_reference_operators)
+target_compile_options(ferry_reference_operators PRIVATE -ffp-contract=off)
+target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_reference_operators>)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   target_compile_options(ferry_neon_fp16 PRIVATE -march=armv8.2-a+fp16)
   # It enables float16 vector types in system headers, which other files of a unity must not see.
@@ -123,7 +132,7 @@ else() # stb's decoders, and the loops that hand out work
 endif()
 
 ferry_shared_library(ferry_shared ferry $<TARGET_OBJECTS:ferry_core> $<TARGET_OBJECTS:ferry_kernel> $<TARGET_OBJECTS:ferry_avx2>
-                     $<TARGET_OBJECTS:ferry_neon_fp16>)
+                     $<TARGET_OBJECTS:ferry_neon_fp16> $<TARGET_OBJECTS:ferry_reference_operators>)
 target_link_libraries(ferry_shared PRIVATE XNNPACK::XNNPACK)
 add_library(Ferry::ferry ALIAS ferry_shared)
 

@@ -12,6 +12,16 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 set(shader_folder "${PROJECT_BINARY_DIR}/generated/shaders")
 file(MAKE_DIRECTORY "${shader_folder}" "${PROJECT_BINARY_DIR}/generated/sdk/gpu")
+# kinds.glsl: the numbers of the schema that shaders need.
+set(kinds "${shader_folder}/kinds.glsl")
+set(kind_sources sdk/schema/ferry.fbs sdk/gpu/lowering/epilogue.h sdk/gpu/lowering/ops.cc)
+list(TRANSFORM kind_sources PREPEND "${PROJECT_SOURCE_DIR}/")
+ferry_sources(shader_sources shaders/*.comp shaders/*.glsl)
+add_custom_command(
+  OUTPUT "${kinds}"
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/shader_kinds.py" "${kinds}" ${kind_sources}
+          "${PROJECT_SOURCE_DIR}/shaders"
+  DEPENDS ${kind_sources} ${shader_sources} "${PROJECT_SOURCE_DIR}/cmake/shader_kinds.py" VERBATIM)
 ferry_sources(kernels shaders/*.comp)
 # Not -O: it would inline functions, which makes the code larger. Drivers inline them when they know the specialization
 # constants.
@@ -51,11 +61,11 @@ foreach(entry IN LISTS kernels)
     endif()
     add_custom_command(
       OUTPUT "${module}"
-      COMMAND "${FERRY_GLSLC}" --target-env=vulkan1.1 ${define} -MD -MF "${module}.d" -MT "${module}" "${kernel}"
+      COMMAND "${FERRY_GLSLC}" --target-env=vulkan1.1 ${define} -I "${shader_folder}" -MD -MF "${module}.d" -MT "${module}" "${kernel}"
               -o "${module}.raw"
       COMMAND "${FERRY_SPIRV_OPT}" ${passes} "${module}.raw" -o "${module}"
       COMMAND "${FERRY_SPIRV_VAL}" --target-env vulkan1.1 "${module}"
-      DEPENDS "${kernel}" DEPFILE "${module}.d" COMMENT "glslc ${name}.comp ${define}" VERBATIM)
+      DEPENDS "${kernel}" "${kinds}" DEPFILE "${module}.d" COMMENT "glslc ${name}.comp ${define}" VERBATIM)
   endforeach()
 endforeach()
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks the links of the Markdown pages. Every relative link must lead to a file of the repository and every anchor to a
 heading. If a section's name in quotes follows a link ([format.md](format.md), "Graph"), the page must have that section.
-scripts/site parses pages with this module.
+The paths in docs/where-things-go.md must exist. scripts/site parses pages with this module.
 
     scripts/links.py            all pages; exit code 1 if a link is broken
     scripts/links.py PAGE...
 """
-import os, posixpath, re, subprocess, sys
+import fnmatch, os, posixpath, re, subprocess, sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+(?:\([^()]*\))?)(?:\s+\"[^\"]*\")?\)")
@@ -108,10 +108,19 @@ def faults(page, paths):
             yield f"{at(match)}: {target[0]} has no section \"{match[2]}\""
 
 
+def faults_of_paths(page, paths):
+    """Code with a slash is a path; `<op>` stands for any name."""
+    for path in re.findall(r"`([\w.-]+/[\w./<>-]*)`", read(page)):
+        pattern = re.sub(r"<\w+>", "*", path.rstrip("/"))
+        if not fnmatch.filter(paths, pattern):
+            yield f"{page}: the repository has no {path}"
+
+
 def main():
     paths = files()
     checked = sys.argv[1:] or pages(paths)
     found = [fault for page in checked for fault in faults(page, paths)]
+    found += [fault for page in checked if page == "docs/where-things-go.md" for fault in faults_of_paths(page, paths)]
     links = sum(len(LINK.findall(prose(read(page)))) for page in checked)
     print("\n".join(found) or f"{links} links of {len(checked)} pages lead somewhere")
     return 1 if found else 0

@@ -1,17 +1,14 @@
-// Up to four elementwise steps on an output quad before it is stored (sdk/gpu/lowering/epilogue.h). Kernels with an
-// epilogue begin their push constants with EPILOGUE_PUSH.
+// Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/lowering/epilogue.h). Kernels that
+// have one begin their push constants with EPILOGUE_PUSH.
+#include "kinds.glsl"
 
-// The same values as in sdk/gpu/lowering/epilogue.h. A step is kind + 256 * source of its other operand.
+// A step is kind + 256 * source of its other operand, as in sdk/gpu/lowering/epilogue.h.
 layout(constant_id = 3) const uint kStep0 = 0;
 layout(constant_id = 4) const uint kStep1 = 0;
 layout(constant_id = 5) const uint kStep2 = 0;
 layout(constant_id = 6) const uint kStep3 = 0;
 
-const uint kNone = 0, kClamp = 1, kLeakyRelu = 2, kSigmoid = 3, kTanh = 4, kHardSwish = 5, kSilu = 6, kGelu = 7,
-           kAbs = 8, kNeg = 9, kExp = 10, kSqrt = 11, kSquare = 12, kHardSigmoid = 13,
-           kGeluTanh = 14, kLog = 15, kErf = 20, kAdd = 32, kSub = 33, kMul = 34, kDiv = 35, kMax = 36,
-           kMin = 37, kPRelu = 38, kReverseSub = 39, kReverseDiv = 40, kReversePRelu = 41;
-const uint kScalar = 0, kVector = 1, kTensor = 2;
+const uint kNone = 0;
 
 #define EPILOGUE_PUSH                                                        \
   vec2 step_args[4];     /* alpha and beta of each step */                   \

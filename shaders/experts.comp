@@ -2,6 +2,7 @@
 // One of the two products of a mixture of experts. An output row is a token's result of one expert (gates and ups,
 // combined) or the weighted sum over a token's experts (downs). Invocations share the sums of an output quad.
 #include "common.glsl"
+#include "kinds.glsl"
 #include "tile.glsl"
 #include "weights.glsl"
 
@@ -28,8 +29,9 @@ shared vec4 partial[2 * kThreads];
 vec4 sigmoid(vec4 x) { return 1 / (1 + exp(-x)); }
 
 vec4 join(vec4 gate, vec4 up) {
-  if (kActivation == 0) return gate * sigmoid(gate) * up;
-  if (kActivation == 1) return gate * sigmoid(1.5957691216057308 * (gate + 0.044715 * gate * gate * gate)) * up;
+  if (kActivation == kExpertsSilu) return gate * sigmoid(gate) * up;
+  if (kActivation == kExpertsGeluTanh)
+    return gate * sigmoid(1.5957691216057308 * (gate + 0.044715 * gate * gate * gate)) * up;
   gate = min(gate, push.limit);
   return gate * sigmoid(push.alpha * gate) * (clamp(up, -push.limit, push.limit) + 1);
 }

@@ -3,6 +3,7 @@
 // gather.comp, the weights' the updates. An invocation processes a quad and applies all updates of its row in order,
 // since indices may repeat. An index out of range, which ends a run on the CPU, makes the whole row NaN.
 #include "common.glsl"
+#include "kinds.glsl"
 
 layout(constant_id = 3) const uint kKind = 0;  // fbs::ScatterKind
 
@@ -13,12 +14,13 @@ layout(push_constant) uniform Push {
 
 float combined(float there, float update) {
   switch (kKind) {
-    case 1: return there + update;
-    case 2: return there * update;
-    case 3: return update > there ? update : there;
-    case 4: return update < there ? update : there;
-    default: return update;
+    case kScatterAdd: return there + update;
+    case kScatterMul: return there * update;
+    case kScatterMax: return update > there ? update : there;
+    case kScatterMin: return update < there ? update : there;
+    case kScatterSet: break;
   }
+  return update;
 }
 
 void main() {

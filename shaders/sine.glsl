@@ -1,7 +1,6 @@
 // Sines and cosines. Vulkan's are only precise to 2^-11, and only within [-pi, pi].
 
-// Kinds of the epilogue's first step that only this kernel computes, to keep the other kernels small.
-const uint kSin = 21, kCos = 22;
+// kSin and kCos are steps of elementwise.comp alone: in the epilogue, every kernel would contain them.
 
 // The bits of 1 / pi, after 32 zeros.
 const uint kInversePi[] = uint[](0, 0x517cc1b7, 0x27220a94, 0xfe13abe8, 0xfa9a6ee0, 0x6db14acc, 0x9e21c820);

@@ -29,8 +29,9 @@ std::vector<uint32_t> compile_with_fault(const char* kernel, const char* file, c
   const bool in_float16 = name.ends_with("_float16");
   if (in_float16) name.resize(name.size() - std::strlen("_float16"));
   const std::string path = (folder / name).string();
-  const std::string command = std::string(FERRY_GLSLC) + " -w --target-env=vulkan1.1 " + (half ? "-DFLOAT16 " : "") +
-                              (in_float16 ? "-DFLOAT16_ARITHMETIC " : "") + path + ".comp -o " + path + ".spv";
+  const std::string command = std::string(FERRY_GLSLC) + " -w --target-env=vulkan1.1 -I " + FERRY_GENERATED_SHADERS +
+                              " " + (half ? "-DFLOAT16 " : "") + (in_float16 ? "-DFLOAT16_ARITHMETIC " : "") + path +
+                              ".comp -o " + path + ".spv";
   if (std::system(command.c_str()) != 0) return {};
   const std::string bytes = read(path + ".spv");
   std::vector<uint32_t> code(bytes.size() / sizeof(uint32_t));

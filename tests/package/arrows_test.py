@@ -11,6 +11,7 @@ RULES = [
     (r"sdk/", r"(converter|models|cli|tests)/", ""),
     (r"sdk/include/", r"sdk/", ""),
     (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
+    (r"sdk/reference/", r"sdk/(?!reference/|operators/|status\.h)", ""),
     (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|task|text|api)/", ""),
     (r"sdk/threads/", r"sdk/(?!threads/|status\.h)", ""),
     (r"sdk/graph/", r"sdk/(cpu|gpu|image|task|text|api)/", r"sdk/graph/session\.cc"),  # which creates the backends

@@ -111,8 +111,17 @@ BinaryKernel choose(fbs::BinaryKind kind, bool a_repeats, bool b_repeats) {
     case fbs::BinaryKind::Max: return choose<Max>(a_repeats, b_repeats);
     case fbs::BinaryKind::Min: return choose<Min>(a_repeats, b_repeats);
     case fbs::BinaryKind::PRelu: return choose<PRelu>(a_repeats, b_repeats);
-    default: return nullptr;
+    case fbs::BinaryKind::Pow:
+    case fbs::BinaryKind::Mod:
+    case fbs::BinaryKind::FMod:
+    case fbs::BinaryKind::Equal:
+    case fbs::BinaryKind::Less:
+    case fbs::BinaryKind::LessOrEqual:
+    case fbs::BinaryKind::And:
+    case fbs::BinaryKind::Or:
+    case fbs::BinaryKind::Xor: break;  // plain_binary()'s
   }
+  return nullptr;
 }
 
 class Binary : public Op {

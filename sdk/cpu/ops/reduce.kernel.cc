@@ -86,8 +86,10 @@ Folding folding(fbs::ReduceKind kind, bool integer) {
     case fbs::ReduceKind::Max: return {-kInfinity, integer ? fold_rows<int32_t, Max> : fold_rows<float, Max>};
     case fbs::ReduceKind::Min: return {kInfinity, integer ? fold_rows<int32_t, Min> : fold_rows<float, Min>};
     case fbs::ReduceKind::Prod: return {1, integer ? fold_rows<int32_t, MultiplyIntegers> : fold_rows<float, Multiply>};
-    default: return {0, integer ? fold_rows<int32_t, Add> : add_rows};
+    case fbs::ReduceKind::Mean:
+    case fbs::ReduceKind::Sum: break;
   }
+  return {0, integer ? fold_rows<int32_t, Add> : add_rows};
 }
 
 class Reduce : public Op {

@@ -164,6 +164,8 @@ void int_abs(const float* x, float* y, size_t count, float, float) {
   each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return static_cast<int32_t>(v) < 0 ? 0 - v : v; });
 }
 
+// Our kernel for a function, or null to use XNNPACK's. Every kind is listed, so that a new one does not compile without
+// a decision.
 Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, bool integer) {
   switch (kind) {
     case fbs::UnaryKind::Clamp: return clamp;
@@ -185,9 +187,15 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::HardSigmoid: return map_neon<HardSigmoid>;
 #else
     case fbs::UnaryKind::Silu: return silu;
+    case fbs::UnaryKind::Gelu: break;
     case fbs::UnaryKind::GeluTanh: return gelu_tanh;
 #endif
 #if !defined(__aarch64__)
+    case fbs::UnaryKind::Sigmoid:
+    case fbs::UnaryKind::Tanh:
+    case fbs::UnaryKind::Exp:
+    case fbs::UnaryKind::Sqrt:
+    case fbs::UnaryKind::Square: break;
     case fbs::UnaryKind::HardSwish: return hard_swish;
     case fbs::UnaryKind::HardSigmoid: return hard_sigmoid;
 #endif
@@ -210,8 +218,8 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::Neg: return integer ? int_neg : nullptr;
     case fbs::UnaryKind::Abs: return integer ? int_abs : nullptr;
 #endif
-    default: return nullptr;
   }
+  return nullptr;
 }
 
 #if !defined(__aarch64__)
@@ -251,8 +259,26 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
     case fbs::UnaryKind::Exp: return xnn_unary_exp;
     case fbs::UnaryKind::Sqrt: return xnn_unary_square_root;
     case fbs::UnaryKind::Square: return xnn_unary_square;
-    default: return xnn_unary_invalid;
+    case fbs::UnaryKind::Clamp:
+    case fbs::UnaryKind::LeakyRelu:
+    case fbs::UnaryKind::HardSwish:
+    case fbs::UnaryKind::Silu:
+    case fbs::UnaryKind::HardSigmoid:
+    case fbs::UnaryKind::GeluTanh:
+    case fbs::UnaryKind::Log:
+    case fbs::UnaryKind::Floor:
+    case fbs::UnaryKind::Ceil:
+    case fbs::UnaryKind::Round:
+    case fbs::UnaryKind::Sign:
+    case fbs::UnaryKind::Erf:
+    case fbs::UnaryKind::Sin:
+    case fbs::UnaryKind::Cos:
+    case fbs::UnaryKind::Tan:
+    case fbs::UnaryKind::Not:
+    case fbs::UnaryKind::IsNaN:
+    case fbs::UnaryKind::IsInf: break;
   }
+  return xnn_unary_invalid;
 }
 #endif
 

@@ -40,7 +40,8 @@ struct Canary {
   std::map<TensorId, Slot> slots;
   uint64_t workspace = 0;
   std::map<TensorId, Array> values;  // of every tensor of the chain
-  Array state, next;                 // before and after, of a state of fixed size that the chain changes
+  Array state;                       // of fixed size, before the run
+  std::vector<double> next;          // and afterwards
   uint64_t state_at = 0;             // where it lies
   std::string wrong;                 // what was wrong
 
@@ -147,21 +148,22 @@ void make_up(const Model& model, Canary* canary, MadeUpConstants* constants) {
   if (canary->state.shape.rank > 0) canary->state = made_up_input(root, TensorId::None, canary->state.shape, false);
 }
 
+// The known answers: every tensor of the chain, and what its state holds afterwards.
 void compute(const Model& model, const MadeUpConstants& constants, Canary* canary) {
   for (int index : canary->step().operators) {
     const fbs::Operator& op = operator_at(model, index);
-    std::vector<const Array*> inputs;
+    std::vector<const Array*> operands;
     for (TensorId tensor : *op.inputs()) {
       if (model.is_constant(tensor)) canary->values[tensor] = constants.array(tensor, canary->shape(tensor));
-      inputs.push_back(&canary->values[tensor]);
+      operands.push_back(&canary->values[tensor]);
     }
-    if (canary->state.shape.rank > 0) inputs.push_back(&canary->state);
-    for (unsigned i = 0; i < op.outputs()->size(); ++i) {
-      const TensorId output = op.outputs()->Get(i);
-      Array computed = compute_plainly(op, inputs, canary->shape(output), i);
-      canary->values[output] = std::move(computed);
-    }
-    if (canary->state.shape.rank > 0) canary->next = compute_plainly(op, inputs, canary->state.shape, kStateAfter);
+    if (names_state(op.params_type())) operands.push_back(&canary->state);  // empty where append is the operator
+    std::vector<Array> outputs;
+    for (TensorId output : *op.outputs()) outputs.push_back({canary->shape(output), {}});
+    reference::fill_outputs(op, operands, outputs);
+    if (names_state(op.params_type()) && canary->state.shape.rank > 0)
+      canary->next = reference::state_after(op, operands, outputs[0]);
+    for (unsigned i = 0; i < outputs.size(); ++i) canary->values[op.outputs()->Get(i)] = std::move(outputs[i]);
   }
 }
 
@@ -233,16 +235,17 @@ bool is_padded(const std::byte* quads, const Shape& shape, Storage storage) {
 }
 
 // What is wrong with numbers that are floats, or integers of 32 bits.
-std::string compare(const std::vector<float>& expected, const std::byte* at, bool integers, float bound) {
+std::string compare(const std::vector<double>& expected, const std::byte* at, bool integers, float bound) {
   float worst = 0, largest = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (!std::isfinite(expected[i])) continue;
+    const float known = static_cast<float>(expected[i]);
+    if (!std::isfinite(known)) continue;
     uint32_t bits;
     std::memcpy(&bits, at + i * sizeof bits, sizeof bits);
     const float got = integers ? static_cast<float>(static_cast<int32_t>(bits)) : std::bit_cast<float>(bits);
-    const float difference = std::abs(got - expected[i]);
+    const float difference = std::abs(got - known);
     worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
-    largest = std::max(largest, std::abs(expected[i]));
+    largest = std::max(largest, std::abs(known));
   }
   if (worst <= bound * largest) return "";
   char text[96];
@@ -268,9 +271,9 @@ std::string judge(const Model& model, const Canary& canary, const std::byte* mem
     std::string wrong = compare(canary.values.at(tensor).values, floats, integers, bound);
     if (!wrong.empty()) return wrong;
   }
-  if (canary.next.values.empty()) return "";
+  if (canary.next.empty()) return "";
   if (!is_guard(memory + canary.state_at + host_bytes(canary.state.shape))) return "writes behind its state";
-  return compare(canary.next.values, memory + canary.state_at, false, bound);
+  return compare(canary.next, memory + canary.state_at, false, bound);
 }
 
 // Runs them all; fills in `wrong`.
@@ -298,12 +301,12 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
   FERRY_TRY(commands.begin(dispatches));
   for (const Canary& canary : *canaries) {
     for (TensorId tensor : canary.step().inputs) {
-      const std::vector<float>& values = canary.values.at(tensor).values;
+      const std::vector<double>& values = canary.values.at(tensor).values;
       std::byte* to = buffer.mapped() + canary.slots.at(tensor).floats;
       if (model.tensor(tensor).dtype() == fbs::DType::Int32) {
         std::copy(values.begin(), values.end(), reinterpret_cast<int32_t*>(to));
       } else {
-        std::memcpy(to, values.data(), values.size() * sizeof(float));
+        std::copy(values.begin(), values.end(), reinterpret_cast<float*>(to));
       }
     }
     std::copy(canary.state.values.begin(), canary.state.values.end(),

@@ -12,7 +12,7 @@
 namespace ferry::gpu {
 namespace {
 
-// On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, which is exact in float16.
+// On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, exact in float16.
 float noise(TensorId tensor, size_t i) {
   uint32_t hash = index_of(tensor) * 0x9e3779b9u + static_cast<uint32_t>(i) * 0x85ebca6bu + 1;
   hash = (hash ^ hash >> 16) * 0x7feb352du;
@@ -22,7 +22,7 @@ float noise(TensorId tensor, size_t i) {
   return hash % 2 == 0 ? magnitude : -magnitude;
 }
 
-// Rounded to float16's eleven bits; exponents stay unchanged.
+// To the eleven bits of float16; the exponent is unchanged.
 float rounded(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000u);
@@ -61,7 +61,7 @@ bool wants_positive(const Model& model, const std::vector<int>& operators) {
 }
 
 Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape, bool positive) {
-  Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
+  Array out{shape, std::vector<double>(static_cast<size_t>(shape.elements()))};
   const size_t length = static_cast<size_t>(rows_of(shape).channels);
   const fbs::Pool2d* pool = op.params_as_Pool2d();
   const fbs::Unary* unary = op.params_as_Unary();
@@ -69,8 +69,7 @@ Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape
       unary != nullptr && (unary->kind() == fbs::UnaryKind::Sigmoid || unary->kind() == fbs::UnaryKind::Tanh);
   const bool turns = unary != nullptr && (unary->kind() == fbs::UnaryKind::Sin || unary->kind() == fbs::UnaryKind::Cos);
   for (size_t i = 0; i < out.values.size(); ++i) {
-    float& value = out.values[i];
-    value = noise(tensor, i);
+    float value = noise(tensor, i);
     if (positive) value = std::abs(value);
     if (unary != nullptr) value *= i % 31 != 0 ? 4 : saturates ? 96 : turns ? 0x1p15f : 4;
     // Windows with nothing above zero.
@@ -92,7 +91,7 @@ Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape
       value = static_cast<float>(static_cast<int>(i * 5 % (2 * kCanaryRow)) - kCanaryRow);
     // Keys about as long as normalised ones.
     if (op.params_type() == fbs::OpParams::GatedDeltaRule && tensor == op.inputs()->Get(1)) value /= 8;
-    value = rounded(value);
+    out.values[i] = static_cast<double>(rounded(value));
   }
   return out;
 }
@@ -104,11 +103,11 @@ float MadeUpConstants::value(TensorId tensor, size_t i) const {
 }
 
 Array MadeUpConstants::array(TensorId tensor, const Shape& shape) const {
-  Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
   StoredConstant stored{type_of(model_.tensor(tensor)), shape, bytes(tensor)};
   if (stored.type.quantized) stored.scales = bytes(stored.type.scale);
-  read_numbers(stored, out.values.data());
-  return out;
+  read_numbers(stored, values.data());
+  return {shape, {values.begin(), values.end()}};
 }
 
 Status MadeUpConstants::fill() {

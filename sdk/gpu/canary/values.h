@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "sdk/gpu/backend/weights.h"
-#include "sdk/gpu/canary/reference.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/type.h"
+#include "sdk/reference/reference.h"
 
 namespace ferry::gpu {
+
+using reference::Array;
 
 // Does the chain divide by what it carries, or take its root? Sums near zero would have no digits then.
 bool wants_positive(const Model& model, const std::vector<int>& operators);

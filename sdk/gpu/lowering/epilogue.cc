@@ -6,10 +6,9 @@ namespace ferry::gpu {
 namespace {
 
 uint8_t binary_kind(fbs::BinaryKind kind, bool reversed) {
-  if (reversed && kind == fbs::BinaryKind::Sub) return EpilogueStep::kReverseSub;
-  if (reversed && kind == fbs::BinaryKind::Div) return EpilogueStep::kReverseDiv;
-  if (reversed && kind == fbs::BinaryKind::PRelu) return EpilogueStep::kReversePRelu;
-  return static_cast<uint8_t>(EpilogueStep::kBinary + static_cast<uint8_t>(kind));
+  const bool commutes = kind != fbs::BinaryKind::Sub && kind != fbs::BinaryKind::Div && kind != fbs::BinaryKind::PRelu;
+  const uint8_t first = reversed && !commutes ? EpilogueStep::kReversed : EpilogueStep::kBinary;
+  return static_cast<uint8_t>(first + static_cast<uint8_t>(kind));
 }
 
 // One element per channel, or a single element.

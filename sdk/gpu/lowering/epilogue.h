@@ -11,8 +11,11 @@
 namespace ferry::gpu {
 
 struct EpilogueStep {
-  // As in epilogue.glsl: 1 + UnaryKind; 32 + BinaryKind up to PRelu; three kinds with exchanged operands.
-  static constexpr uint8_t kUnary = 1, kBinary = 32, kReverseSub = 39, kReverseDiv = 40, kReversePRelu = 41;
+  // A kind is one of these plus UnaryKind or BinaryKind; kReversed: with the operands swapped. 0 is no step.
+  // cmake/shader_kinds.py generates the shaders' constants from this and the schema.
+  static constexpr uint8_t kUnary = 1, kBinary = 32, kReversed = 64;
+  static_assert(kUnary + static_cast<int>(fbs::UnaryKind::MAX) < kBinary);
+  static_assert(kBinary + static_cast<int>(fbs::BinaryKind::MAX) < kReversed);
   enum class Source : uint8_t {
     Scalar,  // `alpha`
     Vector,  // a constant with one element per channel, or a single element

@@ -65,22 +65,101 @@ constexpr const Entry* find(fbs::OpParams type) {
   return nullptr;
 }
 
+// has_kind(): whether the shaders compute a kind of an operator. Every kind is listed, so that a new one does not
+// compile without a decision. Functions with jumps (Floor, Sign...) stay on the CPU, because a canary cannot check a
+// value beside a jump. cmake/shader_kinds.py compares this list with shaders/epilogue.glsl.
 bool has_kind(fbs::UnaryKind kind) {
-  return kind <= fbs::UnaryKind::Log || (kind >= fbs::UnaryKind::Erf && kind <= fbs::UnaryKind::Cos);
+  switch (kind) {
+    case fbs::UnaryKind::Clamp:
+    case fbs::UnaryKind::LeakyRelu:
+    case fbs::UnaryKind::Sigmoid:
+    case fbs::UnaryKind::Tanh:
+    case fbs::UnaryKind::HardSwish:
+    case fbs::UnaryKind::Silu:
+    case fbs::UnaryKind::Gelu:
+    case fbs::UnaryKind::Abs:
+    case fbs::UnaryKind::Neg:
+    case fbs::UnaryKind::Exp:
+    case fbs::UnaryKind::Sqrt:
+    case fbs::UnaryKind::Square:
+    case fbs::UnaryKind::HardSigmoid:
+    case fbs::UnaryKind::GeluTanh:
+    case fbs::UnaryKind::Log:
+    case fbs::UnaryKind::Erf:
+    case fbs::UnaryKind::Sin:
+    case fbs::UnaryKind::Cos: return true;
+    case fbs::UnaryKind::Floor:
+    case fbs::UnaryKind::Ceil:
+    case fbs::UnaryKind::Round:
+    case fbs::UnaryKind::Sign:
+    case fbs::UnaryKind::Tan:
+    case fbs::UnaryKind::Not:
+    case fbs::UnaryKind::IsNaN:
+    case fbs::UnaryKind::IsInf: break;
+  }
+  return false;
 }
 
-// Functions with discontinuities (Floor, Sign...) run on the CPU: a canary proves nothing near a jump.
+bool has_kind(fbs::BinaryKind kind) {
+  switch (kind) {
+    case fbs::BinaryKind::Add:
+    case fbs::BinaryKind::Sub:
+    case fbs::BinaryKind::Mul:
+    case fbs::BinaryKind::Div:
+    case fbs::BinaryKind::Max:
+    case fbs::BinaryKind::Min:
+    case fbs::BinaryKind::PRelu: return true;
+    case fbs::BinaryKind::Pow:
+    case fbs::BinaryKind::Mod:
+    case fbs::BinaryKind::FMod:
+    case fbs::BinaryKind::Equal:
+    case fbs::BinaryKind::Less:
+    case fbs::BinaryKind::LessOrEqual:
+    case fbs::BinaryKind::And:
+    case fbs::BinaryKind::Or:
+    case fbs::BinaryKind::Xor: break;
+  }
+  return false;
+}
+
+bool has_kind(fbs::ReduceKind kind) {
+  switch (kind) {
+    case fbs::ReduceKind::Mean:
+    case fbs::ReduceKind::Sum: return true;
+    case fbs::ReduceKind::Max:
+    case fbs::ReduceKind::Min:
+    case fbs::ReduceKind::Prod: break;
+  }
+  return false;
+}
+
+bool has_kind(fbs::GatherKind kind) {
+  switch (kind) {
+    case fbs::GatherKind::Elements: return true;
+    case fbs::GatherKind::Slices:
+    case fbs::GatherKind::Tuples: break;
+  }
+  return false;
+}
+
+bool has_kind(fbs::ScatterKind kind) {
+  switch (kind) {
+    case fbs::ScatterKind::Set:
+    case fbs::ScatterKind::Add:
+    case fbs::ScatterKind::Mul:
+    case fbs::ScatterKind::Max:
+    case fbs::ScatterKind::Min: return true;
+  }
+  return false;
+}
+
 bool has_kind(const fbs::Operator& op) {
-  const fbs::Unary* unary = op.params_as_Unary();
-  const fbs::Binary* binary = op.params_as_Binary();
-  const fbs::Reduce* reduce = op.params_as_Reduce();
-  const fbs::Gather* gather = op.params_as_Gather();
-  const fbs::Scatter* scatter = op.params_as_Scatter();
-  if (gather != nullptr) return gather->kind() == fbs::GatherKind::Elements;
-  if (scatter != nullptr) return scatter->where() == fbs::GatherKind::Elements;
-  return unary != nullptr    ? has_kind(unary->kind())
-         : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
-                             : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;
+  if (const fbs::Unary* p = op.params_as_Unary()) return has_kind(p->kind());
+  if (const fbs::Binary* p = op.params_as_Binary()) return has_kind(p->kind());
+  if (const fbs::Reduce* p = op.params_as_Reduce()) return has_kind(p->kind());
+  if (const fbs::Gather* p = op.params_as_Gather()) return has_kind(p->kind());
+  if (const fbs::Scatter* p = op.params_as_Scatter()) return has_kind(p->kind()) && has_kind(p->where());
+  return true;
 }
 
 // How kernels dequantize: Int8 with a scale per output, Int4 with a scale per 32 inputs, both without zero points.

@@ -1,0 +1,92 @@
+// One function a file, conv2d() and so on, for inputs that fit the parameters. `output` comes with its shape, its type
+// and as many zeros. The last of `inputs` is what the state holds, if the operator has one.
+#pragma once
+
+#include <span>
+
+#include "sdk/operators/operators.h"
+#include "sdk/reference/reference.h"
+
+namespace ferry::reference {
+
+#define FERRY_REFERENCE(Type, name, ...) void name(const fbs::Operator& op, Inputs inputs, Array& output);
+FERRY_OPERATORS(FERRY_REFERENCE)
+#undef FERRY_REFERENCE
+
+// The second output of top_k: the elements of x at the positions of its first output.
+std::vector<double> values_at(const Array& x, const Array& positions);
+
+// The states of causal_conv1d and gated_delta_rule after a run; `inputs` as above.
+std::vector<double> inputs_after(Inputs inputs);
+std::vector<double> matrices_after(Inputs inputs);
+
+// ---- places in an array ---------------------------------------------------------------------------------------------
+
+// One coordinate a dimension.
+using Place = std::array<int64_t, FERRY_MAX_RANK>;
+
+// The element at `place` of a row-major array.
+inline size_t index_of(const Shape& shape, const Place& place) {
+  int64_t index = 0;
+  for (int i = 0; i < shape.rank; ++i) index = index * shape[i] + place[static_cast<size_t>(i)];
+  return static_cast<size_t>(index);
+}
+
+// visit(index, place) for every element, in order.
+template <typename Visit>
+void for_each_place(const Shape& shape, const Visit& visit) {
+  Place place{};
+  const int64_t count = shape.elements();
+  for (int64_t index = 0; index < count; ++index) {
+    visit(static_cast<size_t>(index), place);
+    for (int i = shape.rank; i-- > 0;) {
+      if (++place[static_cast<size_t>(i)] < shape[i]) break;
+      place[static_cast<size_t>(i)] = 0;
+    }
+  }
+}
+
+// The element of a smaller array that NumPy's broadcasting puts at `at` of `output`.
+inline double broadcast(const Array& array, const Shape& output, const Place& at) {
+  Place place{};
+  for (int i = 0; i < array.shape.rank; ++i)
+    if (array.shape[i] > 1) place[static_cast<size_t>(i)] = at[static_cast<size_t>(i + output.rank - array.shape.rank)];
+  return array.values[index_of(array.shape, place)];
+}
+
+// Where in `x` the element lies that Gather puts at `at` of its output; an update of Scatter at `at` falls there.
+size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array& indices, const Shape& output,
+                     const Place& at);
+
+// sums[j] += x * row j of `weight`, for up to four rows of `count` elements that are `stride` apart. Four sums at once
+// take a quarter of the time, and each one still adds its products in order, so that its bits do not depend on the
+// others.
+inline void add_products(const double* x, const double* weight, int64_t stride, int64_t count, int64_t rows,
+                         double* sums) {
+  if (rows < 4) {
+    for (int64_t j = 0; j < rows; ++j)
+      for (int64_t i = 0; i < count; ++i) sums[j] += x[i] * weight[j * stride + i];
+    return;
+  }
+  double a = sums[0], b = sums[1], c = sums[2], d = sums[3];
+  for (int64_t i = 0; i < count; ++i, ++weight) {
+    a += x[i] * weight[0];
+    b += x[i] * weight[stride];
+    c += x[i] * weight[2 * stride];
+    d += x[i] * weight[3 * stride];
+  }
+  sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;
+}
+
+// What is left of a whole number in 32 bits.
+inline double wrapped(int64_t value) { return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(value))); }
+
+// Of two whole numbers of 32 bits.
+inline double wrapped_product(double a, double b) { return wrapped(static_cast<int64_t>(a) * static_cast<int64_t>(b)); }
+
+inline double clamp(double value, float low, float high) {
+  if (value < static_cast<double>(low)) return static_cast<double>(low);
+  return value > static_cast<double>(high) ? static_cast<double>(high) : value;
+}
+
+}  // namespace ferry::reference

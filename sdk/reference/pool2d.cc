@@ -1,0 +1,30 @@
+#include <algorithm>
+#include <limits>
+
+#include "sdk/reference/ops.h"
+
+namespace ferry::reference {
+
+void pool2d(const fbs::Operator& op, Inputs inputs, Array& output) {
+  const fbs::Pool2d& p = *op.params_as_Pool2d();
+  const bool max = p.kind() == fbs::PoolKind::Max;
+  const Shape& xs = inputs[0]->shape;
+  for_each_place(output.shape, [&](size_t index, const Place& at) {
+    const int64_t top = at[1] * p.stride_h() - p.pad_top(), left = at[2] * p.stride_w() - p.pad_left();
+    // PyTorch's divisor: cells of the input and its padding, not those that ceil_mode adds beyond.
+    const int64_t bottom = std::min<int64_t>(top + p.kernel_h(), int64_t{xs[1]} + p.pad_bottom());
+    const int64_t right = std::min<int64_t>(left + p.kernel_w(), int64_t{xs[2]} + p.pad_right());
+    double result = max ? -std::numeric_limits<double>::infinity() : 0.0;
+    int64_t real = 0;
+    for (int64_t y = std::max<int64_t>(top, 0); y < std::min<int64_t>(bottom, xs[1]); ++y)
+      for (int64_t x = std::max<int64_t>(left, 0); x < std::min<int64_t>(right, xs[2]); ++x) {
+        const double cell = inputs[0]->values[index_of(xs, {at[0], y, x, at[3]})];
+        result = max ? std::max(result, cell) : result + cell;
+        ++real;
+      }
+    const int64_t divisor = p.count_include_pad() ? (bottom - top) * (right - left) : real;
+    output.values[index] = max ? result : result / static_cast<double>(divisor);
+  });
+}
+
+}  // namespace ferry::reference

@@ -1,0 +1,114 @@
+#include "sdk/reference/reference.h"
+
+#include "sdk/operators/type_rules.h"
+#include "sdk/reference/ops.h"
+
+namespace ferry::reference {
+namespace {
+
+Array held_by(const State& state) {
+  Array held{state.shape.shape(), state.values, state.shape.dtype};
+  if (state.shape.fixed()) held.values.resize(static_cast<size_t>(held.shape.elements()));  // zeros at first
+  return held;
+}
+
+// Every index of a Gather or a Scatter along its dimension of `x`.
+Status check_indices(fbs::GatherKind kind, int axis, const Shape& x, const Array& indices) {
+  Status status;
+  for_each_place(indices.shape, [&](size_t i, const Place& at) {
+    const int last = static_cast<int>(at[static_cast<size_t>(std::max(indices.shape.rank - 1, 0))]);
+    const int64_t size = x[kind == fbs::GatherKind::Tuples ? axis + last : axis];
+    const auto index = static_cast<int64_t>(indices.values[i]);
+    if (status.ok() && (index < -size || index >= size))
+      status = error(FERRY_INVALID_ARGUMENT, "index %lld is outside %lld", static_cast<long long>(index),
+                     static_cast<long long>(size));
+  });
+  return status;
+}
+
+// The inputs whose values choose what is read. Their shapes have been checked.
+Status check_values(const fbs::Operator& op, Inputs inputs) {
+  if (const fbs::Gather* p = op.params_as_Gather())
+    return check_indices(p->kind(), p->axis(), inputs[0]->shape, *inputs[1]);
+  if (const fbs::Scatter* p = op.params_as_Scatter())
+    return check_indices(p->where(), p->axis(), inputs[0]->shape, *inputs[1]);
+  if (op.params_type() != fbs::OpParams::Experts) return {};
+  for (const double value : inputs[1]->values)
+    if (const auto expert = static_cast<int64_t>(value); expert < 0 || expert >= inputs[3]->shape[0])
+      return error(FERRY_INVALID_ARGUMENT, "expert %lld was chosen", static_cast<long long>(expert));
+  return {};
+}
+
+}  // namespace
+
+void fill_outputs(const fbs::Operator& op, Inputs operands, std::span<Array> outputs) {
+  Array& output = outputs[0];
+  output.values.assign(static_cast<size_t>(output.shape.elements()), 0);
+  switch (op.params_type()) {
+#define FERRY_FILL(Type, name, ...) \
+  case fbs::OpParams::Type: name(op, operands, output); break;
+    FERRY_OPERATORS(FERRY_FILL)
+#undef FERRY_FILL
+    case fbs::OpParams::NONE: break;
+  }
+  if (outputs.size() > 1) outputs[1].values = values_at(*operands[0], output);  // top_k's
+}
+
+std::vector<double> state_after(const fbs::Operator& op, Inputs operands, const Array& output) {
+  switch (op.params_type()) {
+    case fbs::OpParams::Append: return output.values;
+    case fbs::OpParams::CausalConv1d: return inputs_after(operands);
+    case fbs::OpParams::GatedDeltaRule: return matrices_after(operands);
+#define FERRY_STATELESS(Type, ...) case fbs::OpParams::Type:
+      FERRY_OPERATORS_ON_GPU(FERRY_STATELESS)
+      FERRY_OPERATORS_ON_CPU(FERRY_STATELESS)
+#undef FERRY_STATELESS
+    case fbs::OpParams::Positions:
+    case fbs::OpParams::NONE: break;
+  }
+  return {};
+}
+
+Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs) {
+  std::vector<Shape> shapes;
+  std::vector<Type> types;
+  for (const Array* input : inputs) {
+    if (input->values.size() != static_cast<size_t>(input->shape.elements()))
+      return error(FERRY_SHAPE_MISMATCH, "%s: input %zu has %zu values for shape %s", op_name(op.params_type()),
+                   shapes.size(), input->values.size(), in_words(input->shape).c_str());
+    shapes.push_back(input->shape);
+    types.push_back(input->quantized ? Type{fbs::DType::Int8, true} : Type{input->dtype});
+  }
+  std::vector<StateShape> state_shapes;
+  for (const State& state : states) state_shapes.push_back(state.shape);
+  Array output;
+  Type type;
+  FERRY_TRY(infer_shape(op, shapes, &output.shape, state_shapes));
+  FERRY_TRY(infer_type(op, types, &type));
+  FERRY_TRY(check_values(op, inputs));
+  output.dtype = type.dtype;
+  std::vector<const Array*> operands(inputs.begin(), inputs.end());
+  Array held;
+  if (names_state(op.params_type())) {
+    const State& state = states[state_of(op)];
+    held = op.params_type() == fbs::OpParams::Positions ? Array{{state.shape.length}, {}} : held_by(state);
+    operands.push_back(&held);
+  }
+  outputs->assign(1, output);
+  const size_t named = op.outputs() == nullptr ? 0 : op.outputs()->size();
+  if (op.params_type() == fbs::OpParams::TopK && named > 1) outputs->push_back({output.shape, {}, inputs[0]->dtype});
+  fill_outputs(op, operands, *outputs);
+  return {};
+}
+
+State changed_state(const fbs::Operator& op, Inputs inputs, const Array& output, const State& before) {
+  State after = before;
+  after.shape.length = before.shape.length_after(inputs.front()->shape);
+  const Array held = held_by(before);
+  std::vector<const Array*> operands(inputs.begin(), inputs.end());
+  operands.push_back(&held);
+  after.values = state_after(op, operands, output);
+  return after;
+}
+
+}  // namespace ferry::reference

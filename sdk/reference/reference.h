@@ -1,0 +1,54 @@
+// The reference: every operator in plain loops, in float64. The converter folds constants with it, canaries
+// (sdk/gpu/canary) compare a driver's results with it, and tests compare every backend with it. An operator is a file.
+// Slow: meant for tensors of a few thousand elements, though tests run whole networks.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ferry_generated.h"
+#include "sdk/operators/shape.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/status.h"
+
+namespace ferry::reference {
+
+struct Array {
+  Shape shape;
+  std::vector<double> values;  // row-major, channels last; of Int32 whole numbers
+  fbs::DType dtype = fbs::DType::Float32;
+  bool quantized = false;  // a constant whose values are integers times scales
+  // Of a quantised weight: the rows that it is multiplied with are rounded to 8 bits first, as on the CPU
+  // (sdk/reference/rounded_rows.h). Otherwise they stay unchanged, as on the GPU.
+  bool rounds_rows = false;
+};
+
+using Inputs = std::span<const Array* const>;
+
+// A state before a run: `shape.length` indices of its axis; of fixed size all of it, or nothing for zeros.
+struct State {
+  StateShape shape;
+  std::vector<double> values = {};
+};
+
+// ---- of inputs that are checked first -------------------------------------------------------------------------------
+
+// All outputs that `op` names, for these inputs and the graph's states; at least one.
+// The errors of infer_shapes() and infer_type(). FERRY_SHAPE_MISMATCH: an array has not as many values as its shape.
+// FERRY_INVALID_ARGUMENT: an index or the number of an expert is outside of its range.
+Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs);
+
+// What the state that `op` names and changes is after `op` computed `output`.
+State changed_state(const fbs::Operator& op, Inputs inputs, const Array& output, const State& before);
+
+// ---- of inputs that are known to fit --------------------------------------------------------------------------------
+
+// `operands`: the inputs, and what the state holds, if the operator has one. Each output has its shape and type; the
+// values are replaced. Shapes may differ from those that the parameters state (the height of a resize), because
+// canaries are small.
+void fill_outputs(const fbs::Operator& op, Inputs operands, std::span<Array> outputs);
+
+// What the state holds afterwards; `output`: the first output. Empty for an operator that changes no state.
+std::vector<double> state_after(const fbs::Operator& op, Inputs operands, const Array& output);
+
+}  // namespace ferry::reference
