@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct ConvertArguments {
   std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, detect, like, read,
       characters;
-  std::map<std::string, std::string> image;  // by the names of converter/recipes/image_settings.h
+  std::map<std::string, std::string> image;  // by the names of converter/preprocessing/image_settings.h
   std::string weights = "f32", report = "text";
   std::vector<std::string> shapes, dynamic, without;
   std::vector<int> features;

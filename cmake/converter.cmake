@@ -1,4 +1,4 @@
-# Left of the blob. Reading checkpoints, the graph, the oracle, packing and recipes are small and built on every target, because
+# Left of the blob. Reading checkpoints, the graph, the oracle, packing and preprocessing are small and built on every target, because
 # tests and parity need them there too; families, passes and importers are built for the desktop only.
 
 function(ferry_add_room name)
@@ -18,24 +18,24 @@ ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
 ferry_add_room(ferry_quantize converter/quantize/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
-ferry_add_room(ferry_recipes converter/recipes/*.cc)
+ferry_add_room(ferry_preprocessing converter/preprocessing/*.cc)
 ferry_add_room(ferry_text_files converter/text/*.cc)
 target_link_libraries(ferry_graph PUBLIC ferry_checkpoint) # its weights are a checkpoint's, which it includes and is included by
-foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes ferry_text_files)
+foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_preprocessing ferry_text_files)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${room} PUBLIC ferry_graph)
   endif()
 endforeach()
-target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
+target_link_libraries(ferry_preprocessing PUBLIC ferry_checkpoint)
 target_link_libraries(ferry_pack PUBLIC ferry_checkpoint) # SHA-256
 target_link_libraries(ferry_text_files PUBLIC ferry_checkpoint ferry_text)
 add_library(ferry_tools INTERFACE) # all of these
-target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text_files ferry_pack ferry_quantize ferry_reference
+target_link_libraries(ferry_tools INTERFACE ferry_preprocessing ferry_text_files ferry_pack ferry_quantize ferry_reference
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/onnx/images.cc converter/passes/*.cc converter/detect/*.cc)
+  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/detect/*.cc)
   list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})
@@ -94,7 +94,7 @@ if(FERRY_BUILD_CONVERTER)
     target_link_libraries(ferry_models PUBLIC ferry_converter)
   endif()
 endif()
-foreach(room ferry_recipes ferry_text_files ferry_tokenizer_files ferry_export ferry_onnx ferry_models)
+foreach(room ferry_preprocessing ferry_text_files ferry_tokenizer_files ferry_export ferry_onnx ferry_models)
   if(TARGET ${room})
     target_compile_options(${room} PRIVATE ${FERRY_COLD})
   endif()

@@ -7,8 +7,8 @@
 #include "converter/export/record.h"
 #include "converter/identify.h"
 #include "converter/onnx/convert_onnx.h"
-#include "converter/onnx/images.h"
 #include "converter/passes/passes.h"
+#include "converter/preprocessing/prepare_images.h"
 #include "converter/provenance.h"
 #include "converter/quantize/quantize.h"
 
@@ -88,12 +88,12 @@ std::unique_ptr<Graph> import_onnx(Families families, const ConvertOptions& o,
     if (*detector && !like.empty()) fail("--like %s: a detector's recipe says it: --detect", like.back().c_str());
     if (*detector) return;
     notes->clear();  // a graph with open dimensions is imported more than once
-    onnx::prepare_images(graph, families,
-                         {.settings = image_settings(o.settings),
-                          .like = like.empty() ? "" : like.back(),
-                          .labels = o.labels,
-                          .file = o.checkpoint},
-                         notes);
+    prepare_images(graph, families,
+                   {.settings = image_settings(o.settings),
+                    .like = like.empty() ? "" : like.back(),
+                    .labels = o.labels,
+                    .file = o.checkpoint},
+                   notes);
   };
   return onnx::build_graph({.file = o.checkpoint,
                             .shapes = o.settings.values(kShape),

@@ -34,7 +34,7 @@ struct ConvertOptions {
   //   "shape": "input=1x3x224x224", once an input; "dynamic": a dimension that the blob leaves open, "batch" or
   //   "input:0"; "no-recognise": a recogniser to leave out, "gelu" or "all"; "detect": how its outputs become boxes, a
   //   detector's name, a file.json or "none"; "like": a variant whose images are prepared alike; and how images are
-  //   prepared (converter/recipes/image_settings.h).
+  //   prepared (converter/preprocessing/image_settings.h).
   Settings settings;
   std::string weights = "f32";  // storage of weights: "f32", "f16", "i8", "i4"
   // What of the checkpoint follows from no constant of the blob is kept in it, however large, so that

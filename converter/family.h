@@ -92,9 +92,9 @@ class Family {
   virtual Description describe(const Variant& variant) const = 0;
 
   // How the variant's images become its input, at its own size, and what its classes are called; of a family that
-  // sees none, or whose recipe is no simple one: absent.
+  // sees none, or whose preprocessing is no simple one: absent.
   struct Images {
-    fbs::PreprocessT recipe;
+    fbs::PreprocessT preprocess;
     int classes = 0;
     std::vector<std::string> labels;  // none where nobody named them
   };

@@ -66,7 +66,7 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  fbs::GraphT table;  // tensors, operators, inputs, outputs, taps, recipes
+  fbs::GraphT table;  // tensors, operators, inputs, outputs, taps, preprocessing, task
 
   // A graph input, channels last. `source`: its type in the framework; integers and truth values are Int32 here.
   Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout,

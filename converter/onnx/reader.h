@@ -1,6 +1,6 @@
 // Two ONNX files that read text together: one finds lines in an image, one reads a line. They become the graphs of one
-// blob, with the recipes of PaddleOCR, whose networks they are (Du et al., "PP-OCR: A Practical Ultra Lightweight OCR
-// System", arXiv:2009.09941, and its successors).
+// blob, with the preprocessing of PaddleOCR, whose networks they are (Du et al., "PP-OCR: A Practical Ultra Lightweight
+// OCR System", arXiv:2009.09941, and its successors).
 #pragma once
 
 #include <filesystem>

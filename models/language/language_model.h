@@ -2,7 +2,7 @@
 //
 // A family of these is one function from the sizes in its config.json to a Network, most of them by way of
 // models/language/decoder.h, and a row of the table in models/families.cc. The rest is shared: the input, the cache,
-// the tokenizer beside the checkpoint, the recipe.
+// the tokenizer beside the checkpoint, the preprocessing of images.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Families of networks for images: how one of them is configured from what was published, what lies beside the
-// checkpoint and what was asked for; the recipes before it and after it, and its labels. What a family has to give is a
-// row of functions (ImageNetworks).
+// checkpoint and what was asked for; the preprocessing and postprocessing, and its labels. What a family has to give is
+// a row of functions (ImageNetworks).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converter/family.h"
-#include "converter/recipes/recipes.h"
+#include "converter/preprocessing/preprocessing.h"
 
 namespace ferry {
 
@@ -20,7 +20,7 @@ struct ImageVariant : Variant {
   bool any_classes = false;  // a checkpoint of another number of classes is taken as it is
   int in_chans = 3;
   int height = 224, width = 224;
-  ImageRecipe image = {};
+  ImagePreprocessing image = {};
   bool imagenet_labels = true;
   std::vector<std::string> labels = {};  // other than these
   // transformers' setting of this name, of those norms that its module takes it for; absent: the architecture's.
@@ -79,7 +79,7 @@ class ImageFamily final : public Family {
   std::span<const Naming> namings() const override { return networks_.namings(); }
   // "num-classes" (0: features only, output "pooled"), "in-chans" (1..64; the first convolution is adapted by timm's
   // rule), "input-size", "features" (these maps of the pyramid are the outputs, "feat/0", and nothing else),
-  // "unit-length" (an embedding's recipe divides it by its Euclidean length).
+  // "unit-length" (an embedding's postprocessing divides it by its Euclidean length).
   std::span<const std::string_view> settings() const override;
   Description describe(const Variant& variant) const override;
   std::optional<Images> images(const Variant& variant) const override;

@@ -10,9 +10,9 @@ int classes_of(const std::string& tag) {
   return 1000;
 }
 
-void normalize(Pixels pixels, ImageRecipe* image) {
+void normalize(Pixels pixels, ImagePreprocessing* image) {
   switch (pixels) {
-    case Pixels::ImageNet: break;  // a recipe's defaults
+    case Pixels::ImageNet: break;  // its defaults
     case Pixels::Inception: image->mean = image->std = {0.5f, 0.5f, 0.5f}; break;
     case Pixels::Clip:
       image->mean = {0.48145466f, 0.4578275f, 0.40821073f};

@@ -590,7 +590,7 @@ TEST(ImageSettings, ALaterWordTakesTheFormersPlace) {
   base.resize = "letterbox";
   base.fill = {114};
   over.mean = {0.5};
-  fbs::PreprocessT recipe = blob_recipe(overridden(base, over), 20, 30, 3);
+  fbs::PreprocessT recipe = blob_preprocessing(overridden(base, over), 20, 30, 3);
   EXPECT_EQ(recipe.mean, (std::vector<float>{0.5f, 0.5f, 0.5f}));
   EXPECT_FLOAT_EQ(recipe.std[2], 1 / 255.0f);
   EXPECT_FLOAT_EQ(recipe.fill[0], 114 / 255.0f);
@@ -601,13 +601,13 @@ TEST(ImageSettings, ALaterWordTakesTheFormersPlace) {
   over.resize = "256";
   over.fill = {};
   base.fill = {};
-  recipe = blob_recipe(overridden(base, over), 224, 224, 3);
+  recipe = blob_preprocessing(overridden(base, over), 224, 224, 3);
   EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
   EXPECT_EQ(recipe.resize_h, 256);
   EXPECT_EQ(recipe.crop_h, 224);
   base = {};
   base.range = 255;
-  recipe = blob_recipe(base, 8, 8, 1);
+  recipe = blob_preprocessing(base, 8, 8, 1);
   EXPECT_EQ(recipe.mean, std::vector<float>{0});
   EXPECT_EQ(recipe.color, fbs::ColorOrder::Gray);
   EXPECT_FLOAT_EQ(recipe.std[0], 1 / 255.0f);

@@ -1,5 +1,5 @@
 // How an image becomes a network's input where no framework's file says it: what users say of ONNX files, by options
-// or in a detector's recipe.
+// or in a detector's recipe file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -34,8 +34,8 @@ ImageSettings image_settings(const nlohmann::json& object, const std::string& wh
 // What `over` says, and for the rest what `base` does.
 ImageSettings overridden(const ImageSettings& base, const ImageSettings& over);
 
-// The blob's recipe for an input of height x width x channels. Throws Error for words that mean nothing, numbers for
-// other channels, and a crop that is not the input.
-fbs::PreprocessT blob_recipe(const ImageSettings& image, int height, int width, int channels);
+// The blob's preprocessing for an input of height x width x channels. Throws Error for words that mean nothing, numbers
+// for other channels, and a crop that is not the input.
+fbs::PreprocessT blob_preprocessing(const ImageSettings& image, int height, int width, int channels);
 
 }  // namespace ferry
