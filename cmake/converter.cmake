@@ -3,6 +3,7 @@
 
 function(ferry_add_room name)
   ferry_sources(sources ${ARGN})
+  list(FILTER sources EXCLUDE REGEX "/converter/[a-z]+/source\\.cc$") # a format's door, part of ferry_converter
   if(sources)
     add_library(${name} STATIC ${sources})
     # a*b+c rounds twice here, on every host: folded weights, and with them the blob, must have the same bytes.
@@ -13,8 +14,8 @@ function(ferry_add_room name)
   endif()
 endfunction()
 
-ferry_add_room(ferry_graph converter/error.cc converter/graph/*.cc)
-ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
+ferry_add_room(ferry_graph converter/error.cc converter/refused.cc converter/suggest.cc converter/graph/*.cc)
+ferry_add_room(ferry_checkpoint converter/foreign.cc converter/checkpoint/*.cc)
 ferry_add_room(ferry_quantize converter/quantize/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
@@ -35,8 +36,8 @@ target_link_libraries(ferry_tools INTERFACE ferry_preprocessing ferry_text_files
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/detect/*.cc)
-  list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
+  ferry_sources(converter_sources converter/*.cc converter/*/source.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/detect/*.cc)
+  list(FILTER converter_sources EXCLUDE REGEX "/converter/(error|refused|suggest|foreign)\\.cc$") # in ferry_graph, ferry_checkpoint
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})
     target_compile_options(ferry_converter PRIVATE -ffp-contract=off)
@@ -74,7 +75,7 @@ if(FERRY_BUILD_CONVERTER)
     endif()
     if(FERRY_ONNX AND FERRY_ONNX_LINKS)
       target_link_libraries(ferry_converter PRIVATE ferry_onnx)
-      set_source_files_properties(converter/onnx/convert_onnx.cc PROPERTIES COMPILE_DEFINITIONS FERRY_HAS_ONNX=1)
+      set_source_files_properties(converter/onnx/convert_onnx.cc converter/onnx/source.cc PROPERTIES COMPILE_DEFINITIONS FERRY_HAS_ONNX=1)
       target_compile_definitions(ferry_converter INTERFACE FERRY_HAS_ONNX=1)
     endif()
     # The families stand above: they know the converter, which is handed them.

@@ -9,8 +9,8 @@
 #include "cli/parity/network.h"
 #include "cli/parity/rounding.h"
 #include "cli/sdk.h"
-#include "converter/onnx/convert_onnx.h"
 #include "converter/provenance.h"
+#include "converter/source.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 
@@ -34,15 +34,16 @@ struct Options {
 };
 
 // An ONNX file is its own graph: there is no second one, built from a checkpoint, to compare the blob with.
-void refuse_onnx(const std::string& what) {
+void refuse_source(const std::string& what) {
   fail(
       "%s: bisect takes a checkpoint (safetensors, PyTorch's or TensorFlow.js) and the blob that a family built of it; "
-      "`ferry parity` compares a blob from an ONNX file with a fixture",
+      "`ferry parity` compares any blob with a fixture",
       what.c_str());
 }
 
 int run(const Options& o) {
-  if (onnx::is_onnx_file(o.checkpoint)) refuse_onnx(o.checkpoint + " is an ONNX file");
+  if (const Source& source = source_of(o.checkpoint); source.family != nullptr)
+    refuse_source(o.checkpoint + " is " + source.name);
   const auto start = std::chrono::steady_clock::now();
   ferry_session_options session = cli::session_options(o.threads);
   session.gpu_required = true;
@@ -61,8 +62,10 @@ int run(const Options& o) {
   if (const Status status = verify(blob->bytes(), &graph, &data); !status.ok())
     fail("%s: %s", o.blob.c_str(), status.message().data());
   const auto* from = graph->provenance();
-  if (from != nullptr && from->source() != nullptr && onnx::is_onnx_file(from->source()->str()))
-    refuse_onnx(o.blob + " was converted from the ONNX file " + from->source()->str());
+  for (const Source& source : sources())
+    if (from != nullptr && from->family() != nullptr && source.family != nullptr &&
+        from->family()->str() == source.family)
+      refuse_source(o.blob + " was converted from " + source.name);
   ConvertOptions convert = conversion_of(*graph, o.checkpoint);
   if (!o.model.empty()) convert.model = o.model;
   const Finding finding = bisect(blob->bytes(), convert, parity::read_fixture(o.fixture),

@@ -60,6 +60,10 @@ class Checkpoint {
 // count. Throws Error, beginning with `where`.
 std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where);
 
+class MappedFile;
+// By content: a file that open_checkpoint() reads, or a damaged one.
+bool looks_like_checkpoint(const MappedFile& file);
+
 // Opens a safetensors file or one that torch.save wrote, either of them sharded by its `*.index.json`, a TensorFlow.js
 // layers model by its `model.json`, or a folder's (choose_checkpoint). The format is found by content. `state_dict`:
 // which of a PyTorch file's dictionaries ("model_ema"); empty: as state_dict.h chooses. Throws Error with a sentence

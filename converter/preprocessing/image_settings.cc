@@ -132,6 +132,9 @@ void set_resizing(const ImageSettings& image, int height, int width, fbs::Prepro
   }
 }
 
+// Numbers are numbers, and a range is 1 or 255. What the words mean depends on the input.
+void readable(const Option&, const Settings& given, Families) { image_settings(given); }
+
 }  // namespace
 
 bool ImageSettings::given() const {
@@ -140,9 +143,33 @@ bool ImageSettings::given() const {
          });
 }
 
-bool is_image_setting(const std::string& name) {
-  return name == kRange || std::any_of(std::begin(kImageFields), std::end(kImageFields),
-                                       [&](const auto& field) { return name == field.name; });
+std::span<const Option> image_options() {
+  static const std::vector<Option> kOptions = {
+      {.name = "mean",
+       .argument = "LIST",
+       .help = "Of an ONNX file's images: a mean for each channel or all, in the network's order",
+       .check = readable},
+      {.name = "std",
+       .argument = "LIST",
+       .help = "Deviations, as --mean; colours become (colour - mean) / deviation",
+       .check = readable},
+      {.name = "range",
+       .argument = "1|255",
+       .help = "What white is before that; without it: 255 where a mean or deviation is above 1, else 1",
+       .check = readable},
+      {.name = "colour", .argument = "rgb|bgr|gray", .help = "The order of channels"},
+      {.name = "resize",
+       .argument = "MODE",
+       .help = "How an image gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its "
+               "centre), or its shorter edge (256) or size (256x320) before the centre is cropped"},
+      {.name = "crop", .argument = "HxW", .help = "The size of the crop: the input's size"},
+      {.name = "filter", .argument = "nearest|box|bilinear|hamming|bicubic|lanczos", .help = "Of resizing"},
+      {.name = "fill",
+       .argument = "LIST",
+       .help = "The colour around an image in a letterbox; without it: black",
+       .check = readable},
+  };
+  return kOptions;
 }
 
 ImageSettings image_settings(const Settings& settings) {

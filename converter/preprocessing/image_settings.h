@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "converter/option.h"
 #include "converter/settings.h"
 #include "ferry_generated.h"
 
@@ -25,8 +26,8 @@ struct ImageSettings {
   bool given() const;
 };
 
-// The names under which Settings have them: --mean, --std, --range, --colour, --resize, --crop, --filter, --fill.
-bool is_image_setting(const std::string& name);
+// The options that say it: --mean, --std, --range, --colour, --resize, --crop, --filter, --fill.
+std::span<const Option> image_options();
 // Throws Error where a number is none.
 ImageSettings image_settings(const Settings& settings);
 // The same names as fields of an object: numbers, lists and words. `where`: begins messages.
