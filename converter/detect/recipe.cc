@@ -315,7 +315,7 @@ Recipe parse_recipe(const Json& json, const std::string& name) {
     }
   }
   fields.boolean("recognised", &recipe.recognised);
-  fields.refuse_renamed("picture", "image");
+  fields.refuse_renamed("picture", "image");  // words: ok
   fields.finish();
   return recipe;
 }

@@ -573,6 +573,7 @@ TEST(Detect, WhatDoesNotFitIsOneSentence) {
       {"{" + scores + boxes + R"("image": {"mean": [1, 2]}})", "mean: 2 numbers for an input of 3 channels"},
       {"{" + scores + boxes + R"("image": {"colour": "cmyk"}})", R"(the colour "cmyk" is none of rgb, bgr, gray)"},
       {"{" + scores + boxes + R"("image": {"std": 0}})", "std: 0, expected more than 0"},
+      {"{" + scores + boxes + R"("picture": {}})", R"("picture" is called "image" since 0.3)"},  // words: ok
   };
   for (const auto& [recipe, sentence] : cases)
     EXPECT_NE(refused(recipe).find(sentence), std::string::npos) << recipe << "\n" << refused(recipe);
