@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "converter/checkpoint/pytorch.h"
 #include "converter/checkpoint/zip.h"
 #include "converter/error.h"
 
@@ -63,10 +64,10 @@ bool is_json_of_another_kind(const Content& c) {
          c.text.find("\"weightsManifest\"") == c.text.npos;
 }
 
-// A pickle of protocol 2 to 5. A version is followed by an opcode, never by 0.
+// A pickle of protocol 2 to 5 that is none of PyTorch's before 1.6. A version is followed by an opcode, never by 0.
 bool is_pickle(const Content& c) {
   const std::string_view t = c.text;
-  return t.size() > 2 && t[0] == '\x80' && t[1] >= 2 && t[1] <= 5 && t[2] != 0;
+  return t.size() > 2 && t[0] == '\x80' && t[1] >= 2 && t[1] <= 5 && t[2] != 0 && !looks_like_pytorch(t);
 }
 
 struct Foreign {

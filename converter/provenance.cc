@@ -22,7 +22,8 @@ Setting from_text(const std::string& text) {
 
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) {
   provenance->options.clear();
-  for (const auto& [name, value] : options.given().all()) {
+  const Settings given = options.given();
+  for (const auto& [name, value] : given.all()) {
     const Option* option = find_option(name);
     switch (option ? option->records : Option::Records::Value) {
       case Option::Records::Nothing: break;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "cli/bisect/bisect.h"
@@ -42,8 +43,8 @@ void refuse_source(const std::string& what) {
 }
 
 int run(const Options& o) {
-  if (const Source& source = source_of(o.checkpoint); source.family != nullptr)
-    refuse_source(o.checkpoint + " is " + source.name);
+  const Source* format = std::filesystem::exists(o.checkpoint) ? find_source(o.checkpoint) : nullptr;
+  if (format != nullptr && format->family != nullptr) refuse_source(o.checkpoint + " is " + format->name);
   const auto start = std::chrono::steady_clock::now();
   ferry_session_options session = cli::session_options(o.threads);
   session.gpu_required = true;
