@@ -15,6 +15,7 @@ Argument Argument::delimiter(char between) const { return Argument(option_->deli
 Argument Argument::one_of(const std::vector<std::string>& values) const {
   return Argument(option_->check(CLI::IsMember(values).description(""))->type_name(CLI::detail::join(values, "|")));
 }
+Argument Argument::group(const std::string& title) const { return Argument(option_->group(title)); }
 bool Argument::given() const { return option_->count() > 0; }
 
 Command::Command(CLI::App& ferry, const std::string& name, const std::string& summary)
@@ -42,8 +43,8 @@ Argument Command::add_option(const std::string& names, std::vector<std::string>&
   const bool named = names.front() == '-';
   return Argument(app_->add_option(names, values, help)->allow_extra_args(!named));
 }
-void Command::add_flag(const std::string& names, bool& value, const std::string& help) const {
-  app_->add_flag(names, value, help);
+Argument Command::add_flag(const std::string& names, bool& value, const std::string& help) const {
+  return Argument(app_->add_flag(names, value, help));
 }
 void Command::callback(std::function<void()> run) const { app_->callback(std::move(run)); }
 

@@ -26,6 +26,7 @@ class Argument {
   Argument range(int minimum, int maximum) const;                 // refuses others
   Argument delimiter(char between) const;                         // of a list's items
   Argument one_of(const std::vector<std::string>& values) const;  // refuses others; its type is "these|values"
+  Argument group(const std::string& title) const;                 // its heading in the help
   bool given() const;                                             // once the words are read
 
  private:
@@ -48,7 +49,7 @@ class Command {
                       const std::string& help) const;
   // Given once a value; of what has its place without a name, all that come.
   Argument add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;
-  void add_flag(const std::string& names, bool& value, const std::string& help) const;
+  Argument add_flag(const std::string& names, bool& value, const std::string& help) const;
   void callback(std::function<void()> run) const;
 
  private:

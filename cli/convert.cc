@@ -2,17 +2,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
-#include <map>
 
 #include "cli/command.h"
-#include "cli/onnx.h"
 #include "cli/parity/certify.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "cli/text.h"
+#include "cli/unconverted.h"
 #if defined(FERRY_HAS_CONVERTER)
-#include "converter/detect/recipe.h"
 #include "converter/hub/hub.h"
 #include "models/families.h"
 #endif
@@ -23,43 +22,56 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ConvertArguments {
-  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, detect, like, read,
-      characters;
-  std::map<std::string, std::string> image;  // by the names of converter/recipes/image_settings.h
-  std::string weights = "f32", report = "text";
-  std::vector<std::string> shapes, dynamic, without;
-  std::vector<int> features;
-  int num_classes = 0, in_chans = 3, max_length = 0;
-  bool has_classes = false, has_chans = false, has_max_length = false, keep_taps = false, unit_length = false,
-       exportable = false, dry_run = false;
+  std::string checkpoint, output;
+  std::string revision, certify, report = "text";  // what the command does around a conversion
+  bool dry_run = false;
 };
 
 #if defined(FERRY_HAS_CONVERTER)
 
-// The converter would find out too, but only after the whole checkpoint was read, and without a suggestion.
-void require_known(const char* option, const std::string& model) {
-  std::vector<std::string> names;
-  for (const Family* family : families()) {
-    for (const Variant* v : family->variants()) {
-      for (const std::string& name : {v->architecture, v->name()}) {
-        names.push_back(name);
-        names.push_back(v->framework + "/" + name);
+// An option of the conversion as the parser fills it.
+struct Given {
+  const Option& option;
+  std::string value;
+  std::vector<std::string> values;
+  bool flag = false;
+};
+
+// Every option of every format, under a heading for each format. `given` stays where it is.
+void add_conversion_options(const Command& app, std::deque<Given>* given) {
+  const auto place = [](const Argument& argument, const std::string& heading) {
+    if (!heading.empty()) argument.group(heading);
+  };
+  const auto add = [&](std::span<const Option> options, const std::string& heading) {
+    for (const Option& option : options) {
+      Given& g = given->emplace_back(Given{option, option.absent, {}, false});
+      const std::string name = "--" + option.name;
+      switch (option.takes) {
+        case Option::Takes::Nothing: place(app.add_flag(name, g.flag, option.help), heading); break;
+        case Option::Takes::Value: {
+          const Argument argument = app.add_option(name, g.value, option.help);
+          place(argument.type_name(option.argument), heading);
+          if (!option.absent.empty()) argument.capture_default_str();
+          break;
+        }
+        case Option::Takes::Values:
+          place(app.add_option(name, g.values, option.help).type_name(option.argument), heading);
+          break;
+        case Option::Takes::List:
+          place(app.add_option(name, g.values, option.help).delimiter(',').type_name(option.argument), heading);
+          break;
       }
-      if (!v->hub.empty()) names.push_back(v->hub);
     }
-  }
-  if (std::find(names.begin(), names.end(), model) != names.end()) return;
-  fail("%s %s: no model is called so%s; `ferry models` lists them", option, model.c_str(),
-       did_you_mean(model, names).c_str());
+  };
+  add(common_options(), "");
+  for (const Source& source : sources()) add(source.options(), "Options for " + std::string(source.plural));
 }
 
-// A name of the table, none, or a file.
-void require_detector(const std::string& detector) {
-  std::vector<std::string> names = detect::known_names();
-  names.emplace_back("none");
-  if (detector.ends_with(".json") || std::find(names.begin(), names.end(), detector) != names.end()) return;
-  const std::string meant = did_you_mean(detector, names);
-  fail("--detect %s: is none of %s, and no file.json%s", detector.c_str(), join(names, ", ").c_str(), meant.c_str());
+void give_all(const std::deque<Given>& given, ConvertOptions* options) {
+  for (const Given& g : given) {
+    if (g.flag || (!g.value.empty() && g.value != g.option.absent)) options->give(g.option.name, g.value);
+    for (const std::string& value : g.values) options->give(g.option.name, value);
+  }
 }
 
 // A checkpoint of the hub comes to the cache; one that lies here stays where it is.
@@ -85,8 +97,8 @@ void locate(const ConvertArguments& o, ConvertOptions* options) {
 }
 
 // MODEL.ferry; without --model the repository's or the checkpoint's name, or its folder's where the name says nothing.
-fs::path default_output(const ConvertArguments& o) {
-  if (!o.model.empty()) return fs::path(o.model).filename().string() + ".ferry";
+fs::path default_output(const ConvertArguments& o, const std::string& model) {
+  if (!model.empty()) return fs::path(model).filename().string() + ".ferry";
   if (is_hub_reference(o.checkpoint)) {
     const std::string repository = parse_hub_reference(o.checkpoint, o.revision).repository;
     return fs::path(repository).filename().string() + ".ferry";
@@ -98,28 +110,6 @@ fs::path default_output(const ConvertArguments& o) {
   if (!fs::is_directory(path) && (stem == "model" || stem == "pytorch_model"))
     stem = path.parent_path().filename().string();
   return stem + ".ferry";
-}
-
-Settings settings_of(const ConvertArguments& o) {
-  Settings out;
-  if (o.has_classes) out.set("num-classes", o.num_classes);
-  if (o.has_chans) out.set("in-chans", o.in_chans);
-  if (!o.input_size.empty()) out.set("input-size", o.input_size);
-  if (o.unit_length) out.set("unit-length");
-  if (o.has_max_length) out.set("max-length", o.max_length);
-  for (const int index : o.features) out.add("features", index);
-  for (const std::string& shape : o.shapes) out.add("shape", shape);
-  for (const std::string& open : o.dynamic) out.add("dynamic", open);
-  for (const std::string& recogniser : o.without) out.add("no-recognise", recogniser);
-  if (!o.detect.empty()) out.set("detect", o.detect);
-  if (!o.like.empty()) out.set("like", o.like);
-  for (const auto& [name, value] : o.image)
-    if (!value.empty()) out.set(name, value);
-  // Families ask, too, but only once the whole checkpoint was read.
-  out.integer("num-classes", 0);
-  out.integer("in-chans", 1, 64);
-  out.size("input-size");
-  return out;
 }
 
 // The ports of a graph that is in no blob.
@@ -173,23 +163,12 @@ void print_dry_run(const Conversion& done, const fs::path& output, double second
   print_notes(done);
 }
 
-int convert_checkpoint(const ConvertArguments& o) {
+int run_conversion(const ConvertArguments& o, const std::deque<Given>& given) {
   if (o.dry_run && !o.certify.empty()) fail("--dry-run: not with --certify, which runs the blob");
-  if (!o.model.empty()) require_known("--model", o.model);
-  if (!o.like.empty()) require_known("--like", o.like);
-  if (!o.detect.empty()) require_detector(o.detect);
   ConvertOptions options;
-  options.state_dict = o.state_dict;
-  options.model = o.model;
-  options.output = o.output.empty() ? default_output(o) : fs::path(o.output);
-  options.settings = settings_of(o);
-  options.weights = o.weights;
-  options.keep_taps = o.keep_taps;
-  options.exportable = o.exportable;
+  give_all(given, &options);
+  options.output = o.output.empty() ? default_output(o, options.model) : fs::path(o.output);
   options.dry_run = o.dry_run;
-  options.labels = o.labels;
-  options.read = o.read;
-  options.characters = o.characters;
   const fs::path folder = options.output.parent_path();
   if (!folder.empty() && !fs::is_directory(folder)) {
     fail("cannot write %s: there is no folder %s", options.output.c_str(), folder.c_str());
@@ -200,6 +179,7 @@ int convert_checkpoint(const ConvertArguments& o) {
     options.certify = [fixture = parity::read_fixture(o.certify)](const fs::path& blob) {
       return parity::certificates_of(blob, fixture);
     };
+  check_values(options.given(), families());  // before a download
   locate(o, &options);
 
   const auto start = std::chrono::steady_clock::now();
@@ -209,15 +189,11 @@ int convert_checkpoint(const ConvertArguments& o) {
     options.progress = [&line](std::string_view step, double fraction) { line.update(std::string(step), fraction); };
     done = convert(options);
   };
-#if defined(FERRY_HAS_ONNX)
   try {
     run();
-  } catch (const onnx::Refused& refused) {
+  } catch (const Refused& refused) {
     return print_refusal(refused, o.report == "json");
   }
-#else
-  run();
-#endif
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   if (o.dry_run) {
     print_dry_run(done, options.output, seconds());
@@ -232,20 +208,13 @@ int convert_checkpoint(const ConvertArguments& o) {
 
 #else
 
-int convert_checkpoint(const ConvertArguments&) {
+struct Given {};
+void add_conversion_options(const Command&, std::deque<Given>*) {}
+int run_conversion(const ConvertArguments&, const std::deque<Given>&) {
   fail("this build has no converter: convert on a desktop build, then bring the .ferry file here");
 }
 
 #endif
-
-// The names of --detect, for the help.
-std::string detectors() {
-#if defined(FERRY_HAS_CONVERTER)
-  return join(detect::known_names(), ", ");
-#else
-  return "a detector's name";
-#endif
-}
 
 }  // namespace
 
@@ -281,99 +250,24 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert face.onnx --detect ultraface                             boxes, drawn by `ferry run`\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<ConvertArguments>();
-  app.add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
+  auto given = std::make_shared<std::deque<Given>>();
+  app.add_option("CKPT", o->checkpoint, "The checkpoint or ONNX file, a folder with a checkpoint in it, or hf:ORG/NAME")
       .required()
       .type_name("");
-  app.add_option("--revision", o->revision, "Branch, tag or commit of hf:ORG/NAME; without it: main").type_name("REV");
-  app.add_option("--state-dict", o->state_dict,
-                 "Which dictionary of a PyTorch file. Without it: averaged weights (EMA) before plain ones")
-      .type_name("KEY");
-  app.add_option("--model", o->model, "Which network it is, as `ferry models` lists them").type_name("VARIANT");
   app.add_option("-o,--output", o->output,
                  "The blob to write. Without it: NAME.ferry, or the checkpoint's name, in this folder")
       .type_name("FILE");
-  const Argument classes = app.add_option("--num-classes", o->num_classes,
-                                          "Classes that the checkpoint has; 0 gives features without a classifier")
-                               .type_name("N");
-  const Argument chans =
-      app.add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
-          .type_name("N");
-  app.add_option("--input-size", o->input_size, "Height and width the blob is made for").type_name("HxW");
-  const Argument max_length = app.add_option("--max-length", o->max_length,
-                                             "Longest text of a language model, prompt and answer together, in tokens. "
-                                             "Without it: 4096, or as many as it was trained for")
-                                  .type_name("N");
-  app.add_option("--shape", o->shapes,
-                 "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
-      .type_name("NAME=SIZES");
-  app.add_option(
-         "--dynamic", o->dynamic,
-         "A dimension of an ONNX file's inputs that the blob leaves open, by the file's name for it (batch) or by "
-         "input and place (input:0); once a dimension")
-      .type_name("NAME");
-  app.add_option("--no-recognise", o->without,
-                 "Leave an ONNX file's operators as they are where this recogniser would put one for many (gelu, "
-                 "attention... or all), to compare; once a name")
-      .type_name("NAME");
-  app.add_option("--detect", o->detect,
-                 "How an ONNX file's outputs become boxes: " + detectors() +
-                     "; FILE.json, as docs/tasks.md tells; or none. Without it: as a network is recognised by its "
-                     "outputs")
-      .type_name("RECIPE");
-  constexpr struct {
-    const char *name, *type, *help;
-  } kImage[] = {
-      {"mean", "LIST", "Of an ONNX file's images: a mean for each channel or all, in the network's order"},
-      {"std", "LIST", "Deviations, as --mean; colours become (colour - mean) / deviation"},
-      {"range", "1|255", "What white is before that; without it: 255 where a mean or deviation is above 1, else 1"},
-      {"colour", "rgb|bgr|gray", "The order of channels"},
-      {"resize", "MODE",
-       "How an image gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its centre), "
-       "or its shorter edge (256) or size (256x320) before the centre is cut out"},
-      {"crop", "HxW", "What is cut out: the input's size"},
-      {"filter", "nearest|box|bilinear|hamming|bicubic|lanczos", "Of resizing"},
-      {"fill", "LIST", "The colour around an image in a letterbox; without it: black"},
-  };
-  for (const auto& option : kImage)
-    app.add_option(std::string("--") + option.name, o->image[option.name], option.help).type_name(option.type);
-  app.add_option("--like", o->like,
-                 "Prepare an ONNX file's images as this variant of `ferry models` does, and name the classes as it\n"
-                 "does where they are as many; without it: as a preprocessor_config.json beside the file says")
-      .type_name("VARIANT");
-  app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted")
-      .one_of({"text", "json"});
-  app.add_option("--features", o->features,
-                 "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
-      .delimiter(',')
-      .type_name("LIST");
-  app.add_option(
-         "--weights", o->weights,
-         "How weights are stored: f32; f16 (half the file, 3 digits); i8 or i4, integers with scales: those of\n"
-         "linears and 1x1 convolutions, a quarter or a sixth of the bytes. docs/checkpoints.md says what it costs")
-      .type_name("f32|f16|i8|i4")
-      .capture_default_str();
-  app.add_option("--labels", o->labels, "Text file with a class name a line").type_name("FILE");
-  app.add_option("--read", o->read,
-                 "With an ONNX file that finds lines of text: the one that reads a line. One blob of both reads text")
-      .type_name("ONNX");
-  app.add_option("--characters", o->characters, "Text file with the characters that --read knows, one a line")
-      .type_name("FILE");
-  app.add_flag("--unit-length", o->unit_length, "With --num-classes 0: the embedding that the blob gives has length 1");
+  app.add_option("--revision", o->revision, "Branch, tag or commit of hf:ORG/NAME; without it: main").type_name("REV");
   app.add_option("--certify", o->certify,
                  "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")
       .type_name("FIXTURE");
-  app.add_flag("--exportable", o->exportable,
-               "Keep whatever `ferry export` needs to give the checkpoint back; without it: where that is little");
   app.add_flag("--dry-run", o->dry_run,
                "Say what would be built, of which size, with which inputs and outputs, and write no blob. The size is "
                "without what gives the checkpoint back");
-  app.add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
-  app.callback([o, classes, chans, max_length, exit_code] {
-    o->has_classes = classes.given();
-    o->has_chans = chans.given();
-    o->has_max_length = max_length.given();
-    *exit_code = convert_checkpoint(*o);
-  });
+  app.add_option("--report", o->report, "How the reasons are printed if a file cannot be converted")
+      .one_of({"text", "json"});
+  add_conversion_options(app, given.get());
+  app.callback([o, given, exit_code] { *exit_code = run_conversion(*o, *given); });
 }
 
 }  // namespace ferry::cli

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "cli/drawing.h"
-#include "cli/onnx.h"
+#include "cli/unconverted.h"
 #include "converter/pack/new_file.h"
 #include "sdk/text/verify_text.h"
 
@@ -68,11 +68,10 @@ int inspect(const InspectOptions& o) {
     fail("--times goes with --graph FILE.html or FILE.svg: `ferry bench --ops` lists them");
   if (!o.drawing.empty() && o.json)
     fail("--json and --graph %s are two ways to show it: choose one", o.drawing.c_str());
-  if (o.model.ends_with(".onnx") && !o.drawing.empty())
-    fail("--graph %s draws a blob: convert the ONNX file first", o.drawing.c_str());
-#if defined(FERRY_HAS_ONNX)
-  if (o.model.ends_with(".onnx")) return inspect_onnx(o.model, o.shapes, o.json);
-#endif
+  if (has_outline(o.model)) {
+    if (o.drawing.empty()) return inspect_source(o.model, o.shapes, o.json);
+    fail("--graph %s draws a blob: convert the file first: ferry convert %s", o.drawing.c_str(), o.model.c_str());
+  }
   const Summary summary = summarize(o.model, o.graph);
   const ModelHandle model = open_model(o.model, o.graph);
   if (!o.drawing.empty()) return draw_graph(o, summary, model);

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/parity/parity_command.h"
 #include "cli/text.h"
+#include "cli/unconverted.h"
 #include "ferry/ferry.h"
 
 namespace ferry::cli {
@@ -46,6 +47,22 @@ std::string sentence(const CLI::ParseError& error, const CLI::App& app, const CL
     if (c == '\n') c = ' ';
   }
   return text;
+}
+
+// A checkpoint, an ONNX file or another program's file in the place of a blob ends every command with one sentence,
+// which says how to convert it or what it is. `inspect` describes some files before conversion.
+void expect_blobs(CLI::App& ferry) {
+  for (CLI::App* command : ferry.get_subcommands([](CLI::App*) { return true; })) {
+    const bool inspects = command->get_name() == "inspect";
+    for (const char* name : {"MODEL", "BLOB", "FOLDER_OR_BLOB", "A", "B"}) {
+      CLI::Option* option = command->get_option_no_throw(name);
+      if (option == nullptr) continue;
+      option->check([inspects](const std::string& path) {
+        if (!inspects || !has_outline(path)) require_blob(path);
+        return std::string();
+      });
+    }
+  }
 }
 
 int complain(const std::string& where, const std::string& what) {
@@ -98,6 +115,8 @@ int run_command_line(int argc, char** argv) {
   add_devices(app, &exit_code);
   add_help(app, &exit_code);
   add_completion(app, &exit_code);
+
+  expect_blobs(app);
 
   const std::vector<std::string> commands = command_names(app);
   if (argc < 2) return complain("ferry", "which command? " + join(commands, ", ") + " (see `ferry --help`)");

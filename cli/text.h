@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "converter/suggest.h"
+
 namespace ferry::cli {
 
 // "812 B", "14.0 MB": decimal units, as disks and phones count.
@@ -19,10 +21,5 @@ std::string scaled(double number);
 // "[1,3,224,224]"
 std::string shape_text(std::span<const int64_t> shape);
 std::string join(const std::vector<std::string>& words, const char* separator);
-
-// The candidate that `word` was most likely meant to be; "" where none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
-// " (did you mean mobilenetv2_100?)", or "".
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace ferry::cli

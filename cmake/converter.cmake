@@ -3,6 +3,7 @@
 
 function(ferry_add_room name)
   ferry_sources(sources ${ARGN})
+  list(FILTER sources EXCLUDE REGEX "/converter/[a-z]+/source\\.cc$") # a format's door, part of ferry_converter
   if(sources)
     add_library(${name} STATIC ${sources})
     # No contraction to FMA: folded weights, and so the blob, must have the same bytes on every host.
@@ -13,30 +14,30 @@ function(ferry_add_room name)
   endif()
 endfunction()
 
-ferry_add_room(ferry_graph converter/error.cc converter/graph/*.cc)
-ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
+ferry_add_room(ferry_graph converter/error.cc converter/refused.cc converter/suggest.cc converter/graph/*.cc)
+ferry_add_room(ferry_checkpoint converter/foreign.cc converter/checkpoint/*.cc)
 ferry_add_room(ferry_quantize converter/quantize/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
-ferry_add_room(ferry_recipes converter/recipes/*.cc)
+ferry_add_room(ferry_preprocessing converter/preprocessing/*.cc)
 ferry_add_room(ferry_text_files converter/text/*.cc)
 target_link_libraries(ferry_graph PUBLIC ferry_checkpoint) # its weights are a checkpoint's, which it includes and is included by
-foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes ferry_text_files)
+foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_preprocessing ferry_text_files)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${room} PUBLIC ferry_graph)
   endif()
 endforeach()
-target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
+target_link_libraries(ferry_preprocessing PUBLIC ferry_checkpoint)
 target_link_libraries(ferry_pack PUBLIC ferry_checkpoint) # SHA-256
 target_link_libraries(ferry_text_files PUBLIC ferry_checkpoint ferry_text)
 add_library(ferry_tools INTERFACE) # all of these
-target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text_files ferry_pack ferry_quantize ferry_reference
+target_link_libraries(ferry_tools INTERFACE ferry_preprocessing ferry_text_files ferry_pack ferry_quantize ferry_reference
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/onnx/images.cc converter/passes/*.cc converter/detect/*.cc)
-  list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
+  ferry_sources(converter_sources converter/*.cc converter/*/source.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/detect/*.cc)
+  list(FILTER converter_sources EXCLUDE REGEX "/converter/(error|refused|suggest|foreign)\\.cc$") # in ferry_graph, ferry_checkpoint
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})
     target_compile_options(ferry_converter PRIVATE -ffp-contract=off)
@@ -74,7 +75,7 @@ if(FERRY_BUILD_CONVERTER)
     endif()
     if(FERRY_ONNX AND FERRY_ONNX_LINKS)
       target_link_libraries(ferry_converter PRIVATE ferry_onnx)
-      set_source_files_properties(converter/onnx/convert_onnx.cc PROPERTIES COMPILE_DEFINITIONS FERRY_HAS_ONNX=1)
+      set_source_files_properties(converter/onnx/convert_onnx.cc converter/onnx/source.cc PROPERTIES COMPILE_DEFINITIONS FERRY_HAS_ONNX=1)
       target_compile_definitions(ferry_converter INTERFACE FERRY_HAS_ONNX=1)
     endif()
     # Model families use the converter, which receives them as a table.
@@ -94,7 +95,7 @@ if(FERRY_BUILD_CONVERTER)
     target_link_libraries(ferry_models PUBLIC ferry_converter)
   endif()
 endif()
-foreach(room ferry_recipes ferry_text_files ferry_tokenizer_files ferry_export ferry_onnx ferry_models)
+foreach(room ferry_preprocessing ferry_text_files ferry_tokenizer_files ferry_export ferry_onnx ferry_models)
   if(TARGET ${room})
     target_compile_options(${room} PRIVATE ${FERRY_COLD})
   endif()

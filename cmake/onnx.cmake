@@ -37,9 +37,7 @@ target_link_libraries(ferry_onnx_schema PUBLIC ${Protobuf_LITE_LIBRARIES})
 
 # The importer, from a file to a graph.
 ferry_sources(onnx_sources converter/onnx/*.cc converter/onnx/*/*.cc)
-list(REMOVE_ITEM onnx_sources "${PROJECT_SOURCE_DIR}/converter/onnx/convert_onnx.cc" # in ferry_converter: reports a build
-                                                                                     # without ONNX
-  "${PROJECT_SOURCE_DIR}/converter/onnx/images.cc")
+list(FILTER onnx_sources EXCLUDE REGEX "/onnx/(convert_onnx|source)\\.cc$") # in ferry_converter: says in any build what is missing
 add_library(ferry_onnx STATIC ${onnx_sources})
 # Its rows are functions found by name; names of other files would clash in a unity build.
 set_source_files_properties(converter/onnx/ops/table.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -94,7 +94,7 @@ class Family {
   // Preprocessing of the variant's images at its own size, and its labels. Absent: the family has no image input, or
   // its preprocessing cannot be expressed.
   struct Images {
-    fbs::PreprocessT recipe;
+    fbs::PreprocessT preprocess;
     int classes = 0;
     std::vector<std::string> labels;  // empty if unknown
   };

@@ -76,9 +76,9 @@ Identified with_naming(const Family& family, const Variant& variant, const Check
        checkpoint.path().filename().string().c_str(), family.name(), frameworks.c_str(), example.c_str());
 }
 
-std::vector<uint8_t> bytes_of(const fbs::PreprocessT& recipe) {
+std::vector<uint8_t> bytes_of(const fbs::PreprocessT& preprocess) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(fbs::CreatePreprocess(builder, &recipe));
+  builder.Finish(fbs::CreatePreprocess(builder, &preprocess));
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
@@ -93,7 +93,8 @@ Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
     const Naming* naming = naming_of(*found.family, checkpoint, other->framework);
     if (!naming || naming->framework != other->framework) continue;
     const auto others = found.family->images(*other);
-    if (!others || others->classes != mine->classes || bytes_of(others->recipe) == bytes_of(mine->recipe)) continue;
+    if (!others || others->classes != mine->classes || bytes_of(others->preprocess) == bytes_of(mine->preprocess))
+      continue;
     if (first.empty()) first = other->framework + "/" + other->name();
     ++more;
   }

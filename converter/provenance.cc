@@ -7,11 +7,7 @@
 namespace ferry {
 namespace {
 
-constexpr std::string_view kExportable = "exportable", kKeepTaps = "keep-taps", kLabels = "labels",
-                           kStorage = "weights", kStateDict = "state-dict", kDetect = "detect", kRead = "read",
-                           kCharacters = "characters";
-
-// "--name value", or "--name" without a value.
+// "--name value", or "--name" alone.
 std::string to_text(const Setting& setting) {
   return "--" + setting.name + (setting.value.empty() ? "" : " " + setting.value);
 }
@@ -25,20 +21,18 @@ Setting from_text(const std::string& text) {
 }  // namespace
 
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) {
-  Settings given = options.settings;
-  if (options.keep_taps) given.set(kKeepTaps);
-  if (options.exportable) given.set(kExportable);
-  if (!options.labels.empty()) given.set(kLabels);
-  if (options.weights != "f32") given.set(kStorage, options.weights);
-  if (!options.read.empty()) {
-    given.set(kRead, options.read.filename().string());
-    given.set(kCharacters, options.characters.filename().string());
-  }
   provenance->options.clear();
+  const Settings given = options.given();
   for (const auto& [name, value] : given.all()) {
-    // Only the name of a file, as for the checkpoint.
-    const bool recipe = name == kDetect;
-    provenance->options.push_back(to_text({name, recipe ? std::filesystem::path(value).filename().string() : value}));
+    const Option* option = find_option(name);
+    switch (option ? option->records : Option::Records::Value) {
+      case Option::Records::Nothing: break;
+      case Option::Records::Name: provenance->options.push_back(to_text({name, ""})); break;
+      case Option::Records::FileName:
+        provenance->options.push_back(to_text({name, std::filesystem::path(value).filename().string()}));
+        break;
+      case Option::Records::Value: provenance->options.push_back(to_text({name, value})); break;
+    }
   }
   provenance->state_dict = options.state_dict;
   if (!options.source.empty()) provenance->source = options.source;
@@ -52,14 +46,8 @@ ConvertOptions read_options(const fbs::ProvenanceT& provenance) {
   out.state_dict = provenance.state_dict;
   for (const std::string& text : provenance.options) {
     const Setting setting = from_text(text);
-    if (setting.name == kKeepTaps) {
-      out.keep_taps = true;
-    } else if (setting.name == kStateDict) {
-      out.state_dict = setting.value;  // as in blobs of 0.1
-    } else if (setting.name != kExportable && setting.name != kLabels && setting.name != kStorage &&
-               setting.name != kRead && setting.name != kCharacters) {
-      out.settings.add(setting.name, setting.value);
-    }
+    const Option* option = find_option(setting.name);
+    if (option == nullptr || option->rebuilds) out.give(setting.name, setting.value);  // blobs of 0.1: state-dict
   }
   return out;
 }

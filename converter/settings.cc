@@ -42,6 +42,11 @@ std::vector<std::string> Settings::values(std::string_view name) const {
   return out;
 }
 
+std::string Settings::text(std::string_view name) const {
+  const std::vector<std::string> given = values(name);
+  return given.empty() ? std::string() : given.back();
+}
+
 std::optional<int> Settings::integer(std::string_view name, int minimum, std::optional<int> maximum) const {
   const std::vector<std::string> given = values(name);
   if (given.empty()) return {};

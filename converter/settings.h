@@ -34,6 +34,8 @@ class Settings {
   bool has(std::string_view name) const;
   // Every value that the name was given.
   std::vector<std::string> values(std::string_view name) const;
+  // The last of them; "" where the name was not given.
+  std::string text(std::string_view name) const;
   // Absent where the name was not given. These throw Error where the value is another.
   std::optional<int> integer(std::string_view name, int minimum, std::optional<int> maximum = {}) const;
   std::vector<int> integers(std::string_view name) const;

@@ -2,14 +2,15 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "cli/bisect/bisect.h"
 #include "cli/parity/network.h"
 #include "cli/parity/rounding.h"
 #include "cli/sdk.h"
-#include "converter/onnx/convert_onnx.h"
 #include "converter/provenance.h"
+#include "converter/source.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 
@@ -33,15 +34,16 @@ struct Options {
 };
 
 // An ONNX file is its own graph. No second graph can be built from it to compare the blob with.
-void refuse_onnx(const std::string& what) {
+void refuse_source(const std::string& what) {
   fail(
       "%s: bisect needs a checkpoint (safetensors, PyTorch or TensorFlow.js) and the blob that was converted from it; "
-      "use `ferry parity` to compare a blob from an ONNX file with a fixture",
+      "use `ferry parity` to compare any blob with a fixture",
       what.c_str());
 }
 
 int run(const Options& o) {
-  if (onnx::is_onnx_file(o.checkpoint)) refuse_onnx(o.checkpoint + " is an ONNX file");
+  const Source* format = std::filesystem::exists(o.checkpoint) ? find_source(o.checkpoint) : nullptr;
+  if (format != nullptr && format->family != nullptr) refuse_source(o.checkpoint + " is " + format->name);
   const auto start = std::chrono::steady_clock::now();
   ferry_session_options session = cli::session_options(o.threads);
   session.gpu_required = true;
@@ -60,8 +62,10 @@ int run(const Options& o) {
   if (const Status status = verify(blob->bytes(), &graph, &data); !status.ok())
     fail("%s: %s", o.blob.c_str(), status.message().data());
   const auto* from = graph->provenance();
-  if (from != nullptr && from->source() != nullptr && onnx::is_onnx_file(from->source()->str()))
-    refuse_onnx(o.blob + " was converted from the ONNX file " + from->source()->str());
+  for (const Source& source : sources())
+    if (from != nullptr && from->family() != nullptr && source.family != nullptr &&
+        from->family()->str() == source.family)
+      refuse_source(o.blob + " was converted from " + source.name);
   ConvertOptions convert = conversion_of(*graph, o.checkpoint);
   if (!o.model.empty()) convert.model = o.model;
   const Finding finding = bisect(blob->bytes(), convert, parity::read_fixture(o.fixture),

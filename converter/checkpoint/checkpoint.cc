@@ -13,6 +13,7 @@
 #include "converter/checkpoint/sharded.h"
 #include "converter/checkpoint/tensorflowjs.h"
 #include "converter/error.h"
+#include "converter/foreign.h"
 #include "sdk/model/numbers.h"
 
 namespace ferry {
@@ -64,30 +65,29 @@ std::vector<To> convert(const CheckpointTensor& t) {
   return {};
 }
 
-bool starts_with(std::string_view text, std::string_view magic) { return text.substr(0, magic.size()) == magic; }
-
-// Throws Error for known formats that are not supported, with the remedy for each.
-void refuse_known(std::string_view text, const char* path) {
-  if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5 && text[2] != 0)
-    fail("%s: is a Python pickle, but not one that torch.save wrote", path);
-  if (starts_with(text, "\x89HDF\r\n\x1a\n"))
-    fail(
-        "%s: is an HDF5 file, which is not supported; convert it with tensorflowjs_converter --input_format=keras, or "
-        "save "
-        "its weights as safetensors",
-        path);
-  if (starts_with(text, "version https://git-lfs"))
-    fail("%s: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`", path);
-  if (starts_with(text, "FERRY")) fail("%s: is a converted blob already; a checkpoint is needed", path);
-}
-
-// The layout of safetensors: header length, then '{'. Checked first, since a length may equal another format's magic
-// number.
-bool looks_like_safetensors(std::string_view text) {
-  if (text.size() < 9 || text[8] != '{') return false;
+uint64_t header_length(std::string_view text) {
   uint64_t length = 0;
   for (size_t i = 0; i < 8; ++i) length |= static_cast<uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
-  return length <= text.size() - 8;
+  return length;
+}
+
+constexpr uint64_t kLongestHeader = 100'000'000;  // of safetensors; what is longer is another format's magic number
+
+// The reference layout: header length, then '{'. Judged first, since a length may look like any magic number. A
+// truncated file looks so, too: its reader describes what is missing.
+bool looks_like_safetensors(std::string_view text) {
+  return text.size() > 8 && text[8] == '{' &&
+         (header_length(text) <= text.size() - 8 || header_length(text) <= kLongestHeader);
+}
+
+// A header may begin with white space, or be damaged. Zeros are no header.
+bool may_be_safetensors(std::string_view text) {
+  return text.size() >= 8 && header_length(text) > 0 && header_length(text) <= kLongestHeader;
+}
+
+bool looks_like_json(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '{';
 }
 
 fs::path find_in_folder(const fs::path& folder) {
@@ -164,23 +164,28 @@ std::string choose_checkpoint(const std::vector<std::string>& files, const std::
        where.c_str());
 }
 
+bool looks_like_checkpoint(const MappedFile& file) {
+  const std::string_view text = text_of(file);
+  if (looks_like_safetensors(text)) return true;
+  return describe_foreign(file).empty() &&
+         (looks_like_pytorch(text) || may_be_safetensors(text) || looks_like_json(text));
+}
+
 std::shared_ptr<const Checkpoint> open_checkpoint(const fs::path& path, const std::string& state_dict) {
   std::error_code error;
   if (fs::is_directory(path, error)) return open_checkpoint(find_in_folder(path), state_dict);
   auto file = MappedFile::open(path);
   const std::string_view text = text_of(*file);
-  if (text.empty()) fail("%s: is empty", path.c_str());
-  if (looks_like_safetensors(text) || looks_like_pytorch(text)) return open_single(std::move(file), state_dict);
-  refuse_known(text, path.c_str());
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] != '{') return open_single(std::move(file), state_dict);
+  if (looks_like_safetensors(text)) return open_single(std::move(file), state_dict);
+  if (const std::string foreign = describe_foreign(*file); !foreign.empty())
+    fail("%s: %s", path.c_str(), foreign.c_str());
+  if (looks_like_pytorch(text) || may_be_safetensors(text)) return open_single(std::move(file), state_dict);
+  if (!looks_like_json(text))
+    fail("%s: is no checkpoint that Ferry reads (safetensors, PyTorch, TensorFlow.js), or a damaged one", path.c_str());
   const nlohmann::json root = parse_json(text, path.string());
   if (root.contains("weight_map")) return open_sharded(std::move(file), root, state_dict);
   if (root.contains("weightsManifest")) return open_tensorflowjs(std::move(file));
-  fail(
-      "%s: is JSON, but neither the index of a sharded checkpoint (\"weight_map\") nor a TensorFlow.js model "
-      "(\"weightsManifest\")",
-      path.c_str());
+  fail("%s: is JSON, but has neither \"weight_map\" nor \"weightsManifest\" at its top", path.c_str());
 }
 
 }  // namespace ferry

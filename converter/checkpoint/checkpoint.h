@@ -61,6 +61,10 @@ class Checkpoint {
 // Error that begins with `where`.
 std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where);
 
+class MappedFile;
+// By content: a file that open_checkpoint() reads, or a damaged one.
+bool looks_like_checkpoint(const MappedFile& file);
+
 // Opens a safetensors file, a file of torch.save, either of them sharded with a `*.index.json`, a TensorFlow.js layers
 // model by its `model.json`, or a folder with one of these (choose_checkpoint). The format is detected by content.
 // `state_dict`: the dictionary to read from a PyTorch file ("model_ema"); empty: chosen by state_dict.h. Throws Error

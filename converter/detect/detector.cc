@@ -8,7 +8,7 @@
 #include "converter/checkpoint/json.h"
 #include "converter/detect/decode.h"
 #include "converter/graph/ops.h"
-#include "converter/recipes/labels.h"
+#include "converter/preprocessing/labels.h"
 
 namespace ferry::detect {
 namespace {
@@ -104,7 +104,8 @@ std::optional<Detector> make_detector(Graph& graph, const Request& request) {
     fail("%s: the preprocessing is unknown: add an image to the recipe, or use --resize, --mean and --std",
          recipe.name.c_str());
   fbs::GraphT& table = graph.table;
-  table.preprocess = std::make_unique<fbs::PreprocessT>(blob_recipe(image, plan->height, plan->width, plan->channels));
+  table.preprocess =
+      std::make_unique<fbs::PreprocessT>(blob_preprocessing(image, plan->height, plan->width, plan->channels));
   table.labels = labels_of(*plan, request.labels);
   append_decoding(graph, *plan);
   table.postprocess = std::make_unique<fbs::PostprocessT>();

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "converter/graph/graph.h"
-#include "converter/recipes/image_settings.h"
+#include "converter/preprocessing/image_settings.h"
 
 namespace ferry::detect {
 

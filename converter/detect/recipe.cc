@@ -87,6 +87,11 @@ class Fields {
     *out = *value;
   }
 
+  // A key that has another name since 0.3.
+  void refuse_renamed(const char* old_key, const char* key) const {
+    if (json_.contains(old_key)) fail("%s: \"%s\" is called \"%s\" since 0.3", where_.c_str(), old_key, key);
+  }
+
   void finish() const {
     for (const auto& item : json_.items()) {
       if (std::find(known_.begin(), known_.end(), item.key()) != known_.end()) continue;
@@ -310,6 +315,7 @@ Recipe parse_recipe(const Json& json, const std::string& name) {
     }
   }
   fields.boolean("recognised", &recipe.recognised);
+  fields.refuse_renamed("picture", "image");  // words: ok
   fields.finish();
   return recipe;
 }

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "converter/recipes/image_settings.h"
+#include "converter/preprocessing/image_settings.h"
 #include "ferry_generated.h"
 
 namespace ferry::detect {

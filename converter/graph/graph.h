@@ -68,7 +68,7 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  fbs::GraphT table;  // tensors, operators, inputs, outputs, taps, preprocessing and postprocessing
+  fbs::GraphT table;  // tensors, operators, inputs, outputs, taps, preprocessing, task
 
   // Adds a graph input, channels last. `source`: its type in the framework; integers and booleans are Int32 here.
   Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout,

@@ -28,7 +28,37 @@ std::unique_ptr<fbs::ProvenanceT> provenance(const Model& model) {
 
 }  // namespace
 
-bool is_onnx_file(const std::filesystem::path& path) { return path.extension() == ".onnx"; }
+bool looks_like_onnx(std::span<const std::byte> bytes) {
+  // onnx.proto's ModelProto: fields of integers, and of texts and messages.
+  constexpr uint64_t kIntegers = 1u << 1 | 1u << 5;
+  constexpr uint64_t kMessages =
+      1u << 2 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 14 | 1u << 20 | 1u << 25 | 1u << 26;
+  constexpr uint64_t kGraph = 7;
+  size_t at = 0;
+  const auto read_varint = [&](uint64_t* value) {
+    *value = 0;
+    for (int shift = 0; shift < 64 && at < bytes.size(); shift += 7) {
+      const auto byte = std::to_integer<uint64_t>(bytes[at++]);
+      *value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  };
+  bool graph = false;
+  while (at < bytes.size()) {
+    uint64_t tag = 0, value = 0;
+    if (!read_varint(&tag)) return false;
+    const uint64_t field = tag >> 3, wire = tag & 7;
+    if (field > 31 || (wire == 0 ? (kIntegers >> field & 1) : wire == 2 ? (kMessages >> field & 1) : 0) == 0)
+      return false;
+    graph = graph || field == kGraph;
+    if (!read_varint(&value)) return graph;
+    if (wire == 0) continue;
+    if (value > bytes.size() - at) return graph;  // truncated
+    at += value;
+  }
+  return graph;
+}
 
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes) {
   std::map<std::string, std::vector<int64_t>> out;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct Request {
   std::function<void(Graph&)> finish = {};  // what is still to be appended, before the passes
 };
 
-// By its name: a file that ends with ".onnx".
-bool is_onnx_file(const std::filesystem::path& path);
+// By content: the outer fields of the message are a model's. A truncated file looks so, too.
+bool looks_like_onnx(std::span<const std::byte> bytes);
 
 // The finished graph of the file, with a name and where it is from. Throws Error, or Refused with every reason, where
 // the file cannot be converted.

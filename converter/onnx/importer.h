@@ -13,6 +13,7 @@
 
 #include "converter/graph/graph.h"
 #include "converter/onnx/model.h"
+#include "converter/refused.h"
 
 namespace ferry::onnx {
 
@@ -22,28 +23,8 @@ struct ImportOptions {
   std::set<std::string> disabled_patterns;  // patterns (converter/onnx/patterns) to disable; "all"
 };
 
-// One obstacle to the conversion.
-struct Reason {
-  std::string op;    // "GridSample"; empty if it concerns the graph's inputs or outputs
-  std::string node;  // the node's name, or the input's
-  int opset = 0;
-  std::string what;  // "attribute 'mode' is 'cubic': expected nearest or linear"
-};
-
-// "node 'up' (Resize, opset 18): ..."
-std::string to_string(const Reason& reason);
-
-// All reasons why a file cannot be converted. The message contains the first one and the number of others.
-class Refused : public Error {
- public:
-  Refused(std::string file, std::vector<Reason> reasons);
-  const std::string& file() const { return file_; }
-  const std::vector<Reason>& reasons() const { return reasons_; }
-
- private:
-  std::string file_;
-  std::vector<Reason> reasons_;
-};
+using ferry::Reason;
+using ferry::Refused;
 
 struct Imported {
   std::unique_ptr<Graph> graph;        // without provenance

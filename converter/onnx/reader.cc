@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "converter/graph/ops.h"
-#include "converter/recipes/labels.h"
+#include "converter/preprocessing/labels.h"
 
 namespace ferry::onnx {
 namespace {
@@ -71,7 +71,7 @@ std::vector<std::string> labels_of(const std::filesystem::path& path, const std:
 }
 
 // Channels are in OpenCV's order, BGR.
-std::unique_ptr<fbs::PreprocessT> recipe(std::vector<float> mean, std::vector<float> std) {
+std::unique_ptr<fbs::PreprocessT> preprocessing(std::vector<float> mean, std::vector<float> std) {
   auto out = std::make_unique<fbs::PreprocessT>();
   out->color = fbs::ColorOrder::BGR;
   out->mean = std::move(mean);
@@ -104,7 +104,8 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
   line.table.labels = labels_of(characters, network, static_cast<size_t>(classes[2]));
   end_with_softmax(line);
 
-  fbs::PreprocessT& seen = *(finder.table.preprocess = recipe({0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}));
+  fbs::PreprocessT& seen =
+      *(finder.table.preprocess = preprocessing({0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}));
   if (any_size) {
     seen.resize_mode = fbs::ResizeMode::PixelBudget;
     seen.multiple_of = kMultiple;
@@ -117,7 +118,7 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
     seen.resize_w = input[2];
   }
   const Shape input = line.shape(line.table.inputs.front()->tensor);
-  fbs::PreprocessT& fitted = *(line.table.preprocess = recipe({0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}));
+  fbs::PreprocessT& fitted = *(line.table.preprocess = preprocessing({0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}));
   fitted.resize_mode = fbs::ResizeMode::Fit;
   fitted.resize_h = input[1];
   fitted.resize_w = any_length ? std::max(kMaxLineWidth, input[2]) : input[2];

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -109,6 +110,7 @@ enum Word {
   kDevice = 256,
   kRaw,
   kImages,
+  kOldImages,
   kSize,
   kFormat,
   kFps,
@@ -133,6 +135,7 @@ enum Word {
 constexpr option kWords[] = {{"device", required_argument, nullptr, kDevice},
                              {"raw", required_argument, nullptr, kRaw},
                              {"images", required_argument, nullptr, kImages},
+                             {"pictures", required_argument, nullptr, kOldImages},  // words: ok
                              {"size", required_argument, nullptr, kSize},
                              {"format", required_argument, nullptr, kFormat},
                              {"fps", required_argument, nullptr, kFps},
@@ -190,6 +193,10 @@ ferry::Result<Options> read_options(int argc, char** argv) {
     switch (word) {
       case kDevice: source(Options::From::Device); break;
       case kRaw: source(Options::From::RawFile); break;
+      case kOldImages:                                                                  // the name of 0.2
+        std::fputs("camera-linux: --pictures is called --images since 0.3\n", stderr);  // words: ok
+        source(Options::From::Folder);
+        break;
       case kImages: source(Options::From::Folder); break;
       case kSize: read_size(optarg, &words, &o.wanted); break;
       case kFormat:

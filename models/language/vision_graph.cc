@@ -5,7 +5,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
-#include "converter/recipes/recipes.h"
+#include "converter/preprocessing/preprocessing.h"
 
 namespace ferry::language {
 namespace {
@@ -36,7 +36,7 @@ nlohmann::json processor_of(const Checkpoint& checkpoint, const VisionTower& tow
 VisionGraph vision_graph_of(const VisionTower& t, const Checkpoint& checkpoint, int max_length) {
   VisionGraph out{.tower = t,
                   .rows = std::clamp(max_length / 2, 1, kMaxRows),
-                  .prepare = transformers_recipe(processor_of(checkpoint, t))};
+                  .prepare = transformers_preprocessing(processor_of(checkpoint, t))};
   fbs::PreprocessT& p = out.prepare;
   if (p.patch != t.patch || p.patch_block != t.merge || p.patch_frames != t.frames)
     fail(

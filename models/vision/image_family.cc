@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "converter/checkpoint/json.h"
-#include "converter/recipes/labels.h"
+#include "converter/preprocessing/labels.h"
 #include "models/vision/timm_config.h"
 #include "models/vision/transformers_config.h"
 
@@ -24,7 +24,7 @@ struct Plan {
   std::optional<int> num_classes;
   int in_chans = 3, height = 224, width = 224;
   std::string input_name;
-  fbs::PreprocessT recipe;
+  fbs::PreprocessT preprocess;
   json config;
   std::vector<int> features;
   bool unit_length = false;
@@ -84,10 +84,10 @@ std::vector<std::string> labels_for(const Plan& plan, int classes) {
   return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
 }
 
-void add_recipes(Graph& graph, const Plan& plan) {
+void add_processing(Graph& graph, const Plan& plan) {
   auto& table = graph.table;
   const std::string name = plan.variant.name();
-  if (!table.preprocess) table.preprocess = std::make_unique<fbs::PreprocessT>(plan.recipe);
+  if (!table.preprocess) table.preprocess = std::make_unique<fbs::PreprocessT>(plan.preprocess);
   const fbs::PortT& output = *table.outputs.front();
   const Shape shape = graph.shape(output.tensor);
   const bool segmentation = table.postprocess && table.postprocess->task == fbs::Task::SemanticSegmentation;
@@ -132,7 +132,7 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
   Plan plan{.variant = as_image(request.variant),
             .num_classes = {},
             .input_name = request.naming.input,
-            .recipe = {},
+            .preprocess = {},
             .config = config_of(request),
             .features = request.settings.integers("features"),
             .unit_length = request.settings.has("unit-length"),
@@ -162,12 +162,12 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
     plan.num_classes = transformers_classes(plan.config, variant);
   }
   // transformers stores the preprocessing beside the checkpoint.
-  std::optional<fbs::PreprocessT> recipe;
+  std::optional<fbs::PreprocessT> preprocess;
   bool sized = false;
   if (request.naming.framework == "transformers") {
     if (const json said = read_config(*request.checkpoint, "preprocessor_config.json"); said.is_object()) {
-      recipe = transformers_recipe(said);
-      sized = fixed_size(*recipe, &variant.height, &variant.width);
+      preprocess = transformers_preprocessing(said);
+      sized = fixed_size(*preprocess, &variant.height, &variant.width);
     }
   }
   plan.height = variant.height;
@@ -179,14 +179,14 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
   const Settings::Size size = asked_size.value_or(usual);
   plan.height = size.height;
   plan.width = size.width;
-  if (recipe) {
+  if (preprocess) {
     // If the size follows from the image, only a requested size changes the resize.
-    if (sized || asked_size) change_size(&*recipe, plan.height, plan.width);
+    if (sized || asked_size) change_size(&*preprocess, plan.height, plan.width);
   } else {
-    recipe = blob_recipe(variant.image, plan.height, plan.width, variant.framework);
+    preprocess = blob_preprocessing(variant.image, plan.height, plan.width, variant.framework);
   }
-  change_channels(&*recipe, plan.in_chans);
-  plan.recipe = *recipe;
+  change_channels(&*preprocess, plan.in_chans);
+  plan.preprocess = *preprocess;
   return plan;
 }
 
@@ -196,7 +196,7 @@ Plan trial_of(const ImageNetworks& networks, const Request& request) {
   Plan plan{.variant = variant,
             .num_classes = {},
             .input_name = "input",
-            .recipe = {},
+            .preprocess = {},
             .config = {},
             .features = {},
             .labels = {}};
@@ -252,7 +252,7 @@ std::optional<Family::Images> ImageFamily::images(const Variant& variant) const 
   if (own.num_classes == 0) return {};
   const std::vector<std::string>& labels = own.imagenet_labels ? imagenet_labels() : own.labels;
   const bool named = labels.size() == static_cast<size_t>(own.num_classes);
-  return Images{blob_recipe(own.image, own.height, own.width, own.framework), own.num_classes,
+  return Images{blob_preprocessing(own.image, own.height, own.width, own.framework), own.num_classes,
                 named ? labels : std::vector<std::string>{}};
 }
 
@@ -278,7 +278,7 @@ Configured ImageFamily::configure(const Request& request) const {
                           build(graph, w, plan->options());
                           if (trial) return;
                           if (!plan->features.empty()) output_features(graph, plan->features);
-                          add_recipes(graph, *plan);
+                          add_processing(graph, *plan);
                         }};
   if (networks_.graphs)
     for (const ImageGraph& more : networks_.graphs())

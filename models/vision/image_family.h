@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converter/family.h"
-#include "converter/recipes/recipes.h"
+#include "converter/preprocessing/preprocessing.h"
 
 namespace ferry {
 
@@ -20,7 +20,7 @@ struct ImageVariant : Variant {
   bool any_classes = false;  // checkpoints with another number of classes are accepted
   int in_chans = 3;
   int height = 224, width = 224;
-  ImageRecipe image = {};
+  ImagePreprocessing image = {};
   bool imagenet_labels = true;
   std::vector<std::string> labels = {};  // replace the ImageNet labels
   // transformers' setting of this name, for the norms to which its module applies it; absent: the architecture's.

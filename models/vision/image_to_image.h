@@ -28,23 +28,23 @@ struct ImageToImage {
 
 // Adds the network's input, of any height and width, and sets the graph's preprocessing and postprocessing.
 inline Tensor image_to_image_input(Graph& graph, const ImageOptions& options, fbs::Layout layout,
-                                   const ImageToImage& recipe) {
+                                   const ImageToImage& network) {
   const std::string name = options.variant.name();
   if (options.in_chans != 3) fail("%s takes images of 3 channels, not %d", name.c_str(), options.in_chans);
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes, so --num-classes does not apply", name.c_str());
-  if (options.height % recipe.multiple_of != 0 || options.width % recipe.multiple_of != 0)
-    fail("%s takes images whose sides are multiples of %d, not %dx%d", name.c_str(), recipe.multiple_of, options.height,
-         options.width);
+  if (options.height % network.multiple_of != 0 || options.width % network.multiple_of != 0)
+    fail("%s takes images whose sides are multiples of %d, not %dx%d", name.c_str(), network.multiple_of,
+         options.height, options.width);
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   fbs::PostprocessT& after = *graph.table.postprocess;
   after.task = fbs::Task::ImageToImage;
-  after.upscale = recipe.upscale;
-  after.halo = recipe.halo;
-  after.multiple_of = recipe.multiple_of;
-  if (recipe.levels != 1) {
+  after.upscale = network.upscale;
+  after.halo = network.halo;
+  after.multiple_of = network.multiple_of;
+  if (network.levels != 1) {
     graph.table.preprocess->mean = after.mean = {0, 0, 0};
-    graph.table.preprocess->std = after.std = std::vector<float>(3, 1 / recipe.levels);
+    graph.table.preprocess->std = after.std = std::vector<float>(3, 1 / network.levels);
   }
   return graph.add_input(options.input_name, {1, options.height, options.width, 3}, layout);
 }

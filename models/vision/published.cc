@@ -10,7 +10,7 @@ int classes_of(const std::string& tag) {
   return 1000;
 }
 
-void normalize(Pixels pixels, ImageRecipe* image) {
+void normalize(Pixels pixels, ImagePreprocessing* image) {
   switch (pixels) {
     case Pixels::ImageNet: break;  // the default
     case Pixels::Inception: image->mean = image->std = {0.5f, 0.5f, 0.5f}; break;

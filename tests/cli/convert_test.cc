@@ -103,15 +103,15 @@ TEST_F(Convert, BisectRefusesRoundedWeights) {
 
 TEST_F(Convert, BisectSaysThatItTakesNoOnnxFile) {
   write_file(folder_.path() / "m.ferry", pack(*testing::small_classifier()));
-  folder_.write("net.onnx", "of any content");
+  folder_.write("net.onnx", read_text(source_folder() / "tests/data/onnx/cnn/model.onnx"));
   EXPECT_REFUSED(run({"bisect", "m.ferry", "net.onnx", "--fixture", "f"}),
-                 "net.onnx is an ONNX file: bisect takes a checkpoint (safetensors, PyTorch's or TensorFlow.js)");
+                 "net.onnx is an ONNX file: bisect needs a checkpoint (safetensors, PyTorch or TensorFlow.js)");
   const auto graph = testing::small_classifier();
   graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
-  graph->table.provenance->source = "net.onnx";
+  graph->table.provenance->family = "onnx";
   write_file(folder_.path() / "from_onnx.ferry", pack(*graph));
   EXPECT_REFUSED(run({"bisect", "from_onnx.ferry", "c.safetensors", "--fixture", "f"}),
-                 "from_onnx.ferry was converted from the ONNX file net.onnx: bisect takes a checkpoint");
+                 "from_onnx.ferry was converted from an ONNX file: bisect needs a checkpoint");
 }
 
 TEST_F(Convert, AnUnknownNetworkGetsAHintToOnnx) {

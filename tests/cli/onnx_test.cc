@@ -91,6 +91,7 @@ TEST_F(Onnx, BadUsageHasOneMessage) {
   EXPECT_REFUSED(run({"convert", kNet, "--read", kNet}), "--read and --characters");
   EXPECT_REFUSED(run({"convert", kNet, "--characters", "keys.txt"}), "--read and --characters");
   EXPECT_REFUSED(run({"convert", kNet, "--read", "missing.onnx", "--characters", "keys.txt"}), "missing.onnx");
+  folder_.write("net.pth", "of any content");
   EXPECT_REFUSED(run({"convert", kNet, "--read", "net.pth", "--characters", "keys.txt"}), "net.pth is none");
   folder_.write("bad.onnx", "no protobuf at all");
   EXPECT_REFUSED(run({"convert", "bad.onnx"}), "bad.onnx");

@@ -189,7 +189,8 @@ TEST(OnnxImages, AreLikeThoseOfAKnownNetwork) {
   EXPECT_EQ(graph->table.postprocess->task, fbs::Task::Classification);
 
   options.settings.set("like", "mobilenetv9");
-  EXPECT_EQ(refusal_of(options), "--like mobilenetv9: no model is called so: `ferry models` lists those known");
+  EXPECT_EQ(refusal_of(options),
+            "--like mobilenetv9: no model is called so (did you mean mobilenetv2_050?); `ferry models` lists them");
   options.settings.set("like", "mobilenetv2_100");
   options.settings.set("mean", "0.5");
   EXPECT_EQ(refusal_of(options), "--like mobilenetv2_100: says how images are prepared, as --mean and the others do");

@@ -573,6 +573,7 @@ TEST(Detect, MismatchesGiveOneMessage) {
       {"{" + scores + boxes + R"("image": {"mean": [1, 2]}})", "mean: 2 numbers for an input of 3 channels"},
       {"{" + scores + boxes + R"("image": {"colour": "cmyk"}})", R"(the colour "cmyk" is none of rgb, bgr, gray)"},
       {"{" + scores + boxes + R"("image": {"std": 0}})", "std: 0, expected more than 0"},
+      {"{" + scores + boxes + R"("picture": {}})", R"("picture" is called "image" since 0.3)"},  // words: ok
   };
   for (const auto& [recipe, sentence] : cases)
     EXPECT_NE(refused(recipe).find(sentence), std::string::npos) << recipe << "\n" << refused(recipe);
@@ -590,7 +591,7 @@ TEST(ImageSettings, ALaterOptionOverridesAnEarlierOne) {
   base.resize = "letterbox";
   base.fill = {114};
   over.mean = {0.5};
-  fbs::PreprocessT recipe = blob_recipe(overridden(base, over), 20, 30, 3);
+  fbs::PreprocessT recipe = blob_preprocessing(overridden(base, over), 20, 30, 3);
   EXPECT_EQ(recipe.mean, (std::vector<float>{0.5f, 0.5f, 0.5f}));
   EXPECT_FLOAT_EQ(recipe.std[2], 1 / 255.0f);
   EXPECT_FLOAT_EQ(recipe.fill[0], 114 / 255.0f);
@@ -601,13 +602,13 @@ TEST(ImageSettings, ALaterOptionOverridesAnEarlierOne) {
   over.resize = "256";
   over.fill = {};
   base.fill = {};
-  recipe = blob_recipe(overridden(base, over), 224, 224, 3);
+  recipe = blob_preprocessing(overridden(base, over), 224, 224, 3);
   EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
   EXPECT_EQ(recipe.resize_h, 256);
   EXPECT_EQ(recipe.crop_h, 224);
   base = {};
   base.range = 255;
-  recipe = blob_recipe(base, 8, 8, 1);
+  recipe = blob_preprocessing(base, 8, 8, 1);
   EXPECT_EQ(recipe.mean, std::vector<float>{0});
   EXPECT_EQ(recipe.color, fbs::ColorOrder::Gray);
   EXPECT_FLOAT_EQ(recipe.std[0], 1 / 255.0f);

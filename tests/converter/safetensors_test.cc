@@ -103,13 +103,13 @@ TEST_F(Safetensors, WriterLeavesNothingBehindOnFailure) {
 }
 
 TEST_F(Safetensors, RefusesABadHeader) {
+  const std::string kUnknown =
+      "is no checkpoint that Ferry reads (safetensors, PyTorch, TensorFlow.js), or a damaged one";
   EXPECT_EQ(refused_bytes(""), "is empty");
-  EXPECT_EQ(refused_bytes("abc"), "is 3 bytes long; a safetensors file begins with 8 bytes of header length");
+  EXPECT_EQ(refused_bytes("abc"), kUnknown);
   EXPECT_EQ(refused_bytes(length_field(100) + kTwo.substr(0, 99)),
             "its header would be 100 bytes long, but only 99 follow: truncated, or not a safetensors file");
-  EXPECT_EQ(refused_bytes(length_field(~0ull) + "{}"),
-            "its header would be 18446744073709551615 bytes long, but only 2 follow: truncated, or not a safetensors "
-            "file");
+  EXPECT_EQ(refused_bytes(length_field(~0ull) + "{}"), kUnknown);
   EXPECT_EQ(refused(R"({"a":)"), "the safetensors header: is not valid JSON (at byte 6 of 5)");
   EXPECT_EQ(refused("[]"), "the safetensors header is not a JSON object");
   EXPECT_EQ(refused("{\"\xff\":1}"), "the safetensors header: is not valid JSON (at byte 3 of 7)");
@@ -235,7 +235,7 @@ TEST_F(Sharded, RefusesATruncatedShard) {
 
 TEST_F(Safetensors, RefusesOtherFormatsByName) {
   EXPECT_EQ(refused_bytes("\x80\x02}q\x01."), "is a Python pickle, but not one that torch.save wrote");
-  EXPECT_EQ(refused_bytes("\x89HDF\r\n\x1a\n").substr(0, 39), "is an HDF5 file, which is not read; con");
+  EXPECT_EQ(refused_bytes("\x89HDF\r\n\x1a\n").substr(0, 23), "is an HDF5 file (Keras)");
   EXPECT_EQ(refused_bytes("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
             "is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`");
   EXPECT_EQ(refused_bytes("{\"a\":1}"),

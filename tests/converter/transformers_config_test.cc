@@ -6,7 +6,7 @@
 
 #include "converter/checkpoint/safetensors.h"
 #include "converter/identify.h"
-#include "converter/recipes/labels.h"
+#include "converter/preprocessing/labels.h"
 #include "models/families.h"
 #include "models/vision/mobilenetv2/mobilenetv2.h"
 #include "models/vision/swin/swin.h"

@@ -57,6 +57,10 @@ def arguments(words):
     parser.add_argument("--build", default=os.path.join(ROOT, "build/dev"), metavar="FOLDER",
                         help="of this machine's ferry, which converts and is compared with (build/dev)")
     parser.add_argument("--json", metavar="FILE", help="all that was measured, for programs")
+    old = "--picture"  # of 0.2; words: ok
+    if any(word.split("=")[0] == old for word in words):
+        print(f"scripts/device-test: {old} is called --image since 0.3", file=sys.stderr)
+        words = ["--image" + word[len(old):] if word.split("=")[0] == old else word for word in words]
     given = parser.parse_args(words)
     if not given.devices:
         raise Usage(f"which device? {TRANSPORTS} (see scripts/device-test --help)")

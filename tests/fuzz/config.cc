@@ -3,7 +3,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/identify.h"
-#include "converter/recipes/recipes.h"
+#include "converter/preprocessing/preprocessing.h"
 #include "models/families.h"
 #include "tests/fuzz/harness.h"
 
@@ -36,12 +36,12 @@ FERRY_FUZZ(config) {
   static const auto checkpoint = std::make_shared<const Empty>();
   nlohmann::json config;
   if (!expect_error_only([&] { config = parse_json(text, "config.json"); }) || !config.is_object()) return;
-  expect_error_only([&] { touch(std::string_view(transformers_recipe(config).resize_h > 0 ? "a" : "b")); });
+  expect_error_only([&] { touch(std::string_view(transformers_preprocessing(config).resize_h > 0 ? "a" : "b")); });
   expect_error_only([&] {
-    ImageRecipe recipe;
+    ImagePreprocessing recipe;
     int height = 224, width = 224;
     read_timm_config(config, &recipe, &height, &width);
-    blob_recipe(recipe, height, width, "timm");
+    blob_preprocessing(recipe, height, width, "timm");
   });
   Folder::get().write("config.json", text);
   expect_error_only([&] { identify(families(), checkpoint); });

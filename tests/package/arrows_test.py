@@ -22,7 +22,7 @@ RULES = [
     (r"sdk/task/", r"sdk/(cpu|gpu|text|api)/", ""),
     (r"sdk/text/", r"sdk/(?!text/|status\.h|attempt\.h)", r"sdk/text/api\.cc"),  # which begins like the C API
     (r"converter/", r"(models|cli|tests)/", ""),
-    (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", ""),
+    (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", r"converter/checkpoint/source\.cc"),  # whose family is found
     (r"models/", r"(cli|tests|converter/onnx)/", ""),
     (r"cli/", r"tests/", ""),
     (r"bindings/", r"(sdk|converter|models|cli|tests)/", r"bindings/python/tests/test_blobs\.cc"),  # only the C API

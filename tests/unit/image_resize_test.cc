@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "converter/checkpoint/checkpoint.h"
-#include "converter/recipes/recipes.h"
+#include "converter/preprocessing/preprocessing.h"
 #include "sdk/image/preprocess.h"
 #include "sdk/image/resize.h"
 #include "tests/shared.h"
@@ -108,11 +108,11 @@ Resizer resizer_of(const std::string& name) {
 }
 
 fbs::PreprocessT recipe_of(const nlohmann::json& entry) {
-  if (!std::string(entry["name"]).starts_with("timm/")) return transformers_recipe(entry["config"]);
-  ImageRecipe image;
+  if (!std::string(entry["name"]).starts_with("timm/")) return transformers_preprocessing(entry["config"]);
+  ImagePreprocessing image;
   int height = 0, width = 0;
   read_timm_config(entry["config"], &image, &height, &width);
-  return blob_recipe(image, height, width, "timm");
+  return blob_preprocessing(image, height, width, "timm");
 }
 
 // The channel of element `at` of a pipeline's result, and its position in ours.

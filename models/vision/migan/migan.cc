@@ -160,7 +160,7 @@ Tensor separable(Tensor x, const Weights& w, const Separable& options) {
   return tap(activate(x), w);
 }
 
-void add_recipes(Graph& graph, int side) {
+void add_processing(Graph& graph, int side) {
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
   fbs::PreprocessT& before = *graph.table.preprocess;
   before.resize_mode = fbs::ResizeMode::Exact;
@@ -208,7 +208,7 @@ std::optional<Settings::Size> stored_size(const Weights& w, const ImageOptions&)
 void build(Graph& graph, const Weights& w, const ImageOptions& options) {
   const int side = side_of(w);
   check_variant(side, w, options);
-  add_recipes(graph, side);
+  add_processing(graph, side);
   const Weights encoder = w["encoder"], synthesis = w["synthesis"];
   Tensor x = graph.add_input(options.input_name, {1, side, side, kInputs}, fbs::Layout::NCHW);
   std::map<int, Tensor> seen;  // encoder features by the map's side

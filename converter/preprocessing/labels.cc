@@ -1,4 +1,4 @@
-#include "converter/recipes/labels.h"
+#include "converter/preprocessing/labels.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

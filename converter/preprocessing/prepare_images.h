@@ -1,5 +1,5 @@
-// How an image becomes the input of a network from an ONNX file, and what its classes are called. The file says
-// neither: options do, a known network, or what transformers writes beside a checkpoint.
+// How an image becomes the input of a network whose file does not say it, and what its classes are called. Options say
+// it, a known network, or the files that transformers writes beside a checkpoint.
 #pragma once
 
 #include <filesystem>
@@ -7,21 +7,21 @@
 #include <vector>
 
 #include "converter/family.h"
-#include "converter/recipes/image_settings.h"
+#include "converter/preprocessing/image_settings.h"
 
-namespace ferry::onnx {
+namespace ferry {
 
 struct ImageRequest {
   ImageSettings settings;        // what was said by options
   std::string like;              // a variant whose images are prepared alike, "timm/resnet50.a1_in1k"; empty: none
   std::filesystem::path labels;  // class names, one a line; empty: those of `like`, or of a config.json
-  std::filesystem::path file;    // the ONNX file: beside it may lie preprocessor_config.json and config.json
+  std::filesystem::path file;    // the network's: beside it may lie preprocessor_config.json and config.json
 };
 
-// Sets the graph's recipe for images and, where its first output is one row of scores and names for them are known,
+// Sets the graph's preprocessing and, where its first output is one row of scores and names for them are known,
 // its task: the best class, or classes where the scores are sigmoids. A softmax or sigmoid at the end is taken off: the
 // task has one itself. `notes`: what files beside `file` were taken, or why not. Throws Error where what was asked for
 // does not fit the network.
 void prepare_images(Graph& graph, Families families, const ImageRequest& request, std::vector<std::string>* notes);
 
-}  // namespace ferry::onnx
+}  // namespace ferry

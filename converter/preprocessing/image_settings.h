@@ -1,11 +1,12 @@
 // How an image becomes a network's input where no framework's file says it: what users say of ONNX files, by options
-// or in a detector's recipe.
+// or in a detector's recipe file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "converter/option.h"
 #include "converter/settings.h"
 #include "ferry_generated.h"
 
@@ -25,8 +26,8 @@ struct ImageSettings {
   bool given() const;
 };
 
-// The names under which Settings have them: --mean, --std, --range, --colour, --resize, --crop, --filter, --fill.
-bool is_image_setting(const std::string& name);
+// The options that say it: --mean, --std, --range, --colour, --resize, --crop, --filter, --fill.
+std::span<const Option> image_options();
 // Throws Error where a number is none.
 ImageSettings image_settings(const Settings& settings);
 // The same names as fields of an object: numbers, lists and words. `where`: begins messages.
@@ -34,8 +35,8 @@ ImageSettings image_settings(const nlohmann::json& object, const std::string& wh
 // What `over` says, and for the rest what `base` does.
 ImageSettings overridden(const ImageSettings& base, const ImageSettings& over);
 
-// The blob's recipe for an input of height x width x channels. Throws Error for words that mean nothing, numbers for
-// other channels, and a crop that is not the input.
-fbs::PreprocessT blob_recipe(const ImageSettings& image, int height, int width, int channels);
+// The blob's preprocessing for an input of height x width x channels. Throws Error for words that mean nothing, numbers
+// for other channels, and a crop that is not the input.
+fbs::PreprocessT blob_preprocessing(const ImageSettings& image, int height, int width, int channels);
 
 }  // namespace ferry

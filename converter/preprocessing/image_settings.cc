@@ -1,4 +1,4 @@
-#include "converter/recipes/image_settings.h"
+#include "converter/preprocessing/image_settings.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
-#include "converter/recipes/filter.h"
+#include "converter/preprocessing/filter.h"
 
 namespace ferry {
 namespace {
@@ -104,25 +104,25 @@ fbs::ColorOrder colour_order(const std::string& colour, int channels) {
   return gray ? fbs::ColorOrder::Gray : colour == "bgr" ? fbs::ColorOrder::BGR : fbs::ColorOrder::RGB;
 }
 
-void set_resizing(const ImageSettings& image, int height, int width, fbs::PreprocessT* recipe) {
+void set_resizing(const ImageSettings& image, int height, int width, fbs::PreprocessT* preprocess) {
   using Mode = fbs::ResizeMode;
   const std::string& resize = image.resize;
-  recipe->resize_h = height;
-  recipe->resize_w = width;
+  preprocess->resize_h = height;
+  preprocess->resize_w = width;
   if (resize.empty() || resize == "stretch") {
-    recipe->resize_mode = Mode::Exact;
+    preprocess->resize_mode = Mode::Exact;
     return;
   }
-  recipe->crop_h = height;
-  recipe->crop_w = width;
+  preprocess->crop_h = height;
+  preprocess->crop_w = width;
   if (resize == "letterbox" || resize == "letterbox-corner") {
-    recipe->resize_mode = Mode::Fit;
-    recipe->corner = resize != "letterbox";
+    preprocess->resize_mode = Mode::Fit;
+    preprocess->corner = resize != "letterbox";
   } else if (resize == "crop") {
-    recipe->resize_mode = Mode::Cover;
-  } else if (read_sides(resize, &recipe->resize_h, &recipe->resize_w)) {
-    recipe->resize_mode = resize.find('x') == std::string::npos ? Mode::ShortestEdge : Mode::Exact;
-    if (recipe->resize_h < height || recipe->resize_w < width)
+    preprocess->resize_mode = Mode::Cover;
+  } else if (read_sides(resize, &preprocess->resize_h, &preprocess->resize_w)) {
+    preprocess->resize_mode = resize.find('x') == std::string::npos ? Mode::ShortestEdge : Mode::Exact;
+    if (preprocess->resize_h < height || preprocess->resize_w < width)
       fail("resizing to %s leaves less than the %dx%d that the input takes", resize.c_str(), height, width);
   } else {
     fail(
@@ -132,6 +132,9 @@ void set_resizing(const ImageSettings& image, int height, int width, fbs::Prepro
   }
 }
 
+// Numbers are numbers, and a range is 1 or 255. What the words mean depends on the input.
+void readable(const Option&, const Settings& given, Families) { image_settings(given); }
+
 }  // namespace
 
 bool ImageSettings::given() const {
@@ -140,9 +143,33 @@ bool ImageSettings::given() const {
          });
 }
 
-bool is_image_setting(const std::string& name) {
-  return name == kRange || std::any_of(std::begin(kImageFields), std::end(kImageFields),
-                                       [&](const auto& field) { return name == field.name; });
+std::span<const Option> image_options() {
+  static const std::vector<Option> kOptions = {
+      {.name = "mean",
+       .argument = "LIST",
+       .help = "Of an ONNX file's images: a mean for each channel or all, in the network's order",
+       .check = readable},
+      {.name = "std",
+       .argument = "LIST",
+       .help = "Deviations, as --mean; colours become (colour - mean) / deviation",
+       .check = readable},
+      {.name = "range",
+       .argument = "1|255",
+       .help = "What white is before that; without it: 255 where a mean or deviation is above 1, else 1",
+       .check = readable},
+      {.name = "colour", .argument = "rgb|bgr|gray", .help = "The order of channels"},
+      {.name = "resize",
+       .argument = "MODE",
+       .help = "How an image gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its "
+               "centre), or its shorter edge (256) or size (256x320) before the centre is cropped"},
+      {.name = "crop", .argument = "HxW", .help = "The size of the crop: the input's size"},
+      {.name = "filter", .argument = "nearest|box|bilinear|hamming|bicubic|lanczos", .help = "Of resizing"},
+      {.name = "fill",
+       .argument = "LIST",
+       .help = "The colour around an image in a letterbox; without it: black",
+       .check = readable},
+  };
+  return kOptions;
 }
 
 ImageSettings image_settings(const Settings& settings) {
@@ -199,30 +226,30 @@ ImageSettings overridden(const ImageSettings& base, const ImageSettings& over) {
   return out;
 }
 
-fbs::PreprocessT blob_recipe(const ImageSettings& image, int height, int width, int channels) {
-  fbs::PreprocessT recipe;
-  recipe.color = colour_order(image.colour, channels);
-  set_resizing(image, height, width, &recipe);
+fbs::PreprocessT blob_preprocessing(const ImageSettings& image, int height, int width, int channels) {
+  fbs::PreprocessT preprocess;
+  preprocess.color = colour_order(image.colour, channels);
+  set_resizing(image, height, width, &preprocess);
   if (int h = 0, w = 0; !image.crop.empty()) {
     if (!read_sides(image.crop, &h, &w)) fail("the crop %s is no size like 224x224", in_quotes(image.crop).c_str());
     if (h != height || w != width) fail("a crop of %dx%d: the input takes %dx%d", h, w, height, width);
   }
-  if (!image.filter.empty()) recipe.filter = filter_named(image.filter, "the filter");
+  if (!image.filter.empty()) preprocess.filter = filter_named(image.filter, "the filter");
   const ImageSettings scaled = on_0_to_1(image);
-  recipe.mean = levels_of(scaled.mean, channels, 1, "mean");
-  recipe.std = levels_of(scaled.std, channels, 1, "std");
+  preprocess.mean = levels_of(scaled.mean, channels, 1, "mean");
+  preprocess.std = levels_of(scaled.std, channels, 1, "std");
   // A blob has both or neither.
-  if (recipe.mean.empty()) recipe.mean.assign(recipe.std.size(), 0.0f);
-  if (recipe.std.empty()) recipe.std.assign(recipe.mean.size(), 1.0f);
-  for (const float deviation : recipe.std)
+  if (preprocess.mean.empty()) preprocess.mean.assign(preprocess.std.size(), 0.0f);
+  if (preprocess.std.empty()) preprocess.std.assign(preprocess.mean.size(), 1.0f);
+  for (const float deviation : preprocess.std)
     if (!(deviation > 0)) fail("std: %g, expected more than 0", static_cast<double>(deviation));
-  if (recipe.resize_mode == fbs::ResizeMode::Fit) {
+  if (preprocess.resize_mode == fbs::ResizeMode::Fit) {
     const bool levels = std::any_of(image.fill.begin(), image.fill.end(), [](double n) { return n > 1; });
-    recipe.fill = levels_of(image.fill, channels, levels ? 255 : 1, "fill");
+    preprocess.fill = levels_of(image.fill, channels, levels ? 255 : 1, "fill");
   } else if (!image.fill.empty()) {
     fail("fill: is for a letterbox, nothing else leaves room around an image");
   }
-  return recipe;
+  return preprocess;
 }
 
 }  // namespace ferry

@@ -4,7 +4,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
-#include "converter/recipes/recipes.h"
+#include "converter/preprocessing/preprocessing.h"
 
 namespace ferry {
 namespace {
@@ -49,36 +49,36 @@ fbs::Filter filter_numbered(int resample) {
   return kFilters[resample];
 }
 
-void set_resize(Mode mode, int height, int width, fbs::PreprocessT* recipe) {
-  recipe->resize_mode = mode;
-  recipe->resize_h = height;
-  recipe->resize_w = width;
+void set_resize(Mode mode, int height, int width, fbs::PreprocessT* preprocess) {
+  preprocess->resize_mode = mode;
+  preprocess->resize_h = height;
+  preprocess->resize_w = width;
 }
 
-void read_size(const Json& config, const Processor& processor, fbs::PreprocessT* recipe) {
+void read_size(const Json& config, const Processor& processor, fbs::PreprocessT* preprocess) {
   const Json& size = config.at("size");
   if (size.is_number()) {
-    set_resize(processor.square ? Mode::Exact : Mode::ShortestEdge, size, size, recipe);
+    set_resize(processor.square ? Mode::Exact : Mode::ShortestEdge, size, size, preprocess);
   } else if (size.contains("height") && size.contains("width")) {
-    set_resize(Mode::Exact, size["height"], size["width"], recipe);
+    set_resize(Mode::Exact, size["height"], size["width"], preprocess);
   } else if (size.contains("shortest_edge") && !size.contains("longest_edge")) {
-    set_resize(Mode::ShortestEdge, size["shortest_edge"], size["shortest_edge"], recipe);
+    set_resize(Mode::ShortestEdge, size["shortest_edge"], size["shortest_edge"], preprocess);
   } else if (size.contains("longest_edge") && !size.contains("shortest_edge")) {
-    set_resize(Mode::LongestEdge, size["longest_edge"], size["longest_edge"], recipe);
+    set_resize(Mode::LongestEdge, size["longest_edge"], size["longest_edge"], preprocess);
   } else {
     fail("size is %s, expected height and width, shortest_edge, or longest_edge", size.dump().c_str());
   }
 }
 
-void read_crop(const Json& config, const Processor& processor, fbs::PreprocessT* recipe) {
+void read_crop(const Json& config, const Processor& processor, fbs::PreprocessT* preprocess) {
   if (!config.value("do_center_crop", processor.center_crop)) return;
   const Json& size = config.at("crop_size");
-  recipe->crop_h = size.is_number() ? size : size.at("height");
-  recipe->crop_w = size.is_number() ? size : size.at("width");
+  preprocess->crop_h = size.is_number() ? size : size.at("height");
+  preprocess->crop_w = size.is_number() ? size : size.at("width");
 }
 
-// (level * factor - mean) / std as the recipe's (level / 255 - mean) / std.
-void read_scaling(const Json& config, fbs::PreprocessT* recipe) {
+// (level * factor - mean) / std as the blob's (level / 255 - mean) / std.
+void read_scaling(const Json& config, fbs::PreprocessT* preprocess) {
   std::vector<double> mean(3, 0.0), std(3, 1.0);
   if (config.value("do_normalize", true)) {
     mean = config.at("image_mean").get<std::vector<double>>();
@@ -92,79 +92,79 @@ void read_scaling(const Json& config, fbs::PreprocessT* recipe) {
         "than 0",
         mean.size(), std.size(), white / 255);
   for (size_t c = 0; c < 3; ++c) {
-    recipe->mean.push_back(static_cast<float>(mean[c] / white));
-    recipe->std.push_back(static_cast<float>(std[c] / white));
+    preprocess->mean.push_back(static_cast<float>(mean[c] / white));
+    preprocess->std.push_back(static_cast<float>(std[c] / white));
   }
 }
 
 // Below 384 pixels ConvNeXt cuts the centre out of a larger image; from 384 on it squashes.
-void convnext_size(const Json& config, fbs::PreprocessT* recipe) {
-  const int edge = recipe->resize_h;
-  if (edge >= 384) return set_resize(Mode::Exact, edge, edge, recipe);
+void convnext_size(const Json& config, fbs::PreprocessT* preprocess) {
+  const int edge = preprocess->resize_h;
+  if (edge >= 384) return set_resize(Mode::Exact, edge, edge, preprocess);
   const int larger = static_cast<int>(edge / config.value("crop_pct", 224.0 / 256));
-  set_resize(Mode::ShortestEdge, larger, larger, recipe);
-  recipe->crop_h = recipe->crop_w = edge;
+  set_resize(Mode::ShortestEdge, larger, larger, preprocess);
+  preprocess->crop_h = preprocess->crop_w = edge;
 }
 
-void dpt_size(const Json& config, fbs::PreprocessT* recipe) {
+void dpt_size(const Json& config, fbs::PreprocessT* preprocess) {
   const int multiple = config.value("ensure_multiple_of", 1);
   if (multiple < 1) fail("ensure_multiple_of is %d, expected 1 or more", multiple);
   if (config.value("keep_aspect_ratio", false)) {
-    recipe->resize_mode = Mode::LeastScaling;
-    recipe->multiple_of = multiple;
+    preprocess->resize_mode = Mode::LeastScaling;
+    preprocess->multiple_of = multiple;
     return;
   }
   const auto to_multiple = [multiple](int side) {
     return static_cast<int>(std::nearbyint(static_cast<double>(side) / multiple)) * multiple;
   };
-  set_resize(Mode::Exact, to_multiple(recipe->resize_h), to_multiple(recipe->resize_w), recipe);
+  set_resize(Mode::Exact, to_multiple(preprocess->resize_h), to_multiple(preprocess->resize_w), preprocess);
 }
 
-void qwen_patches(const Json& config, fbs::PreprocessT* recipe) {
+void qwen_patches(const Json& config, fbs::PreprocessT* preprocess) {
   const Json size = config.value("size", Json::object());
-  recipe->resize_mode = Mode::PixelBudget;
-  recipe->min_pixels = config.value("min_pixels", size.value("shortest_edge", 56 * 56));
-  recipe->max_pixels = config.value("max_pixels", size.value("longest_edge", 28 * 28 * 1280));
-  recipe->patch = config.value("patch_size", 14);
-  recipe->patch_block = config.value("merge_size", 2);
-  recipe->patch_frames = config.value("temporal_patch_size", 2);
-  recipe->multiple_of = recipe->patch * recipe->patch_block;
+  preprocess->resize_mode = Mode::PixelBudget;
+  preprocess->min_pixels = config.value("min_pixels", size.value("shortest_edge", 56 * 56));
+  preprocess->max_pixels = config.value("max_pixels", size.value("longest_edge", 28 * 28 * 1280));
+  preprocess->patch = config.value("patch_size", 14);
+  preprocess->patch_block = config.value("merge_size", 2);
+  preprocess->patch_frames = config.value("temporal_patch_size", 2);
+  preprocess->multiple_of = preprocess->patch * preprocess->patch_block;
 }
 
 // Zeros after normalisation, right and below: the mean colour.
-void read_padding(const Json& config, fbs::PreprocessT* recipe) {
+void read_padding(const Json& config, fbs::PreprocessT* preprocess) {
   if (!config.value("do_pad", false)) return;
-  if (!config.contains("pad_size") || recipe->crop_h > 0)
+  if (!config.contains("pad_size") || preprocess->crop_h > 0)
     fail("do_pad without a pad_size, or with a crop, is not known here");
-  recipe->crop_h = config["pad_size"].at("height");
-  recipe->crop_w = config["pad_size"].at("width");
-  recipe->corner = true;
-  recipe->fill = recipe->mean;
+  preprocess->crop_h = config["pad_size"].at("height");
+  preprocess->crop_w = config["pad_size"].at("width");
+  preprocess->corner = true;
+  preprocess->fill = preprocess->mean;
 }
 
 }  // namespace
 
-fbs::PreprocessT transformers_recipe(const Json& config) {
+fbs::PreprocessT transformers_preprocessing(const Json& config) {
   try {
     const Processor& processor = processor_of(config);
     const std::string name = processor.name;
-    fbs::PreprocessT recipe;
-    recipe.filter = filter_numbered(config.value("resample", processor.resample));
-    recipe.crop_floor = true;
-    if (config.value("do_flip_channel_order", false)) recipe.color = fbs::ColorOrder::BGR;
-    read_scaling(config, &recipe);
+    fbs::PreprocessT preprocess;
+    preprocess.filter = filter_numbered(config.value("resample", processor.resample));
+    preprocess.crop_floor = true;
+    if (config.value("do_flip_channel_order", false)) preprocess.color = fbs::ColorOrder::BGR;
+    read_scaling(config, &preprocess);
     if (name == "Qwen2VL") {
-      qwen_patches(config, &recipe);
-      return recipe;
+      qwen_patches(config, &preprocess);
+      return preprocess;
     }
     if (config.value("do_resize", true)) {
-      read_size(config, processor, &recipe);
-      if (name == "ConvNext") convnext_size(config, &recipe);
-      if (name == "DPT") dpt_size(config, &recipe);
+      read_size(config, processor, &preprocess);
+      if (name == "ConvNext") convnext_size(config, &preprocess);
+      if (name == "DPT") dpt_size(config, &preprocess);
     }
-    read_crop(config, processor, &recipe);
-    read_padding(config, &recipe);
-    return recipe;
+    read_crop(config, processor, &preprocess);
+    read_padding(config, &preprocess);
+    return preprocess;
   } catch (const Json::exception& error) {
     fail("preprocessor_config.json: %s", error.what());
   } catch (const Error& error) {

@@ -1,4 +1,4 @@
-#include "converter/onnx/images.h"
+#include "converter/preprocessing/prepare_images.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -6,10 +6,10 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/graph/ops.h"
-#include "converter/recipes/labels.h"
-#include "converter/recipes/recipes.h"
+#include "converter/preprocessing/labels.h"
+#include "converter/preprocessing/preprocessing.h"
 
-namespace ferry::onnx {
+namespace ferry {
 namespace {
 
 // Rank 0: there is none.
@@ -24,7 +24,7 @@ Family::Images images_like(Families families, const std::string& like) {
       for (const Variant* variant : family->variants()) {
         if (!variant->is_called(like, whole)) continue;
         if (auto known = family->images(*variant)) return std::move(*known);
-        fail("--like %s: a %s has no recipe that another network could use", like.c_str(), family->name());
+        fail("--like %s: a %s has no preprocessing that another network could use", like.c_str(), family->name());
       }
     }
   }
@@ -106,7 +106,7 @@ std::vector<std::string> labels_from(const std::filesystem::path& file, int clas
        outputs.empty() ? "absent" : to_string(graph.shape(outputs.front()->tensor)).c_str());
 }
 
-// What `read` makes of the file `name` beside the ONNX file; absent, and told, where that cannot be used.
+// What `read` makes of the file `name` beside the ONNX file; absent, and given, where that cannot be used.
 template <typename Read>
 auto from_beside(const ImageRequest& request, const char* name, std::vector<std::string>* notes, const Read& read)
     -> std::optional<decltype(read(nlohmann::json()))> {
@@ -119,15 +119,15 @@ auto from_beside(const ImageRequest& request, const char* name, std::vector<std:
   return {};
 }
 
-std::optional<fbs::PreprocessT> recipe_from_transformers(const ImageRequest& request, std::vector<std::string>* notes) {
+std::optional<fbs::PreprocessT> preprocessing_beside(const ImageRequest& request, std::vector<std::string>* notes) {
   constexpr const char* kFile = "preprocessor_config.json";
-  auto recipe = from_beside(request, kFile, notes, [](const nlohmann::json& said) {
-    fbs::PreprocessT made = transformers_recipe(said);
+  auto preprocess = from_beside(request, kFile, notes, [](const nlohmann::json& said) {
+    fbs::PreprocessT made = transformers_preprocessing(said);
     if (made.patch > 0) fail("it is for images that are cut into patches");
     return made;
   });
-  if (recipe) notes->push_back(std::string("images are prepared as ") + kFile + " beside the file says");
-  return recipe;
+  if (preprocess) notes->push_back(std::string("images are prepared as ") + kFile + " beside the file says");
+  return preprocess;
 }
 
 }  // namespace
@@ -136,46 +136,46 @@ void prepare_images(Graph& graph, Families families, const ImageRequest& request
   const Shape input = first_input(graph);
   const bool takes_images = input.rank == 4 && (input[3] == 1 || input[3] == 3);
   const int classes = class_count(graph);
-  const bool told = request.settings.given();
+  const bool given = request.settings.given();
   std::vector<std::string> labels;
-  std::optional<fbs::PreprocessT> recipe;
-  if (told && !request.like.empty())
+  std::optional<fbs::PreprocessT> preprocess;
+  if (given && !request.like.empty())
     fail("--like %s: says how images are prepared, as --mean and the others do", request.like.c_str());
-  if (told) {
+  if (given) {
     if (input.rank != 4) fail("the first input has %d dimensions: it takes no image to prepare", input.rank);
-    recipe = blob_recipe(request.settings, input[1], input[2], input[3]);
+    preprocess = blob_preprocessing(request.settings, input[1], input[2], input[3]);
   } else if (!request.like.empty()) {
     if (!takes_images) fail("--like %s: the first input takes no image of 1 or 3 channels", request.like.c_str());
     Family::Images known = images_like(families, request.like);
-    recipe = std::move(known.recipe);
+    preprocess = std::move(known.preprocess);
     labels = std::move(known.labels);
   } else if (takes_images) {
-    recipe = recipe_from_transformers(request, notes);
+    preprocess = preprocessing_beside(request, notes);
   }
-  if (recipe && !told) {
-    change_size(&*recipe, input[1], input[2]);
-    change_channels(&*recipe, input[3]);
+  if (preprocess && !given) {
+    change_size(&*preprocess, input[1], input[2]);
+    change_channels(&*preprocess, input[3]);
   }
   if (!request.labels.empty()) {
     labels = labels_from(request.labels, classes, graph);
-    if (!recipe)
+    if (!preprocess)
       notes->push_back(
           "nothing says how an image becomes the input: --like NAME does, --mean, --std and --resize, or a "
           "preprocessor_config.json beside the file");
-  } else if (labels.empty() && recipe && takes_images) {
+  } else if (labels.empty() && preprocess && takes_images) {
     labels = from_beside(request, "config.json", notes, transformers_labels).value_or(std::vector<std::string>());
   }
-  if (recipe) graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*recipe));
+  if (preprocess) graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*preprocess));
   if (!labels.empty() && labels.size() == static_cast<size_t>(classes)) {
     set_classes(graph, std::move(labels), classes, notes);
   } else if (!labels.empty()) {
     notes->push_back("the " + std::to_string(labels.size()) + " class names of " +
                      (request.like.empty() ? "config.json" : request.like) + " are not for this network's " +
                      std::to_string(classes) + " classes: --labels FILE names those");
-  } else if (recipe && classes > 1) {
+  } else if (preprocess && classes > 1) {
     notes->push_back("output '" + graph.table.outputs.front()->name + "' is " + std::to_string(classes) +
                      " numbers without names: where they are scores of classes, --labels FILE makes answers of them");
   }
 }
 
-}  // namespace ferry::onnx
+}  // namespace ferry

@@ -21,7 +21,7 @@ enum class CropMode {
 };
 
 // Resize and crop to the input's size, then (x - mean) / std.
-struct ImageRecipe {
+struct ImagePreprocessing {
   fbs::Filter filter = fbs::Filter::Bicubic;
   double crop_pct = 0.875;
   CropMode crop_mode = CropMode::Center;
@@ -30,26 +30,27 @@ struct ImageRecipe {
   std::vector<float> std = {0.229f, 0.224f, 0.225f};
 };
 
-// The blob's recipe for images of 3 channels and an input of height x width. `framework`: "transformers" begins an
-// odd crop elsewhere than the others.
-fbs::PreprocessT blob_recipe(const ImageRecipe& image, int height, int width, const std::string& framework);
+// The blob's preprocessing for images of 3 channels and an input of height x width. `framework`: "transformers" begins
+// an odd crop elsewhere than the others.
+fbs::PreprocessT blob_preprocessing(const ImagePreprocessing& image, int height, int width,
+                                    const std::string& framework);
 
 // timm's pretrained_cfg: what it says of images replaces what `image`, `height` and `width` have. Throws Error for
 // an interpolation or crop mode that timm does not have, and numbers of the wrong kind.
-void read_timm_config(const nlohmann::json& pretrained_cfg, ImageRecipe* image, int* height, int* width);
+void read_timm_config(const nlohmann::json& pretrained_cfg, ImagePreprocessing* image, int* height, int* width);
 
 // transformers' preprocessor_config.json, in its present and its former spellings. Throws Error for an image processor
 // that is not known here: its settings may mean something else.
-fbs::PreprocessT transformers_recipe(const nlohmann::json& preprocessor_config);
+fbs::PreprocessT transformers_preprocessing(const nlohmann::json& preprocessor_config);
 
-// The input's height and width that a recipe always leads to; false where they depend on the image.
-bool fixed_size(const fbs::PreprocessT& recipe, int* height, int* width);
+// The input's height and width that preprocessing always leads to; false where they depend on the image.
+bool fixed_size(const fbs::PreprocessT& preprocess, int* height, int* width);
 
-// The same recipe for an input of another size: what is cut off keeps its share.
-void change_size(fbs::PreprocessT* recipe, int height, int width);
+// The same preprocessing for an input of another size: what is cut off keeps its share.
+void change_size(fbs::PreprocessT* preprocess, int height, int width);
 
-// The same recipe for another number of channels: grey has the mean of the three, others repeat them as the first
-// convolution's weights are repeated.
-void change_channels(fbs::PreprocessT* recipe, int channels);
+// The same preprocessing for another number of channels: grey has the mean of the three, others repeat them as the
+// first convolution's weights are repeated.
+void change_channels(fbs::PreprocessT* preprocess, int channels);
 
 }  // namespace ferry

@@ -1,0 +1,112 @@
+#include "cli/unconverted.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/summary.h"
+#include "cli/text.h"
+#include "converter/foreign.h"
+#include "sdk/model/model.h"
+#include "sdk/model/packed_file.h"
+#if defined(FERRY_HAS_CONVERTER)
+#include "converter/source.h"
+#endif
+
+namespace ferry::cli {
+namespace {
+
+nlohmann::json reasons_json(const std::vector<Reason>& reasons) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Reason& r : reasons)
+    list.push_back({{"op", r.op}, {"node", r.node}, {"opset", r.opset}, {"reason", r.what}});
+  return list;
+}
+
+void print_json(const nlohmann::json& j) {
+  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+bool begins_with(std::span<const std::byte> bytes, const char (&magic)[8]) {
+  return bytes.size() >= sizeof magic && std::equal(magic, magic + sizeof magic, bytes.begin(),
+                                                    [](char m, std::byte b) { return static_cast<std::byte>(m) == b; });
+}
+
+}  // namespace
+
+int print_refusal(const Refused& refused, bool json) {
+  if (json) {
+    print_json({{"reasons", reasons_json(refused.reasons())}});
+  } else {
+    std::fprintf(stderr, "ferry convert: %s cannot be converted:\n", refused.file().c_str());
+    for (const Reason& reason : refused.reasons()) std::fprintf(stderr, "  %s\n", to_string(reason).c_str());
+  }
+  return kBadInput;
+}
+
+#if defined(FERRY_HAS_CONVERTER)
+
+bool has_outline(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return false;
+  const Source* source = find_source(path);
+  return source != nullptr && source->outline != nullptr;
+}
+
+int inspect_source(const std::string& path, const std::vector<std::string>& shapes, bool json) {
+  Settings settings;
+  for (const std::string& shape : shapes) settings.add("shape", shape);
+  const Outline outline = source_of(path).outline(path, settings);
+  uint64_t macs = 0;
+  if (outline.graph)
+    for (const auto& op : outline.graph->table.operators)
+      macs += macs_of(*SerializedOp(*op), [&](TensorId tensor) { return outline.graph->shape(tensor); });
+  if (json) {
+    nlohmann::json j = {{"producer", outline.producer},
+                        {"opset", outline.opset},
+                        {"operators", outline.operators},
+                        {"parameters", outline.parameters},
+                        {"refused", reasons_json(outline.refused)}};
+    if (outline.graph) j["macs"] = macs;
+    print_json(j);
+    return kDone;
+  }
+  std::printf("%-12s  %s, opset %d%s%s\n", "file", path.c_str(), outline.opset,
+              outline.producer.empty() ? "" : ", from ", outline.producer.c_str());
+  std::printf("%-12s  %s parameters", "size", grouped(outline.parameters).c_str());
+  if (outline.graph) std::printf(", %s multiply-adds", scaled(static_cast<double>(macs)).c_str());
+  std::vector<std::string> counts;
+  int nodes = 0;
+  for (const auto& [op, count] : outline.operators) {
+    counts.push_back(op + " " + std::to_string(count));
+    nodes += count;
+  }
+  std::printf("\n%-12s  %d: %s\n", "operators", nodes, join(counts, ", ").c_str());
+  std::printf("%-12s  %s\n", "refused", outline.refused.empty() ? "nothing: `ferry convert` takes it" : "");
+  for (const Reason& reason : outline.refused) std::printf("  %s\n", to_string(reason).c_str());
+  return kDone;
+}
+
+#else
+
+bool has_outline(const std::string&) { return false; }
+int inspect_source(const std::string& path, const std::vector<std::string>&, bool) {
+  fail("%s: this build has no converter", path.c_str());
+}
+
+#endif
+
+void require_blob(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return;
+  const auto file = MappedFile::open(path);
+  if (begins_with(file->bytes(), BlobHeader::kMagic) || begins_with(file->bytes(), PackedHeader::kMagic)) return;
+#if defined(FERRY_HAS_CONVERTER)
+  if (const Source* source = find_source(path))
+    fail("%s: is %s; convert it first: ferry convert %s -o MODEL.ferry", path.c_str(), source->name, path.c_str());
+#endif
+  if (const std::string foreign = describe_foreign(*file); !foreign.empty())
+    fail("%s: %s", path.c_str(), foreign.c_str());
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,73 @@
+#include "converter/option.h"
+
+#include <algorithm>
+
+#include "converter/error.h"
+#include "converter/suggest.h"
+
+namespace ferry {
+
+const Option* find_option(std::span<const Option> options, std::string_view name) {
+  const auto found = std::find_if(options.begin(), options.end(), [&](const Option& o) { return o.name == name; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+std::span<const Option> common_options() {
+  static const std::vector<Option> kOptions = {
+      {.name = "weights",
+       .argument = "f32|f16|i8|i4",
+       .help =
+           "How weights are stored: f32; f16 (half the file, 3 digits); i8 or i4, integers with scales: those of\n"
+           "linears and 1x1 convolutions, a quarter or a sixth of the bytes. docs/checkpoints.md says what it costs",
+       .check = one_of_its_words,
+       .absent = "f32",
+       .rebuilds = false},
+      {.name = "labels",
+       .argument = "FILE",
+       .help = "Text file with a class name a line",
+       .records = Option::Records::Name,
+       .rebuilds = false},
+  };
+  return kOptions;
+}
+
+void check_integer(const Option& option, const Settings& given, int minimum, std::optional<int> maximum) {
+  given.integer(option.name, minimum, maximum);
+}
+
+void whole_numbers(const Option& option, const Settings& given, Families) { given.integers(option.name); }
+
+void image_size(const Option& option, const Settings& given, Families) { given.size(option.name); }
+
+void one_of_its_words(const Option& option, const Settings& given, Families) {
+  const std::string value = given.text(option.name);
+  std::vector<std::string> words;
+  for (size_t at = 0; at <= option.argument.size();) {
+    const size_t end = std::min(option.argument.find('|', at), option.argument.size());
+    words.push_back(option.argument.substr(at, end - at));
+    at = end + 1;
+  }
+  if (std::find(words.begin(), words.end(), value) != words.end()) return;
+  std::string all = words.front();
+  for (size_t i = 1; i < words.size(); ++i) all += (i + 1 < words.size() ? ", " : " or ") + words[i];
+  fail("--%s %s: expected %s%s", option.name.c_str(), value.c_str(), all.c_str(), did_you_mean(value, words).c_str());
+}
+
+void known_variant(const Option& option, const Settings& given, Families families) {
+  const std::string model = given.text(option.name);
+  std::vector<std::string> names;
+  for (const Family* family : families) {
+    for (const Variant* v : family->variants()) {
+      if (v->is_called(model, false) || v->is_called(model, true)) return;
+      for (const std::string& name : {v->architecture, v->name()}) {
+        names.push_back(name);
+        names.push_back(v->framework + "/" + name);
+      }
+      if (!v->hub.empty()) names.push_back(v->hub);
+    }
+  }
+  fail("--%s %s: no model is called so%s; `ferry models` lists them", option.name.c_str(), model.c_str(),
+       did_you_mean(model, names).c_str());
+}
+
+}  // namespace ferry

@@ -1,0 +1,78 @@
+#include "converter/source.h"
+
+#include <algorithm>
+
+#include "converter/checkpoint/source.h"
+#include "converter/foreign.h"
+#include "converter/onnx/source.h"
+
+namespace ferry {
+namespace {
+
+// "safetensors, PyTorch, TensorFlow.js, ONNX"
+std::string all_formats() {
+  std::string all;
+  for (const Source& source : sources()) all += (all.empty() ? "" : ", ") + std::string(source.formats);
+  return all;
+}
+
+// The source that has this option as its own. Null: none.
+const Source* owner_of(const std::string& option) {
+  for (const Source& source : sources())
+    if (find_option(source.options(), option) != nullptr) return &source;
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const Source> sources() {
+  static const Source kSources[] = {checkpoint_source(), onnx::onnx_source()};
+  return kSources;
+}
+
+const Source* find_source(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool folder = std::filesystem::is_directory(path, error);
+  const std::shared_ptr<const MappedFile> file = folder ? nullptr : MappedFile::open(path);
+  for (const Source& source : sources())
+    if (folder ? source.folders : source.recognises(*file)) return &source;
+  return nullptr;
+}
+
+const Source& source_of(const std::filesystem::path& path) {
+  if (const Source* source = find_source(path)) return *source;
+  std::string what = describe_foreign(*MappedFile::open(path));
+  if (what.empty()) what = "is of no format that Ferry reads (" + all_formats() + "), or damaged";
+  fail("%s: %s", path.c_str(), what.c_str());
+}
+
+const Option* find_option(std::string_view name) {
+  if (const Option* option = find_option(common_options(), name)) return option;
+  for (const Source& source : sources())
+    if (const Option* option = find_option(source.options(), name)) return option;
+  return nullptr;
+}
+
+void check_values(const Settings& given, Families families) {
+  std::string last;
+  for (const Setting& setting : given.all()) {
+    if (setting.name == last) continue;  // a check sees every value of its option
+    last = setting.name;
+    const Option* option = find_option(setting.name);
+    if (option == nullptr) fail("--%s: is no option of a conversion", setting.name.c_str());
+    if (option->check != nullptr) option->check(*option, given, families);
+  }
+}
+
+void check_options(const Source& source, const std::filesystem::path& path, const Settings& given) {
+  for (const Setting& setting : given.all()) {
+    if (find_option(source.options(), setting.name) != nullptr) continue;
+    const Source* owner = owner_of(setting.name);
+    if (owner == nullptr) continue;  // every source's
+    const std::string& instead = find_option(owner->options(), setting.name)->instead;
+    fail("--%s: is for %s, and %s is %s%s%s", setting.name.c_str(), owner->plural, path.filename().c_str(), source.name,
+         instead.empty() ? "" : ": ", instead.c_str());
+  }
+}
+
+}  // namespace ferry
