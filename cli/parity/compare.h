@@ -11,8 +11,9 @@
 
 namespace ferry::parity {
 
-// The bounds of a float32 port: `logits` within 1e-3 absolute, everything else within 1e-4 of the reference's absolute
-// maximum. They tell a wrong epsilon, a flipped kernel, padding on the wrong side and a tanh GELU from rounding.
+// The bounds of a float32 port, on the normwise relative error |ours - reference|_max / |reference|_max: 1e-4 for every
+// tensor. `logits` must also be within 1e-3 absolute, since a probability depends on differences of logits. They tell a
+// wrong epsilon, a flipped kernel, padding on the wrong side and a tanh GELU from rounding.
 inline constexpr double kLogitsBound = 1e-3;
 inline constexpr double kRelativeBound = 1e-4;
 // The bound of a float16 run: every tensor's mean squared error over the reference's mean square. A port that stores

@@ -105,8 +105,8 @@ void add_parity(CLI::App& app, int* exit_code) {
   const cli::Command command(app, "parity", "Compare a blob with what the reference framework computed");
   command.footer(
       "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
-      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum. `floor` is the\n"
-      "reference's own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
+      "within 1e-4 of the reference's absolute maximum, and logits within 1e-3 as well. `floor` is the reference's\n"
+      "own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
       "Where numbers are rounded (--weights f16, i8 or i4, or --precision f16), the mean squared error against the\n"
       "reference may be 4 times what rounding costs, which is measured; and `sq err` is that of computing alone:\n"
       "with --precision f16 of a stage, against float32 from the tensors that it had before it (bound 1e-5),\n"
