@@ -262,7 +262,7 @@ class Runner {
       const bool vector = answer.kind == FERRY_ANSWER_VECTOR;
       save_results(
           o_, model_, session(),
-          vector ? std::vector<float>(answer.values, answer.values + answer.value_count) : std::vector<float>());
+          vector ? std::vector<float>(answer.vector, answer.vector + answer.vector_size) : std::vector<float>());
     }
     if (o_.json) {
       nlohmann::ordered_json line = {{"image", path}};

@@ -94,11 +94,11 @@ class Line(ctypes.Structure):
 
 class Answer(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("kind", c_int), ("classes", POINTER(Class)), ("class_count", c_size_t),
-                ("values", POINTER(c_float)), ("value_count", c_size_t), ("width", c_int32), ("height", c_int32),
-                ("minimum", c_float), ("maximum", c_float), ("sense", c_int), ("labels", POINTER(c_uint16)),
-                ("mask", POINTER(c_uint8)), ("quality", c_float), ("image", Image),
-                ("detections", POINTER(Detection)), ("detection_count", c_size_t), ("lines", POINTER(Line)),
-                ("line_count", c_size_t)]
+                ("vector", POINTER(c_float)), ("vector_size", c_size_t), ("width", c_int32), ("height", c_int32),
+                ("minimum", c_float), ("maximum", c_float), ("sense", c_int),
+                ("labels", POINTER(c_uint16)), ("mask", POINTER(c_uint8)), ("quality", c_float), ("image", Image),
+                ("boxes", POINTER(Detection)), ("box_count", c_size_t), ("lines", POINTER(Line)),
+                ("line_count", c_size_t), ("map", POINTER(c_float))]
 
 
 # ---- text.h ----------------------------------------------------------------------------------------------------------

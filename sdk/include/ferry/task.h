@@ -10,7 +10,7 @@
  *   ferry_answer answer = FERRY_INIT(ferry_answer);
  *   if (ferry_task_run(task, &request, &answer) != FERRY_OK) return fail(ferry_last_error());
  *   if (answer.kind == FERRY_ANSWER_MAP) {  // of depth
- *     use(answer.values, answer.width, answer.height);
+ *     use(answer.map, answer.width, answer.height);
  *     if (ferry_answer_save(&answer, "depth.png", FERRY_SAVE_COLOURS) != FERRY_OK) return fail(ferry_last_error());
  *   }
  *   ferry_image_free(&photo);
@@ -141,7 +141,8 @@ typedef struct ferry_line {
   const char* text; /* UTF-8 */
 } ferry_line;
 
-/* An answer. What it points to belongs to the task, and stays until its next run. */
+/* An answer. The field named after its kind holds it: FERRY_ANSWER_BOXES fills `boxes`. Memory belongs to the task, and
+ * is valid until its next run. */
 typedef struct ferry_answer {
   size_t struct_size; /* set by the caller: sizeof(ferry_answer) */
   ferry_answer_kind kind;
@@ -149,13 +150,12 @@ typedef struct ferry_answer {
    * their share of the image. */
   const ferry_class* classes;
   size_t class_count;
-  /* VECTOR: numbers. MAP: a number a pixel, row by row. */
-  const float* values;
-  size_t value_count;
+  const float* vector; /* VECTOR: the embedding */
+  size_t vector_size;
   /* MAP, LABELS, MASK: the size of the image that was given. */
   int32_t width;
   int32_t height;
-  /* MAP: the least and the largest of its numbers that are finite, and what they say. */
+  /* MAP: the minimum and maximum of its finite values, and what the values mean. */
   float minimum;
   float maximum;
   ferry_sense sense;
@@ -163,10 +163,11 @@ typedef struct ferry_answer {
   const uint8_t* mask;               /* MASK: 255 within, 0 outside, between where both can be seen */
   float quality;                     /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
   ferry_image image;                 /* IMAGE: not owned */
-  const ferry_detection* detections; /* BOXES: best first */
-  size_t detection_count;
+  const ferry_detection* boxes;      /* BOXES: best first */
+  size_t box_count;
   const ferry_line* lines; /* LINES: from top to bottom, in a row from left to right */
   size_t line_count;
+  const float* map; /* MAP: a value per pixel, row by row */
 } ferry_answer;
 
 /* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the image. FERRY_CANCELLED. The
