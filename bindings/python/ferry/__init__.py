@@ -8,8 +8,8 @@
         session.run()
         print(session.top_classes(3))
 
-docs/python.md is the manual. Errors of the library are ferry.Error; what is wrong on Python's side is a TypeError or a
-ValueError, use of what is closed as well.
+docs/python.md is the manual. The library raises ferry.Error; wrong arguments, and the use of closed objects, raise
+TypeError or ValueError. `ferry.__version__` is the version of the library.
 """
 from ._library import Error, version
 from .model import Model, TensorInfo, Verification
@@ -21,3 +21,9 @@ from .text import Generator, Text
 
 __all__ = ["Answer", "Classification", "Comparison", "Detection", "Error", "Generator", "Line", "Model", "ProfileEntry",
            "Report", "Session", "Stage", "Task", "TensorInfo", "Text", "Verification", "fixture", "verify", "version"]
+
+
+def __getattr__(name):
+    if name == "__version__":  # when asked for: importing the package does not load the library
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

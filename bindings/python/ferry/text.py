@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text in, text out: the tokenizer that travels inside a language model's blob, and token after token."""
+"""Language models: the tokenizer and chat template of a blob, and token by token generation."""
 import ctypes, json
 from typing import Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _structs as c
-from ._handle import Closing, Handle
+from ._handle import Closing, Handle, path_bytes
 from ._library import text_library
 from .images import image_of
 from .session import Report, report_of
@@ -50,8 +50,18 @@ class Text(Closing):
             return _written(lambda room, size: function(text, encoded, len(encoded), room, size))
 
 
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """A plain conversation, rendered up to the beginning of the model's answer: messages with "role" and "content",
+        both strings. ferry.Error: as for render()."""
+        items = [(message["role"].encode(), message["content"].encode()) for message in messages]
+        array = (c.Message * len(items))(*items)
+        function = text_library().ferry_text_chat
+        with self._use() as text:
+            return _written(lambda room, size: function(text, array, len(items), room, size))
+
+
 class Generator(Closing):
-    """A text, and how the model goes on with it: Model.generator(). One thread at a time uses it.
+    """A text that the model continues: Model.generator(). One thread at a time uses it.
 
         with ferry.Model("stories.ferry") as model, model.generator() as story:
             story.append("Once upon a time")
@@ -67,8 +77,8 @@ class Generator(Closing):
     def sampling(self, *, temperature: float = 0, top_k: int = 0, top_p: float = 1, min_p: float = 0,
                  repetition_penalty: float = 1, seed: int = 0, bias: Optional[Mapping[int, float]] = None,
                  stop: Sequence[str] = ()):
-        """How the next tokens are chosen, from here on; as it begins, always the most probable one (temperature 0).
-        ferry.Error, INVALID_ARGUMENT: a number is out of range."""
+        """How the next tokens are chosen; without it the most probable one (temperature 0). ferry.Error,
+        INVALID_ARGUMENT: a value is out of range."""
         choice, lib = c.Sampling(), text_library()
         lib.ferry_sampling_init(ctypes.byref(choice))
         if not 0 <= top_k < 2**31 or not 0 <= seed < 2**64:
@@ -86,7 +96,7 @@ class Generator(Closing):
             lib.ferry_generator_set_sampling(generator, ctypes.byref(choice))
 
     def append(self, words: Union[str, Sequence[int]]):
-        """Puts text, or token ids, behind what there is. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
+        """Appends text, or token ids. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
         with self._use() as generator:
             if isinstance(words, str):
                 encoded = words.encode()
@@ -96,22 +106,61 @@ class Generator(Closing):
                 text_library().ferry_generator_append(generator, ids, len(ids))
 
     def append_image(self, image):
-        """Puts an image behind the text, for models that see: a path, a PIL image or an array uint8 [height, width,
-        3]. ferry.Error, UNSUPPORTED: the model reads text alone."""
+        """Appends an image, for models that accept images: a path, a PIL image or an array uint8 [height, width, 3].
+        ferry.Error, UNSUPPORTED: the model accepts text only."""
         with image_of(image) as pixels, self._use() as generator:
             text_library().ferry_generator_append_image(generator, ctypes.byref(pixels))
 
+    def add_image(self, image):
+        """Adds an image whose position is in a text: the n-th image token that append() or set() finds, which a chat
+        template writes, becomes the tokens of the n-th added image. ferry.Error: as for append_image()."""
+        with image_of(image) as pixels, self._use() as generator:
+            text_library().ferry_generator_add_image(generator, ctypes.byref(pixels))
+
+    def set(self, words: Union[str, Sequence[int]]):
+        """Replaces the text by a text of Text.render() or Text.chat(), or by token ids. Results for a common beginning
+        are kept if the model can go back. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
+        with self._use() as generator:
+            if isinstance(words, str):
+                encoded = words.encode()
+                text_library().ferry_generator_set_text(generator, encoded, len(encoded))
+            else:
+                ids = _ids(words)
+                text_library().ferry_generator_set(generator, ids, len(ids))
+
+    def save(self, path, note: bytes = b""):
+        """Writes the text, the state of the random numbers and the model's states to a file, with `note`, bytes of the
+        app. The sampling is not stored. ferry.Error: IO_ERROR, UNSUPPORTED (the text has images)."""
+        with self._use() as generator:
+            text_library().ferry_generator_save(generator, path_bytes(path), bytes(note), len(note))
+
+    def load(self, path) -> bytes:
+        """Reads a file of save(), and returns its note. With the sampling of then, the next tokens are the same, and
+        none is computed again. On failure nothing changes. ferry.Error: IO_ERROR, CORRUPT (damaged, or of another
+        model), UNSUPPORTED_VERSION."""
+        with self._use() as generator:
+            text_library().ferry_generator_load(generator, path_bytes(path))
+        return self.note
+
+    @property
+    def note(self) -> bytes:
+        """The note of the file that load() read last; empty before."""
+        size = ctypes.c_size_t()
+        with self._use() as generator:
+            at = text_library().ferry_generator_note(generator, ctypes.byref(size))
+            return ctypes.string_at(at, size.value) if size.value else b""
+
     def next(self) -> int:
-        """The next token, which becomes the text's last one. ferry.Error: STATE_FULL (the text is as long as it may
-        be), CANCELLED; another call goes on from there."""
+        """Generates the next token and appends it. ferry.Error: STATE_FULL (the text has its maximum length), CANCELLED;
+        another call continues."""
         token = ctypes.c_int32()
         with self._use() as generator:
             text_library().ferry_generator_next(generator, ctypes.byref(token))
             return token.value
 
     def stream(self, max_tokens: Optional[int] = None) -> Iterator[str]:
-        """The characters of one token after the other, until the model ends its text, a stop string begins, or there
-        are `max_tokens`."""
+        """The characters of each new token, until the model ends its text, a stop string begins, or `max_tokens` are
+        generated."""
         count = 0
         while (max_tokens is None or count < max_tokens) and not (count and self.ended):
             self.next()
@@ -134,7 +183,7 @@ class Generator(Closing):
 
     @property
     def log_probability(self) -> float:
-        """Of the last token, as the network had it."""
+        """The log probability of the last token, before sampling."""
         with self._use() as generator:
             return text_library().ferry_generator_log_probability(generator)
 
@@ -148,7 +197,7 @@ class Generator(Closing):
 
     @property
     def max_length(self) -> int:
-        """How many tokens the text may have."""
+        """The maximum number of tokens of the text."""
         with self._use() as generator:
             return text_library().ferry_generator_max_length(generator)
 
@@ -175,7 +224,7 @@ def _ids(tokens):
 
 
 def _written(write):
-    """What a function writes that first tells how long it will be."""
+    """The text that a function writes; called without room, it returns the size."""
     size = ctypes.c_size_t(0)
     write(None, ctypes.byref(size))
     room = ctypes.create_string_buffer(size.value + 1)
