@@ -42,6 +42,7 @@ struct Finding {
   double cause_error = 0;           // what the cause leaves of the error
   std::string pattern;              // what the values tell by themselves
   size_t runs = 0, operators = 0, causes = 0;  // of the network, compared with the oracle, tried
+  bool limited = false;                        // more causes are known than the budget of work allowed
 };
 
 // How the network is run: for the backend in question, and for tests that make one faulty.

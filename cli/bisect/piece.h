@@ -42,8 +42,9 @@ struct Piece {
 Piece cut(const Source& source, TensorId target, const Values& given);
 
 // Everything that the piece computes, by the oracle. Values that `former` has are taken from there for the operators
-// before number `from`.
-Values compute(const Piece& piece, const Values* former = nullptr, size_t from = 0);
+// before number `from`. Adds to `work`, unless it is null, about how many multiply-accumulates that took: a measure of
+// time that is the same on every machine.
+Values compute(const Piece& piece, const Values* former = nullptr, size_t from = 0, uint64_t* work = nullptr);
 
 // The largest difference over the absolute maximum of `right`, and where. Infinite where shapes differ or a value is
 // not a number.

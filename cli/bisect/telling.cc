@@ -70,7 +70,8 @@ std::string told(const Finding& f, double seconds) {
   if (!f.cause.empty())
     out += "likely cause         " + f.cause + " (tried: it leaves " + parity::number(f.cause_error) + ")\n";
   else
-    out += "likely cause         none of the " + std::to_string(f.causes) + " that were tried gives these values\n";
+    out += "likely cause         none of the " + std::to_string(f.causes) + " that were tried gives these values" +
+           (f.limited ? "; more are known, and would exceed the budget of work\n" : "\n");
   if (!f.pattern.empty()) out += "the values tell      " + f.pattern + "\n";
   return out + "looked at            " + std::to_string(f.operators) + " operators, " + std::to_string(f.causes) +
          " causes, in " + std::to_string(f.runs) + " runs" + format(" and %.1f s\n", seconds);

@@ -1,7 +1,6 @@
 #include "cli/bisect/trial.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "converter/error.h"
@@ -14,13 +13,11 @@ constexpr double kExplained = 0.25;
 // ...and a number that was looked for until it fitted, where it leaves next to nothing: this much of the departure, or
 // what rounding leaves.
 constexpr double kFitted = 0.01, kRounding = 3e-5;
-// Trying ends after so many seconds.
-constexpr double kPatience = 40;
 
 class Trials {
  public:
-  Trials(const Suspect& suspect, Trial trial, double departure, const Distance& distance)
-      : suspect_(suspect), trial_(trial), distance_(distance), best_(departure * kExplained) {}
+  Trials(const Suspect& suspect, Trial trial, double departure, const Distance& distance, uint64_t budget)
+      : suspect_(suspect), trial_(trial), distance_(distance), budget_(budget), best_(departure * kExplained) {}
 
   Tried run(double departure) {
     const Causes causes = known_causes(suspect_);
@@ -37,12 +34,15 @@ class Trials {
 
  private:
   double left_by(const Cause& cause) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > kPatience) return HUGE_VAL;
+    if (work_ >= budget_) {
+      tried_.limited = true;
+      return HUGE_VAL;
+    }
     Piece changed = suspect_.piece;
     ++tried_.count;
     try {
       cause.plant(changed);
-      return distance_(compute(changed, &suspect_.computed, cause.from).at(changed.target));
+      return distance_(compute(changed, &suspect_.computed, cause.from, &work_).at(changed.target));
     } catch (const Error&) {  // it does not fit this place: another shape follows
       return HUGE_VAL;
     }
@@ -85,15 +85,16 @@ class Trials {
   const Suspect& suspect_;
   const Trial trial_;
   const Distance& distance_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const uint64_t budget_;
+  uint64_t work_ = 0;  // of all trials
   double best_;
   Tried tried_;
 };
 
 }  // namespace
 
-Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance) {
-  return Trials(suspect, trial, departure, distance).run(departure);
+Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance, uint64_t budget) {
+  return Trials(suspect, trial, departure, distance, budget).run(departure);
 }
 
 }  // namespace ferry::bisect

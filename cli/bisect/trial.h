@@ -1,6 +1,7 @@
 // Trying the known causes on a piece.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,9 +21,16 @@ struct Tried {
   double left = 0;           // the distance with that cause
   std::optional<size_t> at;  // the operator that it is about
   size_t count = 0;          // causes that were tried
+  bool limited = false;      // the budget did not allow all of them
 };
 
-// The cause that comes nearest, if it comes near enough; `departure`: the distance without any.
-Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance);
+// What one search may compute, in multiply-accumulates of the oracle: some minutes on a slow machine. Not a time, so
+// that every machine tries the same causes and gives the same answer.
+inline constexpr uint64_t kWorkBudget = 20'000'000'000;
+
+// The cause that comes nearest, if it comes near enough; `departure`: the distance without any. Causes are tried in a
+// fixed order until their work has reached `budget`.
+Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance,
+                 uint64_t budget = kWorkBudget);
 
 }  // namespace ferry::bisect

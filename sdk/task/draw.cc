@@ -76,7 +76,8 @@ const char* kind_name(ferry_answer_kind kind) {
 Status draw(const ferry_answer& answer, const image::View& image, image::Pixels* out) {
   if (!any_built_in(fbs::Task::Detection, fbs::Task::Ocr)) return left_out("what draws boxes and lines");
   if (answer.kind != FERRY_ANSWER_BOXES && answer.kind != FERRY_ANSWER_LINES) {
-    return error(FERRY_INVALID_ARGUMENT, "an answer of kind %s cannot be drawn: only BOXES and LINES can, on their image",
+    return error(FERRY_INVALID_ARGUMENT,
+                 "an answer of kind %s cannot be drawn: only BOXES and LINES can, on their image",
                  kind_name(answer.kind));
   }
   FERRY_TRY(out->allocate(image.width, image.height, 3));

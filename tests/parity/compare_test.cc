@@ -59,11 +59,13 @@ TEST(Compare, LogitsAreBoundAbsolutely) {
 }
 
 TEST(Compare, LogitsAreBoundRelativelyToo) {
-  const Row wrong = compare_entry(entry("logits", {0.008f, 0}, EntryKind::Output), {1, 2}, std::vector<float>{0.007f, 0});
+  const Row wrong =
+      compare_entry(entry("logits", {0.008f, 0}, EntryKind::Output), {1, 2}, std::vector<float>{0.007f, 0});
   EXPECT_FALSE(wrong.in_bounds) << "12 % of the maximum, though less than 1e-3";
   EXPECT_EQ(wrong.measure, Measure::Relative);
   EXPECT_EQ(wrong.bound, kRelativeBound);
-  EXPECT_TRUE(compare_entry(entry("logits", {8, 0}, EntryKind::Output), {1, 2}, std::vector<float>{8.0007f, 0}).in_bounds);
+  EXPECT_TRUE(
+      compare_entry(entry("logits", {8, 0}, EntryKind::Output), {1, 2}, std::vector<float>{8.0007f, 0}).in_bounds);
 }
 
 TEST(Compare, SamplesAreTakenAtTheirPositions) {

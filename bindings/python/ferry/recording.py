@@ -79,7 +79,7 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
 
 
 def _weights(module):
-    """What the checkpoint's tensors are told by: `ferry bisect` names those that another one has otherwise."""
+    """The identity of each tensor, by which `ferry bisect` names those that differ in another checkpoint."""
     out = []
     for name, tensor in module.state_dict().items():
         if not tensor.is_floating_point():

@@ -116,12 +116,12 @@ class Task(Closing):
                     where the task takes points or a box
         points      (x, y), or (x, y, False) for what does not belong to the thing; in the image's pixels
         box         (left, top, right, bottom) around the thing
-        mask        what is painted anew: truth values or uint8 [height, width] (above 127), or an image
+        mask        the area to inpaint: booleans or uint8 [height, width] (above 127), or an image
         top         how many classes; 0: as many as the model says
         tile        side of the tiles that a large image is cut into; 0: automatic
         mask_index  0: the best mask; otherwise the network's first, second...
         refine      the last run's mask is a prompt, too
-        progress    is told (done, total) of each part of the work
+        progress    called with (done, total) after each part of the work
 
         TypeError, ValueError: no image, no point. ferry.Error: INVALID_ARGUMENT (a prompt that the task needs is
         missing, or does not fit the image), CANCELLED. What `progress` raises is raised when the run has ended."""
@@ -136,7 +136,7 @@ class Task(Closing):
             request.box = ctypes.pointer(c.Box(*map(float, box)))
         failures = []
         if progress is not None:
-            request.progress = c.PROGRESS(_told(progress, failures, self.cancel))
+            request.progress = c.PROGRESS(_reporter(progress, failures, self.cancel))
         answer = c.Answer(struct_size=ctypes.sizeof(c.Answer))
         with _maybe(image) as seen, _maybe(mask_rgb(mask)) as covered, self._use() as task:
             if seen is not None:
@@ -211,7 +211,7 @@ def _point(point):
     return c.Point(point[0], point[1], len(point) == 3 and not point[2])
 
 
-def _told(progress, failures, cancel):
+def _reporter(progress, failures, cancel):
     """The callback, out of which no exception can go into the library: the first one ends the run."""
 
     def tell(_, done, total):

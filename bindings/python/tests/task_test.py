@@ -79,7 +79,7 @@ class Answers(unittest.TestCase):
         self.assertAlmostEqual(mask[1, 4], 255 / (1 + np.exp(-32 * (128 / 255 - 0.5))), delta=1)
 
     def test_boxes_have_labels_and_landmarks(self):
-        image = np.zeros((4, 8, 3), np.uint8)  # told in 250ths, a box a row: tests/support/task_networks.h
+        image = np.zeros((4, 8, 3), np.uint8)  # scores in 250ths, a box a row: tests/support/task_networks.h
         image[0, :4, 0], image[0, :2, 1], image[0, :4, 2] = (10, 0, 110, 100), (200, 0), (5, 10, 15, 20)
         task = self.open("boxes")
         found, = task.run(image).boxes
@@ -101,11 +101,11 @@ class Answers(unittest.TestCase):
         np.testing.assert_allclose(line.corners, [(45, 40), (165, 40), (165, 58), (45, 58)], atol=1)
 
     def test_an_image_comes_back_upscaled_and_progress_is_told(self):
-        told, task = [], self.open("upscaler")
-        answer = task.run(np.zeros((40, 50, 3), np.uint8), tile=16, progress=lambda *parts: told.append(parts))
+        reported, task = [], self.open("upscaler")
+        answer = task.run(np.zeros((40, 50, 3), np.uint8), tile=16, progress=lambda *parts: reported.append(parts))
         self.assertEqual((answer.kind, answer.image.shape), ("image", (80, 100, 3)))
-        self.assertEqual(told[-1][0], told[-1][1])
-        self.assertGreater(len(told), 1)
+        self.assertEqual(reported[-1][0], reported[-1][1])
+        self.assertGreater(len(reported), 1)
         self.assertEqual(task.report.backend, "cpu")
 
     def test_answers_are_saved(self):

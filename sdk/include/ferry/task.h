@@ -159,11 +159,11 @@ typedef struct ferry_answer {
   float minimum;
   float maximum;
   ferry_sense sense;
-  const uint16_t* labels;            /* LABELS: a class a pixel */
-  const uint8_t* mask;               /* MASK: 255 within, 0 outside, between where both can be seen */
-  float quality;                     /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
-  ferry_image image;                 /* IMAGE: not owned */
-  const ferry_detection* boxes;      /* BOXES: best first */
+  const uint16_t* labels;       /* LABELS: a class a pixel */
+  const uint8_t* mask;          /* MASK: 255 within, 0 outside, between where both can be seen */
+  float quality;                /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
+  ferry_image image;            /* IMAGE: not owned */
+  const ferry_detection* boxes; /* BOXES: best first */
   size_t box_count;
   const ferry_line* lines; /* LINES: from top to bottom, in a row from left to right */
   size_t line_count;
