@@ -34,11 +34,11 @@ void describe_classes(const ferry_answer& a, Json* json) {
   }
 }
 
-// A vector's length and first numbers; the whole of it is for --save and --json.
+// The length and the first elements of a vector; --save and --json have all of it.
 void print_vector(const RunOptions& o, const ferry_answer& a, const std::string&, const image::View&) {
   double squares = 0;
   for (size_t i = 0; i < a.vector_size; ++i) squares += double{a.vector[i]} * a.vector[i];
-  std::printf("embedding of %zu numbers, length %.4g:", a.vector_size, std::sqrt(squares));
+  std::printf("embedding of %zu values, length %.4g:", a.vector_size, std::sqrt(squares));
   constexpr size_t kShown = 5;
   for (size_t i = 0; i < std::min(a.vector_size, kShown); ++i) std::printf(" %.4f", static_cast<double>(a.vector[i]));
   std::printf("%s%s\n", a.vector_size > kShown ? " ..." : "", o.save.empty() ? " (--save FILE keeps it)" : "");

@@ -1,4 +1,4 @@
-// What the commands say about ONNX files.
+// How commands describe ONNX files.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace ferry::cli {
 
-// Every reason why a file cannot be converted: to standard error, or as JSON to standard output. Returns the exit code.
+// Prints every reason why a file cannot be converted, to standard error or as JSON to standard output. Returns the exit
+// code.
 int print_refusal(const onnx::Refused& refused, bool json);
 
-// Operators, parameters, multiply-adds and what would be refused. `shapes` as --shape gives them.
+// Prints operators, parameters, multiply-adds and what cannot be converted. `shapes` are those of --shape.
 int inspect_onnx(const std::string& path, const std::vector<std::string>& shapes, bool json);
 
 }  // namespace ferry::cli

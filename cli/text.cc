@@ -19,7 +19,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Levenshtein's distance.
+// The Levenshtein distance.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -73,7 +73,7 @@ std::string join(const std::vector<std::string>& words, const char* separator) {
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
   const std::string wanted = lower(word);
   std::string best;
-  // A third of the letters may be wrong; a name of which `word` is a part is near too, the shortest first.
+  // A third of the letters may be wrong. A name that contains `word` is similar, too; the shortest one first.
   size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
   std::string containing;
   for (const std::string& candidate : candidates) {

@@ -1,4 +1,4 @@
-// Words and numbers for people.
+// Formatting of numbers and words for printing.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -20,7 +20,7 @@ std::string scaled(double number);
 std::string shape_text(std::span<const int64_t> shape);
 std::string join(const std::vector<std::string>& words, const char* separator);
 
-// The candidate that `word` was most likely meant to be; "" where none is near.
+// The candidate that is most similar to `word`; "" if none is similar.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 // " (did you mean mobilenetv2_100?)", or "".
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);

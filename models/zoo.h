@@ -17,6 +17,7 @@ struct ZooEntry {
   std::string licence;  // of the publisher's library; weights may have terms of their own, by what they were trained on
   std::string task;     // "classification", as docs/tasks.md calls them
   std::string input;    // "224x224"
+  double megabytes = 0;  // of the download, rounded
 };
 
 // Nothing is hosted by Ferry, and what is not known for certain is not here: a SHA-256 is of bytes that we had, or was

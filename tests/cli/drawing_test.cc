@@ -77,6 +77,26 @@ TEST_F(Draw, APageHasWhatIsKnownAndTimes) {
   EXPECT_TRUE(timed && weights && taps) << rows;
 }
 
+// An operator that is computed with a later one has no time of its own.
+TEST_F(Draw, AFusedOperatorNamesTheRowWithItsTime) {
+  write(*testing::small_classifier());
+  ASSERT_EQ(run({"--graph", "m.svg", "--times"}).exit_code, 0);
+  const std::string svg = file("m.svg");
+  EXPECT_EQ(svg.find(">0.000 ms<"), svg.npos) << svg;
+  EXPECT_NE(svg.find(" ms<"), svg.npos);
+}
+
+TEST_F(Draw, TiedWeightsAreCountedOnce) {
+  Graph g;
+  const Tensor ids = g.add_input("x", {1, 4}, fbs::Layout::Same);
+  const Tensor w = g.add_constant("w", {4, 4}, std::vector<float>(16, 0.5f));
+  g.add_output("y", g.add_op("b", fbs::LinearT(), {g.add_op("a", fbs::LinearT(), {ids, w}), w}), fbs::Layout::Same);
+  write(g);
+  ASSERT_EQ(run({"--graph", "m.html"}).exit_code, 0);
+  EXPECT_NE(file("m.html").find("3 rows, 16 parameters, "), std::string::npos);
+  EXPECT_NE(run({}).out.find("16 parameters, 32 multiply-adds"), std::string::npos) << run({}).out;
+}
+
 // A name of the graph's may hold anything.
 TEST_F(Draw, NamesAreText) {
   Graph g;
@@ -102,6 +122,7 @@ TEST_F(Draw, WhatDoesNotFitIsRefused) {
   write(*testing::small_classifier());
   EXPECT_REFUSED(run({"--times"}), "--times goes with --graph FILE.html or FILE.svg");
   EXPECT_REFUSED(run({"--graph", "m.svg", "--json"}), "two ways to show it");
+  EXPECT_REFUSED(run({"--graph", "m.pdf"}), "--graph m.pdf: a drawing is written to a file that ends in .html or .svg");
   EXPECT_REFUSED(run({"--graph", "nowhere/m.svg"}), "nowhere");
   EXPECT_REFUSED(ferry(folder_.path(), {"inspect", "net.onnx", "--graph", "m.svg"}), "convert the ONNX file first");
 }

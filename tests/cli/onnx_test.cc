@@ -39,8 +39,8 @@ TEST_F(Onnx, ADryRunSaysWhatWouldBeBuiltAndWritesNothing) {
   const std::string begin = "net.ferry: ", dry_begin = "net.ferry, not written: ";
   ASSERT_EQ(done.out.find(begin), 0u) << done.out;
   ASSERT_EQ(dry.out.find(dry_begin), 0u) << dry.out;
-  const std::string told = done.out.substr(begin.size(), done.out.find(", in ") - begin.size());
-  EXPECT_EQ(dry.out.substr(dry_begin.size(), told.size()), told);
+  const std::string described = done.out.substr(begin.size(), done.out.find(", in ") - begin.size());
+  EXPECT_EQ(dry.out.substr(dry_begin.size(), described.size()), described);
   const std::string blob = run({"inspect", "net.ferry"}).out;
   size_t ports = 0;
   for (const std::string& line : lines(dry.out)) {

@@ -91,7 +91,7 @@ TEST_F(Suite, SaysWhereAndWhenAndOfWhichCommit) {
   EXPECT_TRUE(std::regex_match(j["commit"].get<std::string>(), std::regex(checkout ? "[0-9a-f]{12}" : "unknown")));
 }
 
-// Of a language model tokens a second are told, in a table of their own.
+// Language models have a table of their own, with tokens per second.
 TEST_F(Suite, LanguageModels) {
   write("text.ferry", *testing::small_language_model());
   const Result r =
@@ -103,7 +103,7 @@ TEST_F(Suite, LanguageModels) {
   EXPECT_EQ(file("page.html").find("<th>network</th>"), std::string::npos) << "there is none";
 }
 
-// What cannot be timed is told, and the others are.
+// A blob that cannot be timed is reported, and the others are timed.
 TEST_F(Suite, ADamagedBlobBesideOthers) {
   write("a.ferry", *testing::small_classifier());
   folder_.write("damaged.ferry", file("a.ferry").substr(0, 500));
