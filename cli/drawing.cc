@@ -213,7 +213,7 @@ std::string row_text(size_t number, const DrawnRow& row, const Columns& columns,
 std::string time_text(const DrawnRow& row) {
   if (row.microseconds < 0) return "";
   if (row.with != DrawnRow::kAlone) return "with row " + std::to_string(row.with);
-  return format("%.3f ms", row.microseconds / 1000);
+  return row.microseconds < 100 ? format("%.3g us", row.microseconds) : format("%.3f ms", row.microseconds / 1000);
 }
 
 Drawing draw(const Summary& summary, const std::vector<double>& microseconds) {

@@ -37,7 +37,7 @@ struct Drawing {
   uint64_t parameters = 0;  // elements of all weights, tied ones counted once
 };
 
-// The time of a row: "0.123 ms", "with row 7" of a fused operator, "" where none was measured.
+// The time of a row: "0.123 ms", "4.2 us", "with row 7" of a fused operator, "" where none was measured.
 std::string time_text(const DrawnRow& row);
 
 // `microseconds`: of each operator, or empty. Throws Error if the graph has too many operators to draw.

@@ -58,7 +58,7 @@ std::string checkpoints_text(const std::vector<ZooEntry>& all) {
     }
   }
   return out + "\n" + std::to_string(all.size()) +
-         " checkpoints. `ferry get NAME` downloads, checks and converts one; --json has addresses and SHA-256s.\n";
+         " checkpoints. `ferry get NAME` downloads and converts one; --json has addresses and SHA-256s.\n";
 }
 
 int list(const std::vector<ZooEntry>& all, bool json) {

@@ -130,7 +130,7 @@ std::string overview_text() {
     out += line + "\n";
   }
   return out + "\n" + networks(count_of(groups)) +
-         ". `ferry models WORD` lists those with WORD in their name, `ferry models --all` every one.\n";
+         ". `ferry models WORD` lists those with WORD in their name, --all lists every one.\n";
 }
 
 std::string variants_json(const std::vector<std::string>& filter) {

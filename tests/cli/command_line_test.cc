@@ -59,9 +59,9 @@ TEST_F(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
   EXPECT_REFUSED(run({"inspect"}), "MODEL is required");
   EXPECT_REFUSED(run({"inspect", "a", "b"}), "one argument too many: 'b'");
   EXPECT_REFUSED(run({"bench", "m.ferry", "--threads"}), "--threads needs a value");
-  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "many"}), "--threads many: expected a whole number (see");
-  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "1e3"}), "--threads 1e3: expected a whole number: 1000 (see");
-  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "1.5"}), "--threads 1.5: expected a whole number (see");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "many"}), "--threads many: expected a whole number\n");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "1e3"}), "--threads 1e3: expected a whole number: 1000\n");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "1.5"}), "--threads 1.5: expected a whole number\n");
   EXPECT_REFUSED(run({"run", "m.ferry", "--tokens", "1,x"}), "--tokens x: expected a whole number");
   EXPECT_REFUSED(run({"run", "m.ferry", "--temperature", "hot"}), "--temperature hot: expected a number");
 }
