@@ -34,18 +34,18 @@ void describe_classes(const ferry_answer& a, Json* json) {
   }
 }
 
-// A vector's length and first numbers; the whole of it is for --save and --json.
+// The length and the first elements of a vector; --save and --json have all of it.
 void print_vector(const RunOptions& o, const ferry_answer& a, const std::string&, const image::View&) {
   double squares = 0;
-  for (size_t i = 0; i < a.value_count; ++i) squares += double{a.values[i]} * a.values[i];
-  std::printf("embedding of %zu numbers, length %.4g:", a.value_count, std::sqrt(squares));
+  for (size_t i = 0; i < a.vector_size; ++i) squares += double{a.vector[i]} * a.vector[i];
+  std::printf("embedding of %zu values, length %.4g:", a.vector_size, std::sqrt(squares));
   constexpr size_t kShown = 5;
-  for (size_t i = 0; i < std::min(a.value_count, kShown); ++i) std::printf(" %.4f", static_cast<double>(a.values[i]));
-  std::printf("%s%s\n", a.value_count > kShown ? " ..." : "", o.save.empty() ? " (--save FILE keeps it)" : "");
+  for (size_t i = 0; i < std::min(a.vector_size, kShown); ++i) std::printf(" %.4f", static_cast<double>(a.vector[i]));
+  std::printf("%s%s\n", a.vector_size > kShown ? " ..." : "", o.save.empty() ? " (--save FILE keeps it)" : "");
 }
 
 void describe_vector(const ferry_answer& a, Json* json) {
-  (*json)["embedding"] = std::vector<float>(a.values, a.values + a.value_count);
+  (*json)["embedding"] = std::vector<float>(a.vector, a.vector + a.vector_size);
 }
 
 void print_map(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
@@ -111,13 +111,13 @@ void describe_image(const ferry_answer& a, Json* json) {
 }
 
 void print_boxes(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
-  for (size_t i = 0; i < a.detection_count; ++i) {
-    const ferry_detection& d = a.detections[i];
+  for (size_t i = 0; i < a.box_count; ++i) {
+    const ferry_detection& d = a.boxes[i];
     std::printf("%7.4f  %.0f,%.0f to %.0f,%.0f  %s\n", static_cast<double>(d.score), static_cast<double>(d.box.left),
                 static_cast<double>(d.box.top), static_cast<double>(d.box.right), static_cast<double>(d.box.bottom),
                 *d.label ? d.label : ("class " + std::to_string(d.index)).c_str());
   }
-  if (a.detection_count == 0) std::printf("nothing found\n");
+  if (a.box_count == 0) std::printf("nothing found\n");
   if (!file.empty()) std::printf("%s\n", file.c_str());
 }
 
@@ -129,8 +129,8 @@ Json points_of(const float* xy, size_t points) {
 
 void describe_boxes(const ferry_answer& a, Json* json) {
   Json& boxes = (*json)["boxes"] = Json::array();
-  for (size_t i = 0; i < a.detection_count; ++i) {
-    const ferry_detection& d = a.detections[i];
+  for (size_t i = 0; i < a.box_count; ++i) {
+    const ferry_detection& d = a.boxes[i];
     Json box = {{"index", d.index}, {"label", d.label}, {"score", d.score}};
     box["box"] = {d.box.left, d.box.top, d.box.right, d.box.bottom};
     if (d.landmark_count > 0) box["landmarks"] = points_of(d.landmarks, d.landmark_count);

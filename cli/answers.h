@@ -1,4 +1,4 @@
-// What a task answers, for people, for programs and as files: a row a kind of answer.
+// How answers are printed, described as JSON, and named as files: one row per kind.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,9 +10,9 @@
 namespace ferry::cli {
 
 struct AnswerEntry {
-  const char* suffix;  // of the file's name, behind the image's; null: there is no file
-  bool drawn;          // on the image, and only where a file is asked for
-  // Prints the answer; `file` is what was written, `image` what it was made of.
+  const char* suffix;  // appended to the image's name; null: no file is written
+  bool drawn;          // drawn on the image, only with -o
+  // Prints the answer for `image`; `file` is the name of the written file.
   void (*print)(const RunOptions& options, const ferry_answer& answer, const std::string& file,
                 const image::View& image);
   void (*describe)(const ferry_answer& answer, nlohmann::ordered_json* json);
@@ -20,7 +20,7 @@ struct AnswerEntry {
 
 const AnswerEntry& answer_entry(ferry_answer_kind kind);
 
-// "_x4": how a file that `options` do not name is told from `image`'s own, without its ending.
+// The suffix of a file that -o does not name, without the ending: "_x4".
 std::string answer_suffix(const AnswerEntry& entry, const ferry_answer& answer, const image::View& image);
 
 }  // namespace ferry::cli

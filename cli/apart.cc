@@ -12,7 +12,7 @@
 namespace ferry::cli {
 namespace {
 
-// Both ends, closed in the end.
+// A pipe; both ends are closed by the destructor.
 struct Pipe {
   Pipe() {
     if (pipe(ends) != 0) fail("no pipe can be opened: %s", std::strerror(errno));
@@ -73,7 +73,7 @@ Apart run_apart(const std::function<void()>& work) {
   problem.shut(1);
   Apart result;
   result.out = read_all(out.ends[0]);
-  result.problem = read_all(problem.ends[0]);  // a sentence fits into a pipe, whoever reads it when
+  result.problem = read_all(problem.ends[0]);  // a message fits into the pipe's buffer
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

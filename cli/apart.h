@@ -1,4 +1,4 @@
-// Work in a process of its own: its peak of memory is its own, and so is its end.
+// Work in a separate process, so that its peak memory is measured alone and a crash does not end this process.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 namespace ferry::cli {
 
 struct Apart {
-  std::string out;      // what it wrote to standard output
-  std::string problem;  // one sentence: the Error that it threw, or how it ended; "" where it ended well
+  std::string out;      // its standard output
+  std::string problem;  // the message of the Error that it threw, or how the process ended; "" on success
 };
 
 // Runs `work` in a copy of this process, which should have no other threads.

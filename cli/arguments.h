@@ -1,5 +1,5 @@
-// What follows a command's name. CLI11 does the work, unseen: it takes longer to compile than most of the files that
-// have arguments, so that only arguments.cc and main.cc include it.
+// The arguments of a command. CLI11 parses them; only arguments.cc, description.cc and main.cc include it, because it
+// takes longer to compile than most files that declare arguments.
 #pragma once
 
 #include <cstddef>
@@ -19,35 +19,38 @@ class Argument {
   explicit Argument(CLI::Option* option) : option_(option) {}
 
   Argument required() const;
-  // In the help; "" where its own name says enough. By it shells know what to complete: "cpu|gpu", and what
-  // completion.cc has for FILE, FOLDER, VARIANT...
+  // What the help calls the value; "" where the argument's own name says enough. Shells complete by it: "cpu|gpu",
+  // and the names that completion.cc knows, as FILE, FOLDER and VARIANT.
   Argument type_name(const std::string& name) const;
-  Argument capture_default_str() const;                           // the help tells the variable's value of now
-  Argument range(int minimum, int maximum) const;                 // refuses others
-  Argument delimiter(char between) const;                         // of a list's items
-  Argument one_of(const std::vector<std::string>& values) const;  // refuses others; its type is "these|values"
+  Argument capture_default_str() const;                           // the help prints the variable's current value
+  Argument range(int minimum, int maximum) const;                 // throws Error on values outside
+  Argument delimiter(char between) const;                         // separates the items of a list
+  Argument one_of(const std::vector<std::string>& values) const;  // throws Error on others; the type is "these|values"
   Argument group(const std::string& title) const;                 // its heading in the help
-  bool given() const;                                             // once the words are read
+  bool given() const;                                             // after parsing: was it on the command line?
 
  private:
   CLI::Option* option_;
 };
 
-// A subcommand of `ferry`. The variables must live until its callback has run.
+// A subcommand of `ferry`. The variables must live until its callback has run. A word that is no number where a number
+// belongs throws Error with a sentence that says what is expected.
 class Command {
  public:
   Command(CLI::App& ferry, const std::string& name, const std::string& summary);
 
   void footer(const std::string& text) const;
-  // `names` are "--threads", "-o,--output" or, for what has its place without a name, "MODEL".
+  // The heading in the help of the options that are added from now on; "Options" at first.
+  void group(const std::string& name) const;
+  // `names` are "--threads", "-o,--output" or, for a positional argument, "MODEL".
   Argument add_option(const std::string& names, std::string& value, const std::string& help) const;
   Argument add_option(const std::string& names, int& value, const std::string& help) const;
   Argument add_option(const std::string& names, float& value, const std::string& help) const;
   Argument add_option(const std::string& names, std::vector<int>& values, const std::string& help) const;
-  // `read` is given the word, and throws Error on one that it does not know.
+  // Calls `read` with the word; it throws Error on a word that it does not know.
   Argument add_option(const std::string& names, std::function<void(const std::string&)> read,
                       const std::string& help) const;
-  // Given once a value; of what has its place without a name, all that come.
+  // A named option takes one value each time; a positional argument takes all that follow.
   Argument add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;
   Argument add_flag(const std::string& names, bool& value, const std::string& help) const;
   void callback(std::function<void()> run) const;

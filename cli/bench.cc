@@ -25,24 +25,26 @@ namespace {
 
 struct Figures {
   double load_ms = 0, session_ms = 0, first_ms = 0;
-  std::vector<double> runs_ms;  // as they came
+  std::vector<double> runs_ms;  // in run order
   double min_ms = 0, median_ms = 0, max_ms = 0;
-  double cpu_ms = 0;  // processor time of a run, all threads, and of the pause after it
+  double cpu_ms = 0;  // processor time of a run and the pause after it, summed over threads
   uint64_t peak_bytes = 0, arena_bytes = 0, packed_bytes = 0;
   size_t threads = 0;
-  std::string cpus;            // that they keep to
+  std::string cpus;            // that the threads are bound to
   std::string device, driver;  // "" on the CPU
+  std::string software_gpu;    // a note; "" on the CPU and on hardware
   Kernels kernels;             // "" on the GPU
 };
 
-// An operator, or on the GPU several that run as one.
+// An operator, or several that the GPU runs as one step.
 struct OpTime {
   std::string module, op, backend, shape;
   double microseconds = 0;
   uint64_t bytes = 0, operations = 0;  // on the GPU
 };
 
-// Numbers on [-1, 1), the same every time: zeros would flatter a network, and denormals would slander it.
+// Fills the inputs with the same pseudorandom values in [-1, 1) every time. Zeros would be unrealistically fast,
+// denormals slow.
 void fill_inputs(const ModelHandle& model, const SessionHandle& session) {
   for (size_t i = 0; i < ferry_model_input_count(model.get()); ++i) {
     ferry_tensor t;
@@ -57,7 +59,7 @@ void fill_inputs(const ModelHandle& model, const SessionHandle& session) {
   }
 }
 
-// Operators to steps of the GPU, whose time is that of their last operator.
+// Groups operators into the GPU's steps. The time of a step is that of its last operator.
 std::vector<OpTime> as_steps(const std::vector<OpTime>& ops, const GpuPlan& plan) {
   std::vector<OpTime> out;
   for (const GpuStep& step : plan.steps) {
@@ -96,6 +98,7 @@ std::vector<OpTime> profile(const BenchOptions& o, const ModelHandle& model, fer
 
 void print_text(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
   if (!f.device.empty()) std::printf("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
+  if (!f.software_gpu.empty()) std::printf("%-18s %s\n", "note", f.software_gpu.c_str());
   std::printf("%-18s %9zu%s%s\n", "threads", f.threads, f.cpus.empty() ? "" : " on CPU ", f.cpus.c_str());
   std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
   std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
@@ -126,7 +129,7 @@ void print_text(const BenchOptions& o, const Figures& f, const std::vector<OpTim
     }
     std::printf("%-*s %-20s %s\n", width, op.op.c_str(), op.shape.c_str(), op.module.c_str());
   }
-  std::printf("%10.1f        all operators; -: computed with a later one, whose time is of both\n", total);
+  std::printf("%10.1f        all operators; -: fused with a later one, whose time includes it\n", total);
 }
 
 void print_json(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
@@ -227,6 +230,7 @@ int bench(BenchOptions o) {
   f.cpus = report.cpus;
   f.device = report.device;
   f.driver = report.driver;
+  f.software_gpu = software_gpu(session.get());
   if (!o.backend.gpu()) f.kernels = cpu_kernels();
   const GpuPlan plan = o.backend.gpu() ? gpu_plan(session->session->model(), options) : GpuPlan();
   const std::vector<OpTime> ops = o.ops ? profile(o, model, options, plan) : std::vector<OpTime>();
@@ -256,39 +260,39 @@ int run(CommandOptions o) {
 void add_bench(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "bench", "Time a blob on this machine");
   app.footer(
-      "\nTimes opening, making a session, the first run and then --runs more, on made-up inputs at the blob's own\n"
-      "size. Compare fastest runs: on a shared machine the others measure the neighbours. --ops times every operator\n"
-      "apart, in a session of its own. --fps 30 begins 30 runs a second, as a camera does: what sleeps between them\n"
-      "shows in the slowest run and in the processor time, which is that of all threads, pauses included.\n"
-      "\nOf a language model: a prompt, then token after token, three --runs of which the fastest count.\n"
-      "\n--suite times every blob given, and every one in the folders given, each in a process of its own, with one\n"
-      "thread and with all of --threads, and writes a page with the machine, the date and ferry's commit.\n"
+      "\nTimes opening, creating a session, the first run and --runs more, on random inputs at the blob's input size.\n"
+      "Compare the fastest runs: on a shared machine the others also measure other processes. --ops times every "
+      "operator\n"
+      "in a session of its own. --fps 30 starts 30 runs per second, as a camera does: the cost of sleeping between "
+      "runs\n"
+      "shows in the slowest run and in the processor time, which is the sum over all threads.\n"
+      "\nA language model is timed on a prompt, then on single tokens; the fastest of three --runs counts.\n"
+      "\n--suite times several blobs, or all blobs of a folder, each in its own process, with one thread and with\n"
+      "--threads, and writes a page with the machine, the date and ferry's commit.\n"
       "\nExamples:\n"
       "  ferry bench qwen.ferry --prompt-tokens 512 --new-tokens 128\n"
       "  ferry bench m.ferry --threads 1\n"
-      "  ferry bench m.ferry --ops | head -20        where the time goes\n"
+      "  ferry bench m.ferry --ops | head -20        the slowest operators\n"
       "  ferry bench m.ferry --runs 200 --json\n"
       "  ferry bench m.ferry --backend gpu --precision f16 --tune\n"
-      "  ferry bench --suite blobs/ -o page.html     all of a folder, as a page to show");
+      "  ferry bench --suite blobs/ -o page.html     all blobs of a folder, as a page");
   const auto all = std::make_shared<CommandOptions>();
   BenchOptions* o = &all->each;
   app.add_option("MODEL", all->models, "The blob; with --suite blobs, and folders of them").required().type_name("");
-  app.add_flag("--suite", all->suite, "Time several blobs, for one table");
-  app.add_option("-o,--output", all->page, "With --suite: a page with that table (HTML)").type_name("FILE");
+  app.add_flag("--suite", all->suite, "Time several blobs in one table");
+  app.add_option("-o,--output", all->page, "With --suite: the page to write (HTML)").type_name("FILE");
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_thread_options(app, &o->threads);
   app.add_option("--runs", o->runs, "Timed runs after the first. Without it: 20, or 3 of a language model")
       .range(1, INT32_MAX)
       .type_name("N");
-  app.add_option("--fps", o->fps, "Runs begun in a second; 0: each once the last is done")
-      .type_name("N")
-      .capture_default_str();
-  app.add_option("--graph", o->graph, "Which graph of a blob that has several; without it: the first")
-      .type_name("NAME");
-  app.add_option("--prompt-tokens", o->prompt_tokens, "Of a language model. Without it: 512, or half of what it holds")
+  app.add_option("--fps", o->fps, "Runs started per second; 0: one after another").type_name("N").capture_default_str();
+  app.add_option("--graph", o->graph, "A graph of the blob, by name; without it: the first").type_name("NAME");
+  app.add_option("--prompt-tokens", o->prompt_tokens,
+                 "Prompt of a language model. Without it: 512, or half of what it holds")
       .range(1, INT32_MAX)
       .type_name("N");
-  app.add_option("--new-tokens", o->new_tokens, "Likewise, after the prompt. Without it: 128")
+  app.add_option("--new-tokens", o->new_tokens, "Tokens to generate after the prompt. Without it: 128")
       .range(1, INT32_MAX)
       .type_name("N");
   app.add_flag("--json", o->json, "JSON instead of a table");

@@ -1,4 +1,4 @@
-// A suite's figures for people: a page, and a table for terminals.
+// The results of a suite as an HTML page, and as a table for terminals.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -37,7 +37,7 @@ std::string cores_text(const Json& machine) {
          (allowed < cores ? ", " + std::to_string(allowed) + " of them allowed" : "");
 }
 
-// Rows of the blobs that were timed, of one kind: a line for each way that it ran.
+// Table rows of the timed blobs of one kind: one row per configuration.
 struct Kind {
   bool language;
   const char* title;

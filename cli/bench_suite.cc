@@ -61,7 +61,7 @@ Json machine_json() {
           {"system", m.system}};
 }
 
-// What the blob is, without a session.
+// A description of the blob, without a session.
 void describe(const std::string& path) {
   const Summary summary = summarize(path);
   const ModelHandle model = open_model(path);
@@ -77,16 +77,16 @@ void describe(const std::string& path) {
   std::printf("%s", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
-// What `work` prints, as JSON; {"problem": sentence} where it comes to nothing.
+// The JSON that `work` prints, or {"problem": message} if it fails.
 Json measured(const std::function<void()>& work) {
   const Apart done = run_apart(work);
   if (!done.problem.empty()) return {{"problem", done.problem}};
   Json j = Json::parse(done.out, nullptr, /*allow_exceptions=*/false);
-  if (j.is_discarded()) return {{"problem", "it told no figures"}};
+  if (j.is_discarded()) return {{"problem", "it printed no figures"}};
   return j;
 }
 
-// With one thread and with as many as were asked for; on a GPU once.
+// Once with one thread and once with the requested number; on a GPU once.
 std::vector<BenchOptions> ways_to_run(const BenchOptions& each) {
   std::vector<BenchOptions> out;
   BenchOptions one = each;
@@ -114,7 +114,7 @@ Json time_blob(const std::string& path, const std::vector<BenchOptions>& ways) {
       return row;
     }
     figures.erase("model");
-    // All there are may be one.
+    // The requested number may be one.
     if (runs.empty() || runs.back()["threads"] != figures["threads"]) runs.push_back(std::move(figures));
   }
   return row;
@@ -129,7 +129,7 @@ int bench_suite(const SuiteOptions& o) {
     fail("-o %s: this is a folder, and the page is a file", o.page.c_str());
   if (const fs::path folder = fs::path(o.page).parent_path(); !folder.empty() && !fs::is_directory(folder))
     fail("-o %s: there is no folder %s", o.page.c_str(), folder.c_str());
-  (void)session_options(o.each.threads);  // refuses what cannot be, before anything is timed
+  (void)session_options(o.each.threads);  // checks the options before anything is timed
   const std::vector<std::string> blobs = blobs_in(o.paths);
   const std::vector<BenchOptions> ways = ways_to_run(o.each);
   Json suite = {{"format", "ferry-bench-suite/1"},

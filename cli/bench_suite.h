@@ -11,16 +11,16 @@ namespace ferry::cli {
 
 struct SuiteOptions {
   std::vector<std::string> paths;  // blobs, and folders of them
-  BenchOptions each;               // what is the same for all; `json`: the figures, in place of a table
-  std::string page;                // where the page is written; "": nowhere
+  BenchOptions each;               // the options of all; `json`: prints JSON instead of a table
+  std::string page;                // the page to write; "": none
 };
 
-// kDone, or kCheckFailed where a blob could not be timed. Throws Error.
+// Returns kDone, or kCheckFailed if a blob could not be timed. Throws Error.
 int bench_suite(const SuiteOptions& options);
 
-// In bench_page.cc: of what --json prints (docs/performance.md, "A page of your own").
+// In bench_page.cc: the page, from the JSON of --json (docs/performance.md, "A page of your own").
 std::string suite_page(const nlohmann::ordered_json& suite);
-// Likewise, for a terminal.
+// The table for a terminal, from the same JSON.
 std::string suite_table(const nlohmann::ordered_json& suite);
 
 }  // namespace ferry::cli

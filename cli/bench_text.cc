@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kPromptTokens = 512, kNewTokens = 128;
 
-// Ids all over the vocabulary, the same every time.
+// Pseudorandom ids of the vocabulary, the same every time.
 Ids some_ids(size_t count, int32_t vocabulary) {
   Ids ids(count);
   uint32_t state = 1;

@@ -14,7 +14,7 @@ struct TextBench {
   bool json = false;
 };
 
-// Is the model one that goes on with a text?
+// Is it a language model?
 bool is_text(const ModelHandle& model);
 int bench_text(const TextBench& bench, const ModelHandle& model, double load_ms, const ferry_session_options& options);
 

@@ -31,14 +31,14 @@ struct BuildOptions {
 
 constexpr const char* kScript = "scripts/build-device";
 
-// Lines of cmake/operators.cmake, each once.
+// The lines that cmake/operators.cmake reads, each once.
 using Parts = std::set<std::string>;
 
 void add_operator(const Model& model, const fbs::Operator& op, Parts* parts) {
   parts->insert(std::string("operator ") + op_name(op.params_type()));
   if (const fbs::Conv2d* p = op.params_as_Conv2d()) {
     const Shape weight = model.shape(op.inputs()->Get(1)), output = model.shape(output_of(op));
-    for (const auto& costs : {cpu::kWinogradOnArm64, cpu::kWinogradOnOthers})  // whatever machine it is built for
+    for (const auto& costs : {cpu::kWinogradOnArm64, cpu::kWinogradOnOthers})  // for every machine
       if (cpu::winograd_tile(*p, weight, output, costs) != 0) parts->insert("feature winograd");
     if (weight[3] == 1 && !cpu::depthwise_is_common(*p, weight)) parts->insert("feature other_depthwise");
   }
@@ -69,7 +69,7 @@ void write_parts(const BuildOptions& o, const fs::path& file) {
   write_file(file, std::as_bytes(std::span(text)));
 }
 
-// Ferry's sources, of which this program is, or in which it was called.
+// The folder of Ferry's sources, above this program or above the current folder.
 fs::path sources(const std::string& given) {
   if (!given.empty()) {
     if (!fs::exists(fs::path(given) / kScript)) fail("--source %s: it has no %s", given.c_str(), kScript);
@@ -80,7 +80,7 @@ fs::path sources(const std::string& given) {
     for (fs::path folder = start.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
       if (fs::exists(folder / kScript, ignored)) return folder;
   }
-  fail("Ferry's sources are neither around this program nor here: name them with --source");
+  fail("Ferry's sources are neither above this program nor above this folder: name them with --source");
 }
 
 int build(const BuildOptions& o) {
@@ -103,23 +103,27 @@ int build(const BuildOptions& o) {
 }  // namespace
 
 void add_build(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "build", "Build a library for a device that has what some blobs need, and nothing else");
+  const Command app(ferry, "build", "Build a minimal library with only the operators of some blobs");
   app.footer(
-      "\nThe library has the blobs' operators, their kernels and tasks; other blobs are refused, with a sentence that\n"
-      "names what is missing. It is built out of Ferry's sources by scripts/build-device. Without a target only the\n"
-      "list is written, for CMake: -DFERRY_OPERATORS_FILE=.\n"
+      "\nThe library has the operators, kernels and tasks of these blobs. Opening another blob returns "
+      "FERRY_UNSUPPORTED\n"
+      "with a message that names what is missing. scripts/build-device builds it from Ferry's sources. Without a "
+      "target\n"
+      "only the list of operators is written, for CMake (-DFERRY_OPERATORS_FILE=FILE).\n"
       "\nExamples:\n"
       "  ferry build --for m.ferry arm64 --no-gpu -o small/      small/lib/libferry.so\n"
-      "  ferry build --for m.ferry --for n.ferry -o parts.txt    the list alone");
+      "  ferry build --for m.ferry --for n.ferry -o parts.txt    only the list");
   auto o = std::make_shared<BuildOptions>();
-  app.add_option("TARGET", o->target, "What the library is built for; without it only the list is written")
+  app.add_option("TARGET", o->target, "The device; without it only the list is written")
       .type_name("arm64|armv7|riscv64|android-arm64|android-armv7|android-x86_64");
-  app.add_option("--for", o->models, "A blob that the library has to run").required().type_name("MODEL");
+  app.add_option("--for", o->models, "A blob that the library must run; may be repeated").required().type_name("MODEL");
   app.add_option("-o,--output", o->output, "Folder; without a target: the list's file").required().type_name("PATH");
   app.add_flag("--no-gpu", o->no_gpu, "Without the Vulkan backend");
-  app.add_flag("--no-files", o->no_files, "Without what reads and writes JPEG, PNG, BMP: the app has frames or pixels");
+  app.add_flag("--no-files", o->no_files,
+               "Without reading and writing JPEG, PNG and BMP: the app has frames or pixels");
   app.add_flag("--float16", o->float16, "With float16 arithmetic on the CPU, for sessions that ask for it: 20 KB");
-  app.add_option("--source", o->source, "Ferry's sources (default: around this program, or here)").type_name("FOLDER");
+  app.add_option("--source", o->source, "Ferry's sources (default: a folder above this program, or above this folder)")
+      .type_name("FOLDER");
   app.callback([o, exit_code] { *exit_code = build(*o); });
 }
 

@@ -10,6 +10,8 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/generation.h"
+#include "sdk/text/verify_text.h"
+#include "text_generated.h"
 
 namespace ferry::cli {
 namespace {
@@ -25,7 +27,7 @@ struct ChatOptions {
   int max_tokens = 0;
 };
 
-// What both have said so far, in the words of the model's template.
+// The messages so far, rendered by the model's chat template.
 class Conversation {
  public:
   explicit Conversation(const std::string& system) : system_(system) { reset(); }
@@ -37,7 +39,7 @@ class Conversation {
   void say(const char* role, const std::string& content) {
     messages_.push_back({{"role", role}, {"content", content}});
   }
-  // With so many images before it.
+  // Adds the user's message, with so many images before it.
   void ask(const std::string& content, size_t images) {
     if (images == 0) return say("user", content);
     ordered_json parts = ordered_json::array();
@@ -46,11 +48,11 @@ class Conversation {
     messages_.push_back({{"role", "user"}, {"content", parts}});
   }
   size_t size() const { return messages_.size(); }
-  // What was said since there were so many.
+  // Removes the messages after the first `size`.
   void take_back(size_t size) {
     while (messages_.size() > size) messages_.erase(messages_.size() - 1);
   }
-  // As a file keeps it, and the other way round; throws Error where `json` is no conversation.
+  // The conversation as JSON, and the inverse, which throws Error if `json` is no conversation.
   std::string saved() const { return messages_.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
   void restore(const std::string& json) {
     const ordered_json saved = ordered_json::parse(json, nullptr, false);
@@ -59,12 +61,12 @@ class Conversation {
              m.value("content", ordered_json()).is_string();
     };
     if (!saved.is_array() || !std::all_of(saved.begin(), saved.end(), is_message))
-      fail("this is no conversation that ferry chat saved");
+      fail("this is not a conversation that ferry chat saved");
     messages_ = ordered_json::array();
     for (const ordered_json& message : saved)
       say(message["role"].get_ref<const std::string&>().c_str(), message["content"]);
   }
-  // As the template writes it, up to where the answer begins.
+  // The prompt that the template makes of it, up to the beginning of the answer.
   std::string rendered(const TextHandle& text) const {
     const ordered_json chat = {{"messages", messages_}, {"add_generation_prompt", true}};
     return render(text, chat.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
@@ -75,13 +77,13 @@ class Conversation {
   ordered_json messages_;
 };
 
-// Of the tokens behind each answer's first.
+// Generation speed, without the first token of each answer.
 struct Speed {
   size_t tokens = 0;
   double seconds = 0;
 };
 
-// Puts the conversation before the model and prints what it answers.
+// Generates the answer to the conversation, and prints it.
 std::string answer(const ChatOptions& o, const Conversation& conversation, const TextHandle& text,
                    const GeneratorHandle& generator, Speed* speed) {
   const std::string prompt = conversation.rendered(text);
@@ -110,7 +112,7 @@ std::string answer(const ChatOptions& o, const Conversation& conversation, const
   return said;
 }
 
-// "/save FILE" and the like: the part behind `name`, nothing where the line is another one.
+// The argument of a line such as "/save FILE"; nothing if the line is another command.
 std::optional<std::string> argument(const std::string& line, const std::string& name) {
   if (!line.starts_with(name + " ")) return std::nullopt;
   const size_t begin = line.find_first_not_of(' ', name.size());
@@ -133,15 +135,27 @@ void load(const std::string& path, Conversation* conversation, const GeneratorHa
   }
 }
 
+bool has_template(const ModelHandle& model) {
+  size_t bytes = 0;
+  const void* data = ferry_model_text(model.get(), &bytes);
+  const fbs::Text* text = nullptr;
+  check(read_text(std::span(static_cast<const std::byte*>(data), bytes), &text));
+  return text->chat_template() != nullptr && text->chat_template()->size() > 0;
+}
+
 int chat(const ChatOptions& o) {
   ferry_session_options options = session_options(o.threads);
   const ModelHandle model = open_model(o.model);
   set_backend(o.backend, &options);
   const TextHandle text = open_text(model);
-  if (!text) fail("%s has no tokenizer: it accepts token ids only, by `ferry run --tokens`", o.model.c_str());
+  if (!text) fail("%s has no tokenizer: use `ferry run --tokens` with token ids", o.model.c_str());
+  if (!has_template(model))
+    fail("%s has no chat template: use `ferry run --prompt TEXT`, which generates after a text", o.model.c_str());
   const GeneratorHandle generator = create_generator(model, options);
   set_sampling(o.sampling, generator);
-  size_t images = 0;  // that the next line is about
+  if (const std::string gpu = software_gpu(ferry_generator_session(generator.get())); !gpu.empty())
+    std::fprintf(stderr, "ferry chat: %s\n", gpu.c_str());
+  size_t images = 0;  // before the next message
   const auto begin = [&] {
     check(ferry_generator_reset(generator.get()));
     for (const std::string& path : o.images) add_image(path, generator);
@@ -155,7 +169,7 @@ int chat(const ChatOptions& o) {
   }
   const bool person = isatty(STDIN_FILENO) != 0;
   if (person)
-    std::fprintf(stderr, "/reset begins anew, /save FILE and /load FILE keep it, /exit or the end of input ends\n");
+    std::fprintf(stderr, "/reset starts again, /save FILE and /load FILE store it, /exit or the end of input ends\n");
   Speed speed;
   std::string line;
   while ((person ? print("> ") : void()), std::getline(std::cin, line)) {
@@ -197,10 +211,12 @@ int chat(const ChatOptions& o) {
 void add_chat(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "chat", "Talk with a language model");
   app.footer(
-      "\nReads what you say line by line and prints what the model answers, as it is made. The conversation is\n"
-      "written as the model's own chat template says, and only what is new of it is computed. /reset begins anew,\n"
-      "/save FILE and /load FILE keep a conversation with all that was computed of it, /exit or the end of input\n"
-      "ends; tokens a second are told then. What you say first is about the images of --image, if the model sees.\n"
+      "\nReads messages line by line and prints the model's answers as they are generated. The blob's chat template\n"
+      "renders the conversation, and only its new tokens are computed. /reset starts again, /save FILE and /load FILE\n"
+      "store a conversation with the model's state, /exit or the end of input ends; then the speed is printed. The "
+      "first\n"
+      "message is about the images of --image, for models that accept images. Without a chat template, use\n"
+      "`ferry run --prompt`.\n"
       "\nExamples:\n"
       "  ferry chat qwen.ferry\n"
       "  ferry chat qwen.ferry --system 'Answer in one sentence.' --temperature 0\n"
@@ -208,11 +224,10 @@ void add_chat(CLI::App& ferry, int* exit_code) {
       "  echo 'What is a ferry?' | ferry chat qwen.ferry --seed 1 --max-tokens 100");
   auto o = std::make_shared<ChatOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
-  app.add_option("--system", o->system, "What the model is told before the conversation").type_name("TEXT");
-  app.add_option("--image", o->images, "An image to talk about: JPEG, PNG or BMP; may be given again")
-      .type_name("FILE");
-  app.add_option("--load", o->load, "Goes on with a conversation that /save kept").type_name("FILE");
-  app.add_option("--max-tokens", o->max_tokens, "Tokens of an answer at most. Without it: as many as the model holds")
+  app.add_option("--system", o->system, "The system message, before the conversation").type_name("TEXT");
+  app.add_option("--image", o->images, "An image to talk about: JPEG, PNG or BMP; may be repeated").type_name("FILE");
+  app.add_option("--load", o->load, "Continue a conversation that /save stored").type_name("FILE");
+  app.add_option("--max-tokens", o->max_tokens, "Maximum tokens of an answer. Without it: as many as the model holds")
       .range(1, INT32_MAX)
       .type_name("N");
   add_sampling_options(app, &o->sampling);

@@ -1,5 +1,5 @@
-// The subcommands of `ferry`. Each adds its options and its help to the parser; when it has run, *exit_code is set.
-// Bad input is thrown as Error: main() prints its sentence as one line and exits with kBadInput.
+// The subcommands of `ferry`. Each adds its options and its help to the parser, and sets *exit_code when it has run.
+// Bad input is thrown as Error: main() prints the message as one line and exits with kBadInput.
 #pragma once
 
 #include <string>
@@ -34,7 +34,9 @@ void add_devices(CLI::App& ferry, int* exit_code);
 void add_help(CLI::App& ferry, int* exit_code);
 void add_completion(CLI::App& ferry, int* exit_code);
 
-// What `ferry convert --model` knows, as `ferry models` lists it; nothing without the converter.
+// The names that `ferry convert --model` accepts, as `ferry models` lists them; none without the converter.
 std::vector<std::string> variant_names();
+// The names that `ferry get` accepts; none where it cannot download.
+std::vector<std::string> checkpoint_names();
 
 }  // namespace ferry::cli

@@ -1,4 +1,4 @@
-// Scripts by which shells complete the words of `ferry`. They hold all words, so that completing starts no program.
+// Scripts that complete `ferry` in a shell. They hold all words, so that completing starts no program.
 #include <ferry/ferry.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What may stand in the place of a value.
+// The values that an argument can have.
 struct Values {
   enum class Kind { Unknown, Files, Folders, Listed };
   Kind kind = Kind::Unknown;
@@ -24,7 +24,7 @@ struct Values {
   bool operator==(const Values&) const = default;
 };
 
-// What values of files are called in the help.
+// The names that the help has for values that are files.
 constexpr std::array kFiles = {"FILE",  "PATH",    "MODEL", "BLOB",  "CKPT",           "ONNX",
                                "IMAGE", "FIXTURE", "CHAT",  "TEXTS", "FOLDER_OR_BLOB", "PROGRAM"};
 
@@ -32,11 +32,12 @@ Values values_of(const OptionText& option, const CommandLineText& text) {
   const std::string& value = option.value();
   if (value == "FOLDER") return {Values::Kind::Folders, {}};
   if (value == "VARIANT") return {Values::Kind::Listed, variant_names()};
+  if (value == "CHECKPOINT") return {Values::Kind::Listed, checkpoint_names()};
   if (std::find(kFiles.begin(), kFiles.end(), value) != kFiles.end()) return {Values::Kind::Files, {}};
   Values found;
   if (value == "COMMAND") {
     for (const CommandText& command : text.commands) found.words.push_back(command.name);
-  } else if (value.find('|') != std::string::npos) {  // "cpu|gpu"; capitals stand for something else
+  } else if (value.find('|') != std::string::npos) {  // "cpu|gpu"; a word in capitals is a placeholder
     std::istringstream words(value);
     for (std::string word; std::getline(words, word, '|');)
       if (std::none_of(word.begin(), word.end(), [](char c) { return std::isupper(c); })) found.words.push_back(word);
@@ -83,7 +84,7 @@ std::string bash_values(const Values& values) {
   return "return ;;";
 }
 
-// Branches of a `case`: what is offered at which words.
+// Branches of a `case`: the candidates for each position.
 class Branches {
  public:
   void add(const Values& values, const std::string& at) {
@@ -149,7 +150,7 @@ complete -F _ferry ferry
 
 // ---- zsh ------------------------------------------------------------------------------------------------------------
 
-// Within single quotes, where _arguments reads brackets and colons.
+// Text within single quotes. _arguments gives brackets and colons a meaning.
 std::string zsh_words(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -172,7 +173,7 @@ std::string zsh_value(const OptionText& option, const CommandLineText& text) {
   return label + " ";
 }
 
-// 'SPECIFICATION', or in double quotes what $variants is in.
+// 'SPECIFICATION', in which "($variants)" is in double quotes.
 std::string zsh_quoted(const std::string& specification) {
   const size_t at = specification.find("($variants)");
   return at == std::string::npos ? "'" + specification + "'" : "'" + specification.substr(0, at) + "'\"($variants)\"";

@@ -2,9 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/text.h"
-#include "converter/error.h"
-
 namespace ferry::cli {
 namespace {
 
@@ -26,6 +23,7 @@ std::vector<OptionText> options_of(const CLI::App& command) {
     if (text.takes_value) text.value_if_absent = option->get_default_str();
     text.required = option->get_required();
     text.repeated = option->get_expected_max() > 1;
+    text.group = option->get_group();
     list.push_back(std::move(text));
   }
   return list;
@@ -40,17 +38,6 @@ CommandLineText describe(const CLI::App& ferry) {
         {command->get_name(), command->get_description(), options_of(*command), command->get_footer()});
   }
   return text;
-}
-
-std::string help_of(const CLI::App& ferry, const std::string& command) {
-  // App::help() would tell of the command that is at work.
-  if (command.empty()) return ferry.get_formatter()->make_help(&ferry, ferry.get_name(), CLI::AppFormatMode::Normal);
-  std::vector<std::string> names;
-  for (const CLI::App* c : commands_of(ferry)) {
-    if (c->get_name() == command) return c->help(ferry.get_name());
-    names.push_back(c->get_name());
-  }
-  fail("no command is called '%s'%s: see `ferry help`", command.c_str(), did_you_mean(command, names).c_str());
 }
 
 }  // namespace ferry::cli

@@ -1,5 +1,4 @@
-// The command line as it describes itself in its help, for what else is made of that: the shells' completion and the
-// manual page.
+// A description of the command line, from which the help, the shells' completion and the manual page are made.
 #pragma once
 
 #include <string>
@@ -12,20 +11,21 @@ class App;
 namespace ferry::cli {
 
 struct OptionText {
-  std::vector<std::string> names;  // "-o", "--output"; of what has its place without a name: "MODEL"
-  std::string type;                // of its value, as the help has it: "FILE", "cpu|gpu"; "" of a flag
+  std::vector<std::string> names;  // "-o", "--output"; "MODEL" of a positional argument
+  std::string type;                // of its value: "FILE", "cpu|gpu"; "" of a flag
   std::string help;
-  std::string value_if_absent;  // as the help tells it; "" where it does not
+  std::string value_if_absent;  // the default that the help prints; "" where it prints none
+  std::string group;            // the heading above it in the help
   bool takes_value = false, positional = false, required = false, repeated = false;
 
-  // What its value is called: its type, or its own name.
+  // The name of its value: its type, or its own name.
   const std::string& value() const { return positional && type.empty() ? names.front() : type; }
 };
 
 struct CommandText {
   std::string name, summary;
   std::vector<OptionText> options;
-  std::string footer;  // lines that begin with spaces are to be kept as they are
+  std::string footer;  // lines that begin with spaces are kept verbatim
 };
 
 struct CommandLineText {
@@ -37,8 +37,11 @@ struct CommandLineText {
 
 CommandLineText describe(const CLI::App& ferry);
 
-// What `ferry COMMAND --help` says; of "" what `ferry --help` says. Throws Error where there is no such command.
-std::string help_of(const CLI::App& ferry, const std::string& command);
+// In help_text.cc: what `ferry COMMAND --help` prints on lines of at most `width` columns; of "" what `ferry --help`
+// prints. Throws Error where there is no such command.
+std::string help_text(const CommandLineText& text, const std::string& command, size_t width);
+// The columns of the terminal that standard output is, within 40 and 120; 100 where it is no terminal.
+size_t terminal_width();
 
 // In completion.cc: the script that `ferry completion SHELL` prints.
 std::string completion(const CommandLineText& text, const std::string& shell);

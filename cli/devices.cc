@@ -28,7 +28,7 @@ void print_text(const std::vector<ferry_gpu_info>& gpus, const std::string& reas
     std::printf("   driver  %s\n", g.driver);
     std::printf("   type    %s, Vulkan %d.%d, %s of memory\n", type_name(g.type), g.vulkan_major, g.vulkan_minor,
                 bytes_text(g.memory_bytes).c_str());
-    if (*g.problem != '\0') std::printf("   cannot serve: %s\n", g.problem);
+    if (*g.problem != '\0') std::printf("   cannot be used: %s\n", g.problem);
   }
 }
 
@@ -62,14 +62,15 @@ int devices(bool json) {
 void add_devices(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "devices", "List the GPUs of this machine");
   app.footer(
-      "\nEvery device that Vulkan finds, those that cannot serve included, with what they lack. Where there is none,\n"
-      "the line says why.\n"
+      "\nPrints every device that Vulkan finds. A device that cannot be used has the reason beside it; without any "
+      "device\n"
+      "the reason is printed. Type `software` is a rasteriser on the CPU (lavapipe, SwiftShader).\n"
       "\nExamples:\n"
       "  ferry devices\n"
       "  ferry bench m.ferry --backend gpu --device 1\n"
       "  ferry run m.ferry photo.jpg --backend gpu --device radeon");
   auto json = std::make_shared<bool>(false);
-  app.add_flag("--json", *json, "JSON instead of text");
+  app.add_flag("--json", *json, "Print JSON");
   app.callback([json, exit_code] { *exit_code = devices(*json); });
 }
 

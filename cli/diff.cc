@@ -15,7 +15,7 @@ struct DiffOptions {
   bool all = false, json = false;
 };
 
-// Lines of a kind, of which only the first are shown unless all are asked for.
+// Lines of one kind. Without --all only the first ones are printed.
 class Lines {
  public:
   explicit Lines(const DiffOptions& o) : limit_(o.all ? SIZE_MAX : 20) {}
@@ -44,8 +44,8 @@ std::string line_of(const WeightDifference& w) {
   const std::string types = w.a == w.b ? w.a : w.a + " | " + w.b;
   if (!w.measured) return "~ " + w.name + ": " + types;
   char text[96];
-  std::snprintf(text, sizeof text, ": numbers differ by %.3g at most, the largest is %.3g", w.largest, w.maximum);
-  return "~ " + w.name + "  " + types + (w.largest == 0 ? ": the same numbers" : text);
+  std::snprintf(text, sizeof text, ": maximum difference %.3g, maximum magnitude %.3g", w.largest, w.maximum);
+  return "~ " + w.name + "  " + types + (w.largest == 0 ? ": equal values" : text);
 }
 
 void print(const DiffOptions& o, const Differences& found) {
@@ -68,7 +68,7 @@ void print(const DiffOptions& o, const Differences& found) {
   }
   if (found.count() == 0) {
     std::printf("the same network: %zu operators and %zu weights agree%s\n", operators, weights,
-                found.bits ? ", some weights in other bits of the same numbers" : " bit for bit");
+                found.bits ? ", some weights have other bits for the same values" : " bit for bit");
   } else {
     std::printf("%zu difference%s; %zu operators and %zu weights were compared\n", found.count(),
                 found.count() == 1 ? "" : "s", operators, weights);
@@ -116,21 +116,22 @@ int diff(const DiffOptions& o) {
 void add_diff(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "diff", "Show what differs between two blobs");
   app.footer(
-      "\nGraph by graph: what goes in and comes out, recipe, task and labels; operators, matched by kind and module, "
-      "with\n"
-      "their shapes and parameters; weights, matched by the operators that read them, with the largest difference of\n"
-      "two numbers, whatever types they are stored in. - is the first blob's alone, + the second's, ~ both have it.\n"
-      "Where a blob comes from, its certificate and packed weights are not compared: `ferry inspect` shows them.\n"
+      "\nCompares graph by graph: inputs, outputs, taps, preprocessing, task and labels; operators, matched by kind "
+      "and\n"
+      "module, with their shapes and parameters; weights, matched by the operators that read them, with the maximum\n"
+      "difference of their values, whatever types they are stored in. A line begins with - if only the first blob has\n"
+      "the item, + if only the second one has it, ~ if both have it: the first blob's value stands left of |.\n"
+      "Provenance, certificate and packed weights are not compared: `ferry inspect` shows them.\n"
       "\nExit code: 0 the same network, 1 differences, 2 bad usage or input.\n"
       "\nExamples:\n"
-      "  ferry diff resnet50.ferry resnet50_i8.ferry      what quantisation did to the weights\n"
+      "  ferry diff resnet50.ferry resnet50_i8.ferry      the effect of quantisation on the weights\n"
       "  ferry diff old.ferry new.ferry --all             every difference\n"
       "  ferry diff old.ferry new.ferry --json | jq .same");
   auto o = std::make_shared<DiffOptions>();
   app.add_option("A", o->a, "The first blob").required().type_name("");
   app.add_option("B", o->b, "The second").required().type_name("");
-  app.add_flag("--all", o->all, "Every difference, not the first 20 of a kind");
-  app.add_flag("--json", o->json, "All of it as JSON");
+  app.add_flag("--all", o->all, "Every difference, not only the first 20 of a kind");
+  app.add_flag("--json", o->json, "Print JSON");
   app.callback([o, exit_code] { *exit_code = diff(*o); });
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "cli/graph_text.h"
 #include "cli/parameters.h"
 #include "cli/sdk.h"
 #include "cli/summary.h"
@@ -18,7 +19,7 @@ namespace {
 using Operators = flatbuffers::Vector<flatbuffers::Offset<fbs::Operator>>;
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 
-// The table anew, so that equal ones have equal bytes.
+// The table serialized again, so that equal tables have equal bytes.
 template <typename Table>
 std::string packed(const typename Table::NativeTableType& unpacked) {
   flatbuffers::FlatBufferBuilder builder;
@@ -34,7 +35,7 @@ std::string packed(const Table* table) {
   return packed<Table>(unpacked);
 }
 
-// An operator by what it is for: its kind and its module.
+// What operators are matched by: kind and module.
 std::string key_of(const fbs::Operator& op) {
   const std::string module = text_of(op.name());
   return std::string(op_name(op.params_type())) + (module.empty() ? "" : " " + module);
@@ -58,21 +59,21 @@ bool same_parameters(const fbs::Operator& a, const fbs::Operator& b) {
   return bytes(a) == bytes(b);
 }
 
-// Operators with the same key, in the order of both, as many as there are (Hunt and Szymanski, 1977: the longest rising
-// row of places); each is a pair of indices.
+// The longest common subsequence of operators by key, as pairs of indices (Hunt and Szymanski, 1977: the longest
+// increasing sequence of positions).
 std::vector<std::pair<unsigned, unsigned>> match(const Operators& a, const Operators& b) {
-  std::map<std::string, std::vector<unsigned>> places;  // in b, the last first
-  for (unsigned i = b.size(); i-- > 0;) places[key_of(*b.Get(i))].push_back(i);
+  std::map<std::string, std::vector<unsigned>> positions;  // in b, in descending order
+  for (unsigned i = b.size(); i-- > 0;) positions[key_of(*b.Get(i))].push_back(i);
   struct Link {
     unsigned a, b;
     int before;
   };
   std::vector<Link> links;
-  std::vector<int> ends;  // of the best rows of each length: the link that ends it
+  std::vector<int> ends;  // by length: the last link of the best sequence
   for (unsigned i = 0; i < a.size(); ++i) {
-    const auto found = places.find(key_of(*a.Get(i)));
-    if (found == places.end()) continue;
-    constexpr size_t kMaxLinks = 1 << 22;  // of a file made to have more, the rest stands alone
+    const auto found = positions.find(key_of(*a.Get(i)));
+    if (found == positions.end()) continue;
+    constexpr size_t kMaxLinks = 1 << 22;  // a malicious file may have more; the rest stays unmatched
     for (const unsigned place : found->second) {
       if (links.size() == kMaxLinks) break;
       const auto less = [&](int link, unsigned at) { return links[static_cast<size_t>(link)].b < at; };
@@ -107,8 +108,9 @@ class GraphComparison {
     compare_ports("input", a_.graph().inputs(), b_.graph().inputs());
     compare_ports("output", a_.graph().outputs(), b_.graph().outputs());
     compare_ports("tap", a_.graph().taps(), b_.graph().taps());
-    compare_tables("how an image becomes the input", a_.graph().preprocess(), b_.graph().preprocess());
-    compare_tables("the task", a_.graph().postprocess(), b_.graph().postprocess());
+    compare_preprocessing(a_.graph().preprocess(), b_.graph().preprocess());
+    if (packed(a_.graph().postprocess()) != packed(b_.graph().postprocess()))
+      note_pair("task", task_text(a_.graph()), task_text(b_.graph()));
     compare_labels();
     compare_operators();
     return std::move(out_);
@@ -133,9 +135,23 @@ class GraphComparison {
       if (difference.a != difference.b) out_.ports.push_back(difference);
   }
 
-  template <typename Table>
-  void compare_tables(const char* what, const Table* a, const Table* b) {
-    if (packed(a) != packed(b)) out_.ports.push_back({what, a ? "its own" : "", b ? "its own" : ""});
+  // The same words for two that differ say nothing: what they leave out must differ.
+  void note_pair(const std::string& what, const std::string& a, const std::string& b) {
+    out_.ports.push_back({what, a, a == b ? b + ", with other parameters" : b});
+  }
+
+  void compare_preprocessing(const fbs::Preprocess* a, const fbs::Preprocess* b) {
+    if (packed(a) == packed(b)) return;
+    if (a == nullptr || b == nullptr) {
+      out_.ports.push_back({"preprocessing", preprocess_text(a), preprocess_text(b)});
+      return;
+    }
+    const auto of_a = preprocess_parts(*a), of_b = preprocess_parts(*b);
+    const size_t before = out_.ports.size();
+    for (size_t i = 0; i < of_a.size(); ++i)
+      if (of_a[i].second != of_b[i].second)
+        out_.ports.push_back({"preprocessing, " + of_a[i].first, of_a[i].second, of_b[i].second});
+    if (out_.ports.size() == before) note_pair("preprocessing", preprocess_text(a), preprocess_text(b));
   }
 
   void compare_labels() {
@@ -242,6 +258,23 @@ std::string states_of(const Model& model) {
   return join(all, "");
 }
 
+// Of two lists of states that differ: their sizes, or the first pair that differs.
+Difference states_difference(const Model& a, const Model& b) {
+  const auto *of_a = a.root().states(), *of_b = b.root().states();
+  const unsigned count_a = of_a ? of_a->size() : 0, count_b = of_b ? of_b->size() : 0;
+  if (count_a != count_b) return {"states", std::to_string(count_a) + " states", std::to_string(count_b) + " states"};
+  unsigned i = 0;
+  while (i + 1 < count_a && packed(of_a->Get(i)) == packed(of_b->Get(i))) ++i;
+  const auto text = [i](const auto& list) { return text_of(list->Get(i)->name()) + ", " + state_text(*list->Get(i)); };
+  return {"state " + std::to_string(i), text(of_a), text(of_b)};
+}
+
+std::string graph_summary(const Model& model, size_t index) {
+  std::shared_ptr<const Model> graph;
+  check(model.open_graph(index, &graph));
+  return std::to_string(graph->graph().operators()->size()) + " operators";
+}
+
 }  // namespace
 
 size_t Differences::count() const {
@@ -257,22 +290,19 @@ Differences differences_of(const std::string& a, const std::string& b) {
   check(Model::open(b.c_str(), &second));
   Differences out;
   if (states_of(*first) != states_of(*second)) {
-    const auto text = [](const Model& model) {
-      const auto* states = model.root().states();
-      return std::to_string(states ? states->size() : 0) + " states";
-    };
-    out.blob.push_back({"what a session remembers", text(*first), text(*second)});
+    out.blob.push_back(states_difference(*first, *second));
   }
   for (size_t i = 0; i < second->graph_count(); ++i)
     if (size_t other = 0; !first->find_graph(second->graph_name(i), &other).ok())
-      out.blob.push_back({"graph " + std::string(second->graph_name(i)), "", "there"});
+      out.blob.push_back(
+          {"graph " + std::string(second->graph_name(i)), "", graph_summary(*second, i) + ", only in the second blob"});
   for (size_t i = 0; i < first->graph_count(); ++i) {
     const char* name = first->graph_name(i);
     size_t other = 0;
     // The first graph is the model, whatever it is called.
     const bool found = second->find_graph(name, &other).ok() || i == 0;
     if (!found) {
-      out.blob.push_back({"graph " + std::string(name), "there", ""});
+      out.blob.push_back({"graph " + std::string(name), graph_summary(*first, i) + ", only in the first blob", ""});
       continue;
     }
     std::shared_ptr<const Model> of_a, of_b;

@@ -1,4 +1,4 @@
-// What differs between two blobs: graph by graph, operator by operator, weight by weight.
+// The differences between two blobs, by graph, operator and weight.
 #pragma once
 
 #include <string>
@@ -8,38 +8,38 @@
 
 namespace ferry::cli {
 
-// Something that both have, or one of them: `a` or `b` is then "".
+// What two blobs have, or only one of them: then `a` or `b` is "".
 struct Difference {
   std::string what;  // "output logits", "conv2d layer1.0.conv1"
-  std::string a, b;  // what either has there
+  std::string a, b;  // the value in each
 };
 
-// A constant that both have, whose numbers differ.
+// A constant of both blobs whose values differ.
 struct WeightDifference {
   std::string name, a, b;  // a and b: type and shape
-  double largest = 0;      // difference of two elements
-  double maximum = 0;      // magnitude in a
+  double largest = 0;      // maximum absolute difference
+  double maximum = 0;      // absolute maximum in a
   bool measured = false;   // the shapes agree
 };
 
 struct GraphDifferences {
   std::string name;
-  size_t operators = 0, weights = 0;  // that both have
-  std::vector<Difference> ports;      // inputs, outputs, taps, recipe, task, labels
+  size_t operators = 0, weights = 0;  // compared
+  std::vector<Difference> ports;      // inputs, outputs, taps, preprocessing, task, labels
   std::vector<Difference> operators_differing;
   std::vector<WeightDifference> weights_differing;
 };
 
 struct Differences {
-  std::vector<Difference> blob;          // graphs that one has alone, states, where they come from
-  std::vector<GraphDifferences> graphs;  // that both have
-  bool bits = false;                     // of weights that read alike, too
+  std::vector<Difference> blob;          // graphs of only one blob, states
+  std::vector<GraphDifferences> graphs;  // of both
+  bool bits = false;                     // some weights have other bits and equal values
 
   size_t count() const;
 };
 
-// Operators are matched by kind and module, in order; weights by the operators that read them. Where a blob comes from,
-// its certificate and packed weights do not make it another. Throws Error with the library's sentence.
+// Operators are matched by kind and module, in order; weights by the operators that read them. Provenance, certificate
+// and packed weights are not compared. Throws Error with the library's message.
 Differences differences_of(const std::string& a, const std::string& b);
 
 }  // namespace ferry::cli

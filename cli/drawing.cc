@@ -20,10 +20,10 @@ using parity::format;
 constexpr size_t kMaxRows = 20000;
 constexpr double kRow = 22, kLane = 14, kTop = 64, kLeft = 20;
 
-constexpr double kModule = 130, kBar = 120;
+constexpr double kKind = 30, kModule = 140, kBar = 120;
 constexpr size_t kLongestModule = 42, kLongestName = 24;  // in letters
 
-// Columns behind the lanes, from their left edge: as wide as what stands in them, and without times there is none.
+// Columns to the right of the lanes. The time column exists only if times were measured.
 struct Columns {
   double output, macs, time, names, width;
 
@@ -56,6 +56,8 @@ class Rows {
       add(*operators.Get(i), summary.ops[i]);
       if (i < microseconds.size()) drawing_.rows.back().microseconds = microseconds[i];
     }
+    mark_fused();
+    drawing_.parameters = summary.parameters;
     note(model_.graph().taps(), &DrawnRow::taps);
     note(model_.graph().outputs(), &DrawnRow::outputs);
     drawing_.lanes = 1;
@@ -70,6 +72,16 @@ class Rows {
     DrawnRow& row = drawing_.rows.back();
     row.output += (row.output.empty() ? "" : ", ") + tensor_text(model_, tensor);
     row_of_[tensor] = drawing_.rows.size() - 1;
+  }
+
+  // An operator without a time of its own was computed by the next one that has a time.
+  void mark_fused() {
+    size_t timed = DrawnRow::kAlone;
+    for (size_t r = drawing_.rows.size(); r-- > 0;) {
+      DrawnRow& row = drawing_.rows[r];
+      if (row.microseconds > 0) timed = r;
+      if (row.microseconds == 0) row.with = timed;
+    }
   }
 
   void add(const fbs::Operator& op, const OpSummary& summary) {
@@ -102,8 +114,8 @@ class Rows {
   Drawing drawing_;
 };
 
-// A row stands where a value ends that it reads, else in the first lane that is free; its value goes down from there
-// until all have read it.
+// A row takes the lane of a value that it is the last to read, else the first free lane. Its value keeps the lane until
+// the last reader.
 void choose_lanes(Drawing* drawing) {
   std::vector<size_t> last(drawing->rows.size(), 0);
   for (size_t r = 0; r < drawing->rows.size(); ++r)
@@ -126,7 +138,7 @@ void choose_lanes(Drawing* drawing) {
   drawing->lanes = static_cast<int>(taken.size());
 }
 
-// What an operator does, for its colour.
+// The colour class of an operator kind.
 const char* class_of(const std::string& kind) {
   static const std::map<std::string, const char*> kClasses = {
       {"conv2d", "p"},     {"conv_transpose2d", "p"}, {"linear", "p"},        {"matmul", "p"},
@@ -154,7 +166,7 @@ constexpr const char* kStyle = R"css(
 double x_of(int lane) { return kLeft + lane * kLane; }
 double y_of(size_t row) { return kTop + static_cast<double>(row) * kRow; }
 
-// At most so many characters, the end where it is more telling than the beginning.
+// At most `most` characters; of longer text the end, which says more than the beginning.
 std::string shortened(const std::string& text, size_t most) {
   return text.size() <= most ? escaped(text) : "&#8230;" + escaped(text.substr(text.size() - most + 1));
 }
@@ -167,10 +179,12 @@ std::string line_path(const Drawing& drawing, const DrawnLine& line) {
                 end);
 }
 
-std::string row_text(const DrawnRow& row, const Columns& columns, double left, double y, double slowest) {
+std::string row_text(size_t number, const DrawnRow& row, const Columns& columns, double left, double y,
+                     double slowest) {
   const char* kind = class_of(row.kind);
   const double base = y + 4;
-  std::string out = format("<text class=\"k %s\" x=\"%g\" y=\"%g\">", kind, left, base) + escaped(row.kind) + "</text>";
+  std::string out = format("<text class=\"mute\" x=\"%g\" y=\"%g\">%zu</text>", left, base, number);
+  out += format("<text class=\"k %s\" x=\"%g\" y=\"%g\">", kind, left + kKind, base) + escaped(row.kind) + "</text>";
   out += format("<text class=\"name\" x=\"%g\" y=\"%g\">", left + kModule, base) +
          shortened(row.module, kLongestModule) + "</text>";
   out += format("<text class=\"mute\" x=\"%g\" y=\"%g\">", left + columns.output, base) + shortened(row.output, 32) +
@@ -182,7 +196,7 @@ std::string row_text(const DrawnRow& row, const Columns& columns, double left, d
     const double share = slowest > 0 ? row.microseconds / slowest : 0;
     out += format("<rect class=\"bar %s\" x=\"%g\" y=\"%g\" width=\"%.1f\" height=\"%g\"/>", kind, left + columns.time,
                   y - 8, share * kBar, 16.0);
-    out += format("<text x=\"%g\" y=\"%g\">%.3f ms</text>", left + columns.time + 4, base, row.microseconds / 1000);
+    out += format("<text x=\"%g\" y=\"%g\">", left + columns.time + 4, base) + time_text(row) + "</text>";
   }
   for (const std::vector<std::string>* names : {&row.outputs, &row.taps}) {
     if (names->empty()) continue;
@@ -195,6 +209,12 @@ std::string row_text(const DrawnRow& row, const Columns& columns, double left, d
 }
 
 }  // namespace
+
+std::string time_text(const DrawnRow& row) {
+  if (row.microseconds < 0) return "";
+  if (row.with != DrawnRow::kAlone) return "with row " + std::to_string(row.with);
+  return row.microseconds < 100 ? format("%.3g us", row.microseconds) : format("%.3f ms", row.microseconds / 1000);
+}
 
 Drawing draw(const Summary& summary, const std::vector<double>& microseconds) {
   if (summary.ops.size() > kMaxRows)
@@ -222,7 +242,7 @@ std::string svg_of(const Drawing& drawing, bool in_page) {
   const auto heading = [&](double x, const char* end, const std::string& text) {
     out += format("<text class=\"mute%s\" x=\"%g\" y=\"%g\">", end, left + x, kTop - 18) + text + "</text>\n";
   };
-  heading(0, "", "operator");
+  heading(kKind, "", "operator");
   heading(kModule, "", "module");
   heading(columns.output, "", "output");
   heading(columns.macs, " end", "MACs");
@@ -236,7 +256,7 @@ std::string svg_of(const Drawing& drawing, bool in_page) {
     if (in_page) out += format("<rect class=\"hit\" y=\"%g\" width=\"%g\" height=\"%g\"/>", y - kRow / 2, width, kRow);
     out += format("<circle class=\"%s\" cx=\"%g\" cy=\"%g\" r=\"4.5\"/>", class_of(row.kind), x, y);
     if (!row.outputs.empty()) out += format("<circle class=\"out\" cx=\"%g\" cy=\"%g\" r=\"7\"/>", x, y);
-    out += row_text(row, columns, left, y, slowest) + "</g>\n";
+    out += row_text(r, row, columns, left, y, slowest) + "</g>\n";
   }
   return out + "</svg>\n";
 }

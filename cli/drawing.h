@@ -1,5 +1,5 @@
-// A graph to look at: a row an operator, in the order in which they run, and a line from each value to all that read
-// it, as version control draws histories.
+// A drawing of a graph: one row per operator, in run order, and lines from each value to its readers, as version
+// control draws histories.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,14 @@ struct DrawnRow {
   std::vector<std::string> weights, taps, outputs;
   uint64_t macs = 0, elements = 0;  // elements: of its weights
   double microseconds = -1;         // negative: not measured
+  size_t with = kAlone;             // the row of the operator that it is fused with, whose time includes its own
   std::vector<size_t> from;         // the rows whose values it reads, each once
-  int lane = 0;                     // where it stands, from the left
+  int lane = 0;                     // its column, from the left
+
+  static constexpr size_t kAlone = SIZE_MAX;
 };
 
-// A value on its way, which goes down in the lane of the row that gives it.
+// A value, drawn down the lane of the row that returns it.
 struct DrawnLine {
   size_t from, to;
 };
@@ -31,15 +34,19 @@ struct Drawing {
   std::vector<DrawnRow> rows;
   std::vector<DrawnLine> lines;
   int lanes = 0;
+  uint64_t parameters = 0;  // elements of all weights, tied ones counted once
 };
 
-// `microseconds`: of each operator, or none. Throws Error where there are too many operators to look at.
+// The time of a row: "0.123 ms", "4.2 us", "with row 7" of a fused operator, "" where none was measured.
+std::string time_text(const DrawnRow& row);
+
+// `microseconds`: of each operator, or empty. Throws Error if the graph has too many operators to draw.
 Drawing draw(const Summary& summary, const std::vector<double>& microseconds);
 
-// As an SVG file; as a part of a page without colours of its own and with a class a row.
+// The drawing as SVG. `in_page`: without a background, and with an area per row that can be clicked.
 std::string svg_of(const Drawing& drawing, bool in_page = false);
-// As an HTML page that one can walk through: whatever is known of the chosen row beside it, what it reads and who reads
-// it a key away.
+// The drawing as an HTML page. It shows the details of the chosen row; keys go to the rows that it reads, and to its
+// readers.
 std::string page_of(const Drawing& drawing);
 
 }  // namespace ferry::cli

@@ -96,10 +96,9 @@ choose(Math.max(0, +location.hash.slice(2) || 0), location.hash !== '');
 
 std::string page_of(const Drawing& drawing) {
   nlohmann::json rows = nlohmann::json::array();
-  uint64_t macs = 0, elements = 0;
+  uint64_t macs = 0;
   for (const DrawnRow& row : drawing.rows) {
     macs += row.macs;
-    elements += row.elements;
     rows.push_back({{"kind", row.kind},
                     {"module", row.module},
                     {"output", row.output},
@@ -109,9 +108,9 @@ std::string page_of(const Drawing& drawing) {
                     {"outputs", row.outputs},
                     {"from", row.from},
                     {"macs", row.macs > 0 ? grouped(row.macs) : ""},
-                    {"time", row.microseconds >= 0 ? parity::format("%.3f ms", row.microseconds / 1000) : ""}});
+                    {"time", time_text(row)}});
   }
-  // Nothing in it may end the script.
+  // Escapes <, so that no name can end the script element.
   std::string data;
   for (const char c : rows.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
     data += c == '<' ? "\\u003c" : std::string(1, c);
@@ -119,7 +118,7 @@ std::string page_of(const Drawing& drawing) {
   return parity::page_head(drawing.title, kPageStyle) + "\n<body><header><b>" + title +
          "</b><input type=\"search\" placeholder=\"operator or module\" aria-label=\"Search\"><span "
          "id=\"count\"></span>" +
-         "<span>" + std::to_string(drawing.rows.size()) + " rows, " + grouped(elements) + " parameters, " +
+         "<span>" + std::to_string(drawing.rows.size()) + " rows, " + grouped(drawing.parameters) + " parameters, " +
          scaled(static_cast<double>(macs)) + " multiply-adds; arrow keys walk</span></header>\n<div id=\"graph\">" +
          svg_of(drawing, true) + "</div>\n<aside></aside>\n<script type=\"application/json\" id=\"rows\">" + data +
          "</script>\n" + kScript;

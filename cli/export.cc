@@ -27,7 +27,7 @@ int export_blob(const ExportOptions& o) {
       line.update(std::string(file), fraction);
     });
   }
-  std::printf("%s  %zu file%s, %s, each as it was: its SHA-256 agrees\n", o.output.c_str(), done.files,
+  std::printf("%s  %zu file%s, %s, each with its original SHA-256\n", o.output.c_str(), done.files,
               done.files == 1 ? "" : "s", bytes_text(done.bytes).c_str());
   return kDone;
 }
@@ -41,13 +41,15 @@ int export_blob(const ExportOptions&) { fail("this build has no converter: expor
 }  // namespace
 
 void add_export(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "export", "Give the checkpoint back that a blob was made from, byte for byte");
+  const Command app(ferry, "export", "Restore the checkpoint that a blob was made from, byte for byte");
   app.footer(
-      "\nWrites the checkpoint's files (safetensors, PyTorch's or TensorFlow.js's, with their index), and of those\n"
-      "beside them config.json, the tokenizer's and what prepares images: the proof that the converter lost and\n"
-      "changed nothing. Each must have the SHA-256 that it had; else nothing is left.\n"
-      "A blob holds what is needed unless its weights are integers (--weights i8, i4) or it was made from an ONNX\n"
-      "file; where folding has changed weights beyond that, it says so, and `ferry convert --exportable` keeps them.\n"
+      "\nWrites the checkpoint's files (safetensors, PyTorch or TensorFlow.js, with their index), and config.json, "
+      "the\n"
+      "tokenizer's files and the image preprocessor's. This proves that the converter lost and changed nothing: each\n"
+      "file must have its original SHA-256, else no file is written. Blobs with integer weights (--weights i8, i4) "
+      "and\n"
+      "blobs from ONNX files cannot be exported. If folding changed weights irreversibly, the command says so; then\n"
+      "convert with `ferry convert --exportable`.\n"
       "\nExamples:\n"
       "  ferry convert Qwen3-0.6B/ -o qwen.ferry\n"
       "  ferry export qwen.ferry -o folder/");

@@ -91,25 +91,29 @@ void append_image(const std::string& path, const GeneratorHandle& generator) {
 }
 
 void add_sampling_options(const Command& command, SamplingOptions* o) {
-  command.add_option("--temperature", o->temperature, "0: the most probable token; above, by chance")
+  command.group("Sampling");
+  command.add_option("--temperature", o->temperature, "0: the most probable token; above 0: a random one")
       .type_name("T")
       .capture_default_str();
-  command.add_option("--top-k", o->top_k, "Among the K most probable; 0: all").type_name("K").capture_default_str();
-  command.add_option("--top-p", o->top_p, "Among the fewest that have probability P together")
+  command.add_option("--top-k", o->top_k, "Sample among the K most probable tokens; 0: all")
+      .type_name("K")
+      .capture_default_str();
+  command.add_option("--top-p", o->top_p, "Sample among the fewest tokens with total probability P")
       .type_name("P")
       .capture_default_str();
-  command.add_option("--min-p", o->min_p, "Among those with at least P times the largest probability")
+  command.add_option("--min-p", o->min_p, "Sample among tokens with at least P times the maximum probability")
       .type_name("P")
       .capture_default_str();
-  command.add_option("--repetition-penalty", o->repetition_penalty, "Divides the logits of tokens that were there")
+  command.add_option("--repetition-penalty", o->repetition_penalty, "Divide the logits of tokens that occurred before")
       .type_name("X")
       .capture_default_str();
-  command.add_option("--bias", o->bias, "Added to a token's logit: ID:VALUE, -inf for never; may be given again")
+  command.add_option("--bias", o->bias, "Add VALUE to the logit of token ID, -inf: never choose it; may be repeated")
       .type_name("ID:VALUE");
-  command.add_option("--seed", o->seed, "Of the chance: the same seed, the same text")
+  command.add_option("--seed", o->seed, "Random seed: the same seed gives the same text")
       .type_name("N")
       .capture_default_str();
-  command.add_option("--stop", o->stop, "The text ends where this would begin; may be given again").type_name("TEXT");
+  command.add_option("--stop", o->stop, "End the text before this string; may be repeated").type_name("TEXT");
+  command.group("Options");
 }
 
 void set_sampling(const SamplingOptions& given, const GeneratorHandle& generator) {

@@ -1,4 +1,4 @@
-// What commands that go on with a text share: a model's tokenizer, a generator, and how tokens are chosen.
+// What commands that generate text share: a model's tokenizer, a generator, and sampling.
 #pragma once
 
 #include <ferry/text.h>
@@ -15,22 +15,23 @@ using TextHandle = std::unique_ptr<ferry_text, CloseText>;
 using GeneratorHandle = std::unique_ptr<ferry_generator, CloseText>;
 using Ids = std::vector<int32_t>;
 
-// Null: the blob says nothing of text.
+// Null if the blob has no text part.
 TextHandle open_text(const ModelHandle& model);
-// `special`: with the ids that stand before and behind every text.
+// `special`: adds the ids that begin and end every text.
 Ids encode(const TextHandle& text, const std::string& words, bool special);
 std::string decode(const TextHandle& text, const Ids& ids);
-// `chat`: JSON, as ferry_text_render() takes it.
+// `chat`: JSON, as for ferry_text_render().
+// Throws Error with the library's message.
 std::string render(const TextHandle& text, const std::string& chat);
 
 GeneratorHandle create_generator(const ModelHandle& model, const ferry_session_options& options);
 Ids tokens_of(const GeneratorHandle& generator);
-// What the last ferry_generator_next() completed.
+// The text that the last ferry_generator_next() completed.
 std::string text_of(const GeneratorHandle& generator);
 
-// Throws Error with the file's name where it holds no image, or the model sees none.
+// Throws Error with the file's name if it holds no image, or if the model accepts no images.
 void add_image(const std::string& path, const GeneratorHandle& generator);
-// The same, and puts it behind the text.
+// The same, and appends the image to the text.
 void append_image(const std::string& path, const GeneratorHandle& generator);
 
 // --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --seed, --bias, --stop
@@ -43,10 +44,10 @@ struct SamplingOptions {
   bool operator==(const SamplingOptions&) const = default;
 };
 void add_sampling_options(const Command& command, SamplingOptions* options);
-// Throws Error with the library's sentence on numbers out of range.
+// Throws Error with the library's message on values out of range.
 void set_sampling(const SamplingOptions& given, const GeneratorHandle& generator);
 
-// To standard output, at once.
+// Prints to standard output and flushes it.
 void print(const std::string& text);
 
 }  // namespace ferry::cli

@@ -1,4 +1,4 @@
-// A blob as the GPU backend runs it.
+// The plan by which the GPU backend runs a blob.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace ferry::cli {
 
-// Operators that run as one: on the GPU the first and what rides on it, on the CPU one.
+// A step: on the GPU an operator and those fused with it, on the CPU one operator.
 struct GpuStep {
-  size_t last = 0;  // its last operator, in Graph.operators: the one that is timed
+  size_t last = 0;  // index of its last operator in Graph.operators, which has the time
   std::string op;   // "conv2d", "conv2d+binary+unary"
   std::string module;
   Shape output;
@@ -26,7 +26,7 @@ struct GpuStep {
 struct GpuPlan {
   std::vector<GpuStep> steps;
   size_t dispatches = 0;
-  size_t riders = 0;                   // operators that ride on the kernel of another
+  size_t riders = 0;                   // operators fused into the kernel of another
   uint64_t bytes = 0, operations = 0;  // of all dispatches
   uint64_t minimum_bytes = 0;          // every activation written once and read once, weights read once
 
@@ -35,8 +35,8 @@ struct GpuPlan {
   }
 };
 
-// The plan of a session that is open with these options: same device, same tuned choices. `shapes`: of every tensor;
-// empty: at the blob's own input size. Throws Error.
+// The plan of a session with these options: same device, same tuned variants. `shapes`: of every tensor; empty: at the
+// blob's input size. Throws Error.
 GpuPlan gpu_plan(const Model& model, const ferry_session_options& options, Shapes shapes = {});
 
 // Two lines: bytes that its dispatches move beside the minimum, and operations.

@@ -38,7 +38,7 @@ InspectPlan make_plan(const InspectOptions& o, const Summary& s, const ModelHand
 
 bool is_drawing(const std::string& name) { return name.ends_with(".html") || name.ends_with(".svg"); }
 
-// Of each operator, in microseconds, of the second of two runs on inputs of zeros.
+// The microseconds of each operator in the second of two runs, with inputs of zeros.
 std::vector<double> measure(const InspectOptions& o, const ModelHandle& model) {
   ferry_session_options options = session_options(0);
   options.profile = true;
@@ -63,6 +63,17 @@ int draw_graph(const InspectOptions& o, const Summary& summary, const ModelHandl
   return kDone;
 }
 
+// A name with an ending that is no graph of the blob was meant as the file of a drawing.
+void check_graph_name(const InspectOptions& o) {
+  if (o.graph.find('.') == std::string::npos) return;
+  std::shared_ptr<Model> model;
+  check(Model::open(o.model.c_str(), &model));
+  size_t index = 0;
+  if (!model->find_graph(o.graph.c_str(), &index).ok())
+    fail("--graph %s: a drawing is written to a file that ends in .html or .svg, and no graph has this name",
+         o.graph.c_str());
+}
+
 int inspect(const InspectOptions& o) {
   if (o.times && o.drawing.empty())
     fail("--times goes with --graph FILE.html or FILE.svg: `ferry bench --ops` lists them");
@@ -72,6 +83,7 @@ int inspect(const InspectOptions& o) {
     if (o.drawing.empty()) return inspect_source(o.model, o.shapes, o.json);
     fail("--graph %s draws a blob: convert the file first: ferry convert %s", o.drawing.c_str(), o.model.c_str());
   }
+  check_graph_name(o);
   const Summary summary = summarize(o.model, o.graph);
   const ModelHandle model = open_model(o.model, o.graph);
   if (!o.drawing.empty()) return draw_graph(o, summary, model);
@@ -105,29 +117,28 @@ const fbs::Tokenizer* tokenizer_of(const Model& model) {
 void add_inspect(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "inspect", "Show what a blob holds and what it needs");
   app.footer(
-      "\nThe file is verified whole first. The arena is what a session allocates for activations at the blob's own\n"
-      "input size; their sum is what it would be without sharing. Shapes are channels last; the framework's own\n"
-      "stand beside.\n"
+      "\nVerifies the whole file first. The arena is the memory that a session allocates for activations at the "
+      "blob's\n"
+      "input size; their sum is the size without sharing. Shapes are channels last, with the framework's shape "
+      "beside.\n"
       "\nExamples:\n"
       "  ferry inspect m.ferry\n"
       "  ferry inspect m.ferry --ops                 every operator with its output, work and weights\n"
-      "  ferry inspect m.ferry --backend gpu         what runs on the GPU, what does not and why, and what it moves\n"
+      "  ferry inspect m.ferry --backend gpu         which operators run on the GPU, which not and why\n"
       "  ferry inspect m.ferry --json | jq .memory\n"
-      "  ferry inspect m.ferry --graph m.html --times    the graph as a page to walk through, timed on this machine\n"
-      "  ferry inspect net.onnx                      its operators, and whether `ferry convert` would take them");
+      "  ferry inspect m.ferry --graph m.html --times    the graph as a page, timed on this machine\n"
+      "  ferry inspect net.onnx                      its operators, and whether `ferry convert` accepts them");
   auto o = std::make_shared<InspectOptions>();
   app.add_option("MODEL", o->model, "The blob, or an ONNX file").required().type_name("");
   app.add_option("--shape", o->shapes,
-                 "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
+                 "Size of an input that the ONNX file leaves open: input=1x3x224x224; one option per input")
       .type_name("NAME=SIZES");
-  app.add_option(
-         "--graph", o->graph_or_drawing,
-         "Which graph of a blob that has several; without it: the first. Or a file\nto draw it into, which ends in "
-         ".html "
-         "or .svg. May be given once of each")
+  app.add_option("--graph", o->graph_or_drawing,
+                 "A graph of the blob, by name; without it: the first. Or the file of a\n"
+                 "drawing, which ends in .html or .svg. May be given once for each")
       .type_name("NAME|FILE");
-  app.add_flag("--times", o->times, "In that file: what each operator takes, of a run on zeros");
-  app.add_flag("--json", o->json, "All of it as JSON");
+  app.add_flag("--times", o->times, "Put the time of each operator into the drawing, of a run on zeros");
+  app.add_flag("--json", o->json, "Print JSON");
   app.add_flag("--ops", o->ops, "List the operators");
   add_backend_options(app, &o->backend, Tuning::No);
   app.callback([o, exit_code] {

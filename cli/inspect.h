@@ -1,4 +1,4 @@
-// What `ferry inspect` shows, as text and as JSON.
+// What `ferry inspect` prints, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 namespace ferry::cli {
 
 struct InspectOptions {
-  std::string model, graph, drawing;  // drawing: a file to draw the graph into
+  std::string model, graph, drawing;  // drawing: the file of a drawing
   BackendOptions backend;
   std::vector<std::string> shapes, graph_or_drawing;
   bool json = false, ops = false, times = false;
 };
 
-// The memory plan at the default input size, or why there is none.
+// The memory plan at the default input size, or the reason why there is none.
 struct InspectPlan {
   uint64_t arena = 0, packed = 0;
   std::string problem;
@@ -32,13 +32,13 @@ struct InspectPlan {
 void print_text(const InspectOptions& o, const Summary& s, const ModelHandle& model, const InspectPlan& plan);
 void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& model, const InspectPlan& plan);
 
-// ---- what both read -------------------------------------------------------------------------------------------------
+// ---- for both -------------------------------------------------------------------------------------------------------
 
 using GetPort = ferry_status (*)(const ferry_model*, size_t, ferry_tensor*);
 // The model's inputs, outputs or taps.
 std::vector<ferry_tensor> ports_of(const ModelHandle& model, size_t count, GetPort get);
 std::vector<std::string> graph_names(const Model& model);
-// Null where the blob has none. Throws Error where what it says of text is damaged.
+// Null if the blob has none. Throws Error if its text part is damaged.
 const fbs::Tokenizer* tokenizer_of(const Model& model);
 
 }  // namespace ferry::cli

@@ -1,15 +1,15 @@
 #include <cstdio>
 
+#include "cli/graph_text.h"
 #include "cli/inspect.h"
 #include "cli/text.h"
-#include "sdk/task/task.h"
 
 namespace ferry::cli {
 namespace {
 
 std::string own_text(const ferry_tensor& t) { return shape_text(std::vector<int64_t>(t.shape, t.shape + t.rank)); }
 
-// A port's type in its framework, where that says more than the type that the library computes with; else "".
+// A port's type in its framework, unless the library's own type is the same; else "".
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 std::string source_type(const Ports& ports, const ferry_tensor& t) {
   for (const fbs::Port* port : ports) {
@@ -30,91 +30,6 @@ void print_ports(const char* title, const Ports& ports, const std::vector<ferry_
     if (!type.empty()) std::printf(" %s", type.c_str());
     if (turned) std::printf(" %s", shape_text(source_shape(t)).c_str());
     std::printf("\n");
-  }
-}
-
-std::string numbers(const flatbuffers::Vector<float>* list) {
-  std::string text;
-  for (size_t i = 0; list && i < list->size(); ++i) {
-    char number[32];
-    std::snprintf(number, sizeof number, "%s%.4g", i ? " " : "",
-                  static_cast<double>(list->Get(static_cast<unsigned>(i))));
-    text += number;
-  }
-  return text;
-}
-
-std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
-
-// "shorter edge to 256 (Bicubic), "
-std::string resize_text(const fbs::Preprocess& p) {
-  const std::string filter = std::string(" (") + fbs::EnumNameFilter(p.filter()) + "), ";
-  const std::string size = size_text(p.resize_h(), p.resize_w());
-  const std::string multiples = p.multiple_of() > 1 ? ", sides multiples of " + std::to_string(p.multiple_of()) : "";
-  switch (p.resize_mode()) {
-    case fbs::ResizeMode::None: break;
-    case fbs::ResizeMode::ShortestEdge: return "shorter edge to " + std::to_string(p.resize_h()) + filter;
-    case fbs::ResizeMode::LongestEdge: return "longer edge to " + std::to_string(p.resize_h()) + filter;
-    case fbs::ResizeMode::Exact: return "to " + size + filter;
-    case fbs::ResizeMode::Cover: return "to cover " + size + filter;
-    case fbs::ResizeMode::Fit: return "to fit into " + size + filter;
-    case fbs::ResizeMode::LeastScaling: return "near " + size + multiples + filter;
-    case fbs::ResizeMode::PixelBudget:
-      return std::to_string(p.min_pixels()) + " to " + std::to_string(p.max_pixels()) + " pixels" + multiples + filter;
-  }
-  return "";
-}
-
-std::string preprocess_text(const fbs::Preprocess* p) {
-  if (!p) return "none: the app writes tensors";
-  std::string text = resize_text(*p);
-  if (p->crop_h() > 0) {
-    text += std::string(p->corner() ? "padded to " : "centre crop ") + size_text(p->crop_h(), p->crop_w());
-    text += (p->fill() ? " with " + numbers(p->fill()) : "") + ", ";
-  }
-  text += fbs::EnumNameColorOrder(p->color());
-  text += " on 0..1";
-  if (p->mean() && p->mean()->size()) text += ", minus " + numbers(p->mean());
-  if (p->std() && p->std()->size()) text += ", over " + numbers(p->std());
-  if (p->patch() > 0) text += ", in patches of " + size_text(p->patch(), p->patch());
-  return text;
-}
-
-std::string detection_text(const fbs::Detection& d) {
-  char text[128];
-  std::snprintf(text, sizeof(text), " of scores from %g, at most %d boxes, overlapping up to %g%s",
-                static_cast<double>(d.threshold()), d.maximum(), static_cast<double>(d.overlap()),
-                d.across_classes() ? " whatever their classes" : "");
-  return text;
-}
-
-std::string task_text(const fbs::Graph& graph) {
-  const fbs::Postprocess* p = graph.postprocess();
-  const fbs::Task kind = task::task_of(graph);
-  const std::string name = task::entry(kind).name;
-  const std::string labels = ", " + std::to_string(graph.labels() ? graph.labels()->size() : 0) + " labels";
-  switch (kind) {
-    case fbs::Task::Classification:
-    case fbs::Task::MultiLabel:
-    case fbs::Task::SemanticSegmentation: return name + labels;
-    case fbs::Task::ImageToImage:
-      return "image to image, " + std::to_string(p->upscale()) + " times as large, halo of " +
-             std::to_string(p->halo()) + " pixels" +
-             (p->multiple_of() > 1 ? ", sides in multiples of " + std::to_string(p->multiple_of()) : "");
-    case fbs::Task::Embedding: return p->unit_length() ? name + " of length 1" : name;
-    case fbs::Task::Depth: return name + (p->params_as_Depth()->metric() ? " in metres" : ", larger is nearer");
-    case fbs::Task::Detection: return name + detection_text(*p->params_as_Detection()) + labels;
-    case fbs::Task::PromptedSegmentation: return name + " by graph " + task::second_graph(graph);
-    case fbs::Task::Ocr: {
-      const fbs::Ocr& r = *p->params_as_Ocr();
-      char text[240];
-      std::snprintf(
-          text, sizeof(text), " of lines by graph %.64s; text from %g, boxes from %g, lines from %g, unclip %g",
-          task::second_graph(graph), static_cast<double>(r.threshold()), static_cast<double>(r.box_threshold()),
-          static_cast<double>(r.text_threshold()), static_cast<double>(r.unclip()));
-      return name + text;
-    }
-    default: return name;
   }
 }
 
@@ -152,13 +67,6 @@ void print_gpu(const InspectOptions& o, const InspectPlan& plan) {
   }
 }
 
-std::string bound_of(const fbs::State& state) {
-  const std::string shape = shape_text(std::vector<int64_t>(state.shape()->begin(), state.shape()->end()));
-  if (state.axis() < 0) return shape + ", of fixed size";
-  const std::string window = state.window() > 0 ? ", a window of " + std::to_string(state.window()) : "";
-  return "up to " + shape + " along dimension " + std::to_string(state.axis()) + window;
-}
-
 void print_states(const Model& model) {
   const auto* states = model.root().states();
   constexpr unsigned kShown = 4;
@@ -167,7 +75,7 @@ void print_states(const Model& model) {
     if (i == kShown) {
       std::printf("%-12s  and %u more\n", "", states->size() - kShown);
     } else {
-      std::printf("%-12s  %s, %s\n", i == 0 ? "state" : "", text_of(state.name()).c_str(), bound_of(state).c_str());
+      std::printf("%-12s  %s, %s\n", i == 0 ? "state" : "", text_of(state.name()).c_str(), state_text(state).c_str());
     }
   }
 }

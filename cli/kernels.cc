@@ -14,7 +14,7 @@
 namespace ferry::cli {
 namespace {
 
-// What Linux says that an arm64 CPU has, of what XNNPACK chooses by.
+// The features that Linux reports for an arm64 CPU and that XNNPACK selects by.
 std::string arm_features() {
   std::string text;
 #if defined(__aarch64__)

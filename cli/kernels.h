@@ -1,4 +1,4 @@
-// Which kernels the CPU backend has chosen from, for people and to compare machines by.
+// The kernels that the CPU backend selects from, to print and to compare machines by.
 #pragma once
 
 #include <string>
@@ -6,11 +6,12 @@
 namespace ferry::cli {
 
 struct Kernels {
-  std::string features;     // "arm64 dotprod fp16": what choices follow from, as far as this CPU has it
-  std::string fingerprint;  // of the choice, in hexadecimal: machines with the same can share packed weights
+  std::string features;  // "arm64 dotprod fp16": the features of this CPU that decide the selection
+  std::string
+      fingerprint;  // of the selection, in hexadecimal; machines with equal fingerprints can share packed weights
 };
 
-// Of this machine. A session on the CPU has been made, which initialises XNNPACK. Throws Error where memory runs out.
+// Of this machine. Requires that a CPU session was created, which initialises XNNPACK. Throws Error if out of memory.
 Kernels cpu_kernels();
 
 }  // namespace ferry::cli

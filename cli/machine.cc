@@ -103,7 +103,7 @@ bool is_emulated(const std::string& cpuinfo, const std::string& kernel_architect
   const bool x86 = architecture == "x86-64";
   if (kernel_architecture == "x86_64" && !x86) return true;
   if (kernel_architecture == "aarch64" && architecture != "arm64" && architecture != "armv7") return true;
-  if (!x86 && !values_of(cpuinfo, "vendor_id").empty()) return true;  // x86's word
+  if (!x86 && !values_of(cpuinfo, "vendor_id").empty()) return true;  // only x86 has this key
   return cpuinfo.find("QEMU") != std::string::npos;
 }
 
@@ -114,8 +114,8 @@ Machine this_machine() {
   out.emulated = is_emulated(cpuinfo, text_in("/proc/sys/kernel/arch"), out.architecture);
   out.cpu = cpu_name(cpuinfo);
   if (out.emulated) {
-    const char* told = std::getenv("QEMU_CPU");
-    out.cpu = (told == nullptr ? std::string("an emulated CPU") : "emulated " + std::string(told)) + ", on " + out.cpu;
+    const char* cpu = std::getenv("QEMU_CPU");
+    out.cpu = (cpu == nullptr ? std::string("an emulated CPU") : "emulated " + std::string(cpu)) + ", on " + out.cpu;
   }
   out.board = text_in("/proc/device-tree/model");
   out.system = system_name();

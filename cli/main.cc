@@ -9,6 +9,7 @@
 #include "cli/bisect/bisect_command.h"
 #endif
 #include "cli/command.h"
+#include "cli/description.h"
 #include "cli/parity/parity_command.h"
 #include "cli/text.h"
 #include "cli/unconverted.h"
@@ -33,9 +34,9 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// What the parser objects to, as one line.
+// The parser's error as one line.
 std::string sentence(const CLI::ParseError& error, const CLI::App& app, const CLI::App& command) {
-  // A mistyped option first: what is missing for want of it follows.
+  // A mistyped option first: a missing argument may follow from it.
   const std::vector<std::string> extra = app.remaining(true);
   for (const std::string& word : extra) {
     if (!word.starts_with('-')) continue;
@@ -43,6 +44,7 @@ std::string sentence(const CLI::ParseError& error, const CLI::App& app, const CL
   }
   if (!extra.empty()) return "one argument too many: '" + extra.front() + "'";
   std::string text = error.what();
+  if (error.get_name() == "ArgumentMismatch") return text.substr(0, text.find(':')) + " needs a value";
   for (char& c : text) {
     if (c == '\n') c = ' ';
   }
@@ -71,28 +73,29 @@ int complain(const std::string& where, const std::string& what) {
 }
 
 int run_command_line(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file larger than this user may write is then an error, which tidies up
-  CLI::App app("Carries trained models to devices: converts a checkpoint to one file, runs it, measures it.", "ferry");
-  app.set_version_flag("--version", std::string("ferry ") + ferry_version(), "Its version");
-  app.set_help_flag("-h,--help", "This text");
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // writing beyond the file size limit then returns an error, and partial files are removed
+  CLI::App app(
+      "Runs PyTorch, ONNX and Keras models on phones and boards: converts a checkpoint to one file, runs it, and "
+      "compares it with its framework.",
+      "ferry");
+  app.set_version_flag("--version", std::string("ferry ") + ferry_version(), "Print the version");
+  app.set_help_flag("-h,--help", "Print this text");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
   app.footer(
-      "\nA first walk:\n"
-      "  ferry models                                         what can be converted\n"
-      "  ferry convert model.safetensors --model resnet50 -o resnet50.ferry\n"
-      "  ferry get torchvision/resnet50.v2                    a publisher's checkpoint, checked and converted\n"
-      "  ferry inspect resnet50.ferry                         what is inside\n"
-      "  ferry diff resnet50.ferry other.ferry                what differs between two\n"
-      "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
-      "  ferry parity resnet50.ferry FIXTURE                  how near it is to the framework that trained it\n"
-      "  ferry bisect resnet50.ferry CKPT --fixture FIXTURE   which operator is wrong where it is not, and why\n"
-      "  ferry verify resnet50.ferry                          whether it still is, on this machine\n"
-      "  ferry pack resnet50.ferry                            weights packed for this CPU: apps start at once\n"
-      "  ferry build --for resnet50.ferry arm64 -o small/     a library with what it needs alone\n"
-      "  ferry bench resnet50.ferry                           how fast it is here\n"
-      "  ferry devices                                        which GPUs it could use\n"
-      "\n`ferry COMMAND --help` tells more. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
+      "\nFirst steps:\n"
+      "  ferry models resnet                     networks that can be converted\n"
+      "  ferry get torchvision/resnet50.v2       download and convert a publisher's checkpoint\n"
+      "  ferry convert FILE --model resnet50     convert a checkpoint of your own\n"
+      "  ferry inspect m.ferry                   what a blob contains\n"
+      "  ferry run m.ferry photo.jpg             run it\n"
+      "  ferry bench m.ferry                     how fast it is on this machine\n"
+      "  ferry parity m.ferry FIXTURE            compare it with its framework's results\n"
+      "  ferry bisect m.ferry FILE --fixture FIXTURE\n"
+      "                                          find the faulty operator and the cause\n"
+      "  ferry verify m.ferry                    check the certificate on this machine\n"
+      "  ferry build --for m.ferry arm64 -o out  a minimal library with only this model's operators\n"
+      "\n`ferry COMMAND --help` describes a command. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.\n");
   int exit_code = kDone;
   add_models(app, &exit_code);
   add_get(app, &exit_code);
@@ -132,7 +135,10 @@ int run_command_line(int argc, char** argv) {
   const std::string where = command == &app ? "ferry" : "ferry " + first;
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(help_text(cli::describe(app), command == &app ? "" : first, terminal_width()).c_str(), stdout);
+    return kDone;
+  } catch (const CLI::Success& asked) {  // --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     return complain(where, sentence(error, app, *command) + " (see `" + where + " --help`)");

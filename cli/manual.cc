@@ -1,4 +1,4 @@
-// ferry(1) of what the commands say of themselves.
+// The manual page ferry(1), generated from the description of the command line.
 #include <ferry/ferry.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace ferry::cli {
 namespace {
 
-// Text as roff prints it. What the shell may be given is ASCII: no typographic hyphens, quotes, tildes.
+// Text escaped for roff. Hyphens, quotes and tildes stay ASCII, so that commands can be pasted into a shell.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -26,7 +26,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// A line by itself: a period at its beginning is none of roff's requests.
+// A line of text. A leading period would be a request of roff.
 std::string line(const std::string& text) { return (text.starts_with('.') ? "\\&" : "") + escaped(text) + "\n"; }
 
 // Paragraphs are filled; lines that begin with spaces stay as they are.
@@ -47,8 +47,7 @@ std::string prose(const std::string& text) {
   return out + (kept ? ".fi\n" : "");
 }
 
-// "model" of "MODEL" in italics, as manual pages have what is to be replaced; words that are meant as they are, are
-// bold.
+// Placeholders as "MODEL" in italics, literal words in bold.
 std::string placeholder(const std::string& value) {
   const bool literal = std::none_of(value.begin(), value.end(), [](char c) { return std::isupper(c); });
   return (literal ? "\\fB" : "\\fI") + escaped(value) + "\\fR";
@@ -60,7 +59,7 @@ std::string item(const OptionText& option) {
     if (!names.empty()) names += ", ";
     names += option.positional ? placeholder(name) : "\\fB" + escaped(name) + "\\fR";
   }
-  if (option.takes_value && !option.type.empty()) names += " " + placeholder(option.type);
+  if (option.takes_value && !option.positional && !option.type.empty()) names += " " + placeholder(option.type);
   if (option.repeated) names += " ...";
   std::string help = option.help;
   std::replace(help.begin(), help.end(), '\n', ' ');

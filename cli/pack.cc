@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr const char* kThisCpu = "this";
 constexpr const char* kGpu = "gpu";
 constexpr const char* kGpuFloat16 = "gpu-f16";
-constexpr std::string_view kArm64 = "arm64-";  // before the name that qemu has for a CPU
+constexpr std::string_view kArm64 = "arm64-";  // before qemu's name of a CPU
 
 struct PackOptions {
   std::string model, output, device, tool, emulator, root = "/usr/aarch64-linux-gnu";
@@ -40,7 +40,7 @@ struct PackOptions {
 
 using Sessions = std::vector<std::unique_ptr<Session>>;
 
-// One of every graph: they pack all weights.
+// A session for each graph; together they pack all weights.
 Sessions open_sessions(const Model& model, const SessionOptions& options) {
   Sessions sessions;
   for (size_t i = 0; i < model.graph_count(); ++i) {
@@ -51,7 +51,7 @@ Sessions open_sessions(const Model& model, const SessionOptions& options) {
   return sessions;
 }
 
-// To the file `output`, or under the name that ferry_session_options.cache_dir looks for to the folder `output`.
+// Writes to the file `output`, or into the folder `output` under the name that ferry_session_options.cache_dir expects.
 // Returns the file.
 fs::path write(const PackedStore& store, const PackedTarget& target, const fs::path& output) {
   const fs::path file = fs::is_directory(output) ? output / target.file_name() : output;
@@ -59,7 +59,7 @@ fs::path write(const PackedStore& store, const PackedTarget& target, const fs::p
   return file;
 }
 
-// The model's weights in the order of this CPU's kernels.
+// Packs the weights for this CPU's kernels.
 fs::path pack_here(const std::string& path, const fs::path& output) {
   std::shared_ptr<Model> model;
   check(Model::open(path.c_str(), &model));
@@ -73,7 +73,7 @@ fs::path pack_here(const std::string& path, const fs::path& output) {
 
 #if FERRY_GPU
 
-// The model's weights in the order of a GPU's kernels.
+// Packs the weights for a GPU's kernels.
 fs::path pack_on_gpu(const PackOptions& o, bool half, const fs::path& output) {
   std::shared_ptr<Model> model;
   check(Model::open(o.model.c_str(), &model));
@@ -103,7 +103,7 @@ fs::path pack_on_gpu(const PackOptions&, bool, const fs::path&) {
 
 #endif
 
-// Runs this program's arm64 sister on an emulated CPU.
+// Runs the arm64 build of this program on an emulated CPU.
 void pack_there(const PackOptions& o, const std::string& target, const fs::path& output) {
   if (!target.starts_with(kArm64))
     fail("--for: '%s' is no target: this, gpu, gpu-f16, or arm64-CPU for a CPU that qemu knows (arm64-cortex-a76)",
@@ -119,7 +119,7 @@ void pack_there(const PackOptions& o, const std::string& target, const fs::path&
   constexpr int kNoProgram = 127;
   const pid_t child = fork();  // Android has no posix_spawn() before API 28
   if (child == 0) {
-    // It tells the file, which in a folder has a name of its own.
+    // It prints the file, whose name in a folder is not known here.
     if (const int null = o.embed ? open("/dev/null", O_WRONLY) : -1; null >= 0) dup2(null, STDOUT_FILENO);
     execvp(words[0], const_cast<char**>(words));
     _exit(kNoProgram);
@@ -133,7 +133,7 @@ void pack_there(const PackOptions& o, const std::string& target, const fs::path&
     fail("--for %s: %s packed nothing", target.c_str(), tool.c_str());
 }
 
-// A copy of the blob that has these packed files inside, in the place of those that it had.
+// Writes a copy of the blob that contains these packed files instead of its own.
 void embed(const std::string& path, const std::vector<std::string>& targets, const std::vector<fs::path>& files,
            const fs::path& output) {
   std::shared_ptr<Model> model;
@@ -168,7 +168,7 @@ void embed(const std::string& path, const std::vector<std::string>& targets, con
   write_file(output, assemble(graph, data));
 }
 
-// Files that go again, whatever happens.
+// Temporary files, removed by the destructor.
 struct Removed {
   Removed() = default;
   Removed(const Removed&) = delete;
@@ -214,16 +214,17 @@ int pack(const PackOptions& o) {
 }  // namespace
 
 void add_pack(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "pack", "Write a blob's weights in the order in which a CPU's or GPU's kernels read them");
+  const Command app(ferry, "pack", "Pack a blob's weights for the kernels of a CPU or GPU");
   app.footer(
-      "\nAn app that finds its weights packed starts at once, and its processes share them. It finds them in a\n"
-      "folder, which ferry_session_options.cache_dir names (where they are missing, the first start writes them), or\n"
-      "in the blob itself: --embed. A packed file fits one choice of kernels, that of a GPU its driver, too; where it\n"
-      "does not fit, weights are packed as without it.\n"
+      "\nWith packed weights an app starts at once, and its processes share the memory. The file is in the folder "
+      "that\n"
+      "ferry_session_options.cache_dir names (the first start writes it if it is missing), or in the blob: --embed. "
+      "It\n"
+      "fits one choice of kernels, on a GPU also one driver. If it does not fit, weights are packed as without it.\n"
       "\nExamples:\n"
       "  ferry pack m.ferry                                     m.this.packed, for the CPU of this machine\n"
       "  ferry pack m.ferry -o cache/                           under the name that cache_dir looks for\n"
-      "  ferry pack m.ferry --embed -o out.ferry                a blob that carries them\n"
+      "  ferry pack m.ferry --embed -o out.ferry                a blob that contains them\n"
       "  ferry pack m.ferry --for gpu-f16                       m.gpu-f16.packed, for this GPU in float16\n"
       "  ferry pack m.ferry --for this,arm64-cortex-a76 --tool build/arm64/bin/ferry --embed -o out.ferry");
   auto o = std::make_shared<PackOptions>();
@@ -233,13 +234,14 @@ void add_pack(CLI::App& ferry, int* exit_code) {
   app.add_option("--for", o->targets, "this (default): CPU; gpu, gpu-f16; arm64-CPU: emulated, by qemu's name")
       .delimiter(',')
       .type_name("TARGETS");
-  app.add_option("--device", o->device, "GPU by index or part of its name (`ferry devices`); else the best")
+  app.add_option("--device", o->device, "A GPU, by index or part of its name (`ferry devices`); without it: the best")
       .type_name("NAME");
-  app.add_option("--tool", o->tool, "The ferry that runs emulated (default: ferry-arm64 beside this one)")
+  app.add_option("--tool", o->tool, "The ferry to run emulated (default: ferry-arm64 beside this one)")
       .type_name("FILE");
-  app.add_option("--emulator", o->emulator, "Default: ferry-qemu-aarch64 beside this one (qemu that shows the CPU)")
+  app.add_option("--emulator", o->emulator, "The emulator (default: ferry-qemu-aarch64 beside this one)")
       .type_name("PROGRAM");
-  app.add_option("--root", o->root, "Where its libraries are (default: /usr/aarch64-linux-gnu)").type_name("FOLDER");
+  app.add_option("--root", o->root, "The folder of its libraries (default: /usr/aarch64-linux-gnu)")
+      .type_name("FOLDER");
   app.callback([o, exit_code] { *exit_code = pack(*o); });
 }
 

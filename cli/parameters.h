@@ -1,4 +1,4 @@
-// An operator's parameters in words.
+// An operator's parameters as text.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace ferry::cli {
 
-// "stride 2x2, padding top 1 ..."; "no parameters" of kinds that have none, or none that tell two of them apart.
+// "stride 2x2, padding top 1 ..."; "no parameters" for kinds without any.
 std::string parameters_text(const fbs::OperatorT& op);
 
 }  // namespace ferry::cli

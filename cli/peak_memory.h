@@ -1,4 +1,4 @@
-// What this process has needed.
+// The peak memory of this process.
 #pragma once
 
 #include <sys/resource.h>
@@ -15,7 +15,7 @@ inline uint64_t peak_resident_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-// What no file backs of this process's memory; 0 where the system does not tell.
+// Anonymous memory of this process in bytes; 0 if the system does not report it.
 inline uint64_t private_bytes() {
   std::ifstream status("/proc/self/status");
   std::string word;

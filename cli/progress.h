@@ -1,4 +1,4 @@
-// One line on a terminal that says how far long work has come; nothing where standard error is no terminal.
+// A progress line on standard error; printed only on a terminal.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // Shown once the work has taken half a second, a few times a second.
+  // Printed after half a second of work, then a few times per second.
   void update(int done, int total);
-  // Likewise for work in named steps, `fraction` of 1 behind.
+  // The same for named steps; `fraction` from 0 to 1 is done.
   void update(const std::string& step, double fraction);
 
  private:

@@ -1,4 +1,4 @@
-// ferry run: its options, and its three ways.
+// ferry run: its options, and how it runs images, tensors and text.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@ namespace ferry::cli {
 
 struct RunOptions {
   std::string model, graph, output, tensors, save;
-  std::vector<std::string> images, shown;  // shown: to a language model
+  std::vector<std::string> images, shown;  // shown: images of a prompt
   BackendOptions backend;
   std::string prompt;
   std::vector<int> tokens;
@@ -26,9 +26,9 @@ struct RunOptions {
   bool text() const { return has_prompt || has_tokens; }
 };
 
-// What the CPU does where something else was asked for: a line each, once, and on with it. Asked before and after a
-// run, which may lose its GPU.
-class CpuWarnings {
+// Notes on standard error, each printed once: the CPU or float32 is used although something else was asked for, or the
+// GPU is a software rasteriser. Call print() before and after a run, which may lose its GPU.
+class BackendNotes {
  public:
   void print(const ferry_session* session);
 
@@ -37,17 +37,16 @@ class CpuWarnings {
   std::set<std::string> printed_;
 };
 
-// Folders give the images that lie in them, by name.
+// Replaces folders by the images in them, sorted by name.
 std::vector<std::string> images_in(const std::vector<std::string>& given);
-// Does with RunOptions.images what the blob is for.
+// Runs the blob's task on RunOptions.images.
 int run_images(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
-// Reads the inputs from RunOptions.tensors.
+// Runs the blob on the inputs in RunOptions.tensors.
 int run_tensors(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
-// Goes on with RunOptions.prompt or RunOptions.tokens.
+// Generates text after RunOptions.prompt or RunOptions.tokens.
 int run_text(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
-// Writes outputs, and taps where asked for, to RunOptions.save, in the source framework's layout and by its names:
-// outputs, `features`, `pooled` and `feat/<i>` by their own, other taps as `tap/<module>`. `embedding`: an image's,
-// as the blob's recipe gives it; empty: none.
+// Writes outputs, and with --taps every tap, to RunOptions.save, in the source framework's layout. Outputs, `features`,
+// `pooled` and `feat/<i>` keep their names, other taps are `tap/<module>`. `embedding`: that of an image; may be empty.
 void save_results(const RunOptions& options, const ModelHandle& model, ferry_session* session,
                   const std::vector<float>& embedding = {});
 

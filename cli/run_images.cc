@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// So many numbers with commas between.
+// `count` numbers, separated by commas.
 std::vector<float> numbers(const char* option, const std::string& text, const char* expected, size_t count) {
   std::vector<float> values;
   const char* at = text.c_str();
@@ -53,7 +53,7 @@ ferry_image image_of(const image::Pixels& pixels) {
   return {const_cast<uint8_t*>(view.data), view.width, view.height, static_cast<int32_t>(view.stride), false};
 }
 
-// A file, or a colour: #rrggbb, an image of one pixel.
+// An image file, or a colour #rrggbb as an image of one pixel.
 image::Pixels background_of(const std::string& text) {
   if (!text.starts_with('#')) return load(text);
   unsigned rgb = 0;
@@ -78,35 +78,34 @@ bool is_image(const fs::path& file) {
   return end == ".jpg" || end == ".jpeg" || end == ".png" || end == ".bmp";
 }
 
-// What is asked for has to fit what the blob is for, before anything is run.
+// Throws Error if an option does not fit the task of the blob.
 void check_options(const RunOptions& o, const ferry_task_info& info) {
   const AnswerEntry& entry = answer_entry(info.answer);
   const bool whole_image = info.answer == FERRY_ANSWER_IMAGE && !o.save.empty();
   if (!o.output.empty() && (entry.suffix == nullptr || whole_image))
-    fail("-o: this model gives no image; use --save for tensors");
+    fail("-o: this model returns no image; use --save for tensors");
   const auto require = [&](bool given, uint32_t prompt, const char* option, const char* meaning) {
-    if (given && !(info.prompts & prompt))
-      fail("%s %s, which this model does not: it is for %s", option, meaning, info.name);
+    if (given && !(info.prompts & prompt)) fail("%s %s; this model is for %s", option, meaning, info.name);
   };
-  require(!o.mask.empty(), FERRY_PROMPT_MASK, "--mask", "is for models that paint anew");
+  require(!o.mask.empty(), FERRY_PROMPT_MASK, "--mask", "is for inpainting models");
   const bool prompts = !o.points.empty() || !o.box.empty() || o.mask_index != 0;
-  require(prompts, FERRY_PROMPT_POINTS, "--point, --box and --mask-index", "are for models that find what is shown");
-  if (o.tile > 0 && !(info.prompts & FERRY_PROMPT_TILE)) fail("--tile: this model takes its images whole");
-  if (o.sixteen_bits && info.answer != FERRY_ANSWER_MAP) fail("--16bit: this model gives no depth");
+  require(prompts, FERRY_PROMPT_POINTS, "--point, --box and --mask-index", "are for segmentation by prompts");
+  if (o.tile > 0 && !(info.prompts & FERRY_PROMPT_TILE)) fail("--tile: this model runs on whole images, without tiles");
+  if (o.sixteen_bits && info.answer != FERRY_ANSWER_MAP) fail("--16bit: this model returns no depth");
   if (o.colours && info.answer != FERRY_ANSWER_MAP && info.answer != FERRY_ANSWER_LABELS)
-    fail("--colours: this model gives neither depth nor classes of pixels");
+    fail("--colours: this model returns neither depth nor a segmentation");
   for (const auto& [given, option] : {std::pair(&o.composite, "--composite"), {&o.background, "--background"}})
-    if (!given->empty() && info.answer != FERRY_ANSWER_MASK) fail("%s: this model gives no mask", option);
+    if (!given->empty() && info.answer != FERRY_ANSWER_MASK) fail("%s: this model returns no mask", option);
   if (o.colours && o.sixteen_bits) fail("--colours and --16bit are two ways to write depth: choose one");
   if (o.mask.empty() && (info.prompts & FERRY_PROMPT_MASK))
-    fail("what shall be painted anew? Give --mask FILE, an image of the same size that is white there");
+    fail("no area to inpaint: give --mask FILE, an image of the same size that is white there");
   if (o.points.empty() && o.box.empty() && (info.prompts & FERRY_PROMPT_POINTS))
-    fail("what is meant? Give --point X,Y or --box LEFT,TOP,RIGHT,BOTTOM");
+    fail("no prompt: give --point X,Y or --box LEFT,TOP,RIGHT,BOTTOM");
   if (o.images.size() > 1 && (!o.mask.empty() || !o.composite.empty()))
     fail("%s goes with one image, %zu are given", o.mask.empty() ? "--composite" : "--mask", o.images.size());
 }
 
-// Where answers go: a folder, or the name of one file.
+// The output: a folder, or one file.
 class Files {
  public:
   explicit Files(const RunOptions& o) : options_(o) {
@@ -122,7 +121,7 @@ class Files {
     }
   }
 
-  // In the named folder, or here where there is none.
+  // In the given folder, or the current one.
   std::string name(const std::string& image, const std::string& suffix) const {
     if (!options_.output.empty() && !folder_) return options_.output;
     const std::string stem = fs::path(image).stem().string();
@@ -130,7 +129,7 @@ class Files {
     return (fs::path(options_.output) / (stem + ".png")).string();
   }
 
-  // Two images of one name would be one file.
+  // Throws Error if two images would be written to one file.
   void check_names() const {
     std::map<std::string, std::string> taken;
     for (const std::string& image : options_.images) {
@@ -145,7 +144,7 @@ class Files {
   bool folder_ = false;
 };
 
-// What a network without a task of its own gives.
+// The outputs of a network without a task.
 void print_outputs(const ModelHandle& model, ferry_session* session) {
   for (size_t i = 0; i < ferry_model_output_count(model.get()); ++i) {
     ferry_tensor t;
@@ -154,7 +153,7 @@ void print_outputs(const ModelHandle& model, ferry_session* session) {
   }
 }
 
-// The tensors that the network gives for each image.
+// Prints or saves the output tensors for each image.
 void check_recipe(const RunOptions& o, const ModelHandle& model) {
   if (!model->model->graph().preprocess())
     fail(
@@ -167,8 +166,8 @@ int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session
   if (o.json) fail("--json: this model has no task; use --save for tensors");
   check_recipe(o, model);
   const SessionHandle session = create_session(model, options);
-  CpuWarnings warnings;
-  warnings.print(session.get());
+  BackendNotes notes;
+  notes.print(session.get());
   for (const std::string& path : o.images) {
     const image::Pixels image = load(path);
     const ferry_image view = image_of(image);
@@ -177,7 +176,7 @@ int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session
     if (o.save.empty()) print_outputs(model, session.get());
   }
   if (!o.save.empty()) save_results(o, model, session.get());
-  warnings.print(session.get());
+  notes.print(session.get());
   return kDone;
 }
 
@@ -226,7 +225,7 @@ class Runner {
     give(path, view, image.view(), answer);
   }
 
-  // One of several could not be run.
+  // At least one of several images failed.
   void refuse(const std::string& path, const char* why) const {
     std::fprintf(stderr, "ferry run: %s\n", why);
     if (!o_.json) return;
@@ -236,7 +235,7 @@ class Runner {
   }
 
  private:
-  // In the mask's place.
+  // Written instead of the mask.
   bool gives_composite() const { return !o_.background.empty() && o_.composite.empty(); }
   bool writes() const { return entry_.suffix != nullptr && (!entry_.drawn || !o_.output.empty()); }
 
@@ -262,7 +261,7 @@ class Runner {
       const bool vector = answer.kind == FERRY_ANSWER_VECTOR;
       save_results(
           o_, model_, session(),
-          vector ? std::vector<float>(answer.values, answer.values + answer.value_count) : std::vector<float>());
+          vector ? std::vector<float>(answer.vector, answer.vector + answer.vector_size) : std::vector<float>());
     }
     if (o_.json) {
       nlohmann::ordered_json line = {{"image", path}};
@@ -276,7 +275,7 @@ class Runner {
     std::fflush(stdout);
   }
 
-  // Over the background where there is one, else a PNG with alpha.
+  // Over the background, or as a PNG with alpha.
   void composite(const ferry_answer& answer, const ferry_image& image, const std::string& file) const {
     if (background_.view().data == nullptr) return check(ferry_answer_cut_out(&answer, &image, file.c_str()));
     const ferry_image behind = image_of(background_);
@@ -285,7 +284,7 @@ class Runner {
     save(&made, file);
   }
 
-  // Takes the image over.
+  // Frees the image.
   static void save(ferry_image* image, const std::string& file) {
     image::Pixels pixels;
     pixels.adopt(image->pixels, image->width, image->height, 3);
@@ -327,13 +326,13 @@ int run_images(const RunOptions& o, const ModelHandle& model, const ferry_sessio
   info.struct_size = sizeof(info);
   check(ferry_model_task(model.get(), &info));
   check_options(o, info);
-  // Tiles have no tensors of the whole image.
+  // With tiles there are no tensors of the whole image.
   if (info.answer == FERRY_ANSWER_NONE || (info.kind == FERRY_TASK_ENHANCEMENT && !o.save.empty()))
     return run_whole(o, model, options);
   check_recipe(o, model);
   Runner runner(o, model, info, options);
-  CpuWarnings warnings;
-  warnings.print(runner.session());
+  BackendNotes notes;
+  notes.print(runner.session());
   ProgressLine line("image");
   int exit_code = kDone;
   for (size_t i = 0; i < o.images.size(); ++i) {
@@ -341,13 +340,13 @@ int run_images(const RunOptions& o, const ModelHandle& model, const ferry_sessio
       line.update(static_cast<int>(i), static_cast<int>(o.images.size()));
     try {
       runner.run(o.images[i]);
-    } catch (const Error& error) {  // the others are run nevertheless
+    } catch (const Error& error) {  // the other images are still run
       if (o.images.size() == 1) throw;
       runner.refuse(o.images[i], error.what());
       exit_code = kBadInput;
     }
   }
-  warnings.print(runner.session());
+  notes.print(runner.session());
   return exit_code;
 }
 

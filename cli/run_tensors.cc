@@ -25,18 +25,18 @@ std::string names_in(const Tensors& tensors) {
   return names.empty() ? "nothing" : join(names, ", ");
 }
 
-// By its name, as `input/<name>`, or the only tensor for the only input.
+// The tensor called `name` or `input/<name>`; of one tensor and one input, that one.
 const CheckpointTensor& find_input(const std::string& file, const Tensors& tensors, const std::string& name,
                                    size_t inputs) {
   for (const std::string& key : {name, "input/" + name}) {
     if (const auto found = tensors.find(key); found != tensors.end()) return found->second;
   }
   if (inputs == 1 && tensors.size() == 1) return tensors.begin()->second;
-  fail("%s has no tensor '%s', which the model takes; it holds %s", file.c_str(), name.c_str(),
+  fail("%s has no tensor '%s', which is an input of the model; it contains %s", file.c_str(), name.c_str(),
        names_in(tensors).c_str());
 }
 
-// All inputs at once: their shapes may have to agree.
+// Resizes all inputs at once, because their shapes may depend on each other.
 void resize(const RunOptions& o, const SessionHandle& session, const std::vector<const CheckpointTensor*>& given) {
   std::vector<ferry_tensor> inputs(given.size());
   std::string mismatches;
@@ -66,14 +66,14 @@ void write_input(const RunOptions& o, const SessionHandle& session, size_t index
   std::vector<int32_t> values;
   for (const double value : given.to_doubles()) {
     if (value != std::trunc(value) || std::fabs(value) >= 0x1p31)
-      fail("%s: input '%s' has an element of %g, the model takes integers of 32 bits", o.tensors.c_str(), input.name,
+      fail("%s: input '%s' has an element of %g, the model accepts 32-bit integers", o.tensors.c_str(), input.name,
            value);
     values.push_back(static_cast<int32_t>(value));
   }
   check(ferry_tensor_write_source_int32(&input, values.data(), values.size()));
 }
 
-// The tensors to be written, and their values.
+// The tensors to write, with their values.
 class Results {
  public:
   void add(const std::string& name, const ferry_tensor& tensor) {
@@ -98,7 +98,7 @@ class Results {
     tensors_[name] = {type, std::move(shape), bytes};
   }
 
-  std::vector<std::vector<float>> values_;  // moving a vector leaves its elements where they are
+  std::vector<std::vector<float>> values_;  // moving a vector keeps the addresses of its elements
   std::vector<std::vector<int32_t>> ints_;
   Tensors tensors_;
 };
@@ -124,7 +124,7 @@ void save_results(const RunOptions& o, const ModelHandle& model, ferry_session* 
     check(ferry_session_output(session, i, &t));
     results.add(t.name, t);
   }
-  // It may differ from the output by its length.
+  // It may be the output scaled to unit length.
   if (!embedding.empty()) results.add("embedding", embedding);
   write_safetensors(o.save, results.tensors());
   std::printf("%s: %zu tensors\n", o.save.c_str(), results.tensors().size());

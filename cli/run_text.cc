@@ -12,7 +12,7 @@
 namespace ferry::cli {
 namespace {
 
-// Unless --max-tokens says otherwise.
+// The default of --max-tokens.
 constexpr size_t kMaxTokens = 256;
 
 Ids prompt_of(const RunOptions& o, const TextHandle& text) {
@@ -21,9 +21,9 @@ Ids prompt_of(const RunOptions& o, const TextHandle& text) {
   return encode(text, o.prompt, true);
 }
 
-// How many tokens to add: as many as were asked for, or as the model still holds.
+// The number of tokens to generate. Throws Error if the model does not hold that many.
 size_t tokens_to_add(const RunOptions& o, size_t prompt, size_t holds) {
-  if (prompt == 0) fail("--prompt: the text is empty, and the model knows no token to begin one with");
+  if (prompt == 0) fail("--prompt: the text is empty, and the model has no token that begins a text");
   if (prompt >= holds)
     fail("the prompt has %zu tokens, and the model holds %zu, prompt and answer together", prompt, holds);
   const size_t room = holds - prompt;
@@ -38,8 +38,8 @@ size_t tokens_to_add(const RunOptions& o, size_t prompt, size_t holds) {
 
 int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
   const GeneratorHandle generator = create_generator(model, options);
-  CpuWarnings warnings;
-  warnings.print(ferry_generator_session(generator.get()));
+  BackendNotes notes;
+  notes.print(ferry_generator_session(generator.get()));
   set_sampling(o.sampling, generator);
   const TextHandle words = open_text(model);
   for (const std::string& path : o.shown) append_image(path, generator);
@@ -73,7 +73,7 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
     print(result.dump());
   }
   print("\n");
-  warnings.print(ferry_generator_session(generator.get()));
+  notes.print(ferry_generator_session(generator.get()));
   if (isatty(STDERR_FILENO)) {
     const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
     std::fprintf(stderr, "prompt of %zu tokens in %.2f s, then %.1f tokens a second\n", prompt.size(),

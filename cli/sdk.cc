@@ -29,7 +29,8 @@ const std::string& gpu_cache_folder() {
 }
 
 void add_thread_options(const Command& command, ThreadOptions* options) {
-  command.add_option("--threads", options->count, "Threads; 0: one a core of --cores")
+  command.group("Threads");
+  command.add_option("--threads", options->count, "Number of threads; 0: one per core of --cores")
       .type_name("N")
       .capture_default_str();
   const auto read = [options](const std::string& word) {
@@ -47,9 +48,10 @@ void add_thread_options(const Command& command, ThreadOptions* options) {
   };
   command
       .add_option("--cores", read,
-                  "Where they run: performance (the big cores, which is the default), balanced (of\n"
-                  "these, not the fastest), efficient (the slowest), all, or CPUs by number as 0-3,6")
+                  "Cores to run on: performance (the big cores, the default), balanced (big cores\n"
+                  "without the fastest), efficient (the slowest), all, or CPU numbers as 0-3,6")
       .type_name("performance|balanced|efficient|all|CPUS");
+  command.group("Options");
 }
 
 ferry_session_options session_options(const ThreadOptions& given) {
@@ -96,14 +98,20 @@ SessionHandle create_session(const ModelHandle& model, const ferry_session_optio
 std::string BackendOptions::text() const { return precision != "f32" ? backend + " " + precision : backend; }
 
 void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning) {
-  command.add_option("--backend", options->backend, "Where it computes").type_name("cpu|gpu").capture_default_str();
-  command.add_option("--precision", options->precision, "What is stored; sums are float32's")
+  command.group("Backend");
+  command.add_option("--backend", options->backend, "Compute on the CPU or the GPU")
+      .type_name("cpu|gpu")
+      .capture_default_str();
+  command.add_option("--precision", options->precision, "Type of stored values; sums are float32")
       .type_name("f32|f16")
       .capture_default_str();
-  command.add_option("--device", options->device, "GPU by index or part of its name (`ferry devices`); else the best")
+  command
+      .add_option("--device", options->device,
+                  "A GPU, by index or part of its name (`ferry devices`); without it: the best")
       .type_name("NAME");
   if (tuning == Tuning::Yes)
-    command.add_flag("--tune", options->tune, "Measure the GPU's alternatives first, and remember the fastest");
+    command.add_flag("--tune", options->tune, "Time the GPU's kernel variants first, and remember the fastest");
+  command.group("Options");
 }
 
 void set_backend(const BackendOptions& given, ferry_session_options* options) {
@@ -139,9 +147,22 @@ std::string why_float32(const ferry_session* session) {
   return "";
 }
 
+std::string software_gpu(const ferry_session* session) {
+  const ferry_report report = report_of(session);
+  if (report.backend != FERRY_BACKEND_GPU) return "";
+  for (size_t i = 0; i < ferry_gpu_count(); ++i) {
+    ferry_gpu_info gpu{};
+    gpu.struct_size = sizeof(gpu);
+    if (ferry_gpu_describe(i, &gpu) != FERRY_OK || gpu.type != FERRY_GPU_SOFTWARE) continue;
+    if (std::strcmp(gpu.name, report.device) == 0)
+      return std::string(gpu.name) + " is a software GPU: it computes on the CPU, slower than --backend cpu";
+  }
+  return "";
+}
+
 void check_backend(const SessionHandle& session) {
   const ferry_report report = report_of(session.get());
-  if (report.gpu_status != FERRY_OK) fail("the GPU was left for the CPU: %s", report.message);
+  if (report.gpu_status != FERRY_OK) fail("the CPU was used instead of the GPU: %s", report.message);
   if (const std::string why = why_float32(session.get()); !why.empty()) fail("--precision f16: %s", why.c_str());
 }
 

@@ -1,4 +1,4 @@
-// The C API with owners and exceptions.
+// The C API with owning handles and exceptions.
 #pragma once
 
 #include <ferry/ferry.h>
@@ -26,7 +26,7 @@ using ModelHandle = std::unique_ptr<ferry_model, Close>;
 using SessionHandle = std::unique_ptr<ferry_session, Close>;
 using TaskHandle = std::unique_ptr<ferry_task, Close>;
 
-// Throws Error with the library's own sentence.
+// Throws Error with the library's message.
 inline void check(ferry_status status) {
   if (status != FERRY_OK) throw Error(ferry_last_error());
 }
@@ -34,32 +34,32 @@ inline void check(const Status& status) {
   if (!status.ok()) throw Error(std::string(status.message()));
 }
 
-// Of a blob, as ferry_model_open_memory() wants it.
+// A copy of a blob, aligned as ferry_model_open_memory() requires.
 using AlignedBytes = std::unique_ptr<void, decltype(&std::free)>;
 AlignedBytes aligned_copy(std::span<const std::byte> bytes);
 
-// Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.
+// The folder of pipelines, canary verdicts and tuned choices; "" if the user has no home directory.
 const std::string& gpu_cache_folder();
-// That of this name among ferry's in the user's cache; empty where there is no home.
+// The folder `name` in ferry's part of the user's cache; "" if the user has no home directory.
 std::string cache_folder(const std::string& name);
 
-// How many threads sessions have, and where: --threads and --cores.
+// The threads of sessions: --threads and --cores.
 struct ThreadOptions {
   int count = 0;
   ferry_cores cores = FERRY_CORES_PERFORMANCE;
-  std::vector<uint64_t> cpu_mask;  // these CPUs instead; empty: `cores`
+  std::vector<uint64_t> cpu_mask;  // these CPUs; empty: `cores`
 };
 void add_thread_options(const Command& command, ThreadOptions* options);
-// Initialised; they point into `given`. Throws Error on a number of threads that cannot be.
+// Initialised options, which point into `given`. Throws Error if the number of threads is out of range.
 ferry_session_options session_options(const ThreadOptions& given);
 ferry_session_options session_options(int threads);
-// The threads and cores of `other`, and else the defaults: for the CPU, in float32.
+// The threads and cores of `other`; defaults for the rest (CPU, float32).
 ferry_session_options same_threads(const ferry_session_options& other);
-// `graph`: of the blob, by name; "": the first.
+// Opens the graph of that name; "": the first.
 ModelHandle open_model(const std::string& path, const std::string& graph = "");
 SessionHandle create_session(const ModelHandle& model, const ferry_session_options& options);
 
-// Where sessions run: --backend, --precision, --device, and --tune where the command has it.
+// The backend of sessions: --backend, --precision, --device, and --tune for commands that have it.
 struct BackendOptions {
   std::string backend = "cpu", precision = "f32", device;
   bool tune = false;
@@ -70,20 +70,23 @@ struct BackendOptions {
 
 enum class Tuning { No, Yes };
 void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning);
-// `options` point into `given` afterwards. Throws Error on words that are no backend or precision, and on what does not
-// go together.
+// `options` point into `given` afterwards. Throws Error on an unknown backend or precision, and on options that exclude
+// each other.
 void set_backend(const BackendOptions& given, ferry_session_options* options);
 
 ferry_report report_of(const ferry_session* session);
-// Of a session that asked for float16 and computes in float32: a note that says so; else "".
+// Why a session that asked for float16 computes in float32; "" if it does not.
 std::string why_float32(const ferry_session* session);
-// Throws Error where a session that asked for the GPU is on the CPU, or one that asked for float16 computes in float32:
-// a measurement must not be another's unsaid.
+// A line for a session that runs on a software rasteriser (lavapipe, SwiftShader), which Vulkan lists as a GPU; else
+// "".
+std::string software_gpu(const ferry_session* session);
+// Throws Error if a session that asked for the GPU is on the CPU, or one that asked for float16 computes in float32: a
+// measurement must not be of another backend without a notice.
 void check_backend(const SessionHandle& session);
 
-// The description's shape in the source framework's layout: [N,C,H,W] of [N,H,W,C].
+// The shape in the source framework's layout: [N,C,H,W] for [N,H,W,C].
 std::vector<int64_t> source_shape(const ferry_tensor& tensor);
-// The other way round; the same rank as `tensor`'s.
+// The inverse; `source` has the rank of `tensor`.
 std::vector<int32_t> own_shape(const ferry_tensor& tensor, const std::vector<int64_t>& source);
 
 const char* dtype_name(ferry_dtype dtype);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "cli/sdk.h"
 #include "sdk/model/per_tensor.h"
@@ -30,9 +31,8 @@ std::string tensor_text(const Model& model, TensorId tensor) {
   return to_string(type_of(model.tensor(tensor))) + " " + to_string(model.shape(tensor));
 }
 
-// Every output element of a convolution (deformable or not) or a linear is a dot product with one row of its weight; of
-// a transposed convolution, every input element of its group is multiplied with one. A token meets the experts that it
-// goes through.
+// Convolution (also deformable) and linear: each output element is a dot product with one row of the weight. Transposed
+// convolution: each input element is multiplied with one row of its group. Experts: each token passes its top experts.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of) {
   if (const fbs::MatMul* p = op.params_as_MatMul()) {
     const Shape a = shape_of(op.inputs()->Get(0));
@@ -66,9 +66,11 @@ Summary summarize(const std::string& path, const std::string& name) {
   PerTensor<bool> scale(graph.tensors()->size());
   for (const fbs::Tensor* tensor : *graph.tensors())
     if (tensor->quantization() != nullptr) scale[tensor->quantization()->scale()] = true;
+  std::set<uint32_t> buffers;
   for (const TensorId t : model.tensors()) {
     if (scale[t]) continue;
     if (model.is_constant(t)) {
+      if (!buffers.insert(model.tensor(t).buffer()).second) continue;  // tied to a tensor that was counted
       s.parameters += elements(model, t);
       count_stored(model, t, &s.stored);
     } else {

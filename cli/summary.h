@@ -1,4 +1,4 @@
-// What a blob holds, counted.
+// Counts of what a blob contains.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +30,23 @@ struct Summary {
   std::shared_ptr<const Model> model;
   uint64_t file_bytes = 0;
   uint64_t weight_bytes = 0;
-  uint64_t parameters = 0;        // elements of all constants but scales
-  uint64_t activation_bytes = 0;  // of every activation, as if none shared memory, at the default input size
-  uint64_t macs = 0;              // multiplications with addition, of convolutions, linears and products
+  uint64_t parameters = 0;        // elements of all constants but scales; tied weights once
+  uint64_t activation_bytes = 0;  // the sum of all activations at the default input size, without sharing
+  uint64_t macs = 0;              // multiply-accumulates of convolutions, linears and products
   std::vector<OpSummary> ops;     // in order
   std::map<std::string, int> histogram;
-  std::vector<StoredSummary> stored;  // most bytes first; scales count with what they scale
+  std::vector<StoredSummary> stored;  // most bytes first; with the scales
 };
 
 inline std::string text_of(const flatbuffers::String* s) { return s ? s->str() : ""; }
 // "Float32 [1,224,224,3]"
 std::string tensor_text(const Model& model, TensorId tensor);
 
-// Multiplications with addition of an operator, where it is a convolution, a linear or a product. `shape_of`: of a
-// tensor.
+// Multiply-accumulates of a convolution, a linear or a product; 0 of other operators. `shape_of` returns a tensor's
+// shape.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of);
 
-// Opens and verifies the blob, and counts its graph of that name; "": the first. Throws Error with the library's
-// sentence.
+// Opens and verifies the blob, and counts its graph `graph`; "": the first. Throws Error with the library's message.
 Summary summarize(const std::string& path, const std::string& graph = "");
 
 }  // namespace ferry::cli

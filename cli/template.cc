@@ -26,7 +26,7 @@ std::string read_chat_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The bytes of a blob's text.
+// The bytes of a blob's text part.
 std::vector<uint8_t> text_of_blob(const std::string& path) {
   const ModelHandle model = open_model(path);
   size_t bytes = 0;
@@ -57,11 +57,10 @@ int render(const TemplateOptions& o) {
 }  // namespace
 
 void add_template(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "template", "Write a conversation as a language model reads it");
+  const Command app(ferry, "template", "Render a conversation with a model's chat template");
   app.footer(
-      "\nCHAT is a JSON object: \"messages\", \"tools\", \"documents\", \"add_generation_prompt\", and whatever else "
-      "the\n"
-      "template has variables for. The text is written as it is, without a newline at its end.\n"
+      "\nCHAT is a JSON object: \"messages\", \"tools\", \"documents\", \"add_generation_prompt\", and the other\n"
+      "variables of the template. The text is printed verbatim, without a newline at its end.\n"
       "\nExamples:\n"
       "  ferry template qwen.ferry chat.json\n"
       "  ferry template Qwen3-0.6B/ chat.json         from tokenizer_config.json or chat_template.jinja in the folder\n"

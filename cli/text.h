@@ -1,4 +1,4 @@
-// Words and numbers for people.
+// Formatting of numbers and words for printing.
 #pragma once
 
 #include <ferry/ferry.h>

@@ -25,7 +25,7 @@ struct TokenizeOptions {
   bool special = false, decode = false, skip_special = false;
 };
 
-// A blob's tokenizer, or that of a folder, compiled.
+// The tokenizer of a blob, or that of a folder, compiled.
 class Source {
  public:
   explicit Source(const std::string& path) {
@@ -39,7 +39,7 @@ class Source {
       const void* data = ferry_model_text(model_.get(), &size);
       if (data) check(read_text({static_cast<const std::byte*>(data), size}, &text));
     }
-    if (!text || !text->tokenizer()) fail("%s has no tokenizer: it accepts token ids only", path.c_str());
+    if (!text || !text->tokenizer()) fail("%s has no tokenizer: the model accepts token ids only", path.c_str());
     check(Tokenizer::create(*text->tokenizer(), &tokenizer_));
   }
   const Tokenizer& operator*() const { return *tokenizer_; }
@@ -47,7 +47,7 @@ class Source {
  private:
   static std::vector<uint8_t> compiled(const fs::path& folder) {
 #if defined(FERRY_HAS_CONVERTER)
-    // llama2.c's files say nothing of their size; the network does.
+    // llama2.c's files do not have the vocabulary's size; the network does.
     int vocabulary = 0;
     if (std::ifstream file(folder / "config.json", std::ios::binary); file) {
       const json config =
@@ -114,21 +114,21 @@ int tokenize(const TokenizeOptions& o) {
 }  // namespace
 
 void add_tokenize(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "tokenize", "Texts to token ids and back, with the tokenizer of a blob or a folder");
+  const Command app(ferry, "tokenize", "Convert texts to token ids and back");
   app.footer(
-      "\nA folder needs no network: its tokenizer.json is compiled, else its tokenizer.model, else llama2.c's file.\n"
-      "Special tokens that are written in a text are recognised.\n"
+      "\nThe tokenizer is a blob's, or a folder's: its tokenizer.json, else tokenizer.model, else llama2.c's file.\n"
+      "Special tokens in a text are recognised.\n"
       "\nExamples:\n"
       "  ferry tokenize Qwen3-0.6B/ texts.json                  [\"Once upon\"] to [[12522,5193]]\n"
-      "  ferry tokenize qwen.ferry texts.json --special         with the tokens before and behind a text\n"
-      "  ferry tokenize qwen.ferry ids.json --decode            the other way round\n"
+      "  ferry tokenize qwen.ferry texts.json --special         with the tokens that begin and end a text\n"
+      "  ferry tokenize qwen.ferry ids.json --decode            ids to texts\n"
       "  echo '[\"Hello\"]' | ferry tokenize qwen.ferry -         from standard input");
   auto o = std::make_shared<TokenizeOptions>();
-  app.add_option("FOLDER_OR_BLOB", o->source, "Whose tokenizer").required().type_name("");
-  app.add_option("TEXTS", o->input, "A JSON array of texts, with --decode of arrays of ids; -: standard input")
+  app.add_option("FOLDER_OR_BLOB", o->source, "The blob or folder with the tokenizer").required().type_name("");
+  app.add_option("TEXTS", o->input, "A JSON array of texts, or with --decode of lists of ids; -: standard input")
       .required()
       .type_name("");
-  app.add_flag("--special", o->special, "Add the special tokens that stand before and behind a text");
+  app.add_flag("--special", o->special, "Add the special tokens that begin and end a text");
   app.add_flag("--decode", o->decode, "Ids to texts");
   app.add_flag("--skip-special", o->skip_special, "With --decode: leave special tokens out");
   app.callback([o, exit_code] { *exit_code = tokenize(*o); });

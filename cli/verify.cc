@@ -80,14 +80,16 @@ int verify(const VerifyOptions& o) {
 }  // namespace
 
 void add_verify(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "verify", "Measure a blob against the certificates in it");
+  const Command app(ferry, "verify", "Check a blob's certificates on this machine");
   app.footer(
-      "\nA blob that was converted with --certify holds inputs and what the framework that trained the model\n"
-      "computed from them, stage by stage. This runs them here and compares; of a blob with several graphs all that\n"
-      "the fixture was about, one on what another gave. Nothing but the blob is needed.\n"
-      "\n--weights reads every weight and compares their SHA-256 with the one that `ferry convert` wrote. Opening a "
-      "blob\n"
-      "verifies its structure, and reads no weights.\n"
+      "\nA blob that was converted with --certify contains an input and samples of the framework's result of every "
+      "stage.\n"
+      "This command runs the input here and compares the results. If the fixture covers several graphs, each runs on "
+      "the\n"
+      "results of the one before. Only the blob is needed.\n"
+      "\n--weights compares the SHA-256 of all weights with the one that `ferry convert` wrote. Opening a blob "
+      "verifies\n"
+      "its structure only, and reads no weights.\n"
       "\nExit code: 0 every stage within its bound, 1 one is out of bounds or the weights are damaged, 2 bad usage or\n"
       "input, or no certificate.\n"
       "\nExamples:\n"
@@ -98,8 +100,8 @@ void add_verify(CLI::App& ferry, int* exit_code) {
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   add_backend_options(app, &o->backend, Tuning::No);
   add_thread_options(app, &o->threads);
-  app.add_flag("--json", o->json, "The verdict as JSON");
-  app.add_flag("--weights", o->weights, "Compare the weights with their checksum instead: did the file arrive whole?");
+  app.add_flag("--json", o->json, "Print JSON");
+  app.add_flag("--weights", o->weights, "Compare the weights with their checksum instead, to detect a damaged file");
   app.callback([o, exit_code] { *exit_code = o->weights ? verify_weights(*o) : verify(*o); });
 }
 

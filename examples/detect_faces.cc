@@ -21,7 +21,7 @@ ferry::Status detect(const char* blob, const char* source, const char* destinati
 
   ferry::Result<ferry::Answer> answer = task->run(*image);
   if (!answer) return answer.status();
-  for (const ferry_detection& face : answer->all_detections())
+  for (const ferry_detection& face : answer->all_boxes())
     std::printf("%5.1f%%  %.0f,%.0f to %.0f,%.0f\n", 100 * static_cast<double>(face.score),
                 static_cast<double>(face.box.left), static_cast<double>(face.box.top),
                 static_cast<double>(face.box.right), static_cast<double>(face.box.bottom));

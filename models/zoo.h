@@ -17,6 +17,7 @@ struct ZooEntry {
   std::string licence;   // of the publisher's library; weights may have other terms, depending on their training data
   std::string task;      // "classification", as in docs/tasks.md
   std::string input;     // "224x224"
+  double megabytes = 0;  // of the download, rounded
 };
 
 // Ferry hosts nothing, and lists only files with a reliable SHA-256: computed from the file, recorded by several users

@@ -309,6 +309,7 @@ class Bisector {
     const Values computed = compute(piece);
     const Tried tried = try_causes({piece, computed, *checkpoint_, read_, embeddings_}, trial, departure, distance);
     finding_.causes += tried.count;
+    finding_.limited |= tried.limited;
     finding_.cause = tried.text;
     finding_.cause_error = tried.left;
     planted_at_ = tried.at.value_or(planted_at_);

@@ -43,6 +43,7 @@ struct Finding {
   double cause_error = 0;           // the error that remains with the cause
   std::string pattern;              // a regularity of the values themselves; see pattern_of
   size_t runs = 0, operators = 0, causes = 0;  // network runs, operators compared with the oracle, causes tried
+  bool limited = false;                        // the budget of work did not allow all known causes
 };
 
 // Runs the network. Tests pass one that makes an operator faulty.

@@ -69,7 +69,8 @@ std::string finding_text(const Finding& f, double seconds) {
   if (!f.cause.empty())
     out += "likely cause         " + f.cause + " (tried: leaves " + parity::number(f.cause_error) + ")\n";
   else
-    out += "likely cause         none of the " + std::to_string(f.causes) + " known causes explains the values\n";
+    out += "likely cause         none of the " + std::to_string(f.causes) + " known causes explains the values" +
+           (f.limited ? "; more are known, and would exceed the budget of work\n" : "\n");
   if (!f.pattern.empty()) out += "pattern              " + f.pattern + "\n";
   return out + "searched             " + std::to_string(f.operators) + " operators, " + std::to_string(f.causes) +
          " causes, in " + std::to_string(f.runs) + " runs" + format(" and %.1f s\n", seconds);

@@ -7,6 +7,7 @@
 
 #include "converter/error.h"
 #include "converter/graph/graph.h"
+#include "sdk/operators/operators.h"
 
 namespace ferry::bisect {
 
@@ -35,6 +36,33 @@ bool fold(const fbs::OperatorT& op, Piece* piece) {
     piece->constants[op.outputs[i]] = piece->constants.at(op.inputs.front());
   }
   return true;
+}
+
+// Multiply-accumulates of products, and elements read and written of everything else.
+uint64_t work_of(const fbs::Operator& op, const std::vector<const Array*>& inputs, const std::vector<Array>& outputs) {
+  const auto elements = [](const Array& array) { return array.shape.elements(); };
+  int64_t moved = 0;
+  for (const Array* input : inputs) moved += elements(*input);
+  for (const Array& output : outputs) moved += elements(output);
+  int64_t products = 0;
+  const int64_t made = elements(outputs.front());
+  if (const fbs::MatMul* p = op.params_as_MatMul()) {
+    const Shape& a = inputs[0]->shape;
+    products = made * a[a.rank - (p->transpose_a() ? 2 : 1)];
+  } else if (op.params_as_Attention() != nullptr) {
+    const Shape& keys = inputs[1]->shape;
+    products = 2 * made * keys[keys.rank - 2];
+  } else if (op.params_as_Experts() != nullptr) {
+    const Shape &gate_up = inputs[3]->shape, &down = inputs[4]->shape;
+    products = elements(*inputs[1]) * (gate_up.elements() / gate_up[0] + down.elements() / down[0]);
+  } else if (const fbs::ConvTranspose2d* transposed = op.params_as_ConvTranspose2d()) {
+    const Shape& weight = inputs[1]->shape;
+    products = elements(*inputs[0]) * (weight.elements() / weight[3] / transposed->groups());
+  } else if (has_weight(op.params_type())) {
+    const Shape& weight = inputs[1]->shape;
+    products = made * (weight.elements() / weight[0]);
+  }
+  return static_cast<uint64_t>(std::max(products, moved));
 }
 
 }  // namespace
@@ -69,7 +97,7 @@ Piece cut(const Source& source, TensorId target, const Values& given) {
   return piece;
 }
 
-Values compute(const Piece& piece, const Values* former, size_t from) {
+Values compute(const Piece& piece, const Values* former, size_t from, uint64_t* work) {
   Values out;
   for (size_t i = 0; i < piece.operators.size(); ++i) {
     const fbs::OperatorT& op = piece.operators[i];
@@ -84,6 +112,7 @@ Values compute(const Piece& piece, const Values* former, size_t from) {
     }
     const SerializedOp serialized(op);
     const std::vector<Array> outputs = reference::compute_all(*serialized, inputs, piece.states);
+    if (work != nullptr) *work += work_of(*serialized, inputs, outputs);
     for (size_t k = 0; k < outputs.size(); ++k) out[op.outputs[k]] = outputs[k];
   }
   return out;

@@ -42,8 +42,8 @@ struct Piece {
 Piece cut(const Source& source, TensorId target, const Values& given);
 
 // Computes all values of the piece with the oracle. For the operators before number `from`, values are taken from
-// `former` if it has them.
-Values compute(const Piece& piece, const Values* former = nullptr, size_t from = 0);
+// `former` if it has them. Adds the approximate number of multiply-accumulates to `work` unless it is null.
+Values compute(const Piece& piece, const Values* former = nullptr, size_t from = 0, uint64_t* work = nullptr);
 
 // The largest difference relative to the absolute maximum of `right`, and its position. Infinite if the shapes differ
 // or a value is NaN.

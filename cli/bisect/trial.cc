@@ -1,7 +1,6 @@
 #include "cli/bisect/trial.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "converter/error.h"
@@ -13,13 +12,11 @@ namespace {
 constexpr double kExplained = 0.25;
 // A fitted parameter is accepted if almost nothing remains: this fraction of the departure, or the rounding error.
 constexpr double kFitted = 0.01, kRounding = 3e-5;
-// The time limit for trying causes, in seconds.
-constexpr double kTimeLimitSeconds = 40;
 
 class Trials {
  public:
-  Trials(const Suspect& suspect, Trial trial, double departure, const Distance& distance)
-      : suspect_(suspect), trial_(trial), distance_(distance), best_(departure * kExplained) {}
+  Trials(const Suspect& suspect, Trial trial, double departure, const Distance& distance, uint64_t budget)
+      : suspect_(suspect), trial_(trial), distance_(distance), budget_(budget), best_(departure * kExplained) {}
 
   Tried run(double departure) {
     const Causes causes = known_causes(suspect_);
@@ -36,13 +33,15 @@ class Trials {
 
  private:
   double left_by(const Cause& cause) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > kTimeLimitSeconds)
+    if (work_ >= budget_) {
+      tried_.limited = true;
       return HUGE_VAL;
+    }
     Piece changed = suspect_.piece;
     ++tried_.count;
     try {
       cause.plant(changed);
-      return distance_(compute(changed, &suspect_.computed, cause.from).at(changed.target));
+      return distance_(compute(changed, &suspect_.computed, cause.from, &work_).at(changed.target));
     } catch (const Error&) {  // the cause does not fit here: it changes the shape
       return HUGE_VAL;
     }
@@ -85,15 +84,16 @@ class Trials {
   const Suspect& suspect_;
   const Trial trial_;
   const Distance& distance_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const uint64_t budget_;
+  uint64_t work_ = 0;  // of all trials
   double best_;
   Tried tried_;
 };
 
 }  // namespace
 
-Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance) {
-  return Trials(suspect, trial, departure, distance).run(departure);
+Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance, uint64_t budget) {
+  return Trials(suspect, trial, departure, distance, budget).run(departure);
 }
 
 }  // namespace ferry::bisect

@@ -1,6 +1,7 @@
 // Tries the known causes on a piece.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,9 +21,16 @@ struct Tried {
   double left = 0;           // the distance with that cause
   std::optional<size_t> at;  // the faulty operator
   size_t count = 0;          // causes that were tried
+  bool limited = false;      // the budget did not allow all of them
 };
 
-// The best cause, if it is good enough. `departure`: the distance without any cause.
-Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance);
+// The work of one search, in multiply-accumulates of the oracle: some minutes on a slow machine. It is not a time, so
+// every machine tries the same causes and gives the same answer.
+inline constexpr uint64_t kWorkBudget = 20'000'000'000;
+
+// The best cause, if it is good enough. `departure`: the distance without any cause. Causes are tried in a fixed order
+// until their work has reached `budget`.
+Tried try_causes(const Suspect& suspect, Trial trial, double departure, const Distance& distance,
+                 uint64_t budget = kWorkBudget);
 
 }  // namespace ferry::bisect

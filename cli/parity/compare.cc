@@ -73,7 +73,9 @@ Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> 
     row.measure = Measure::Squared;
     row.bound = kSquaredBound;
   } else {
-    row.measure = entry.kind == EntryKind::Output && entry.module == "logits" ? Measure::Absolute : Measure::Relative;
+    // Of logits both bounds hold: the tighter one is the row's.
+    const bool logits = entry.kind == EntryKind::Output && entry.module == "logits";
+    row.measure = logits && kLogitsBound < kRelativeBound * row.absmax ? Measure::Absolute : Measure::Relative;
     row.bound = row.measure == Measure::Absolute ? kLogitsBound : kRelativeBound;
   }
   row.max_abs_error = row.relative_error = row.squared_error = kNaN;

@@ -104,7 +104,8 @@ void add_parity(CLI::App& app, int* exit_code) {
   const cli::Command command(app, "parity", "Compare a blob's results with the reference framework's");
   command.footer(
       "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout.\n"
-      "Bounds: logits within 1e-3, all other tensors within 1e-4 of the reference's absolute maximum. `floor` is the\n"
+      "Bounds: within 1e-4 of the reference's absolute maximum, and logits within 1e-3 absolute as well. `floor` is "
+      "the\n"
       "reference's own float32 error. Convert with --keep-taps to compare tensors inside blocks too.\n\n"
       "With --weights f16, i8 or i4, or --precision f16, values are rounded. The mean squared error against the\n"
       "reference may then be 4 times the measured cost of rounding, and `sq err` excludes that cost: with\n"

@@ -187,7 +187,8 @@ class Plot {
       text(kLeft + 8, y(std::sqrt(kSquaredBound)) - 7, "boundtext", "start",
            "bound: mean square 1e-5 of the reference's");
     } else {
-      text(kLeft + 8, y(kRelativeBound) - 7, "boundtext", "start", "bound: 1e-4 of the maximum, logits 1e-3 absolute");
+      text(kLeft + 8, y(kRelativeBound) - 7, "boundtext", "start",
+           "bound: 1e-4 of the maximum; logits also 1e-3 absolute");
     }
   }
 

@@ -99,9 +99,9 @@ std::string html_report(const Report& report) {
     out += "</p></details>\n";
   }
   out +=
-      "<footer>Relative errors are relative to the absolute maximum of the reference's tensor. Bounds: logits within "
-      "1e-3 absolute, everything else within 1e-4 relative. The float32 floor (grey tick) is the error of the "
-      "reference's own float32 result against its float64 result. Blob: " +
+      "<footer>Relative errors are relative to the absolute maximum of the reference's tensor. Bounds: 1e-4 "
+      "relative, and for logits 1e-3 absolute as well. The float32 floor (grey tick) is how far the reference's "
+      "own float32 result lies from its float64 result. Blob: " +
       escaped(report.provenance) + ".</footer>\n";
   return out + kReportEnd;
 }

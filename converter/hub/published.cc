@@ -35,7 +35,7 @@ fs::path fetch_published(const PublishedFile& file, const fs::path& folder,
   if (error) fail("%s: cannot be made: %s", folder.c_str(), error.message().c_str());
   Http http(file.url, "");
   const HttpResponse head = http.send({.url = file.url, .head = true, .follow = true});
-  if (head.status == 0) fail("%s: cannot be reached (%s)", file.url.c_str(), head.failure.c_str());
+  if (head.status == 0) throw Unreachable(file.url + ": cannot be reached (" + head.failure + ")");
   if (head.status != 200) fail("%s: the server answered %d", file.url.c_str(), head.status);
   RemoteFile remote{.url = file.url, .name = file.url, .etag = "", .size = 0};
   const std::string length = head.header("content-length");

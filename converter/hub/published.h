@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "converter/error.h"
+
 namespace ferry {
 
 struct PublishedFile {
@@ -19,8 +21,14 @@ std::string name_of(const PublishedFile& file);
 // Throws Error if `path` has another SHA-256.
 void check_published(const PublishedFile& file, const std::filesystem::path& path);
 
-// Returns the file in `folder`, which is created. Downloads and checks it, with resume, unless it exists. Throws Error;
-// a file with another SHA-256 is removed.
+// The server cannot be reached: there is no network, or no server of that name.
+class Unreachable : public Error {
+ public:
+  using Error::Error;
+};
+
+// Downloads the file to `folder`, which is created, and checks it; resumes an interrupted download. A file that is
+// there already is only checked. Throws Unreachable or Error; a file with another SHA-256 is removed.
 std::filesystem::path fetch_published(const PublishedFile& file, const std::filesystem::path& folder,
                                       const std::function<void(uint64_t done, uint64_t total)>& progress = {});
 

@@ -19,7 +19,7 @@ void describe_classes(const ferry::Answer& a, Json* json) {
 }
 
 void describe_vector(const ferry::Answer& a, Json* json) {
-  (*json)["embedding"] = std::vector<float>(a.all_values().begin(), a.all_values().end());
+  (*json)["embedding"] = std::vector<float>(a.all_vector().begin(), a.all_vector().end());
 }
 
 void describe_size(int32_t width, int32_t height, Json* json) {
@@ -59,7 +59,7 @@ Json points_of(const float* xy, size_t count) {
 
 void describe_boxes(const ferry::Answer& a, Json* json) {
   Json& boxes = (*json)["boxes"] = Json::array();
-  for (const ferry_detection& d : a.all_detections()) {
+  for (const ferry_detection& d : a.all_boxes()) {
     Json box = {{"index", d.index}, {"label", d.label}, {"score", d.score}};
     box["box"] = {d.box.left, d.box.top, d.box.right, d.box.bottom};
     if (d.landmark_count > 0) box["landmarks"] = points_of(d.landmarks, d.landmark_count);

@@ -29,7 +29,7 @@ Pixels with_depth(const ferry::Answer& answer, const Pixels& image) {
   for (int y = 0; y < image.height; ++y) {
     std::copy_n(image.at(0, y), 3 * image.width, both.at(0, y));
     for (int x = 0; x < image.width; ++x) {
-      const float share = (answer.values[y * image.width + x] - answer.minimum) / range;
+      const float share = (answer.map[y * image.width + x] - answer.minimum) / range;
       const bool far_is_large = answer.sense == FERRY_SENSE_METRES;
       depth_colour(std::isfinite(share) ? (far_is_large ? 1 - share : share) : 0, both.at(image.width + x, y));
     }

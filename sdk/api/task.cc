@@ -87,16 +87,19 @@ ferry_answer describe(ferry_answer_kind kind, const task::Answer& answer) {
   out.kind = kind;
   out.classes = answer.classes.data();
   out.class_count = answer.classes.size();
-  out.values = answer.values.data();
-  out.value_count = answer.values.size();
+  if (kind == FERRY_ANSWER_VECTOR) {
+    out.vector = answer.values.data();
+    out.vector_size = answer.values.size();
+  }
+  if (kind == FERRY_ANSWER_MAP) out.map = answer.values.data();
   out.width = answer.width;
   out.height = answer.height;
   out.minimum = answer.minimum;
   out.maximum = answer.maximum;
   out.sense = answer.sense;
   out.quality = answer.quality;
-  out.detections = answer.detections.data();
-  out.detection_count = answer.detections.size();
+  out.boxes = answer.detections.data();
+  out.box_count = answer.detections.size();
   out.lines = answer.lines.data();
   out.line_count = answer.lines.size();
   if (kind == FERRY_ANSWER_LABELS) out.labels = answer.labels.data();

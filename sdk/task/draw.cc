@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "sdk/operators/built_in.h"
 #include "sdk/task/save.h"
@@ -64,19 +65,27 @@ void outline(Pen pen, const float* corners) {
   }
 }
 
+const char* kind_name(ferry_answer_kind kind) {
+  constexpr const char* kNames[] = {"NONE", "CLASSES", "VECTOR", "MAP", "LABELS", "MASK", "IMAGE"};
+  const auto index = static_cast<size_t>(kind);
+  return index < std::size(kNames) ? kNames[index] : "that is unknown";
+}
+
 }  // namespace
 
 Status draw(const ferry_answer& answer, const image::View& image, image::Pixels* out) {
   if (!any_built_in(fbs::Task::Detection, fbs::Task::Ocr)) return left_out("drawing of boxes and lines");
   if (answer.kind != FERRY_ANSWER_BOXES && answer.kind != FERRY_ANSWER_LINES) {
-    return error(FERRY_INVALID_ARGUMENT, "an answer of kind %d has neither boxes nor lines to draw", answer.kind);
+    return error(FERRY_INVALID_ARGUMENT,
+                 "an answer of kind %s cannot be drawn: only BOXES and LINES can, on their image",
+                 kind_name(answer.kind));
   }
   FERRY_TRY(out->allocate(image.width, image.height, 3));
   for (int y = 0; y < image.height; ++y) std::memcpy(out->row(y), image.row(y), static_cast<size_t>(image.width) * 3);
   // Two pixels on a small image, and the same proportion on a large one.
   const int width = std::max(2, std::max(image.width, image.height) / 320);
-  for (size_t i = 0; i < answer.detection_count; ++i) {
-    const ferry_detection& d = answer.detections[i];
+  for (size_t i = 0; i < answer.box_count; ++i) {
+    const ferry_detection& d = answer.boxes[i];
     Pen pen(*out, line_colour(d.index), width), points(*out, line_colour(d.index), 2 * width + 1);
     const ferry_box& b = d.box;
     const float corners[] = {b.left, b.top, b.right, b.top, b.right, b.bottom, b.left, b.bottom};

@@ -72,8 +72,7 @@ Status save_pfm(const ferry_answer& map, const char* path) {
   std::vector<char> bytes(begin + row * static_cast<size_t>(map.height));
   std::memcpy(bytes.data(), header, begin);
   for (int y = 0; y < map.height; ++y) {
-    std::memcpy(&bytes[begin + row * static_cast<size_t>(map.height - 1 - y)], map.values + int64_t{y} * map.width,
-                row);
+    std::memcpy(&bytes[begin + row * static_cast<size_t>(map.height - 1 - y)], map.map + int64_t{y} * map.width, row);
   }
   return image::write_file(bytes.data(), bytes.size(), path);
 }
@@ -83,12 +82,11 @@ Status save_map(const ferry_answer& map, const char* path, ferry_save_style styl
   if (name.size() >= 4 && name.substr(name.size() - 4) == ".pfm") return save_pfm(map, path);
   switch (style) {
     case FERRY_SAVE_PLAIN:
-      return save_pixels(map, map.values, 1, path, [&](float value, uint8_t* to) {
+      return save_pixels(map, map.map, 1, path, [&](float value, uint8_t* to) {
         *to = static_cast<uint8_t>(std::lrintf(nearness(map, value) * 255.0f));
       });
     case FERRY_SAVE_COLOURS:
-      return save_pixels(map, map.values, 3, path,
-                         [&](float value, uint8_t* to) { put(ramp(nearness(map, value)), to); });
+      return save_pixels(map, map.map, 3, path, [&](float value, uint8_t* to) { put(ramp(nearness(map, value)), to); });
     case FERRY_SAVE_16_BIT: break;
   }
   const auto pixel = [&](float value, uint8_t* to) {
@@ -96,7 +94,7 @@ Status save_map(const ferry_answer& map, const char* path, ferry_save_style styl
     to[0] = static_cast<uint8_t>(level >> 8);
     to[1] = static_cast<uint8_t>(level & 255);
   };
-  return save_pixels(map, map.values, 2, path, pixel, true);
+  return save_pixels(map, map.map, 2, path, pixel, true);
 }
 
 Status save_labels(const ferry_answer& map, const char* path, ferry_save_style style) {

@@ -95,7 +95,7 @@ TEST(Drawing, PutsDepthBesideTheImageTheNearestBright) {
   ferry::Answer answer;
   answer.kind = FERRY_ANSWER_MAP;
   answer.width = 4, answer.height = 1;
-  answer.values = values;
+  answer.map = values;
   answer.minimum = 1, answer.maximum = 3;
   for (const ferry_sense sense : {FERRY_SENSE_NEARNESS, FERRY_SENSE_METRES}) {
     answer.sense = sense;
@@ -117,8 +117,8 @@ TEST(Drawing, FramesBoxes) {
   detection.label = "";
   ferry::Answer answer;
   answer.kind = FERRY_ANSWER_BOXES;
-  answer.detections = &detection;
-  answer.detection_count = 1;
+  answer.boxes = &detection;
+  answer.box_count = 1;
   ferry::Result<Pixels> drawn = draw(answer, grey_image(20, 20));
   ASSERT_TRUE(drawn);
   EXPECT_NE(std::vector<uint8_t>(drawn->at(4, 8), drawn->at(4, 8) + 3), std::vector<uint8_t>(3, 100));

@@ -58,15 +58,66 @@ TEST_F(CommandLine, AMistypedOptionGetsTheNearOne) {
 TEST_F(CommandLine, MissingAndSurplusArgumentsAreNamed) {
   EXPECT_REFUSED(run({"inspect"}), "MODEL is required");
   EXPECT_REFUSED(run({"inspect", "a", "b"}), "one argument too many: 'b'");
-  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "many"}), "--threads");
-  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads"}), "--threads");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads"}), "--threads needs a value");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "many"}), "--threads many: expected a whole number\n");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "1e3"}), "--threads 1e3: expected a whole number: 1000\n");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "1.5"}), "--threads 1.5: expected a whole number\n");
+  EXPECT_REFUSED(run({"run", "m.ferry", "--tokens", "1,x"}), "--tokens x: expected a whole number");
+  EXPECT_REFUSED(run({"run", "m.ferry", "--temperature", "hot"}), "--temperature hot: expected a number");
 }
 
 TEST_F(CommandLine, NumbersOutOfRangeAreRefused) {
   EXPECT_REFUSED(run({"bench", "m.ferry", "--threads=-1"}), "--threads -1: expected 0");
-  EXPECT_REFUSED(run({"bench", "m.ferry", "--runs", "0"}), "--runs: Value 0 not in range");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--runs", "0"}), "--runs 0: expected a whole number, 1 or more");
   EXPECT_REFUSED(run({"bench", "m.ferry", "--fps=-1"}), "--fps -1: expected 0");
   EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--top=-1"}), "--top -1: expected 0");
+}
+
+// Standard output of `ferry COMMAND --help` on a terminal of so many columns.
+std::vector<std::string> help_on(const std::string& command, int columns) {
+  const ScratchFolder folder;
+  const std::string words = quoted(ferry_command()) + " " + command + " --help";
+  folder.write("run.py",
+               "import fcntl, os, pty, struct, sys, termios\n"
+               "pid, terminal = pty.fork()\n"
+               "if pid == 0:\n"
+               "  fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, " +
+                   std::to_string(columns) +
+                   ", 0, 0))\n"
+                   "  os.execvp('sh', ['sh', '-c', sys.argv[1]])\n"
+                   "out = b''\n"
+                   "try:\n"
+                   "  while True:\n"
+                   "    out += os.read(terminal, 65536)\n"
+                   "except OSError: pass\n"
+                   "sys.stdout.write(out.decode().replace('\\r\\n', '\\n'))\n");
+  return lines(run_program("python3", folder.path(), {"run.py", words}).out);
+}
+
+TEST_F(CommandLine, HelpFitsTheTerminalInGroups) {
+  if (*FERRY_EMULATOR != '\0') GTEST_SKIP() << "the test starts Python, not an emulated program";
+  for (const int columns : {60, 80, 110}) {
+    const std::vector<std::string> help = help_on("run", columns);
+    ASSERT_GT(help.size(), 30u);
+    size_t longest = 0;
+    for (const std::string& line : help) {
+      if (line.starts_with("  ferry ")) continue;  // an example
+      EXPECT_LE(line.size(), static_cast<size_t>(columns)) << line;
+      longest = std::max(longest, line.size());
+    }
+    EXPECT_GT(longest, static_cast<size_t>(columns) - 15) << "the width is used";
+  }
+  const std::string help = run({"run", "--help"}).out;
+  size_t at = 0;
+  for (const char* group : {"\nArguments:\n", "\nOptions:\n", "\nTensors:\n", "\nText:\n", "\nSampling:\n",
+                            "\nBackend:\n", "\nThreads:\n"}) {
+    EXPECT_EQ(help.find(group), help.rfind(group)) << group;
+    const size_t found = help.find(group);
+    ASSERT_NE(found, std::string::npos) << group << help;
+    EXPECT_GT(found, at) << group;
+    at = found;
+  }
+  EXPECT_LT(help.find("\n  --temperature T"), help.find("\nBackend:\n"));
 }
 
 TEST_F(CommandLine, UnknownCoresAreRefused) {
@@ -80,15 +131,15 @@ TEST_F(CommandLine, UnknownCoresAreRefused) {
 }
 
 TEST_F(CommandLine, CoresAreChosenByNameOrNumber) {
-  const auto report = [&](const std::string& cores) {
+  const auto figures = [&](const std::string& cores) {
     return nlohmann::json::parse(run({"bench", blob(0), "--runs", "1", "--json", "--cores", cores}).out);
   };
-  const nlohmann::json all = report("all");
+  const nlohmann::json all = figures("all");
   for (const char* name : {"performance", "balanced", "efficient"})
-    EXPECT_LE(report(name).at("threads"), all.at("threads")) << name;
-  // A single one by its number: the first.
+    EXPECT_LE(figures(name).at("threads"), all.at("threads")) << name;
+  // One by its number: the first of all.
   const std::string cpus = all.at("cpus"), first = cpus.substr(0, cpus.find_first_of(",-"));
-  const nlohmann::json one = report(first + "," + first);
+  const nlohmann::json one = figures(first + "," + first);
   EXPECT_EQ(one.at("cpus"), first);
   EXPECT_EQ(one.at("threads"), 1);
   const std::string text = run({"bench", blob(0), "--runs", "1", "--cores", first, "--threads", "2"}).out;

@@ -81,6 +81,9 @@ TEST_F(Completion, BashIsOfferedValues) {
   EXPECT_EQ(offered({"ferry", "run", "m.ferry", "--backend", "="}), (Words{"cpu", "gpu"}));
   EXPECT_EQ(offered({"ferry", "bench", "--cores", ""}), (Words{"performance", "balanced", "efficient", "all"}));
   EXPECT_EQ(offered({"ferry", "run", "m.ferry", "--threads", ""}), Words{}) << "a number is not a file";
+#if defined(FERRY_HAS_HUB)
+  EXPECT_EQ(offered({"ferry", "get", "torchvision/resnet18"}), Words{"torchvision/resnet18.v1"});
+#endif
 #if defined(FERRY_HAS_CONVERTER)
   const Words models = offered({"ferry", "convert", "c.safetensors", "--model", "resnet50"});
   EXPECT_NE(std::find(models.begin(), models.end(), "resnet50"), models.end());
@@ -122,7 +125,7 @@ TEST_F(Completion, ScriptsHaveNoSyntaxErrors) {
       EXPECT_EQ(bash(std::string(shell) + " -n completion"), "") << shell;
     }
   }
-  EXPECT_REFUSED(run({"completion", "csh"}), "csh not in {");
+  EXPECT_REFUSED(run({"completion", "csh"}), "SHELL csh: expected bash, zsh or fish");
 }
 
 TEST_F(Completion, HelpIsTheCommandsOwn) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "converter/checkpoint/safetensors.h"
 #include "converter/pack/pack.h"
@@ -38,11 +39,27 @@ class Convert : public ::testing::Test {
 #if defined(FERRY_HAS_CONVERTER)
 
 TEST_F(Convert, ModelsListsFamiliesVariantsAndHubNames) {
-  const Result table = run({"models"});
+  const Result overview = run({"models"});
+  EXPECT_EQ(overview.exit_code, 0) << overview.err;
+  EXPECT_NE(overview.out.find("\nResNet "), std::string::npos) << overview.out;
+  EXPECT_LT(lines(overview.out).size(), 100u) << "a line for each family";
+  for (const std::string& line : lines(overview.out)) EXPECT_LE(line.size(), 100u) << line;
+  const Result table = run({"models", "RESNET50", "timm"});
   EXPECT_EQ(table.exit_code, 0) << table.err;
-  for (const char* words : {"ResNet", "resnet50.a1_in1k", "timm/resnet50.a1_in1k", "224x224", "1000 classes"}) {
+  for (const char* words :
+       {"ResNet\n", "\n  resnet50.a1_in1k ", " 224x224 ", " 1000 classes ", " timm\n", " networks\n"}) {
     EXPECT_NE(table.out.find(words), std::string::npos) << words;
   }
+  EXPECT_EQ(table.out.find("mobilenet"), std::string::npos);
+  EXPECT_EQ(table.out.find("torchvision"), std::string::npos);
+  const Result all = run({"models", "--all"});
+  std::set<std::string> names;
+  for (const std::string& line : lines(all.out)) {
+    if (!line.starts_with("  ") || line.starts_with("  name ")) continue;
+    EXPECT_TRUE(names.insert(line.substr(2, line.find(' ', 2) - 2)).second) << "twice: " << line;
+  }
+  EXPECT_NE(all.out.find("timm, transformers facebook/dino-vits16"), std::string::npos);
+  EXPECT_REFUSED(run({"models", "resnt50"}), "no network has 'resnt50' in its name (did you mean resnet50?)");
   const Result list = run({"models", "--json"});
   ASSERT_EQ(list.exit_code, 0);
   const auto j = nlohmann::json::parse(list.out);

@@ -60,14 +60,47 @@ TEST_F(Diff, EachDifferenceIsNamed) {
   write("b.ferry", g);
   const Result r = run({});
   EXPECT_EQ(r.exit_code, 1) << r.err;
-  for (const char* words : {"~ labels: label 1 '", " | label 1 'something else'", "how an image becomes the input",
-                            "~ conv2d ", "..5.5\n", "3 differences; "})
+  for (const char* words : {"~ labels: label 1 '", " | label 1 'something else'", "~ preprocessing, mean: ",
+                            " | 0.25 0.25 0.25\n", "~ conv2d ", "..5.5\n", "3 differences; "})
     EXPECT_NE(r.out.find(words), std::string::npos) << words << "\n" << r.out;
   const nlohmann::json j = nlohmann::json::parse(run({"--json"}).out);
   EXPECT_EQ(j["same"], false);
   EXPECT_EQ(j["graphs"][0]["operators"].size(), 1u);
   EXPECT_EQ(j["graphs"][0]["ports"].size(), 2u);
   EXPECT_EQ(j["graphs"][0]["weights"].size(), 0u);
+}
+
+TEST_F(Diff, HowPreprocessingDiffersIsInWords) {
+  write("a.ferry", *testing::small_classifier());
+  const std::unique_ptr<Graph> other = testing::small_classifier();
+  fbs::PreprocessT& p = *other->table.preprocess;
+  p.resize_mode = fbs::ResizeMode::Exact;
+  p.resize_h = p.resize_w = 8;
+  p.std = {0.5f, 0.5f, 0.5f};
+  p.color = fbs::ColorOrder::BGR;
+  write("b.ferry", *other);
+  const Result r = run({});
+  for (const char* line : {"~ preprocessing, resizing: shorter edge to 10 (Bicubic) | to 8x8 (Bicubic)\n",
+                           "~ preprocessing, standard deviation: 0.229 0.224 0.225 | 0.5 0.5 0.5\n",
+                           "~ preprocessing, colour order: RGB | BGR\n", "3 differences; "})
+    EXPECT_NE(r.out.find(line), std::string::npos) << line << r.out;
+  other->table.preprocess = nullptr;
+  write("b.ferry", *other);
+  EXPECT_NE(run({}).out.find(" | none: the app writes tensors\n"), std::string::npos) << run({}).out;
+}
+
+TEST_F(Diff, TasksAndGraphsAreInWords) {
+  write("a.ferry", *testing::small_classifier());
+  const std::unique_ptr<Graph> other = testing::small_classifier();
+  other->table.postprocess->task = fbs::Task::MultiLabel;
+  write("b.ferry", *other);
+  EXPECT_NE(run({}).out.find("~ task: classification, 5 labels | several classes at once, 5 labels\n"),
+            std::string::npos)
+      << run({}).out;
+  write("b.ferry", *testing::small_transformer());
+  const std::string out = run({}).out;
+  EXPECT_NE(out.find("\n+ graph states  "), std::string::npos) << out;
+  EXPECT_NE(out.find(" operators, only in the second blob\n"), std::string::npos) << out;
 }
 
 TEST_F(Diff, WeightsAreMeasured) {
@@ -88,7 +121,7 @@ TEST_F(Diff, WeightsAreMeasured) {
   save("b.ferry", network(0.5f, false));
   const Result r = run({});
   EXPECT_EQ(r.exit_code, 1);
-  EXPECT_NE(r.out.find("~ head.weight  Float32 [64,32]: numbers differ by 0.25 at most, the largest is 0.5"),
+  EXPECT_NE(r.out.find("~ head.weight  Float32 [64,32]: maximum difference 0.25, maximum magnitude 0.5"),
             std::string::npos)
       << r.out;
   save("b.ferry", network(0.25f, true));

@@ -77,7 +77,42 @@ TEST_F(Draw, APageHasDetailsAndTimes) {
   EXPECT_TRUE(timed && weights && taps) << rows;
 }
 
-// A graph's names may contain any characters.
+// Three convolutions on maps larger than caches are computed in bands, as one step: the last one has the time.
+TEST_F(Draw, AFusedOperatorNamesTheRowWithItsTime) {
+  Graph g;
+  Tensor x = g.add_input("x", {1, 1024, 64, 3}, fbs::Layout::Same);
+  const auto conv = [&](const char* name, int outputs, int kernel, int groups) {
+    fbs::Conv2dT p;
+    p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = kernel / 2;
+    p.groups = groups;
+    const Shape shape{outputs, kernel, kernel, x.shape()[3] / groups};
+    const std::vector<float> values(static_cast<size_t>(shape.elements()), 0.5f);
+    x = g.add_op(name, p, {x, g.add_constant(std::string(name) + ".weight", shape, values)});
+  };
+  conv("expand", 24, 1, 1);
+  conv("depthwise", 24, 3, 24);
+  conv("project", 8, 1, 1);
+  g.add_output("y", x, fbs::Layout::Same);
+  write(g);
+  ASSERT_EQ(run({"--graph", "m.svg", "--times"}).exit_code, 0);
+  const std::string svg = file("m.svg");
+  EXPECT_EQ(count(svg, ">with row 3<"), 2u) << svg;
+  EXPECT_EQ(count(svg, ">0.000 ms<"), 0u);
+  EXPECT_EQ(count(svg, " ms<"), 1u) << "the last one";
+}
+
+TEST_F(Draw, TiedWeightsAreCountedOnce) {
+  Graph g;
+  const Tensor ids = g.add_input("x", {1, 4}, fbs::Layout::Same);
+  const Tensor w = g.add_constant("w", {4, 4}, std::vector<float>(16, 0.5f));
+  g.add_output("y", g.add_op("b", fbs::LinearT(), {g.add_op("a", fbs::LinearT(), {ids, w}), w}), fbs::Layout::Same);
+  write(g);
+  ASSERT_EQ(run({"--graph", "m.html"}).exit_code, 0);
+  EXPECT_NE(file("m.html").find("3 rows, 16 parameters, "), std::string::npos);
+  EXPECT_NE(run({}).out.find("16 parameters, 32 multiply-adds"), std::string::npos) << run({}).out;
+}
+
+// A name of the graph's may hold anything.
 TEST_F(Draw, NamesAreText) {
   Graph g;
   g.table.name = "</script><b>\"&";
@@ -102,6 +137,7 @@ TEST_F(Draw, InvalidOptionsAreRefused) {
   write(*testing::small_classifier());
   EXPECT_REFUSED(run({"--times"}), "--times goes with --graph FILE.html or FILE.svg");
   EXPECT_REFUSED(run({"--graph", "m.svg", "--json"}), "two ways to show it");
+  EXPECT_REFUSED(run({"--graph", "m.pdf"}), "--graph m.pdf: a drawing is written to a file that ends in .html or .svg");
   EXPECT_REFUSED(run({"--graph", "nowhere/m.svg"}), "nowhere");
   EXPECT_REFUSED(ferry(folder_.path(), {"inspect", "net.onnx", "--graph", "m.svg"}), "convert the ONNX file first");
 }

@@ -30,7 +30,8 @@ TEST_F(Get, ListsVerifiedCheckpoints) {
   const Result text = run({}), json = run({"--json"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   const Json entries = Json::parse(json.out);
-  EXPECT_EQ(lines(text.out).size(), entries.size());
+  EXPECT_TRUE(text.out.starts_with("  name ")) << text.out;
+  for (const std::string& line : lines(text.out)) EXPECT_LE(line.size(), 100u) << line;
   std::set<std::string> names, files;
   for (const Json& e : entries) {
     EXPECT_TRUE(names.insert(e["name"].get<std::string>()).second) << e;
@@ -46,6 +47,7 @@ TEST_F(Get, ListsVerifiedCheckpoints) {
     EXPECT_NE(e["licence"], "") << e;
     EXPECT_NE(e["task"], "") << e;
     EXPECT_NE(e["input"], "") << e;
+    EXPECT_GT(e["megabytes"], 0) << e;
     EXPECT_NE(text.out.find(e["name"].get<std::string>() + " "), std::string::npos) << e;
     // An address without a revision could later have other bytes.
     const std::string url = e["url"], revision = e["revision"];
@@ -97,6 +99,14 @@ TEST_F(Get, AFileOfAnotherHashIsNotConverted) {
   EXPECT_EQ(of_folder.exit_code, 2);
   EXPECT_NE(of_folder.err.find("resnet50-11ad3fa6.pth: has the SHA-256 "), std::string::npos) << of_folder.err;
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "resnet50-11ad3fa6.pth")) << "what is the user's stays";
+}
+
+TEST_F(Get, WithoutANetworkItNamesFrom) {
+  const Result r = run({"torchvision/resnet18.v1", "--from", "http://127.0.0.1:9/there"});
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_EQ(lines(r.err).size(), 1u) << r.err;
+  EXPECT_NE(r.err.find("cannot be reached"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("`--from FOLDER` takes resnet18-f37072fd.pth from a folder"), std::string::npos) << r.err;
 }
 
 TEST_F(Get, ErrorsHaveAMessage) {

@@ -103,7 +103,15 @@ TEST_F(Gpu, RunAgreesWithTheCpu) {
   for (const std::string& gpu : gpus_) {
     const Result r = run({"run", blob_, photo, "--backend", "gpu", "--device", gpu});
     EXPECT_EQ(r.exit_code, 0);
-    EXPECT_EQ(r.err, "") << "it is the GPU that ran";
+    // It is the GPU that ran; a rasteriser on the CPU, which the tests have, is named in a line.
+    EXPECT_TRUE(r.err.empty() || (lines(r.err).size() == 1 && r.err.find(" is a software GPU: ") != std::string::npos))
+        << r.err;
+    const nlohmann::json devices = nlohmann::json::parse(run({"devices", "--json"}).out)["devices"];
+    const auto software =
+        std::count_if(devices.begin(), devices.end(), [](const auto& d) { return d["type"] == "software"; });
+    if (software == static_cast<std::ptrdiff_t>(devices.size())) {
+      EXPECT_NE(r.err, "");
+    }
     EXPECT_EQ(labels(r.out), labels(cpu.out));
   }
   EXPECT_FALSE(std::filesystem::is_empty(folder_.path() / "cache" / "ferry" / "gpu")) << "pipelines are kept";

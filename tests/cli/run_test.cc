@@ -120,7 +120,7 @@ TEST_F(Run, AFeatureExtractorPrintsASummaryAndSavesTheEmbedding) {
       folder_.write("embed.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   Result r = run({model, image("a.png", 20, 14)});
   ASSERT_EQ(r.exit_code, 0) << r.err;
-  EXPECT_EQ(r.out.find("embedding of 5 numbers, length 1:"), 0u) << r.out;
+  EXPECT_EQ(r.out.find("embedding of 5 values, length 1:"), 0u) << r.out;
   r = run({model, image("a.png", 20, 14), "--save", "out.safetensors"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const auto saved = open_checkpoint(folder_.path() / "out.safetensors");
@@ -195,7 +195,7 @@ TEST_F(Run, SeveralImagesGoToAFolder) {
   fs::create_directory(folder_.path() / "other");
   fs::copy_file(a, folder_.path() / "other" / "a.png");
   EXPECT_REFUSED(run({model, a, "other/a.png", "-o", "large"}), "would both be written to large/a.png");
-  EXPECT_REFUSED(run({model, a, b, "--save", "x"}), "--save keeps the tensors of one image, 2 are given");
+  EXPECT_REFUSED(run({model, a, b, "--save", "x"}), "--save stores the tensors of one image, 2 are given");
 }
 
 TEST_F(Run, ClassesOfSeveralImagesAreLinesOfJson) {
@@ -226,7 +226,7 @@ TEST_F(Run, DepthIsWrittenInThreeWays) {
   EXPECT_EQ(read_text(folder_.path() / "d.pfm").substr(0, 2), "Pf");
   EXPECT_REFUSED(run({model, photo, "--colours", "--16bit"}), "choose one");
   EXPECT_REFUSED(run({model, photo, "--point", "1,2"}), "it is for depth");
-  EXPECT_REFUSED(run({model, photo, "--tile", "64"}), "takes its images whole");
+  EXPECT_REFUSED(run({model, photo, "--tile", "64"}), "runs on whole images");
 }
 
 TEST_F(Run, ClassesOfPixelsHaveALegend) {
@@ -241,7 +241,7 @@ TEST_F(Run, ClassesOfPixelsHaveALegend) {
   r = run({model, photo, "--json"});
   const auto json = nlohmann::json::parse(r.out);
   EXPECT_EQ(json["classes"].size(), legend.size() - 1);
-  EXPECT_REFUSED(run({model, photo, "--16bit"}), "--16bit: this model gives no depth");
+  EXPECT_REFUSED(run({model, photo, "--16bit"}), "--16bit: this model returns no depth");
 }
 
 TEST_F(Run, AMaskSelectsTheInpaintedArea) {
@@ -250,10 +250,10 @@ TEST_F(Run, AMaskSelectsTheInpaintedArea) {
   Result r = run({model, photo, "--mask", mask, "-o", "empty.png"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   EXPECT_EQ(r.out, "empty.png: 20x13, from 20x13\n");
-  EXPECT_REFUSED(run({model, photo}), "what shall be painted anew? Give --mask FILE");
+  EXPECT_REFUSED(run({model, photo}), "no area to inpaint: give --mask FILE");
   EXPECT_REFUSED(run({model, photo, "--mask", image("small.png", 8, 8)}), "a mask of 8x8 pixels for an image of 20x13");
   EXPECT_REFUSED(run({model, photo, photo, "--mask", mask}), "--mask goes with one image, 2 are given");
-  EXPECT_REFUSED(run({blob(kClassifier), photo, "--mask", mask}), "is for models that paint anew");
+  EXPECT_REFUSED(run({blob(kClassifier), photo, "--mask", mask}), "is for inpainting models");
 }
 
 TEST_F(Run, ForegroundIsCutOut) {
@@ -270,8 +270,9 @@ TEST_F(Run, ForegroundIsCutOut) {
   ASSERT_EQ(run({model, photo, "--background", photo}).exit_code, 0);
   EXPECT_EQ(read_text(folder_.path() / "portrait_composite.png")[25], 2) << "RGB";
   EXPECT_REFUSED(run({model, photo, "--composite", "c.png", "--background", "#0f0"}), "or a colour, #rrggbb");
-  EXPECT_REFUSED(run({blob(kClassifier), photo, "--composite", "c.png"}), "--composite: this model gives no mask");
-  EXPECT_REFUSED(run({blob(kClassifier), photo, "--background", "#00ff00"}), "--background: this model gives no mask");
+  EXPECT_REFUSED(run({blob(kClassifier), photo, "--composite", "c.png"}), "--composite: this model returns no mask");
+  EXPECT_REFUSED(run({blob(kClassifier), photo, "--background", "#00ff00"}),
+                 "--background: this model returns no mask");
 }
 
 TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
@@ -303,7 +304,7 @@ TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
   EXPECT_NEAR(json["lines"][0]["corners"][0][0], 20 - 12, 0.5);  // 1.5 * 80 * 20 / 200
   EXPECT_NEAR(json["lines"][0]["corners"][2][1], 40 + 12, 0.5);
   EXPECT_EQ(run({model, image("empty.png", 20, 13)}).out, "no text found\n");
-  EXPECT_REFUSED(run({model, "page.png", "--tile", "64"}), "takes its images whole");
+  EXPECT_REFUSED(run({model, "page.png", "--tile", "64"}), "runs on whole images");
   const Result inspected = ferry(folder_.path(), {"inspect", model});
   EXPECT_NE(inspected.out.find("reading of lines by graph line; text from 0.3, boxes from 0.6"), std::string::npos)
       << inspected.out;
@@ -333,7 +334,7 @@ TEST_F(Run, BoxesArePrintedAndDrawn) {
   ASSERT_EQ(run({model, photo, other, "-o", "drawn/"}).exit_code, 0);
   EXPECT_TRUE(exists("drawn/street.png"));
   EXPECT_TRUE(exists("drawn/road.png"));
-  EXPECT_REFUSED(run({model, photo, "--colours"}), "--colours: this model gives neither depth nor classes of pixels");
+  EXPECT_REFUSED(run({model, photo, "--colours"}), "--colours: this model returns neither depth nor a segmentation");
 }
 
 TEST_F(Run, PointsAndABoxArePrompts) {
@@ -345,7 +346,7 @@ TEST_F(Run, PointsAndABoxArePrompts) {
   EXPECT_EQ(cut[25], 6) << "RGB and alpha";
   r = run({model, photo, "--box", "1,1,8,8", "--json"});
   EXPECT_TRUE(nlohmann::json::parse(r.out).contains("quality")) << r.out;
-  EXPECT_REFUSED(run({model, photo}), "what is meant? Give --point X,Y or --box LEFT,TOP,RIGHT,BOTTOM");
+  EXPECT_REFUSED(run({model, photo}), "no prompt: give --point X,Y or --box LEFT,TOP,RIGHT,BOTTOM");
   EXPECT_REFUSED(run({model, photo, "--point", "3"}), "--point 3: expected X,Y");
   EXPECT_REFUSED(run({model, photo, "--point", "3,4,5"}), "expected X,Y");
   EXPECT_REFUSED(run({model, photo, "--point", "30,4"}), "point 30,4 lies outside the image");
@@ -355,12 +356,12 @@ TEST_F(Run, PointsAndABoxArePrompts) {
 
 TEST_F(Run, ContradictingOptionsAreRefused) {
   const std::string model = blob(kClassifier);
-  EXPECT_REFUSED(run({model}), "Give an image, --tensors FILE, --prompt TEXT or --tokens IDS");
+  EXPECT_REFUSED(run({model}), "give an image, --tensors FILE, --prompt TEXT or --tokens IDS");
   EXPECT_REFUSED(run({model, "a.png", "--tensors", "b", "--save", "c"}), "give one of them");
   EXPECT_REFUSED(run({model, "--tensors", "b"}), "--save FILE");
   EXPECT_REFUSED(run({model, "a.png", "--taps"}), "--save FILE");
   EXPECT_REFUSED(run({model, "--tensors", "b", "--save", "c", "-o", "d.png"}), "use --save");
-  EXPECT_REFUSED(run({model, image("p.png", 20, 13), "-o", "d.png"}), "gives no image");
+  EXPECT_REFUSED(run({model, image("p.png", 20, 13), "-o", "d.png"}), "returns no image");
 }
 
 TEST_F(Run, TensorsGoInAndOutInTheFrameworksLayout) {

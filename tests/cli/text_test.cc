@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/pack/pack.h"
+#include "converter/text/text_files.h"
 #include "tests/cli/command.h"
 #include "tests/shared.h"
 #include "tests/support/blobs.h"
@@ -110,8 +111,19 @@ TEST_F(RunText, ChatKeepsTheConversation) {
   EXPECT_EQ(written.out, "user: hi\nthe ") << written.err;
   const Result full = chat("a line that is longer than what this model holds at once, by far\n");
   EXPECT_EQ(full.exit_code, 2);
-  EXPECT_NE(full.err.find("/reset begins anew"), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("/reset starts again"), std::string::npos) << full.err;
   EXPECT_REFUSED(ferry(folder_.path(), {"chat", "model.ferry", "--top-p", "7"}), "top_p is 7");
+}
+
+TEST_F(RunText, ChatWithoutATemplateNamesRun) {
+  const std::unique_ptr<Graph> graph = testing::small_language_model();
+  fbs::TextT text;
+  flatbuffers::GetRoot<fbs::Text>(graph->table.text.data())->UnPackTo(&text);
+  text.chat_template.clear();
+  graph->table.text = packed(text);
+  write("plain.ferry", *graph);
+  EXPECT_REFUSED(ferry(folder_.path(), {"chat", "plain.ferry"}, "hi\n"),
+                 "plain.ferry has no chat template: use `ferry run --prompt TEXT`");
 }
 
 TEST_F(RunText, ChatSavesAndLoadsAConversation) {
@@ -136,22 +148,23 @@ TEST_F(RunText, ChatSavesAndLoadsAConversation) {
 }
 
 TEST_F(RunText, WrongUsageGetsAMessage) {
-  EXPECT_REFUSED(run({"model.ferry"}), "what shall it run on?");
+  EXPECT_REFUSED(run({"model.ferry"}),
+                 "model.ferry is a language model: give it a text with --prompt TEXT, or token ids");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", "a", "--tokens", "1"}), "two inputs");
-  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with images or tensors");
-  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--max-tokens", "3"}), "goes with --prompt or --tokens");
-  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--json"}), "--json: this model has no task");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with image files or tensors");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png"}), "with --prompt TEXT, and an image with --image FILE");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,x"}), "--tokens");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,262"}), "token 262 is not in the model's vocabulary of 262");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "-1"}), "token -1");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--top-p", "0"}), "top_p is 0");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--bias", "7"}), "--bias 7: expected ID:VALUE");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--log-probabilities"}), "goes with --json");
-  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--seed", "3"}), "how tokens are chosen goes with");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--max-tokens", "0"}), "--max-tokens");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--max-tokens", "48"}), "the model holds 48");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", std::string(48, 'x')}), "the prompt has 49 tokens");
   write("classifier.ferry", *testing::small_classifier());
+  EXPECT_REFUSED(run({"classifier.ferry", "photo.png", "--seed", "3"}), "sampling options go with --prompt");
+  EXPECT_REFUSED(run({"classifier.ferry", "photo.png", "--max-tokens", "3"}), "goes with --prompt or --tokens");
   EXPECT_REFUSED(run({"classifier.ferry", "--prompt", "a"}), "not a language model");
 }
 

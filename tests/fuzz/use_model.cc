@@ -96,7 +96,8 @@ void use_task(ferry_model* model) {
   }
   if (ran == FERRY_OK) {
     for (size_t i = 0; i < answer.class_count; ++i) touch_name(answer.classes[i].label);
-    if (answer.kind == FERRY_ANSWER_MAP) require(answer.value_count == 30, "a map is not of the image's size");
+    if (answer.kind == FERRY_ANSWER_MAP)
+      require(answer.width * answer.height == 30, "a map is not of the image's size");
   }
   ferry_task_close(task);
 }

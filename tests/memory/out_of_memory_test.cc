@@ -446,7 +446,7 @@ TEST_P(OutOfMemory, InTasks) {
              [&] { EXPECT_NE(answer.kind, FERRY_ANSWER_NONE); }, [&] { EXPECT_EQ(answer.kind, FERRY_ANSWER_NONE); }});
     ASSERT_OK(ferry_task_run(task, &request, &answer));
     if (answer.kind == FERRY_ANSWER_LINES || answer.kind == FERRY_ANSWER_BOXES) {
-      EXPECT_EQ(answer.line_count + answer.detection_count, 1u);
+      EXPECT_EQ(answer.line_count + answer.box_count, 1u);
       ferry_image out{};
       exhaust({"answer_draw", [&] { return ferry_answer_draw(&answer, &image, &out); }, [&] { ferry_image_free(&out); },
                [&] { EXPECT_EQ(out.pixels, nullptr); }});

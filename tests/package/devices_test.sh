@@ -29,6 +29,20 @@ refused "name it with ANDROID_NDK=" "$build" android-arm64
 refused "is it an NDK?" env ANDROID_NDK="$scratch" "$build" android-armv7
 "$build" --help | grep -q "scripts/build-device TARGET"
 
+# What a build for a device needs is installed: on a machine that has no package, by an apt-get that only tells.
+mkdir "$scratch/bin"
+printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/dpkg-query"
+printf '#!/bin/sh\necho "$@" >>"%s/installed"\n' "$scratch" >"$scratch/bin/apt-get"
+printf '#!/bin/sh\n"$@"\n' >"$scratch/bin/sudo"
+chmod +x "$scratch"/bin/*
+for target in arm64:g++-aarch64-linux-gnu armv7:g++-arm-linux-gnueabihf riscv64:g++-riscv64-linux-gnu; do
+  rm -f "$scratch/installed"
+  PATH=$scratch/bin:$PATH "$sources/scripts/setup" "${target%:*}" >/dev/null
+  for package in cmake ninja-build "${target#*:}" qemu-user-static; do
+    grep -qw -e "$package" "$scratch/installed" || { echo "${target%:*}: $package is not installed"; exit 1; }
+  done
+done
+
 toolchain=("$cmake" -P "$sources/toolchains/android.cmake")
 refused "ANDROID_NDK is not set" "${toolchain[@]}"
 refused "holds no build/cmake/android.toolchain.cmake" env ANDROID_NDK="$scratch" "${toolchain[@]}"

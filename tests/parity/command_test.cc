@@ -74,6 +74,7 @@ TEST(ParityCommand, CatchesAWrongEpsilon) { expect_caught(TinyFault::WrongEpsilo
 TEST(ParityCommand, CatchesAFlippedKernel) { expect_caught(TinyFault::FlippedKernel, "tap/block.0.conv"); }
 TEST(ParityCommand, CatchesPaddingOnTheWrongSide) { expect_caught(TinyFault::PaddingSide, "tap/stem.conv"); }
 TEST(ParityCommand, CatchesADroppedShift) { expect_caught(TinyFault::DroppedShift, "tap/block.0.bn"); }
+TEST(ParityCommand, CatchesOneWrongWeightOfTheHead) { expect_caught(TinyFault::WrongWeight, "logits"); }
 TEST(ParityCommand, CatchesAnInfiniteLogit) {
   const Ran ran = run_tiny(TinyFault::NotFinite);
   EXPECT_EQ(ran.exit_code, 1);

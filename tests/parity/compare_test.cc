@@ -58,6 +58,16 @@ TEST(Compare, LogitsAreBoundAbsolutely) {
   EXPECT_TRUE(row(EntryKind::Tap, 100.0020f).in_bounds);
 }
 
+TEST(Compare, LogitsAreBoundRelativelyToo) {
+  const Row wrong =
+      compare_entry(entry("logits", {0.008f, 0}, EntryKind::Output), {1, 2}, std::vector<float>{0.007f, 0});
+  EXPECT_FALSE(wrong.in_bounds) << "12 % of the maximum, though less than 1e-3";
+  EXPECT_EQ(wrong.measure, Measure::Relative);
+  EXPECT_EQ(wrong.bound, kRelativeBound);
+  EXPECT_TRUE(
+      compare_entry(entry("logits", {8, 0}, EntryKind::Output), {1, 2}, std::vector<float>{8.0007f, 0}).in_bounds);
+}
+
 TEST(Compare, SamplesAreTakenAtTheirPositions) {
   Entry sampled = entry("a", {5, 7});
   sampled.shape = {1, 2, 2};

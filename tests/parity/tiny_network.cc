@@ -39,9 +39,11 @@ class Builder {
     x = tap(graph_->add_op("pooled", mean, {x}), fbs::Layout::Same);
     std::vector<double> bias = values("head.bias");
     if (fault_ == TinyFault::NotFinite) bias[3] = std::numeric_limits<double>::infinity();
-    x = graph_->add_op("head", fbs::LinearT(),
-                       {x, graph_->add_constant("head.weight", {5, 8}, values("head.weight")),
-                        graph_->add_constant("head.bias", {5}, bias)});
+    std::vector<double> weight = values("head.weight");
+    if (fault_ == TinyFault::WrongWeight) weight[0] += 4e-4;
+    x = graph_->add_op(
+        "head", fbs::LinearT(),
+        {x, graph_->add_constant("head.weight", {5, 8}, weight), graph_->add_constant("head.bias", {5}, bias)});
     graph_->add_output("logits", x, fbs::Layout::Same);
     graph_->table.name = "tiny";
     return std::move(graph_);

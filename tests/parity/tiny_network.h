@@ -16,6 +16,7 @@ enum class TinyFault {
   FlippedKernel,  // the depthwise kernel rotated by 180 degrees
   PaddingSide,    // the stem padded below and to the right only
   DroppedShift,   // block.0's norm without its bias
+  WrongWeight,    // one weight of the head off by 4e-4: the logits then differ by less than 1e-3
   NoFeatures,     // the tap "features" is missing
   NotFinite,      // an infinity in the head's bias, which affects one logit
 };

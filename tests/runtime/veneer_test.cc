@@ -187,7 +187,7 @@ TEST_F(Veneer, AnswersAsATask) {
   ASSERT_TRUE(answer) << answer.error();
   EXPECT_EQ(answer->all_classes().size(), 2u);
   for (const ferry_class& c : answer->all_classes()) EXPECT_STRNE(c.label, "");
-  EXPECT_TRUE(answer->all_values().empty());
+  EXPECT_TRUE(answer->all_vector().empty());
   EXPECT_TRUE(answer->all_labels().empty());
   EXPECT_TRUE(answer->all_mask().empty());
   EXPECT_FALSE(answer->save("never.png"));

@@ -70,13 +70,14 @@ struct Turned {
 std::vector<double> numbers(const ferry_answer& answer) {
   std::vector<double> out = {double(answer.width), double(answer.height)};
   const size_t pixels = static_cast<size_t>(answer.width) * static_cast<size_t>(answer.height);
-  for (size_t i = 0; i < answer.value_count; ++i) out.push_back(double{answer.values[i]} * 255);
+  for (size_t i = 0; i < answer.vector_size; ++i) out.push_back(double{answer.vector[i]} * 255);
+  for (size_t i = 0; answer.map != nullptr && i < pixels; ++i) out.push_back(double{answer.map[i]} * 255);
   for (size_t i = 0; answer.labels != nullptr && i < pixels; ++i) out.push_back(answer.labels[i]);
   // A prompted mask is 0 or 255.
   for (size_t i = 0; answer.mask != nullptr && i < pixels; ++i) out.push_back(answer.mask[i] / 64);
   for (size_t i = 0; i < answer.class_count; ++i) out.push_back(double{answer.classes[i].probability});
-  for (size_t i = 0; i < answer.detection_count; ++i) {
-    const ferry_detection& d = answer.detections[i];
+  for (size_t i = 0; i < answer.box_count; ++i) {
+    const ferry_detection& d = answer.boxes[i];
     for (const float place : {d.box.left, d.box.top, d.box.right, d.box.bottom}) out.push_back(double{place});
   }
   return out;

@@ -31,8 +31,7 @@ class AnswerFiles : public ::testing::Test {
     ferry_answer answer{};
     answer.struct_size = sizeof(answer);
     answer.kind = FERRY_ANSWER_MAP;
-    answer.values = values_.data();
-    answer.value_count = values_.size();
+    answer.map = values_.data();
     answer.width = 3;
     answer.height = 2;
     answer.minimum = 1;
@@ -62,7 +61,7 @@ TEST_F(AnswerFiles, TheNearestIsWhite) {
 TEST_F(AnswerFiles, SixteenBitsAreAPngOfTheirOwnWithWholeMillimetres) {
   ferry_answer answer = map(FERRY_SENSE_METRES);
   values_ = {0.5f, 2, 3, 70, -1, NAN};
-  answer.values = values_.data();
+  answer.map = values_.data();
   ASSERT_EQ(ferry_answer_save(&answer, path("depth.png").c_str(), FERRY_SAVE_16_BIT), FERRY_OK) << ferry_last_error();
   const std::string png = read_text(path("depth.png"));
   EXPECT_EQ(png[24], 16) << "bits";

@@ -117,14 +117,15 @@ TEST_F(Tasks, MapsAlignWithTheImageForEveryPreprocessing) {
         ASSERT_EQ(answer.kind, FERRY_ANSWER_MAP);
         ASSERT_EQ(answer.width, width);
         ASSERT_EQ(answer.height, height);
-        ASSERT_EQ(answer.value_count, static_cast<size_t>(width * height));
-        // Away from edges that were cropped, or that the last cell does not reach.
+        ASSERT_NE(answer.map, nullptr);
+        EXPECT_EQ(answer.vector, nullptr) << "a field is filled for its own kind only";
+        // Away from edges that were cut off, or between which and the last cell nothing is known.
         double largest = 0, sum = 0;
         int count = 0;
         const int cut_x = width * 7 / 20, cut_y = height * 7 / 20;
         for (int y = cut_y; y < height - cut_y; ++y) {
           for (int x = cut_x; x < width - cut_x; ++x) {
-            const double place = double{answer.values[y * width + x]} * 255 / kStep;
+            const double place = double{answer.map[y * width + x]} * 255 / kStep;
             const double difference = std::fabs(place - (axis == 0 ? x : y));
             largest = std::max(largest, difference);
             sum += difference;
@@ -429,9 +430,9 @@ TEST_F(Tasks, BoxesAlignWithTheImageForEveryPreprocessing) {
       open(*testing::one_box(seen_height, seen_width, mode.recipe, box));
       const ferry_answer answer = run(request_for(&image));
       ASSERT_EQ(answer.kind, FERRY_ANSWER_BOXES);
-      ASSERT_EQ(answer.detection_count, 1u);
-      const ferry_detection& found = answer.detections[0];
-      // A pixel's colour belongs to its centre.
+      ASSERT_EQ(answer.box_count, 1u);
+      const ferry_detection& found = answer.boxes[0];
+      // A pixel's colour is that of its middle.
       EXPECT_NEAR(found.box.left, at[0] + 0.5, 0.5);
       EXPECT_NEAR(found.box.top, at[1] + 0.5, 0.5);
       EXPECT_LE(found.box.right, width);
@@ -477,8 +478,8 @@ TEST_F(Tasks, OverlappingBoxesOfAClassAreSuppressed) {
     open(*testing::boxes_of_colours(4, 8, in_250ths(), of));
     const ferry_answer answer = run(request_for(&image));
     std::vector<int> rows;
-    for (size_t i = 0; i < answer.detection_count; ++i)
-      rows.push_back(static_cast<int>(std::lround(answer.detections[i].score * 250)));
+    for (size_t i = 0; i < answer.box_count; ++i)
+      rows.push_back(static_cast<int>(std::lround(answer.boxes[i].score * 250)));
     return rows;
   };
   EXPECT_EQ(answered(params), (std::vector<int>{200, 100, 80}));
@@ -499,8 +500,8 @@ TEST_F(Tasks, OverlappingBoxesOfAClassAreSuppressed) {
   EXPECT_EQ(info().kind, FERRY_TASK_DETECTION);
   EXPECT_EQ(info().answer, FERRY_ANSWER_BOXES);
   const ferry_answer answer = run(request_for(&image));
-  ASSERT_EQ(answer.detection_count, 1u);
-  const ferry_detection& best = answer.detections[0];
+  ASSERT_EQ(answer.box_count, 1u);
+  const ferry_detection& best = answer.boxes[0];
   EXPECT_EQ(best.index, 0);
   EXPECT_STREQ(best.label, "red");
   EXPECT_NEAR(best.box.left, 8 * 10 / 250.0, 1e-4);
@@ -521,10 +522,10 @@ TEST_F(Tasks, BoxesAreClippedToTheImageAndEmptyOnesDropped) {
                                      {{200, 50, 100, 200}, {230, 0}, {}},   // left and right exchanged
                                      {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the image begins
   const ferry_answer answer = run(request_for(&image));
-  ASSERT_EQ(answer.detection_count, 1u);
-  EXPECT_EQ(answer.detections[0].box.left, 0);
-  EXPECT_EQ(answer.detections[0].box.top, 0);
-  EXPECT_NEAR(answer.detections[0].box.right, 4, 1e-4);
+  ASSERT_EQ(answer.box_count, 1u);
+  EXPECT_EQ(answer.boxes[0].box.left, 0);
+  EXPECT_EQ(answer.boxes[0].box.top, 0);
+  EXPECT_NEAR(answer.boxes[0].box.right, 4, 1e-4);
 }
 
 // A blob converted for one image size whose output changes with the size.
@@ -570,7 +571,7 @@ TEST_F(Tasks, BoxesAreDrawnOnTheirImage) {
   open(*testing::red_in_front());
   const ferry_answer mask = run(request_for(&image));
   EXPECT_EQ(ferry_answer_draw(&mask, image.get(), &drawn), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "an answer of kind 5 has neither boxes nor lines to draw");
+  EXPECT_STREQ(ferry_last_error(), "an answer of kind MASK cannot be drawn: only BOXES and LINES can, on their image");
 }
 
 TEST_F(Tasks, RequestsOfOtherVersionsAreReadUpToTheirSize) {

@@ -30,9 +30,9 @@ void add_classes(const ferry_answer& answer, Parcel* parcel) {
 }
 
 void add_detections(const ferry_answer& answer, Parcel* parcel) {
-  parcel->number(static_cast<double>(answer.detection_count));
-  for (size_t i = 0; i < answer.detection_count; ++i) {
-    const ferry_detection& d = answer.detections[i];
+  parcel->number(static_cast<double>(answer.box_count));
+  for (size_t i = 0; i < answer.box_count; ++i) {
+    const ferry_detection& d = answer.boxes[i];
     for (const float side : {d.box.left, d.box.top, d.box.right, d.box.bottom, d.score}) parcel->number(double{side});
     parcel->number(d.index).text(d.label).number(static_cast<double>(d.landmark_count));
     for (size_t k = 0; k < 2 * d.landmark_count; ++k) parcel->number(double{d.landmarks[k]});
@@ -56,11 +56,11 @@ ferry_status send(const ferry_answer& a, Parcel parcel) {
   switch (a.kind) {
     case FERRY_ANSWER_NONE: break;
     case FERRY_ANSWER_CLASSES: add_classes(a, &parcel); break;
-    case FERRY_ANSWER_VECTOR: status = parcel.values(a.values, a.value_count); break;
+    case FERRY_ANSWER_VECTOR: status = parcel.values(a.vector, a.vector_size); break;
     case FERRY_ANSWER_MAP:
       parcel.number(a.width).number(a.height).number(double{a.minimum}).number(double{a.maximum});
       parcel.number(a.sense == FERRY_SENSE_METRES);
-      status = parcel.values(a.values, size);
+      status = parcel.values(a.map, size);
       break;
     case FERRY_ANSWER_LABELS:
       parcel.number(a.width).number(a.height);

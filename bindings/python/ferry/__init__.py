@@ -21,3 +21,9 @@ from .text import Generator, Text
 
 __all__ = ["Answer", "Classification", "Comparison", "Detection", "Error", "Generator", "Line", "Model", "ProfileEntry",
            "Report", "Session", "Stage", "Task", "TensorInfo", "Text", "Verification", "fixture", "verify", "version"]
+
+
+def __getattr__(name):
+    if name == "__version__":  # when asked for: importing the package does not load the library
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -94,11 +94,11 @@ class Line(ctypes.Structure):
 
 class Answer(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("kind", c_int), ("classes", POINTER(Class)), ("class_count", c_size_t),
-                ("values", POINTER(c_float)), ("value_count", c_size_t), ("width", c_int32), ("height", c_int32),
-                ("minimum", c_float), ("maximum", c_float), ("sense", c_int), ("labels", POINTER(c_uint16)),
-                ("mask", POINTER(c_uint8)), ("quality", c_float), ("image", Image),
-                ("detections", POINTER(Detection)), ("detection_count", c_size_t), ("lines", POINTER(Line)),
-                ("line_count", c_size_t)]
+                ("vector", POINTER(c_float)), ("vector_size", c_size_t), ("width", c_int32), ("height", c_int32),
+                ("minimum", c_float), ("maximum", c_float), ("sense", c_int),
+                ("labels", POINTER(c_uint16)), ("mask", POINTER(c_uint8)), ("quality", c_float), ("image", Image),
+                ("boxes", POINTER(Detection)), ("box_count", c_size_t), ("lines", POINTER(Line)),
+                ("line_count", c_size_t), ("map", POINTER(c_float))]
 
 
 # ---- text.h ----------------------------------------------------------------------------------------------------------
@@ -212,6 +212,7 @@ TEXT_FUNCTIONS = [
     ("ferry_text_encode", STATUS_CODE, _HANDLE, c_char_p, c_size_t, c_bool, POINTER(c_int32), _COUNT),
     ("ferry_text_decode", STATUS_CODE, _HANDLE, POINTER(c_int32), c_size_t, c_char_p, _COUNT),
     ("ferry_text_render", STATUS_CODE, _HANDLE, c_char_p, c_size_t, c_char_p, _COUNT),
+    ("ferry_text_chat", STATUS_CODE, _HANDLE, POINTER(Message), c_size_t, c_char_p, _COUNT),
     ("ferry_sampling_init", None, POINTER(Sampling)),
     ("ferry_generator_create", STATUS_CODE, _HANDLE, POINTER(SessionOptions), _OUT),
     ("ferry_generator_close", None, _HANDLE),
@@ -219,12 +220,18 @@ TEXT_FUNCTIONS = [
     ("ferry_generator_append", STATUS_CODE, _HANDLE, POINTER(c_int32), c_size_t),
     ("ferry_generator_append_text", STATUS_CODE, _HANDLE, c_char_p, c_size_t),
     ("ferry_generator_append_image", STATUS_CODE, _HANDLE, POINTER(Image)),
+    ("ferry_generator_add_image", STATUS_CODE, _HANDLE, POINTER(Image)),
+    ("ferry_generator_set", STATUS_CODE, _HANDLE, POINTER(c_int32), c_size_t),
+    ("ferry_generator_set_text", STATUS_CODE, _HANDLE, c_char_p, c_size_t),
     ("ferry_generator_next", STATUS_CODE, _HANDLE, POINTER(c_int32)),
     ("ferry_generator_text", c_void_p, _HANDLE, _COUNT),
     ("ferry_generator_log_probability", c_float, _HANDLE),
     ("ferry_generator_ended", c_bool, _HANDLE),
     ("ferry_generator_tokens", POINTER(c_int32), _HANDLE, _COUNT),
     ("ferry_generator_max_length", c_size_t, _HANDLE),
+    ("ferry_generator_save", STATUS_CODE, _HANDLE, c_char_p, c_char_p, c_size_t),
+    ("ferry_generator_load", STATUS_CODE, _HANDLE, c_char_p),
+    ("ferry_generator_note", c_void_p, _HANDLE, _COUNT),
     ("ferry_generator_reset", STATUS_CODE, _HANDLE),
     ("ferry_generator_cancel", None, _HANDLE),
     ("ferry_generator_session", c_void_p, _HANDLE),

@@ -22,7 +22,7 @@ class Stage:
     max_abs_error: float  # of these; NaN if there is a problem
     relative_error: float  # relative to the absolute maximum of the reference's tensor
     floor: Optional[float]  # the reference's own float32 error, relative
-    bound: float  # of max_abs_error for logits, else of relative_error
+    bound: float  # of max_abs_error for logits with a maximum above 10, else of relative_error
     in_bounds: bool
     problem: str = ""  # why they could not be compared; or a value is NaN
 
@@ -188,8 +188,8 @@ def _ours(port, shape):
 
 def _compare(item, ours, stored):
     name, shape, absmax = item["name"], tuple(item["shape"]), item["absmax"]
-    logits = name == "logits"
-    bound, floor = LOGITS_BOUND if logits else RELATIVE_BOUND, item.get("float32_vs_float64")
+    absolute = name == "logits" and LOGITS_BOUND < RELATIVE_BOUND * absmax  # the tighter of the two is the stage's
+    bound, floor = LOGITS_BOUND if absolute else RELATIVE_BOUND, item.get("float32_vs_float64")
     values, positions = _stored(item, stored)
 
     def stage(compared, error, relative, in_bounds, problem=""):
@@ -203,4 +203,4 @@ def _compare(item, ours, stored):
     at = ours if positions is None else ours[positions]
     error = float(np.abs(at.astype(np.float64) - values.reshape(-1)).max())
     relative = error / absmax if absmax else np.inf if error else 0.0
-    return stage(values.size, error, relative, (error if logits else relative) <= bound)
+    return stage(values.size, error, relative, (error if absolute else relative) <= bound)

@@ -44,7 +44,7 @@ class Answer:
     # classes: the most probable, best first; labels: those that occur, largest first, with their share of the image
     classes: Optional[List[Classification]] = None
     vector: Optional[np.ndarray] = None  # float32 [elements]: an embedding
-    depth: Optional[np.ndarray] = None  # float32 [height, width]: a map; `metres` says what its values mean
+    map: Optional[np.ndarray] = None  # float32 [height, width]: a depth map; `metres` says what its values mean
     metres: Optional[bool] = None  # False: larger is nearer, with unknown scale
     labels: Optional[np.ndarray] = None  # uint16 [height, width]: one class per pixel
     mask: Optional[np.ndarray] = None  # uint8 [height, width]: 255 inside, 0 outside
@@ -65,9 +65,9 @@ def _answer(raw: c.Answer) -> Answer:
     if out.kind in ("classes", "labels"):
         out.classes = classes_of(raw.classes, raw.class_count)
     if out.kind == "vector":
-        out.vector = _copied(raw.values, raw.value_count)
+        out.vector = _copied(raw.vector, raw.vector_size)
     elif out.kind == "map":
-        out.depth, out.metres = _copied(raw.values, *size), raw.sense == c.SENSE["METRES"]
+        out.map, out.metres = _copied(raw.map, *size), raw.sense == c.SENSE["METRES"]
     elif out.kind == "labels":
         out.labels = _copied(raw.labels, *size)
     elif out.kind == "mask":
@@ -75,7 +75,7 @@ def _answer(raw: c.Answer) -> Answer:
     elif out.kind == "image":
         out.image = array_of(raw.image)
     elif out.kind == "boxes":
-        out.boxes = [_detection(raw.detections[i]) for i in range(raw.detection_count)]
+        out.boxes = [_detection(raw.boxes[i]) for i in range(raw.box_count)]
     elif out.kind == "lines":
         out.lines = [_line(raw.lines[i]) for i in range(raw.line_count)]
     return out

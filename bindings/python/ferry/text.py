@@ -4,7 +4,7 @@ import ctypes, json
 from typing import Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _structs as c
-from ._handle import Closing, Handle
+from ._handle import Closing, Handle, path_bytes
 from ._library import text_library
 from .images import image_of
 from .session import Report, report_of
@@ -47,6 +47,16 @@ class Text(Closing):
         function = text_library().ferry_text_render
         with self._use() as text:
             return _written(lambda room, size: function(text, encoded, len(encoded), room, size))
+
+
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """A plain conversation, rendered up to the beginning of the model's answer: messages with "role" and "content",
+        both strings. ferry.Error: as for render()."""
+        items = [(message["role"].encode(), message["content"].encode()) for message in messages]
+        array = (c.Message * len(items))(*items)
+        function = text_library().ferry_text_chat
+        with self._use() as text:
+            return _written(lambda room, size: function(text, array, len(items), room, size))
 
 
 class Generator(Closing):
@@ -99,6 +109,45 @@ class Generator(Closing):
         ferry.Error, UNSUPPORTED: the model accepts text only."""
         with image_of(image) as pixels, self._use() as generator:
             text_library().ferry_generator_append_image(generator, ctypes.byref(pixels))
+
+    def add_image(self, image):
+        """Adds an image whose position is in a text: the n-th image token that append() or set() finds, which a chat
+        template writes, becomes the tokens of the n-th added image. ferry.Error: as for append_image()."""
+        with image_of(image) as pixels, self._use() as generator:
+            text_library().ferry_generator_add_image(generator, ctypes.byref(pixels))
+
+    def set(self, words: Union[str, Sequence[int]]):
+        """Replaces the text by a text of Text.render() or Text.chat(), or by token ids. Results for a common beginning
+        are kept if the model can go back. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
+        with self._use() as generator:
+            if isinstance(words, str):
+                encoded = words.encode()
+                text_library().ferry_generator_set_text(generator, encoded, len(encoded))
+            else:
+                ids = _ids(words)
+                text_library().ferry_generator_set(generator, ids, len(ids))
+
+    def save(self, path, note: bytes = b""):
+        """Writes the text, the state of the random numbers and the model's states to a file, with `note`, bytes of the
+        app. The sampling is not stored. ferry.Error: IO_ERROR, UNSUPPORTED (the text has images)."""
+        with self._use() as generator:
+            text_library().ferry_generator_save(generator, path_bytes(path), bytes(note), len(note))
+
+    def load(self, path) -> bytes:
+        """Reads a file of save(), and returns its note. With the sampling of then, the next tokens are the same, and
+        none is computed again. On failure nothing changes. ferry.Error: IO_ERROR, CORRUPT (damaged, or of another
+        model), UNSUPPORTED_VERSION."""
+        with self._use() as generator:
+            text_library().ferry_generator_load(generator, path_bytes(path))
+        return self.note
+
+    @property
+    def note(self) -> bytes:
+        """The note of the file that load() read last; empty before."""
+        size = ctypes.c_size_t()
+        with self._use() as generator:
+            at = text_library().ferry_generator_note(generator, ctypes.byref(size))
+            return ctypes.string_at(at, size.value) if size.value else b""
 
     def next(self) -> int:
         """Generates the next token and appends it. ferry.Error: STATE_FULL (the text has its maximum length), CANCELLED;

@@ -34,7 +34,7 @@ class Answers(unittest.TestCase):
     def test_depth_is_a_map_with_what_its_numbers_say(self):
         answer = self.open("depth").run(RAMP)
         self.assertEqual((answer.kind, answer.metres), ("map", False))
-        np.testing.assert_allclose(answer.depth, RAMP[:, :, 0] / 255, atol=1e-6)
+        np.testing.assert_allclose(answer.map, RAMP[:, :, 0] / 255, atol=1e-6)
 
     def test_labels_have_a_legend_by_share(self):
         image = np.zeros((64, 96, 3), np.uint8)
@@ -123,7 +123,7 @@ class Answers(unittest.TestCase):
                 task.save(path, "blue")
             with self.assertRaises(ferry.Error):
                 task.save(os.path.join(folder, "absent", "depth.png"))
-        self.assertEqual(answer.depth.shape, (10, 20))  # a copy
+        self.assertEqual(answer.map.shape, (10, 20))  # a copy
 
 
 class Refused(unittest.TestCase):

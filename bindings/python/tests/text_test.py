@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text over a small language model of bytes (tests/support/language_model.h)."""
-import json, unittest
+import json, os, re, tempfile, unittest
 
 import ferry
 import numpy as np
-from support import blob, command
+from ferry import _structs
+from support import ROOT, blob, command
 
 
 class Language(unittest.TestCase):
@@ -31,6 +32,12 @@ class Tokens(Language):
             self.assertEqual(text.render(messages), "user: hi\nassistant: ho\nthe ")
             self.assertEqual(text.render(messages, add_generation_prompt=False), "user: hi\nassistant: ho\n")
             self.assertEqual(text.render({"messages": messages}), text.render(messages, add_generation_prompt=False))
+
+    def test_plain_conversations_need_no_json(self):
+        messages = [{"role": "user", "content": "hi \"there\""}]
+        with self.model.text() as text:
+            self.assertEqual(text.chat(messages), text.render(messages))
+            self.assertEqual(text.chat([]), text.render([]))
 
     def test_what_cannot_be_is_refused(self):
         with self.model.text() as text:
@@ -97,6 +104,44 @@ class Generation(Language):
             self.assertEqual("".join(story.stream(max_tokens=24)), whole[: whole.index(stop)])
             self.assertTrue(story.ended)
 
+    def test_a_text_is_replaced(self):
+        with self.model.generator() as story, self.model.generator() as other:
+            story.append("something else")
+            story.next()
+            story.set("the end")
+            with self.model.text() as text:
+                self.assertEqual(story.tokens, text.encode("the end", special=False))
+            other.set(story.tokens)
+            self.assertEqual([story.next() for _ in range(4)], [other.next() for _ in range(4)])
+
+    def test_a_saved_text_is_continued(self):
+        with tempfile.TemporaryDirectory() as folder, self.model.generator() as story:
+            path = os.path.join(folder, "story")
+            story.sampling(temperature=30, seed=3)
+            story.append([1, 80])
+            story.next()
+            self.assertEqual(story.note, b"")
+            story.save(path, b"a note\0")
+            expected = [story.next() for _ in range(4)]
+            with self.model.generator() as again:
+                again.sampling(temperature=30, seed=3)
+                self.assertEqual(again.load(path), b"a note\0")
+                self.assertEqual(again.note, b"a note\0")
+                self.assertEqual([again.next() for _ in range(4)], expected)
+                with open(path, "wb") as file:
+                    file.write(b"no story")
+                for wrong, status in ((path, "CORRUPT"), (path + ".absent", "IO_ERROR")):
+                    with self.assertRaises(ferry.Error) as raised:
+                        again.load(wrong)
+                    self.assertEqual(raised.exception.status, status)
+
+    def test_everything_of_the_c_api_is_there(self):
+        bound = {name for name, *_ in _structs.TEXT_FUNCTIONS}
+        header = os.path.join(ROOT, "sdk", "include", "ferry", "text.h")
+        with open(header, encoding="utf-8") as file:
+            declared = set(re.findall(r"\bferry_(?:generator|text)_\w+(?=\()", re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)))
+        self.assertEqual(declared - bound, set())
+
     def test_the_end_of_its_room_is_an_error(self):
         with self.model.generator() as story:
             self.assertEqual(story.max_length, 48)
@@ -104,8 +149,9 @@ class Generation(Language):
             with self.assertRaises(ferry.Error) as raised:
                 [story.next() for _ in range(3)]
             self.assertEqual(raised.exception.status, "STATE_FULL")
-            with self.assertRaises(ferry.Error):
-                story.append_image(np.zeros((8, 8, 3), np.uint8))
+            for call in (story.append_image, story.add_image):
+                with self.assertRaises(ferry.Error):
+                    call(np.zeros((8, 8, 3), np.uint8))
             self.assertEqual(story.report.backend, "cpu")
         for call in (story.next, lambda: story.append("a"), lambda: story.tokens, story.cancel, lambda: story.piece):
             with self.assertRaises(ValueError):

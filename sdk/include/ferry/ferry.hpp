@@ -379,9 +379,10 @@ struct Answer : ferry_answer {
   Answer() : ferry_answer{} { struct_size = sizeof(ferry_answer); }
 
   View<ferry_class> all_classes() const { return {classes, class_count}; }
-  View<float> all_values() const { return {values, value_count}; }
+  View<float> all_vector() const { return {vector, vector_size}; }
+  View<float> all_map() const { return {map, map != nullptr ? pixels() : 0}; }
   View<uint16_t> all_labels() const { return {labels, labels != nullptr ? pixels() : 0}; }
-  View<ferry_detection> all_detections() const { return {detections, detection_count}; }
+  View<ferry_detection> all_boxes() const { return {boxes, box_count}; }
   View<ferry_line> all_lines() const { return {lines, line_count}; }
   View<uint8_t> all_mask() const { return {mask, mask != nullptr ? pixels() : 0}; }
   Status save(const char* path, ferry_save_style style = FERRY_SAVE_PLAIN) const {

@@ -10,7 +10,7 @@
  *   ferry_answer answer = FERRY_INIT(ferry_answer);
  *   if (ferry_task_run(task, &request, &answer) != FERRY_OK) return fail(ferry_last_error());
  *   if (answer.kind == FERRY_ANSWER_MAP) {  // depth
- *     use(answer.values, answer.width, answer.height);
+ *     use(answer.map, answer.width, answer.height);
  *     if (ferry_answer_save(&answer, "depth.png", FERRY_SAVE_COLOURS) != FERRY_OK) return fail(ferry_last_error());
  *   }
  *   ferry_image_free(&photo);
@@ -141,7 +141,8 @@ typedef struct ferry_line {
   const char* text; /* UTF-8 */
 } ferry_line;
 
-/* An answer. Its arrays belong to the task and stay valid until the task's next run. */
+/* An answer. The field named after its kind holds it: FERRY_ANSWER_BOXES fills `boxes`. Its arrays belong to the task
+ * and stay valid until the task's next run. */
 typedef struct ferry_answer {
   size_t struct_size; /* set by the caller: sizeof(ferry_answer) */
   ferry_answer_kind kind;
@@ -149,9 +150,8 @@ typedef struct ferry_answer {
    * is their share of the image. */
   const ferry_class* classes;
   size_t class_count;
-  /* VECTOR: elements. MAP: one value per pixel, row by row. */
-  const float* values;
-  size_t value_count;
+  const float* vector; /* VECTOR: the embedding */
+  size_t vector_size;
   /* MAP, LABELS, MASK: the size of the request's image in pixels. */
   int32_t width;
   int32_t height;
@@ -159,15 +159,15 @@ typedef struct ferry_answer {
   float minimum;
   float maximum;
   ferry_sense sense;
-  const uint16_t* labels;            /* LABELS: one class per pixel */
-  const uint8_t* mask;               /* MASK: 255 inside, 0 outside, values between at soft edges */
-  float quality;                     /* MASK by prompts: the network's estimate of intersection over union; otherwise
-                                      * 0 */
-  ferry_image image;                 /* IMAGE: owned by the task */
-  const ferry_detection* detections; /* BOXES: best first */
-  size_t detection_count;
+  const uint16_t* labels;       /* LABELS: one class per pixel */
+  const uint8_t* mask;          /* MASK: 255 inside, 0 outside, values between at soft edges */
+  float quality;                /* MASK by prompts: the network's estimate of intersection over union, or 0 */
+  ferry_image image;            /* IMAGE: owned by the task */
+  const ferry_detection* boxes; /* BOXES: best first */
+  size_t box_count;
   const ferry_line* lines; /* LINES: top to bottom, and left to right within a row */
   size_t line_count;
+  const float* map; /* MAP: a value per pixel, row by row */
 } ferry_answer;
 
 /* FERRY_INVALID_ARGUMENT: a required prompt is missing or does not match the image. FERRY_CANCELLED.

@@ -74,7 +74,7 @@ final class PrintAnswer {
     }
     List<String> found = new ArrayList<>();
     if (answer instanceof Answer.Boxes) {
-      for (Answer.Detection d : ((Answer.Boxes) answer).detections()) {
+      for (Answer.Detection d : ((Answer.Boxes) answer).boxes()) {
         found.add("{\"index\": " + d.index() + ", \"label\": \"" + d.label() + "\", \"score\": " + d.score()
             + ", \"box\": [" + d.left() + ", " + d.top() + ", " + d.right() + ", " + d.bottom() + "], \"landmarks\": "
             + pairs(d.landmarks()) + "}");

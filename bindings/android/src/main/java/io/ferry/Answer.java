@@ -150,16 +150,16 @@ public abstract class Answer {
 
   /** Detected objects, best first. */
   public static final class Boxes extends Answer {
-    private final List<Detection> detections;
+    private final List<Detection> boxes;
 
     Boxes(Parcel parcel) {
       List<Detection> out = new ArrayList<Detection>();
       for (int count = parcel.integer(); count > 0; --count) out.add(new Detection(parcel));
-      detections = Collections.unmodifiableList(out);
+      boxes = Collections.unmodifiableList(out);
     }
 
-    public List<Detection> detections() {
-      return detections;
+    public List<Detection> boxes() {
+      return boxes;
     }
   }
 

@@ -34,7 +34,7 @@ final class Overlay {
         out.texts.add(String.format("%.2f %s", c.probability(), name(c.label(), c.index())));
       }
     } else if (answer instanceof Answer.Boxes) {
-      out.boxes.addAll(((Answer.Boxes) answer).detections());
+      out.boxes.addAll(((Answer.Boxes) answer).boxes());
     } else if (answer instanceof Answer.Map) {
       out.bitmap = depth((Answer.Map) answer);
     } else if (answer instanceof Answer.Labels) {
