@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
+#include "converter/suggest.h"
 #if defined(FERRY_HAS_CONVERTER)
 #include "models/families.h"
 #include "models/zoo.h"

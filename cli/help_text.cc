@@ -7,6 +7,7 @@
 
 #include "cli/description.h"
 #include "cli/text.h"
+#include "converter/suggest.h"
 #include "converter/error.h"
 
 namespace ferry::cli {

@@ -12,6 +12,7 @@
 #include "cli/description.h"
 #include "cli/parity/parity_command.h"
 #include "cli/text.h"
+#include "converter/suggest.h"
 #include "cli/unconverted.h"
 #include "ferry/ferry.h"
 

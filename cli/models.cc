@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "cli/text.h"
+#include "converter/suggest.h"
 #if defined(FERRY_HAS_CONVERTER)
 #include "models/families.h"
 #endif
