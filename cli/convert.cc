@@ -64,7 +64,7 @@ void add_conversion_options(const Command& app, std::deque<Given>* given) {
     }
   };
   add(common_options(), "");
-  for (const Source& source : sources()) add(source.options(), "Options for " + std::string(source.plural));
+  for (const ferry::Source& source : sources()) add(source.options(), "Options for " + std::string(source.plural));
 }
 
 void give_all(const std::deque<Given>& given, ConvertOptions* options) {

@@ -50,7 +50,7 @@ int print_refusal(const Refused& refused, bool json) {
 
 bool has_outline(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) return false;
-  const Source* source = find_source(path);
+  const ferry::Source* source = find_source(path);
   return source != nullptr && source->outline != nullptr;
 }
 
@@ -102,7 +102,7 @@ void require_blob(const std::string& path) {
   const auto file = MappedFile::open(path);
   if (begins_with(file->bytes(), BlobHeader::kMagic) || begins_with(file->bytes(), PackedHeader::kMagic)) return;
 #if defined(FERRY_HAS_CONVERTER)
-  if (const Source* source = find_source(path))
+  if (const ferry::Source* source = find_source(path))
     fail("%s: is %s; convert it first: ferry convert %s -o MODEL.ferry", path.c_str(), source->name, path.c_str());
 #endif
   if (const std::string foreign = describe_foreign(*file); !foreign.empty())

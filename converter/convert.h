@@ -27,10 +27,10 @@ struct ConvertOptions {
   std::filesystem::path checkpoint;  // what a source reads (converter/source.h): a file, or a checkpoint's folder
   std::string source;                // where it is from, for the blob's provenance; empty: the file's name
   std::filesystem::path output;
-  bool dry_run = false;  // nothing is packed: Conversion says what would be, and nothing lies at `output`
-  bool passes = true;    // false: the graph as it is imported, for those who compare
-  Certify certify;       // makes the blob's certificates (converter/pack/pack.h); absent: it gets none
-  Progress progress;     // of "reading", "building", "folding", "packing", "certifying"
+  bool dry_run = false;     // nothing is packed: Conversion says what would be, and nothing lies at `output`
+  bool passes = true;       // false: the graph as it is imported, for those who compare
+  Certify certify;          // makes the blob's certificates (converter/pack/pack.h); absent: it gets none
+  ImportProgress progress;  // of "reading", "building", "folding", "packing", "certifying"
 
   // The source's options by name: Source::options(). Some have a field of their own:
   Settings settings;

@@ -27,14 +27,14 @@
 namespace ferry {
 
 // Called between steps with what begins now and how much of the whole lies behind, 0..1.
-using Progress = std::function<void(std::string_view step, double fraction)>;
+using ImportProgress = std::function<void(std::string_view step, double fraction)>;
 
 struct ImportRequest {
   Families families;
   std::filesystem::path path;
   Settings settings;   // options by name, checked by check_options()
   bool passes = true;  // false: the graphs as they are imported
-  Progress progress = {};
+  ImportProgress progress = {};
 };
 
 struct ImportedNetwork {

@@ -42,7 +42,7 @@ void refuse_source(const std::string& what) {
 }
 
 int run(const Options& o) {
-  const Source* format = std::filesystem::exists(o.checkpoint) ? find_source(o.checkpoint) : nullptr;
+  const ferry::Source* format = std::filesystem::exists(o.checkpoint) ? find_source(o.checkpoint) : nullptr;
   if (format != nullptr && format->family != nullptr) refuse_source(o.checkpoint + " is " + format->name);
   const auto start = std::chrono::steady_clock::now();
   ferry_session_options session = cli::session_options(o.threads);
@@ -62,7 +62,7 @@ int run(const Options& o) {
   if (const Status status = verify(blob->bytes(), &graph, &data); !status.ok())
     fail("%s: %s", o.blob.c_str(), status.message().data());
   const auto* from = graph->provenance();
-  for (const Source& source : sources())
+  for (const ferry::Source& source : sources())
     if (from != nullptr && from->family() != nullptr && source.family != nullptr &&
         from->family()->str() == source.family)
       refuse_source(o.blob + " was converted from " + source.name);
