@@ -90,10 +90,11 @@ std::string answer(const ChatOptions& o, const Conversation& conversation, const
   const size_t room = ferry_generator_max_length(generator.get());
   const ferry_status status = ferry_generator_set_text(generator.get(), prompt.data(), prompt.size());
   if (status == FERRY_STATE_FULL)
-    fail("the conversation is longer than the %zu tokens that the model holds: /reset begins anew", room);
+    fail("the conversation is longer than the %zu tokens that the model holds: /reset starts again", room);
   check(status);
   const size_t tokens = tokens_of(generator).size();
-  if (tokens == room) fail("the conversation has %zu tokens, which is the model's maximum: /reset begins anew", tokens);
+  if (tokens == room)
+    fail("the conversation has %zu tokens, which is the model's maximum: /reset starts again", tokens);
   size_t left = room - tokens;
   if (o.max_tokens > 0) left = std::min(left, static_cast<size_t>(o.max_tokens));
   std::string said;
