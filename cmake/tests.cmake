@@ -41,8 +41,8 @@ include(cmake/test_gpus.cmake)
 set(whole_programs cli threads)
 set(by_suite unit ops converter memory)
 
-# scripts/check leaves tests with the label "long" to scripts/check --all: whole networks on software GPUs, the second GPU
-# driver, and single tests that take about half a minute or more.
+# Tests labelled "long" run with scripts/check --all only: whole networks on software GPUs, the second Vulkan driver, and
+# single tests of about half a minute or more.
 set(long_tests "^parity_gpu/|SwiftShader|^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b)$")
 function(ferry_labels result test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU

@@ -43,7 +43,7 @@ bool called_as_torchvision_does(const std::string& file, const std::string& arch
 }
 
 // Does the file's name end in the digits of this very training? "resnet50-11ad3fa6.pth".
-bool told_by_digest(const Variant& variant, const Checkpoint& checkpoint) {
+bool named_by_digest(const Variant& variant, const Checkpoint& checkpoint) {
   return !variant.digest.empty() && checkpoint.path().filename().string().ends_with("-" + variant.digest + ".pth");
 }
 
@@ -51,7 +51,7 @@ bool told_by_digest(const Variant& variant, const Checkpoint& checkpoint) {
 // whose names the checkpoint bears, else the first.
 const Variant* default_variant(const Family& family, const Checkpoint& checkpoint, const std::string& architecture) {
   for (const Variant* variant : family.variants())
-    if (variant->architecture == architecture && told_by_digest(*variant, checkpoint)) return variant;
+    if (variant->architecture == architecture && named_by_digest(*variant, checkpoint)) return variant;
   const bool torchvision = called_as_torchvision_does(checkpoint.path().filename().string(), architecture);
   const Naming* naming = naming_of(family, checkpoint, torchvision ? "torchvision" : "");
   const Variant* first = nullptr;
@@ -85,7 +85,7 @@ std::vector<uint8_t> bytes_of(const fbs::PreprocessT& preprocess) {
 // With what is to be said of other trainings of the same tensors, whose images are prepared otherwise.
 Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
   const auto mine = found.family->images(*found.variant);
-  if (!mine || told_by_digest(*found.variant, checkpoint)) return found;
+  if (!mine || named_by_digest(*found.variant, checkpoint)) return found;
   std::string first;
   int more = -1;
   for (const Variant* other : found.family->variants()) {
@@ -211,8 +211,8 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
     const Identified& network = found.begin()->second.network;
     const std::string& architecture = network.variant->architecture;
     const Variant* named = default_variant(*network.family, *checkpoint, architecture);
-    const bool told = called_as_torchvision_does(file, architecture) || told_by_digest(*named, *checkpoint);
-    const Variant* variant = told ? named : network.variant;
+    const bool by_name = called_as_torchvision_does(file, architecture) || named_by_digest(*named, *checkpoint);
+    const Variant* variant = by_name ? named : network.variant;
     return as_assumed(with_naming(*network.family, *variant, *checkpoint), *checkpoint);
   }
   if (found.size() > 1) {
