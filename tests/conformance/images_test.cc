@@ -190,7 +190,7 @@ TEST(OnnxImages, AreLikeThoseOfAKnownNetwork) {
 
   options.settings.set("like", "mobilenetv9");
   EXPECT_EQ(refusal_of(options),
-            "--like mobilenetv9: no model is called so (did you mean mobilenetv2_050?); `ferry models` lists them");
+            "--like mobilenetv9: no model is called so (did you mean mobilenet_v2?); `ferry models` lists them");
   options.settings.set("like", "mobilenetv2_100");
   options.settings.set("mean", "0.5");
   EXPECT_EQ(refusal_of(options), "--like mobilenetv2_100: says how images are prepared, as --mean and the others do");
