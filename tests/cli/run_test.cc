@@ -225,7 +225,7 @@ TEST_F(Run, DepthIsWrittenInThreeWays) {
   EXPECT_EQ(read_text(folder_.path() / "d.png")[24], 16);
   EXPECT_EQ(read_text(folder_.path() / "d.pfm").substr(0, 2), "Pf");
   EXPECT_REFUSED(run({model, photo, "--colours", "--16bit"}), "choose one");
-  EXPECT_REFUSED(run({model, photo, "--point", "1,2"}), "it is for depth");
+  EXPECT_REFUSED(run({model, photo, "--point", "1,2"}), "this model is for depth");
   EXPECT_REFUSED(run({model, photo, "--tile", "64"}), "runs on whole images");
 }
 
@@ -412,7 +412,7 @@ TEST_F(Run, AnotherHeightAndWidthIsPlannedAnew) {
 TEST_F(Run, WrongNamesAndShapesAreNamedAndNothingIsWritten) {
   const std::string model = blob(kClassifier);
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"image", {1, 3, 8, 8}}, {"mask", {1}}}), "--save", "out"}),
-                 "has no tensor 'input', which the model takes; it holds image, mask");
+                 "has no tensor 'input', which is an input of the model; it contains image, mask");
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {3, 8, 8}}}), "--save", "out"}),
                  "input 'input' is [3,8,8], the model takes [1,3,8,8]");
   EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {1, 4, 8, 8}}}), "--save", "out"}),
