@@ -19,13 +19,11 @@ struct FreeMemory {
 
 // The choice for a graph of one operator with a constant weight, on a CPU with everything that this architecture has.
 template <typename Params>
-std::string choice(const Params& params, const std::vector<int>& input, const std::vector<int>& weight,
-                   bool float16 = false) {
+std::string choice(const Params& params, const Shape& input, const Shape& weight, bool float16 = false) {
   Graph graph;
   const Tensor x = graph.add_input("x", input, fbs::Layout::Same);
-  size_t count = 1;
-  for (const int size : weight) count *= static_cast<size_t>(size);
-  const Tensor w = graph.add_constant("w", weight, std::vector<float>(count, 0.5f));
+  const std::vector<float> values(static_cast<size_t>(weight.elements()), 0.5f);
+  const Tensor w = graph.add_constant("w", weight, values);
   graph.add_output("y", graph.add_op("y", params, {x, w}), fbs::Layout::Same);
   const std::vector<std::byte> bytes = pack(graph);
   const std::unique_ptr<std::byte, FreeMemory> blob(

@@ -15,7 +15,7 @@ namespace {
 constexpr int kRows = 24, kColumns = 16;
 constexpr size_t kElements = size_t{kRows} * kColumns;
 
-class StaticInputs : public ::testing::Test {
+class StaticInputsTest : public ::testing::Test {
  protected:
   void open(const Graph& graph) {
     bytes_ = std::make_unique<testing::AlignedBytes>(pack(graph));
@@ -66,7 +66,7 @@ std::unique_ptr<Graph> random_network(uint32_t seed) {
   return made;
 }
 
-TEST_F(StaticInputs, LaterRunsMatchFullRuns) {
+TEST_F(StaticInputsTest, LaterRunsMatchFullRuns) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -96,7 +96,7 @@ std::unique_ptr<Graph> sum_network() {
   return made;
 }
 
-TEST_F(StaticInputs, IsRecomputedOnlyAfterAChange) {
+TEST_F(StaticInputsTest, IsRecomputedOnlyAfterAChange) {
   open(*sum_network());
   const auto session = make_session();
   const auto first = [&](StaticInputs static_inputs) { return run(*session, static_inputs).front(); };
@@ -116,7 +116,7 @@ TEST_F(StaticInputs, IsRecomputedOnlyAfterAChange) {
   EXPECT_EQ(first(StaticInputs::Unchanged), 7);
 }
 
-TEST_F(StaticInputs, ACancelledRunHasNotComputedIt) {
+TEST_F(StaticInputsTest, ACancelledRunHasNotComputedIt) {
   open(*sum_network());
   const auto session = make_session();
   input(*session, 0)[0] = 3;
