@@ -188,10 +188,11 @@ foreach(test IN LISTS @discovered_lists@)
   if(test MATCHES "^gpu/")
     set(cost 10) # like suites: some take half a minute
   endif()
+  string(REGEX MATCH "^[a-z]+" labels "${test}")
   if(test MATCHES "@long_tests@")
-    set_property(TEST "${test}" APPEND PROPERTY LABELS long)
+    list(APPEND labels long)
   endif()
-  set_tests_properties("${test}" PROPERTIES ENVIRONMENT "@test_environment@" TIMEOUT 900 COST ${cost}
+  set_tests_properties("${test}" PROPERTIES LABELS "${labels}" ENVIRONMENT "@test_environment@" TIMEOUT 900 COST ${cost}
                        FAIL_REGULAR_EXPRESSION "@validation_message@")
 endforeach()
 ]] @ONLY)
