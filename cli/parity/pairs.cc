@@ -48,10 +48,7 @@ Pairs find_pairs(const fs::path& blobs, const fs::path& fixtures) {
   if (many_fixtures) all_fixtures = list(fixtures, [](const auto& entry) { return is_fixture(entry.path()); });
   if (all_blobs.empty()) fail("%s: this folder has no *.ferry file", blobs.c_str());
   if (all_fixtures.empty())
-    fail(
-        "%s: no fixture: a fixture is a folder with manifest.json and "
-        "fixture.safetensors",
-        fixtures.c_str());
+    fail("%s: no fixture: a fixture is a folder with manifest.json and fixture.safetensors", fixtures.c_str());
   std::set<fs::path> used;
   for (const fs::path& blob : all_blobs) {
     if (many_blobs && many_fixtures) {

@@ -1,6 +1,6 @@
 // The list of operators, one line each. Everything that must cover all operators is generated from this list, so that a
 // missing case does not compile or link: names, shape rules, both backends' lowerings, GPU canaries, the oracle,
-// in-place memory, chains, multiplication counts. docs/architecture.md, "How to add an operator", walks through them.
+// in-place memory, chains, multiplication counts. docs/architecture.md, "How to add something", walks through them.
 #pragma once
 
 #include <cstdint>

@@ -306,7 +306,7 @@ TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
   EXPECT_EQ(run({model, image("empty.png", 20, 13)}).out, "no text found\n");
   EXPECT_REFUSED(run({model, "page.png", "--tile", "64"}), "runs on whole images");
   const Result inspected = ferry(folder_.path(), {"inspect", model});
-  EXPECT_NE(inspected.out.find("reading of lines by graph line; text from 0.3, boxes from 0.6"), std::string::npos)
+  EXPECT_NE(inspected.out.find("OCR of lines by graph line; text from 0.3, boxes from 0.6"), std::string::npos)
       << inspected.out;
 }
 

@@ -139,7 +139,7 @@ TEST_F(Hub, StalledDownloadsEnd) {
   const std::string message = refusal("stuck");
   EXPECT_TRUE(message.starts_with("hf:org/stuck: model.safetensors: stopped after " + kFloat16 + " of 300001 bytes ("))
       << message;
-  EXPECT_TRUE(message.ends_with("; the next time goes on from there")) << message;
+  EXPECT_TRUE(message.ends_with("; the next attempt resumes there")) << message;
   EXPECT_EQ(fs::file_size(server.cached("stuck") / "blobs" / (kSha256 + ".incomplete")), kModel.size() / 2);
   EXPECT_FALSE(fs::exists(server.cached("stuck") / "refs")) << "a revision is known when it is complete";
 }

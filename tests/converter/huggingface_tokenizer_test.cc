@@ -193,8 +193,8 @@ TEST(HuggingfaceTokenizer, HostileFilesAreRefusedWithAMessage) {
   };
   EXPECT_NE(with_model("merges", json::parse(R"([["a", "c"]])")).find("\"c\" is not in the vocabulary"),
             std::string::npos);
-  EXPECT_NE(with_model("merges", json::parse(R"([["a", "b", "c"]])")).find("merge 1 is no pair"), std::string::npos);
-  EXPECT_NE(with_model("merges", json::parse(R"(["a b c"])")).find("merge 0 is no pair"), std::string::npos);
+  EXPECT_NE(with_model("merges", json::parse(R"([["a", "b", "c"]])")).find("merge 1 is not a pair"), std::string::npos);
+  EXPECT_NE(with_model("merges", json::parse(R"(["a b c"])")).find("merge 0 is not a pair"), std::string::npos);
   EXPECT_NE(with_model("vocab", {{"a", 4e9}}).find("the id of \"a\" is 4e+09"), std::string::npos);
   EXPECT_NE(with_model("vocab", {{"a", -1}}).find("the id of \"a\" is -1"), std::string::npos);
   EXPECT_NE(with_model("vocab", {{std::string(5000, 'a'), 1}}).find("has 5000 bytes"), std::string::npos);

@@ -138,10 +138,10 @@ TEST(HybridFamilies, RefuseUnsupportedConfigs) {
       {{{"linear_key_head_dim", 1 << 20}, {"linear_num_key_heads", 1 << 20}, {"linear_num_value_heads", 1 << 20}},
        "linear_key_head_dim"},
       {{{"layer_types", {"full_attention"}}}, "layer_types is invalid, expected a list of 5 strings"},
-      {{{"layer_types", json::array({"a", "b", "c", "d", "e"})}}, "layer_types holds 'a', where full_attention"},
+      {{{"layer_types", json::array({"a", "b", "c", "d", "e"})}}, "layer_types holds 'a', expected full_attention"},
       {{{"full_attention_interval", 0}}, "full_attention_interval is invalid"},
       {{{"hidden_act", "tanh"}}, "hidden_act is 'tanh'"},
-      {{{"partial_rotary_factor", 0.1}}, "of a head's 8 channels an even number"},
+      {{{"partial_rotary_factor", 0.1}}, "expected an even number of a head's 8 channels"},
   };
   for (const auto& c : kCases) {
     try {

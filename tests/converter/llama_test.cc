@@ -146,7 +146,7 @@ TEST(Llama, UnsupportedConfigsAreRefusedWithAMessage) {
       {{{"vocab_size", 1e300}}, "vocab_size is 1e+300"},
       {{{"num_hidden_layers", 2.5}}, "num_hidden_layers is 2.5"},
       {{{"num_key_value_heads", 3}}, "4 attention heads, expected a multiple of 3"},
-      {{{"num_attention_heads", 5}, {"num_key_value_heads", 5}}, "no multiple of 5 heads"},
+      {{{"num_attention_heads", 5}, {"num_key_value_heads", 5}}, "not a multiple of 5 heads"},
       {{{"head_dim", 5}}, "heads of 5 channels"},
       {{{"hidden_act", "relu2"}}, "hidden_act is 'relu2'"},
       {{{"rms_norm_eps", 0}}, "rms_norm_eps"},

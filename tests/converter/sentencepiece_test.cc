@@ -91,7 +91,7 @@ TEST(SentencePieceCharsmap, KeysAndTextsHaveABound) {
                 .find("its charsmap has keys and texts of more than 67108864"),
             std::string::npos);
   units[kSecond] = 1u << 31 | 77;
-  EXPECT_NE(sentencepiece_refusal(units, "xyz").find("its charsmap names text 77 of 3 bytes"), std::string::npos);
+  EXPECT_NE(sentencepiece_refusal(units, "xyz").find("its charsmap refers to text 77 of 3 bytes"), std::string::npos);
   EXPECT_NE(sentencepiece_refusal({}, "").find("its charsmap of 4 bytes has no array"), std::string::npos);
 }
 

@@ -120,7 +120,7 @@ TEST(Weights, AModuleThatRunsAgainHasTheSameConstantsAndNamesOfItsOwn) {
   EXPECT_EQ(second.tap_names(), (std::vector<std::string>{"fc#1", "head#4"}));
   EXPECT_NE(complaint([&] {
               first.matrix({2, 3});
-            }).find("is wanted twice"),
+            }).find("is used twice"),
             std::string::npos)
       << "the first run still reads each key once";
   f.ledger.finish();

@@ -548,7 +548,7 @@ TEST(ShapeRules, Experts) {
   constexpr int kRows = 1 << 21;
   expect_refusal(P(), {{kRows, 1}, {kRows, 1}, {kRows, 1}, {1, kRows, 1}, {1, 1, kRows / 2}}, FERRY_SHAPE_MISMATCH,
                  "experts: 2097152 rows of 1048576 hidden channels, expected at most 2^31 rows and " FERRY_MAX_ELEMENTS
-                 " numbers");
+                 " elements");
   expect_refusal(with<P>([](P& p) { p.activation = static_cast<fbs::ExpertsActivation>(9); }), fits, FERRY_UNSUPPORTED,
                  "experts: unknown activation 9");
   for (const float bad : {0.0f, -1.0f, kNan})

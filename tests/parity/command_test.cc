@@ -154,7 +154,7 @@ TEST(ParityCommand, RefusesBadInputWithOneLine) {
   };
   EXPECT_NE(message(run({blob + "x", fixture})).find("tiny.ferryx"), std::string::npos);
   EXPECT_NE(message(run({folder.path() / "tiny.safetensors", fixture})).find("tiny.safetensors"), std::string::npos);
-  EXPECT_NE(message(run({blob, folder.path().string()})).find("neither manifest.json nor a folder with one"),
+  EXPECT_NE(message(run({blob, folder.path().string()})).find("no fixture: a fixture is a folder with manifest.json"),
             std::string::npos);
   EXPECT_NE(message(run({blob, fixture, "--backend", "tpu"})).find("--backend tpu: not a backend; use cpu or gpu"),
             std::string::npos);

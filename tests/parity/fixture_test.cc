@@ -130,7 +130,7 @@ TEST_F(Broken, ReadsTokenIds) {
   write();
   EXPECT_EQ(read_fixture(scratch_.path()).inputs[0].values, (std::vector<float>{1, 403, 7}));
   ids[1] = int64_t{1} << 24;
-  EXPECT_NE(message().find("holds 16777216, where ids below 2^24"), std::string::npos) << message();
+  EXPECT_NE(message().find("holds 16777216, expected ids below 2^24"), std::string::npos) << message();
   ids[1] = 404;
   EXPECT_NE(message().find("its values have SHA-256"), std::string::npos) << message();
   put("input", {1, 3}, {1, 403, 7});

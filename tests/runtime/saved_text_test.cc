@@ -184,7 +184,7 @@ TEST_F(SavedTextTest, AHostileFileChangesNothing) {
   std::memcpy(held.data() + at + 40, &note, sizeof note);
   held[held.find("note", at)] = '\xFF';
   EXPECT_EQ(load(held), FERRY_CORRUPT);
-  EXPECT_NE(std::string(ferry_last_error()).find("is not UTF-8"), std::string::npos) << ferry_last_error();
+  EXPECT_NE(std::string(ferry_last_error()).find("are not UTF-8"), std::string::npos) << ferry_last_error();
   EXPECT_EQ(load(good), FERRY_OK);
   EXPECT_EQ(one_.save("/nowhere/text"), FERRY_IO_ERROR);
   EXPECT_EQ(one_.load("/nowhere/text"), FERRY_IO_ERROR);

@@ -164,7 +164,7 @@ TEST(FrameTasks, RefuseFramesIfTheyNeedTheImagesPixels) {
   std::vector<std::pair<std::string, std::unique_ptr<Graph>>> all;
   all.emplace_back("image to image", testing::small_upscaler());
   all.emplace_back("inpainting", testing::gray_painter());
-  all.emplace_back("reading", testing::colour_reader(8, 8, recipe_of(fbs::ResizeMode::Exact, 8, 8)));
+  all.emplace_back("OCR", testing::colour_reader(8, 8, recipe_of(fbs::ResizeMode::Exact, 8, 8)));
   for (const auto& [name, graph] : all) {
     const testing::OpenTask task(pack(*graph));
     EXPECT_EQ(ferry_task_run(task.get(), &request, &answer), FERRY_INVALID_ARGUMENT);

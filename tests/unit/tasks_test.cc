@@ -546,7 +546,7 @@ TEST_F(Tasks, BoxesThatFollowTheImagesSizeAreRefused) {
   answer.struct_size = sizeof(answer);
   EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_SHAPE_MISMATCH);
   EXPECT_STREQ(ferry_last_error(),
-               "output 0 gives 4 rows of 2 numbers, which do not match the boxes of an image of this size");
+               "output 0 has 4 rows of 2 values, which do not match the boxes of an image of this size");
 }
 
 TEST_F(Tasks, BoxesAreDrawnOnTheirImage) {
