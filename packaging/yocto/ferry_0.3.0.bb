@@ -46,6 +46,6 @@ EXTRA_OECMAKE = "-DFERRY_BUILD_CONVERTER=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUI
 PACKAGECONFIG ??= ""
 PACKAGECONFIG[gpu] = "-DFERRY_GPU=ON,-DFERRY_GPU=OFF,vulkan-headers volk shaderc-native spirv-tools-native"
 
-# libferry.so is the versioned library itself, which programs link to, not a development symlink.
+# libferry.so.0.3.0 is the library itself, and libferry.so, which programs link to, is no development symlink here.
 FILES:${PN} += "${datadir}/ferry ${datadir}/bash-completion ${datadir}/zsh ${datadir}/fish"
 FILES:${PN}-dev += "${libdir}/cmake"
