@@ -227,7 +227,7 @@ TEST_P(BothFaces, NamedHeadsAreRefusedIfTheyDoNotMatch) {
   const std::string heads = R"({"scores": {"outputs": "scores", "background": 0}, "boxes": {"outputs": "boxes",
       "form": "corners", "unit": "share"}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"])";
   folder_.write("heads.json", heads + "}");
-  EXPECT_REFUSED(conversion({"--detect", "heads.json"}), "heads.json: nothing says how an image becomes the input");
+  EXPECT_REFUSED(conversion({"--detect", "heads.json"}), "heads.json: the preprocessing is unknown");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "other.ferry"));
   // With options, or with its own image, the same file is valid.
   convert(GetParam(), {"--detect", "heads.json", "--mean", "127", "--std", "128"});

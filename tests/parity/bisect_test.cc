@@ -339,7 +339,7 @@ TEST_F(Bisect, RefusesACheckpointOfAnotherNetwork) {
     find();
     ADD_FAILURE();
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("is of another network"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("is another network"), std::string::npos) << e.what();
   }
 }
 

@@ -183,7 +183,7 @@ TEST_F(ImagesInText, RefusesInvalidImages) {
   check(ferry_generator_append_image(made.get(), &pixels.image));
 
   const int32_t within[] = {250, 0}, half[] = {0, 250};
-  EXPECT_REFUSED(ferry_generator_append(made.get(), within, 2), FERRY_INVALID_ARGUMENT, "the text has 1 of them");
+  EXPECT_REFUSED(ferry_generator_append(made.get(), within, 2), FERRY_INVALID_ARGUMENT, "the text has 1 images");
   check(ferry_generator_add_image(made.get(), &pixels.image));
   EXPECT_REFUSED(ferry_generator_append(made.get(), within, 2), FERRY_INVALID_ARGUMENT, "is inside image 1");
   EXPECT_REFUSED(ferry_generator_append_image(made.get(), &pixels.image), FERRY_INVALID_ARGUMENT,
