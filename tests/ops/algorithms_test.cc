@@ -33,7 +33,7 @@ std::string choice(const Params& params, const Shape& input, const Shape& weight
   const Status status = Model::open_memory(blob.get(), bytes.size(), &model);
   EXPECT_TRUE(status.ok()) << status.message();
   cpu::CpuFeatures cpu;
-  cpu.avx2 = cpu.avx512f = cpu.float16 = true;
+  cpu.avx2 = cpu.avx512f = cpu.float16 = cpu.out_of_order = true;
   return cpu::algorithm_of(cpu::weighted(cpu, *model, *model->graph().operators()->Get(0), float16));
 }
 
