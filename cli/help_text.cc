@@ -7,8 +7,8 @@
 
 #include "cli/description.h"
 #include "cli/text.h"
-#include "converter/suggest.h"
 #include "converter/error.h"
+#include "converter/suggest.h"
 
 namespace ferry::cli {
 namespace {

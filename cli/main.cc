@@ -12,8 +12,8 @@
 #include "cli/description.h"
 #include "cli/parity/parity_command.h"
 #include "cli/text.h"
-#include "converter/suggest.h"
 #include "cli/unconverted.h"
+#include "converter/suggest.h"
 #include "ferry/ferry.h"
 
 namespace ferry::cli {
