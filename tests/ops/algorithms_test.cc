@@ -7,6 +7,7 @@
 
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/quantize.h"
 #include "sdk/cpu/backend/features.h"
 #include "tests/support/blobs.h"
 
@@ -19,12 +20,14 @@ struct FreeMemory {
 
 // The choice for a graph of one operator with a constant weight, on a CPU with everything that this architecture has.
 template <typename Params>
-std::string choice(const Params& params, const Shape& input, const Shape& weight, bool float16 = false) {
+std::string choice(const Params& params, const Shape& input, const Shape& weight, bool float16 = false,
+                   bool quantized = false) {
   Graph graph;
   const Tensor x = graph.add_input("x", input, fbs::Layout::Same);
   const std::vector<float> values(static_cast<size_t>(weight.elements()), 0.5f);
   const Tensor w = graph.add_constant("w", weight, values);
   graph.add_output("y", graph.add_op("y", params, {x, w}), fbs::Layout::Same);
+  if (quantized) quantize_weights(graph, WeightBits::Eight);
   const std::vector<std::byte> bytes = pack(graph);
   const std::unique_ptr<std::byte, FreeMemory> blob(
       static_cast<std::byte*>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)));
@@ -56,6 +59,11 @@ TEST(Algorithms, OfConvolutions) {
 }
 
 TEST(Algorithms, OfLinears) { EXPECT_EQ(choice(fbs::LinearT(), {1, 196, 64}, {256, 64}), "gemm"); }
+
+TEST(Algorithms, OfQuantizedWeights) {
+  EXPECT_EQ(choice(fbs::LinearT(), {1, 196, 64}, {256, 64}, false, true), "integers");
+  EXPECT_EQ(choice(conv(1, 0), {1, 56, 56, 64}, {64, 1, 1, 64}, false, true), "integers");
+}
 
 TEST(Algorithms, OfTransposedConvolutions) {
   fbs::ConvTranspose2dT apart, overlapping;

@@ -72,7 +72,8 @@ struct Algorithm {
 // The first row that applies and costs less computes the operator.
 constexpr OpParams kConv = OpParams::Conv2d, kTransposed = OpParams::ConvTranspose2d, kLinear = OpParams::Linear;
 constexpr Algorithm kAlgorithms[] = {
-    {"integers", kConv, kFloat32, has_integers, any, with(create_linear_quantized, kConv, Feature::Integers)},
+    {"integers", kConv, kFloat32, linear_quantized_applies, any,
+     with(create_linear_quantized, kConv, Feature::Integers)},
     {"winograd", kConv, kFloat32, any, winograd_costs_less, with(by_winograd, kConv, Feature::Winograd)},
     {"gemm", kConv, kBoth, pointwise, gemm_costs_less, with(by_gemm, kConv)},
     {"conv_gemm", kConv, kBoth, one_group, gemm_costs_less, with(by_conv_gemm, kConv)},
@@ -84,7 +85,8 @@ constexpr Algorithm kAlgorithms[] = {
      with(create_conv_transpose2d_by_gemm, kTransposed)},
     {"xnnpack", kTransposed, kFloat32, any, any, with(create_xnnpack_conv_transpose2d, kTransposed)},
 
-    {"integers", kLinear, kFloat32, has_integers, any, with(create_linear_quantized, kLinear, Feature::Integers)},
+    {"integers", kLinear, kFloat32, linear_quantized_applies, any,
+     with(create_linear_quantized, kLinear, Feature::Integers)},
     {"gemm", kLinear, kBoth, any, gemm_costs_less, with(by_gemm, kLinear)},
     {"xnnpack", kLinear, kBoth, xnnpack_linear_applies, any, with(create_xnnpack_linear, kLinear)},
 };

@@ -139,24 +139,25 @@ class LinearQuantized : public Op {
   float* y_ = nullptr;
 };
 
-// XNNPACK accepts block sizes that are multiples of 32, and scales that are positive and normal; it reports others.
-bool may_have_kernel(const Type& type) {
-  if (type.zero_point != 0) return false;
+}  // namespace
+
+bool linear_quantized_applies(const Weighted& weighted) {
+  const Type type = type_of(weighted.model.tensor(weighted.op.inputs()->Get(1)));
+  const fbs::Conv2d* convolution = weighted.op.params_as_Conv2d();
+  if (!type.quantized || type.zero_point != 0) return false;
+  if (convolution != nullptr && !is_pointwise(*convolution, weighted.weight)) return false;
   return type.dtype == fbs::DType::Int8 ? type.block == 0 && type.axis == 0 : type.block > 0;
 }
-
-}  // namespace
 
 Status create_linear_quantized(const Weighted& weighted, std::unique_ptr<Op>* out) {
   const fbs::Operator& op = weighted.op;
   const StoredConstant weight = weighted.model.stored(op.inputs()->Get(1));
-  const fbs::Conv2d* convolution = op.params_as_Conv2d();
-  if ((convolution != nullptr && !is_pointwise(*convolution, weight.shape)) || !may_have_kernel(weight.type)) return {};
   IntegerWeights source(weighted.model, op);
   auto linear = std::make_unique<LinearQuantized>(op.params_type(), weighted.gemm.inputs);
   const Status status = linear->create(weighted.cpu, weight, weighted.gemm, source);
   if (status.ok()) *out = std::move(linear);
-  return status.code() == FERRY_UNSUPPORTED ? Status() : status;  // XNNPACK has no kernel for this weight or CPU
+  // XNNPACK accepts block sizes that are multiples of 32, and positive normal scales; some CPUs have no kernel.
+  return status.code() == FERRY_UNSUPPORTED ? Status() : status;
 }
 
 }  // namespace ferry::cpu

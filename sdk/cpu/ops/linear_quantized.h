@@ -5,10 +5,12 @@
 
 namespace ferry::cpu {
 
-// Lowers a linear or conv2d with a quantized weight to an integer product: each input row (a pixel's channels) is
-// quantized at run time to 8 bits over its minimum to maximum. There are kernels for Int8 with one scale per tensor or
-// per output channel, and for Int4 in blocks of a multiple of 32. Both require no zero point and a linear or pointwise
-// convolution. *out stays null for other weights, which are dequantized to Float32 when lowered.
+// Whether the weight is Int8 with one scale per tensor or per output channel, or Int4 in blocks, both without a zero
+// point, of a linear or pointwise convolution.
+bool linear_quantized_applies(const Weighted& weighted);
+
+// Lowers it to an integer product: each input row (a pixel's channels) is quantized at run time to 8 bits over its
+// minimum to maximum. *out stays null if there is no kernel for the blocks, the scales or the CPU.
 Status create_linear_quantized(const Weighted& weighted, std::unique_ptr<Op>* out);
 
 }  // namespace ferry::cpu
