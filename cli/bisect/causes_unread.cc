@@ -116,12 +116,12 @@ bool is_linear(const fbs::OperatorT& op) { return op.params.type == fbs::OpParam
 
 // Several norms at once, each after the linear operator with the same stem: q_norm after q_proj.
 void norms_by_name(const Suspect& suspect, std::vector<Cause>& out) {
-  struct Place {
+  struct NormPosition {
     Norm norm;
     size_t op;
     int width;
   };
-  std::vector<Place> places;
+  std::vector<NormPosition> positions;
   const Piece& piece = suspect.piece;
   for (const Norm& norm : unread_norms(suspect))
     for (size_t k = 0; k < piece.operators.size(); ++k) {
@@ -131,18 +131,21 @@ void norms_by_name(const Suspect& suspect, std::vector<Cause>& out) {
       const Array* value = suspect.value(op.outputs.front());
       if (folder_of(module) == folder_of(norm.module) && stem_of(module) == stem_of(norm.module) && value != nullptr &&
           value->shape.rank == 3 && value->shape[2] % norm.size == 0)
-        places.push_back({norm, k, value->shape[2]});
+        positions.push_back({norm, k, value->shape[2]});
     }
-  if (places.size() < 2) return;
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.op < b.op; });
+  if (positions.size() < 2) return;
+  std::sort(positions.begin(), positions.end(),
+            [](const NormPosition& a, const NormPosition& b) { return a.op < b.op; });
   std::string text;
-  for (const Place& place : places) text += (text.empty() ? "each of the norms '" : "', '") + place.norm.module;
+  for (const NormPosition& position : positions)
+    text += (text.empty() ? "each of the norms '" : "', '") + position.norm.module;
   for (const NormKind& kind : norm_kinds(piece))
-    out.push_back(left_out(text + "'", places.front().op, [places, kind, checkpoint = &suspect.checkpoint](Piece& p) {
-      for (auto place = places.rbegin(); place != places.rend(); ++place)
-        normalize(p, place->op + 1, p.operators[place->op].outputs.front(), place->width, place->norm,
-                  values_in(*checkpoint, place->norm.weight), kind);
-    }));
+    out.push_back(
+        left_out(text + "'", positions.front().op, [positions, kind, checkpoint = &suspect.checkpoint](Piece& p) {
+          for (auto position = positions.rbegin(); position != positions.rend(); ++position)
+            normalize(p, position->op + 1, p.operators[position->op].outputs.front(), position->width, position->norm,
+                      values_in(*checkpoint, position->norm.weight), kind);
+        }));
 }
 
 // ---- shared expert ----

@@ -36,9 +36,9 @@ namespace {
 // Far above any activation. Bounds the product of dimensions and the memory allocated for it.
 constexpr int64_t kMaxElements = int64_t{1} << 28;
 
-class Reader {
+class FixtureReader {
  public:
-  explicit Reader(const fs::path& folder)
+  explicit FixtureReader(const fs::path& folder)
       : where_((folder / "manifest.json").string()), manifest_(manifest_in(folder)) {
     if (const std::string format = text_of(manifest_, "format", where_); format != "parity-fixture/1")
       fail("%s: format %s, expected \"parity-fixture/1\"", where(), in_quotes(format).c_str());
@@ -302,6 +302,6 @@ class Reader {
 
 }  // namespace
 
-Fixture read_fixture(const fs::path& folder) { return Reader(folder).read(); }
+Fixture read_fixture(const fs::path& folder) { return FixtureReader(folder).read(); }
 
 }  // namespace ferry::parity

@@ -17,9 +17,9 @@ using Kind = PickleValue::Kind;
 constexpr size_t kMaxValues = 20'000'000;
 
 // The opcodes are described in https://github.com/python/cpython/blob/main/Lib/pickletools.py.
-class Reader {
+class PickleReader {
  public:
-  Reader(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where)
+  PickleReader(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where)
       : bytes_(bytes), globals_(globals), where_(where) {}
 
   Pickle read() {
@@ -177,7 +177,7 @@ class Reader {
 };
 
 // Scalars, texts and STOP.
-bool Reader::step(uint8_t opcode) {
+bool PickleReader::step(uint8_t opcode) {
   switch (opcode) {
     case '.': return false;
     case 0x80:  // PROTO
@@ -214,7 +214,7 @@ bool Reader::step(uint8_t opcode) {
 }
 
 // Collections. Returns false for other opcodes.
-bool Reader::step_collection(uint8_t opcode) {
+bool PickleReader::step_collection(uint8_t opcode) {
   switch (opcode) {
     case '(': marks_.push_back(stack_.size()); break;
     case '1': pop_marked(); break;
@@ -266,7 +266,7 @@ bool Reader::step_collection(uint8_t opcode) {
 }
 
 // Stack, memo, globals and calls.
-void Reader::step_object(uint8_t opcode) {
+void PickleReader::step_object(uint8_t opcode) {
   switch (opcode) {
     case '0': pop(); break;
     case '2': stack_.push_back(&top()); break;
@@ -309,7 +309,7 @@ void Reader::step_object(uint8_t opcode) {
 }  // namespace
 
 Pickle read_pickle(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where) {
-  return Reader(bytes, globals, where).read();
+  return PickleReader(bytes, globals, where).read();
 }
 
 }  // namespace ferry

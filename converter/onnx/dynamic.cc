@@ -8,7 +8,7 @@
 namespace ferry::onnx {
 namespace {
 
-struct Place {
+struct InputDimension {
   std::string input;
   size_t dim;
 };
@@ -20,18 +20,18 @@ const ValueInfo* find_input(const Model& model, const std::string& name) {
 }
 
 // Every dimension that the file calls by this name, or the one of "input:0".
-std::vector<Place> places_of(const Model& model, const std::string& name) {
-  std::vector<Place> places;
+std::vector<InputDimension> dimensions_of(const Model& model, const std::string& name) {
+  std::vector<InputDimension> dimensions;
   std::string open;
   for (const ValueInfo& input : model.inputs) {
     for (size_t i = 0; i < input.shape.size(); ++i) {
       if (input.shape[i].size >= 0) continue;
       open += (open.empty() ? "" : ", ") +
               (input.shape[i].symbol.empty() ? input.name + ":" + std::to_string(i) : input.shape[i].symbol);
-      if (input.shape[i].symbol == name) places.push_back({input.name, i});
+      if (input.shape[i].symbol == name) dimensions.push_back({input.name, i});
     }
   }
-  if (!places.empty()) return places;
+  if (!dimensions.empty()) return dimensions;
   const size_t colon = name.rfind(':');
   size_t dim = 0;
   if (colon != std::string::npos &&
@@ -47,22 +47,22 @@ std::vector<Place> places_of(const Model& model, const std::string& name) {
 
 // The sizes of every open input in the blob as it is written: unless --shape binds them, dimensions that stay open are
 // 1, and so is a batch.
-std::map<std::string, Dims> default_shapes(const Model& model, const std::vector<std::vector<Place>>& open,
+std::map<std::string, Dims> default_shapes(const Model& model, const std::vector<std::vector<InputDimension>>& open,
                                            const std::map<std::string, Dims>& shapes) {
   std::map<std::string, Dims> out = shapes;
-  for (const auto& places : open) {
-    for (const Place& place : places) {
-      if (out.contains(place.input)) continue;
-      Dims& dims = out[place.input];
-      const std::vector<Dimension>& shape = find_input(model, place.input)->shape;
+  for (const auto& dimensions : open) {
+    for (const InputDimension& dimension : dimensions) {
+      if (out.contains(dimension.input)) continue;
+      Dims& dims = out[dimension.input];
+      const std::vector<Dimension>& shape = find_input(model, dimension.input)->shape;
       for (size_t i = 0; i < shape.size(); ++i) {
-        const auto is_named = [&](const Place& p) { return p.input == place.input && p.dim == i; };
+        const auto is_named = [&](const InputDimension& p) { return p.input == dimension.input && p.dim == i; };
         const bool stays = std::any_of(open.begin(), open.end(), [&](const auto& of_name) {
           return std::any_of(of_name.begin(), of_name.end(), is_named);
         });
         if (shape[i].size < 0 && i > 0 && !stays)
           fail("input '%s' dimension %zu%s%s is open, too: bind it with --shape, or name it with --dynamic",
-               place.input.c_str(), i, shape[i].symbol.empty() ? "" : ", ", shape[i].symbol.c_str());
+               dimension.input.c_str(), i, shape[i].symbol.empty() ? "" : ", ", shape[i].symbol.c_str());
         dims.push_back(shape[i].size < 0 ? 1 : shape[i].size);
       }
     }
@@ -72,15 +72,15 @@ std::map<std::string, Dims> default_shapes(const Model& model, const std::vector
 
 // Inputs of which an open dimension, but for a batch, was taken for 1 since nothing says more: a network that halves
 // and doubles its maps, for example, takes no such size. A reason for each, which says what would be right.
-std::vector<Reason> unsaid_sizes(const Model& model, const std::vector<std::vector<Place>>& open,
+std::vector<Reason> unsaid_sizes(const Model& model, const std::vector<std::vector<InputDimension>>& open,
                                  const std::map<std::string, Dims>& shapes) {
   std::map<std::string, Dims> likely;
-  for (const auto& places : open)
-    for (const Place& place : places) {
-      if (place.dim == 0 || shapes.contains(place.input)) continue;
-      if (likely.contains(place.input)) continue;
-      for (const Dimension& d : find_input(model, place.input)->shape)
-        likely[place.input].push_back(d.size >= 0 ? d.size : likely[place.input].empty() ? 1 : 256);
+  for (const auto& dimensions : open)
+    for (const InputDimension& dimension : dimensions) {
+      if (dimension.dim == 0 || shapes.contains(dimension.input)) continue;
+      if (likely.contains(dimension.input)) continue;
+      for (const Dimension& d : find_input(model, dimension.input)->shape)
+        likely[dimension.input].push_back(d.size >= 0 ? d.size : likely[dimension.input].empty() ? 1 : 256);
     }
   std::vector<Reason> reasons;
   for (const auto& [input, dims] : likely) {
@@ -98,12 +98,12 @@ std::vector<Reason> unsaid_sizes(const Model& model, const std::vector<std::vect
 // Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes;
 // but where there is none, as positions may be computed, kLongest or twice what it has in `sizes`. `largest_tables` get
 // as large in each dimension as they are then.
-void upscale(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<Place>& places,
+void upscale(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<InputDimension>& dimensions,
              const std::map<std::string, Dims>& sizes, std::map<std::string, Dims>* largest,
              std::vector<Shape>* largest_tables) {
   constexpr int64_t kLongest = 2048;
   const auto set = [&](std::map<std::string, Dims>* of, int64_t size) {
-    for (const Place& place : places) of->at(place.input).at(place.dim) = size;
+    for (const InputDimension& dimension : dimensions) of->at(dimension.input).at(dimension.dim) = size;
   };
   std::vector<Shape> tables;
   const auto imports = [&](int64_t size) {
@@ -116,7 +116,7 @@ void upscale(const Generaliser& generaliser, const ImportAt& import_at, const st
       return false;
     }
   };
-  int64_t good = sizes.at(places.front().input).at(places.front().dim), bad = std::max(kLongest, 2 * good);
+  int64_t good = sizes.at(dimensions.front().input).at(dimensions.front().dim), bad = std::max(kLongest, 2 * good);
   if (!imports(good)) return;
   const std::vector<Shape> before = tables;
   if (imports(2 * good) && tables == before) return;
@@ -134,17 +134,17 @@ void upscale(const Generaliser& generaliser, const ImportAt& import_at, const st
 
 std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std::string>& open,
                                       const std::map<std::string, Dims>& shapes, const ImportAt& import_at) {
-  std::vector<std::vector<Place>> places;
-  for (const std::string& name : open) places.push_back(places_of(model, name));
-  const std::map<std::string, Dims> written = default_shapes(model, places, shapes);
+  std::vector<std::vector<InputDimension>> dimensions;
+  for (const std::string& name : open) dimensions.push_back(dimensions_of(model, name));
+  const std::map<std::string, Dims> written = default_shapes(model, dimensions, shapes);
   // Open dimension i is `times` + i times as large as it is written, and `more` on top; or, where the network takes no
   // such sizes, parts of what is written, the smaller for two times.
   bool smaller = false;
   const auto sizes_at = [&](int64_t times, int64_t more) {
     std::map<std::string, Dims> sizes = written;
-    for (size_t i = 0; i < places.size(); ++i)
-      for (const Place& place : places[i]) {
-        int64_t& size = sizes.at(place.input).at(place.dim);
+    for (size_t i = 0; i < dimensions.size(); ++i)
+      for (const InputDimension& dimension : dimensions[i]) {
+        int64_t& size = sizes.at(dimension.input).at(dimension.dim);
         const auto place_of_name = static_cast<int64_t>(i);
         const int64_t part = size / (5 - times + place_of_name);
         size = (smaller && part > 1 ? part : size * (times + place_of_name)) + more;
@@ -168,7 +168,7 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
       import_two();
     }
   } catch (const Refused& refused) {
-    std::vector<Reason> reasons = unsaid_sizes(model, places, shapes);
+    std::vector<Reason> reasons = unsaid_sizes(model, dimensions, shapes);
     reasons.insert(reasons.end(), refused.reasons().begin(), refused.reasons().end());
     throw Refused(refused.file(), reasons);
   }
@@ -184,7 +184,7 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
   if (generaliser.reasons().empty() && generaliser.has_tables()) {
     std::map<std::string, Dims> largest = sizes_at(2, 0);
     std::vector<Shape> tables = generaliser.table_shapes(*graph);
-    for (const std::vector<Place>& of_name : places)
+    for (const std::vector<InputDimension>& of_name : dimensions)
       upscale(generaliser, import_at, of_name, sizes_at(2, 0), &largest, &tables);
     constexpr int64_t kMaxFoldedElements = int64_t{1} << 26;
     for (const Shape& table : tables)

@@ -28,9 +28,9 @@ size_t bytes_of(const Attribute& attribute) {
   return bytes;
 }
 
-class Reader {
+class ModelReader {
  public:
-  explicit Reader(const std::filesystem::path& path);
+  explicit ModelReader(const std::filesystem::path& path);
   Model read();
 
  private:
@@ -66,14 +66,14 @@ class Reader {
   Model model_;
 };
 
-Reader::Reader(const std::filesystem::path& path) : proto_(std::make_shared<::onnx::ModelProto>()) {
+ModelReader::ModelReader(const std::filesystem::path& path) : proto_(std::make_shared<::onnx::ModelProto>()) {
   model_.path = path;
   parse_message(*MappedFile::open(path), proto_.get());
   if (!proto_->has_graph() || proto_->opset_import_size() == 0)
     fail("%s is damaged, or not an ONNX file: it has no graph or no opset", path.filename().string().c_str());
 }
 
-Attribute Reader::read_attribute(const ::onnx::AttributeProto& proto) {
+Attribute ModelReader::read_attribute(const ::onnx::AttributeProto& proto) {
   using Kind = Attribute::Kind;
   Attribute attribute;
   attribute.kind = proto.type() > ::onnx::AttributeProto::STRINGS ? Kind::Other : static_cast<Kind>(proto.type());
@@ -92,7 +92,7 @@ Attribute Reader::read_attribute(const ::onnx::AttributeProto& proto) {
   return attribute;
 }
 
-void Reader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
+void ModelReader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
   Node node;
   node.op = proto.op_type();
   node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
@@ -127,11 +127,11 @@ void Reader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
   model_.nodes.push_back(std::move(node));
 }
 
-void Reader::count_node() {
+void ModelReader::count_node() {
   if (++count_ > kMaxNodes) fail("the graph has more than %zu nodes", kMaxNodes);
 }
 
-void Reader::count_attributes(const ::onnx::NodeProto& proto, const Scope& scope) {
+void ModelReader::count_attributes(const ::onnx::NodeProto& proto, const Scope& scope) {
   for (const auto& attribute : proto.attribute()) {
     const auto given = scope.caller->attributes.find(attribute.ref_attr_name());
     inlined_bytes_ +=
@@ -141,7 +141,7 @@ void Reader::count_attributes(const ::onnx::NodeProto& proto, const Scope& scope
     fail("attributes of functions take more than %zu MB where they are called", kMaxInlinedBytes >> 20);
 }
 
-void Reader::read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node) {
+void ModelReader::read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node) {
   Branch branch;
   std::vector<Node> outer;
   std::swap(outer, model_.nodes);
@@ -167,7 +167,7 @@ void Reader::read_branch(const ::onnx::GraphProto& graph, const Scope& scope, No
   node->branches.push_back(std::move(branch));
 }
 
-void Reader::inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope) {
+void ModelReader::inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope) {
   count_node();
   if (scope.depth == kMaxDepth)
     fail("function '%s' is called %d deep: functions may not call themselves", call.op.c_str(), kMaxDepth);
@@ -186,7 +186,7 @@ void Reader::inline_function(const ::onnx::FunctionProto& function, const Node& 
   for (const auto& node : function.node()) add(node, body);
 }
 
-ValueInfo Reader::read_value(const ::onnx::ValueInfoProto& proto) {
+ValueInfo ModelReader::read_value(const ::onnx::ValueInfoProto& proto) {
   ValueInfo value;
   value.name = proto.name();
   if (!proto.type().has_tensor_type()) return value;
@@ -201,7 +201,7 @@ ValueInfo Reader::read_value(const ::onnx::ValueInfoProto& proto) {
   return value;
 }
 
-Model Reader::read() {
+Model ModelReader::read() {
   const auto& graph = proto_->graph();
   model_.producer = proto_->producer_name();
   opsets_ = read_opsets(proto_->opset_import());
@@ -239,7 +239,7 @@ Model Reader::read() {
 }  // namespace
 
 Model read_model(const std::filesystem::path& path) {
-  Reader reader(path);
+  ModelReader reader(path);
   try {
     return reader.read();
   } catch (const Error& error) {

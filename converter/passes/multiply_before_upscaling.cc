@@ -7,7 +7,7 @@ namespace ferry {
 namespace {
 
 // A range of input channels of a product; `begin` is the first column of its weight.
-struct Part {
+struct InputChannels {
   TensorId value;
   int begin, count;
   const fbs::OperatorT* resize = nullptr;  // its upscaling; null: none
@@ -23,7 +23,7 @@ const fbs::OperatorT* upscales(const Graph& graph, const Rewriter& rewriter, Ten
 }
 
 // Inputs of `op`: one upscaled map, or concatenated maps. Empty if there is nothing to gain.
-std::vector<Part> parts_of(const Graph& graph, const Rewriter& rewriter, fbs::OperatorT* op) {
+std::vector<InputChannels> parts_of(const Graph& graph, const Rewriter& rewriter, fbs::OperatorT* op) {
   const TensorId input = op->inputs.front();
   fbs::OperatorT* concat = rewriter.producer(input);
   std::vector<TensorId> values = {input};
@@ -33,7 +33,7 @@ std::vector<Part> parts_of(const Graph& graph, const Rewriter& rewriter, fbs::Op
     values = concat->inputs;
     reader = concat;
   }
-  std::vector<Part> parts;
+  std::vector<InputChannels> parts;
   int begin = 0;
   for (const TensorId value : values) {
     const Shape shape = graph.shape(value);
@@ -45,10 +45,10 @@ std::vector<Part> parts_of(const Graph& graph, const Rewriter& rewriter, fbs::Op
 }
 
 // Compares multiplications per output position before and after; upscaling costs four per element.
-bool pays(const Graph& graph, const std::vector<Part>& parts, int outputs) {
+bool pays(const Graph& graph, const std::vector<InputChannels>& parts, int outputs) {
   double before = 0, after = 0;
   bool plain = false;
-  for (const Part& part : parts) {
+  for (const InputChannels& part : parts) {
     const double product = static_cast<double>(part.count) * outputs;
     before += product;
     if (!part.resize) {
@@ -64,16 +64,16 @@ bool pays(const Graph& graph, const std::vector<Part>& parts, int outputs) {
   return after - (plain ? 0 : outputs) < before;
 }
 
-Tensor columns_of(Graph& graph, TensorId weight, const std::vector<Part>& parts) {
+Tensor columns_of(Graph& graph, TensorId weight, const std::vector<InputChannels>& parts) {
   const Shape shape = graph.shape(weight);
   int width = 0;
-  for (const Part& part : parts) width += part.count;
+  for (const InputChannels& part : parts) width += part.count;
   const auto rows = static_cast<size_t>(shape[0]), row = static_cast<size_t>(shape[shape.rank - 1]);
   return pointwise_weight(graph, weight, width, [all = later_values(graph, weight), parts, rows, row] {
     const std::vector<double> values = all();
     std::vector<double> columns;
     for (size_t o = 0; o < rows; ++o)
-      for (const Part& part : parts) {
+      for (const InputChannels& part : parts) {
         const auto from = values.begin() + static_cast<std::ptrdiff_t>(o * row) + part.begin;
         columns.insert(columns.end(), from, from + part.count);
       }
@@ -82,20 +82,21 @@ Tensor columns_of(Graph& graph, TensorId weight, const std::vector<Part>& parts)
 }
 
 // `op`'s product of some of its parts, with its bias if `with_bias`.
-Tensor product_of(Graph& graph, const fbs::OperatorT& op, Tensor x, const std::vector<Part>& parts, bool with_bias) {
+Tensor product_of(Graph& graph, const fbs::OperatorT& op, Tensor x, const std::vector<InputChannels>& parts,
+                  bool with_bias) {
   std::vector<Tensor> inputs = {x, columns_of(graph, op.inputs[1], parts)};
   if (with_bias && op.inputs.size() > 2) inputs.push_back({&graph, op.inputs[2]});
   const auto* linear = op.params.AsLinear();
   return linear ? graph.add_op(op.name, *linear, inputs) : graph.add_op(op.name, *op.params.AsConv2d(), inputs);
 }
 
-void rewrite(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const std::vector<Part>& parts) {
-  std::vector<Part> plain, upscaled;
-  for (const Part& part : parts) (part.resize ? upscaled : plain).push_back(part);
+void rewrite(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const std::vector<InputChannels>& parts) {
+  std::vector<InputChannels> plain, upscaled;
+  for (const InputChannels& part : parts) (part.resize ? upscaled : plain).push_back(part);
   std::vector<Tensor> terms;
   if (!plain.empty()) {
     std::vector<Tensor> values;
-    for (const Part& part : plain) values.push_back({&graph, part.value});
+    for (const InputChannels& part : plain) values.push_back({&graph, part.value});
     fbs::ConcatT concat;
     concat.axis = graph.shape(op->inputs.front()).rank - 1;
     const Tensor x = values.size() > 1 ? graph.add_op("", concat, values) : values.front();
@@ -103,7 +104,7 @@ void rewrite(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const std::ve
   }
   fbs::OpParamsUnion params;
   std::vector<Tensor> inputs;
-  for (const Part& part : upscaled) {
+  for (const InputChannels& part : upscaled) {
     // Resize weights sum to 1, so the bias can be added before upscaling.
     const Tensor x{&graph, part.resize->inputs.front()};
     inputs = {product_of(graph, *op, x, {part}, terms.empty())};
@@ -133,8 +134,8 @@ void multiply_before_upscaling(Graph& graph, const PassOptions& options) {
   for (size_t i = 0; i < ops.size(); ++i) {
     fbs::OperatorT* const op = ops[i].get();
     if (!is_pointwise(graph, *op)) continue;
-    const std::vector<Part> parts = parts_of(graph, rewriter, op);
-    const bool any = std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.resize; });
+    const std::vector<InputChannels> parts = parts_of(graph, rewriter, op);
+    const bool any = std::any_of(parts.begin(), parts.end(), [](const InputChannels& part) { return part.resize; });
     if (!any || !pays(graph, parts, graph.shape(op->inputs[1])[0])) continue;
     const size_t before = ops.size();
     rewrite(graph, rewriter, op, parts);

@@ -18,9 +18,9 @@ namespace {
 
 constexpr int kUnknown = 0, kBegin = 1, kEnd = 2, kFirstByte = 3, kBytes = 256;
 
-class Reader {
+class Llama2cReader {
  public:
-  Reader(std::string_view bytes, std::string where) : rest_(bytes), where_(std::move(where)) {}
+  Llama2cReader(std::string_view bytes, std::string where) : rest_(bytes), where_(std::move(where)) {}
 
   template <typename T>
   T number(int piece) {
@@ -51,7 +51,7 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("%s: cannot be read", where.c_str());
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  Reader reader(bytes, where);
+  Llama2cReader reader(bytes, where);
   const auto longest = reader.number<int32_t>(0);
   if (longest < 1 || static_cast<uint32_t>(longest) > kMaxPieceBytes)
     fail("%s: the longest piece has %d bytes, expected 1 to %u: this is not a tokenizer of llama2.c", where.c_str(),

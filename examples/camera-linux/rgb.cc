@@ -35,9 +35,9 @@ Colours colours_of(const ferry::Frame& frame) {
 uint8_t level(int fixed) { return static_cast<uint8_t>(std::clamp((fixed + (1 << (kBits - 1))) >> kBits, 0, 255)); }
 
 // Reads a pixel from memory.
-class Reader {
+class PixelReader {
  public:
-  explicit Reader(const ferry::Frame& frame) : frame_(frame), colours_(colours_of(frame)) {}
+  explicit PixelReader(const ferry::Frame& frame) : frame_(frame), colours_(colours_of(frame)) {}
 
   void read(int x, int y, uint8_t* rgb) const {
     switch (frame_.format) {
@@ -96,7 +96,7 @@ ferry::Result<Pixels> rgb_of(const ferry::Frame& frame) {
   int32_t width = 0, height = 0;
   if (ferry::Status size = ferry_frame_size(&frame, &width, &height); !size) return size;
   Pixels pixels(width, height);
-  const Reader reader(frame);
+  const PixelReader reader(frame);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
       const int column = frame.mirror ? width - 1 - x : x;

@@ -95,7 +95,7 @@ std::vector<std::byte> blob_of(const Case& c) {
   return ferry::pack(*ferry::testing::colour_as_depth(kSide, kSide, 0, recipe));
 }
 
-Part part_of(const Case& c) {
+CropRegion part_of(const Case& c) {
   if (c.mode != ferry::fbs::ResizeMode::ShortestEdge) return {0, 0, kWidth, kHeight};
   const int side = kHeight * kSide / c.resize / 2 * 2;
   return {(kWidth - side) / 4 * 2, (kHeight - side) / 4 * 2, side, side};
@@ -115,7 +115,7 @@ int write(const Bytes& nv21, const std::string& folder) {
   bool written = write_file(folder + "/frame.nv21", nv21);
   for (const Case& c : kCases) {
     const std::string blob = std::to_string(number++) + ".ferry";
-    const Part part = part_of(c);
+    const CropRegion part = part_of(c);
     written &= write_file(folder + "/" + blob, blob_of(c));
     cases << c.rotation << ' ' << part.left << ' ' << part.top << ' ' << part.width << ' ' << part.height << ' ' << blob
           << ' ' << c.name << '\n';

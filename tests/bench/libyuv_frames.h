@@ -23,7 +23,7 @@ constexpr float kMean[] = {0.485f, 0.456f, 0.406f}, kDeviation[] = {0.229f, 0.22
 using Bytes = std::vector<uint8_t>;
 
 // The crop of the preprocessing, in the frame's pixels.
-struct Part {
+struct CropRegion {
   int left, top, width, height;
 };
 
@@ -42,7 +42,7 @@ inline ferry_frame nv21_frame(const uint8_t* nv21, int rotation) {
 
 class LibyuvFrames {
  public:
-  LibyuvFrames(const uint8_t* nv21, const Part& part, int rotation)
+  LibyuvFrames(const uint8_t* nv21, const CropRegion& part, int rotation)
       : nv21_(nv21), part_(part), rotation_(rotation), full_(static_cast<size_t>(4 * part.width * part.height)) {}
 
   void colours_first(float* out) {
@@ -102,7 +102,7 @@ class LibyuvFrames {
   }
 
   const uint8_t* nv21_;
-  Part part_;
+  CropRegion part_;
   int rotation_;
   Bytes colours_, full_, small_ = Bytes(4 * kSide * kSide), turned_ = small_, small_luma_ = Bytes(kSide * kSide),
                          small_chroma_ = Bytes(kSide * kSide / 2), u_ = Bytes(kWidth * kHeight / 4), v_ = u_,

@@ -170,7 +170,7 @@ TEST_F(Watching, TruncatedJpegsAreDroppedUpToALimit) {
 
 // Each answer takes as long as ten frames of the camera.
 TEST_F(Watching, ASlowAnswerDropsFramesAndTheNextUsesTheNewest) {
-  struct Reader {
+  struct SlowOutput {
     FakeCamera& fake;
     std::string text;
     std::vector<int> delivered;  // frames delivered when each line was written
@@ -178,7 +178,7 @@ TEST_F(Watching, ASlowAnswerDropsFramesAndTheNextUsesTheNewest) {
   const cookie_io_functions_t slow = {.read = nullptr,
                                       .write =
                                           [](void* to, const char* data, size_t size) {
-                                            auto* self = static_cast<Reader*>(to);
+                                            auto* self = static_cast<SlowOutput*>(to);
                                             self->text.append(data, size);
                                             const int until = self->fake.delivered() + 10;
                                             while (self->fake.delivered() < until) std::this_thread::yield();

@@ -127,17 +127,17 @@ namespace {
 
 // Splits values in -255..255 into a sum of parts, each a power of two times few bits, so that sums of `terms` products
 // with values of that range are exact in float32.
-struct Part {
+struct ScaledPart {
   Array values;
   int32_t factor;
 };
 
-std::vector<Part> exact_parts(Op& op, const Array& integers, int64_t terms) {
+std::vector<ScaledPart> exact_parts(Op& op, const Array& integers, int64_t terms) {
   int bits = 8;
   while (bits > 0 && 255 * ((int64_t{1} << bits) - 1) * terms > int64_t{1} << 24) bits /= 2;
   if (bits == 0) op.refuse("sums of %lld products of integers are not exact", static_cast<long long>(terms));
   const std::vector<int64_t> values = integers.ints();
-  std::vector<Part> parts;
+  std::vector<ScaledPart> parts;
   for (int shift = 0; shift < 8; shift += bits) {
     std::vector<int64_t> part;
     for (const int64_t v : values) {
@@ -163,7 +163,7 @@ Array centred(Op& op, size_t weight, size_t zero_point, size_t axis) {
 template <typename Product>
 Tensor exact_sum(Op& op, const Array& weight, int64_t terms, Product product) {
   std::optional<Tensor> sum;
-  for (const Part& part : exact_parts(op, weight, terms)) {
+  for (const ScaledPart& part : exact_parts(op, weight, terms)) {
     Tensor y = cast_to(product(part.values), fbs::DType::Int32);
     if (part.factor != 1) y = y * scalar(y, part.factor);
     sum = sum ? *sum + y : y;
