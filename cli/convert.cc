@@ -21,44 +21,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The arguments of the command itself. Options of the conversion are rows (converter/option.h).
 struct ConvertArguments {
   std::string checkpoint, output;
-  std::string revision, certify, report = "text";  // what the command does around a conversion
+  std::string revision, certify, report = "text";
   bool dry_run = false;
 };
 
 #if defined(FERRY_HAS_CONVERTER)
 
-// An option of the conversion as the parser fills it.
-struct Given {
+// A conversion option and the variables that the parser writes to.
+struct ParsedOption {
   const Option& option;
   std::string value;
   std::vector<std::string> values;
   bool flag = false;
 };
+using ParsedOptions = std::deque<ParsedOption>;  // the parser keeps pointers to the elements
 
-// Every option of every format, under a heading for each format. `given` stays where it is.
-void add_conversion_options(const Command& app, std::deque<Given>* given) {
+// Adds the options of all formats, with a heading for each format.
+void add_conversion_options(const Command& app, ParsedOptions* parsed) {
   const auto place = [](const Argument& argument, const std::string& heading) {
     if (!heading.empty()) argument.group(heading);
   };
   const auto add = [&](std::span<const Option> options, const std::string& heading) {
     for (const Option& option : options) {
-      Given& g = given->emplace_back(Given{option, option.absent, {}, false});
+      ParsedOption& p = parsed->emplace_back(ParsedOption{option, option.absent, {}, false});
       const std::string name = "--" + option.name;
       switch (option.takes) {
-        case Option::Takes::Nothing: place(app.add_flag(name, g.flag, option.help), heading); break;
+        case Option::Takes::Nothing: place(app.add_flag(name, p.flag, option.help), heading); break;
         case Option::Takes::Value: {
-          const Argument argument = app.add_option(name, g.value, option.help);
+          const Argument argument = app.add_option(name, p.value, option.help);
           place(argument.type_name(option.argument), heading);
           if (!option.absent.empty()) argument.capture_default_str();
           break;
         }
         case Option::Takes::Values:
-          place(app.add_option(name, g.values, option.help).type_name(option.argument), heading);
+          place(app.add_option(name, p.values, option.help).type_name(option.argument), heading);
           break;
         case Option::Takes::List:
-          place(app.add_option(name, g.values, option.help).delimiter(',').type_name(option.argument), heading);
+          place(app.add_option(name, p.values, option.help).delimiter(',').type_name(option.argument), heading);
           break;
       }
     }
@@ -67,18 +69,20 @@ void add_conversion_options(const Command& app, std::deque<Given>* given) {
   for (const ferry::Source& source : sources()) add(source.options(), "Options for " + std::string(source.plural));
 }
 
-void give_all(const std::deque<Given>& given, ConvertOptions* options) {
-  for (const Given& g : given) {
-    if (g.flag || (!g.value.empty() && g.value != g.option.absent)) options->give(g.option.name, g.value);
-    for (const std::string& value : g.values) options->give(g.option.name, value);
+Settings settings_of(const ParsedOptions& parsed) {
+  Settings settings;
+  for (const ParsedOption& p : parsed) {
+    if (p.flag || (!p.value.empty() && p.value != p.option.absent)) settings.set(p.option.name, p.value);
+    for (const std::string& value : p.values) settings.add(p.option.name, value);
   }
+  return settings;
 }
 
-// A checkpoint of the hub comes to the cache; one that lies here stays where it is.
+// Sets the checkpoint's path and origin. Downloads a checkpoint of the hub to the cache first.
 void locate(const ConvertArguments& o, ConvertOptions* options) {
   options->checkpoint = o.checkpoint;
   if (!is_hub_reference(o.checkpoint)) {
-    if (!o.revision.empty()) fail("--revision %s: is for hf:ORG/NAME only", o.revision.c_str());
+    if (!o.revision.empty()) fail("--revision %s: only for hf:ORG/NAME", o.revision.c_str());
     if (!fs::exists(options->checkpoint)) fail("%s does not exist", o.checkpoint.c_str());
     return;
   }
@@ -91,12 +95,13 @@ void locate(const ConvertArguments& o, ConvertOptions* options) {
   options->checkpoint = file.path;
   options->source = file.source;
 #else
-  fail("%s: this build cannot download (FERRY_HUB is off): download its files and name their folder",
+  fail("%s: this build cannot download (FERRY_HUB is off); download the files and pass their folder",
        o.checkpoint.c_str());
 #endif
 }
 
-// MODEL.ferry; without --model the repository's or the checkpoint's name, or its folder's where the name says nothing.
+// NAME.ferry, by --model, the repository's name, or the checkpoint's name. A file with a generic name, such as
+// model.safetensors, is named by its folder.
 fs::path default_output(const ConvertArguments& o, const std::string& model) {
   if (!model.empty()) return fs::path(model).filename().string() + ".ferry";
   if (is_hub_reference(o.checkpoint)) {
@@ -112,7 +117,7 @@ fs::path default_output(const ConvertArguments& o, const std::string& model) {
   return stem + ".ferry";
 }
 
-// The ports of a graph that is in no blob.
+// Prints inputs or outputs of a graph.
 void print_ports(const char* title, const Graph& graph, const std::vector<std::unique_ptr<fbs::PortT>>& ports) {
   for (size_t i = 0; i < ports.size(); ++i) {
     const Shape shape = graph.shape(ports[i]->tensor);
@@ -128,7 +133,7 @@ void print_ports(const char* title, const Graph& graph, const std::vector<std::u
   }
 }
 
-// Elements of its constants but scales, as summarize() counts them.
+// The number of elements of all constants except scales, as in summarize().
 uint64_t parameters_of(const Graph& graph) {
   std::vector<bool> scale(graph.table.tensors.size());
   for (const auto& tensor : graph.table.tensors)
@@ -142,8 +147,8 @@ uint64_t parameters_of(const Graph& graph) {
 void print_notes(const Conversion& done) {
   for (const std::string& note : done.notes) std::printf("%s\n", note.c_str());
   if (const auto& found = done.detector)
-    std::printf("detection by the recipe %s%s: %d boxes, %d class%s\n", found->recipe.c_str(),
-                found->recognised ? ", recognised by the outputs (--detect none leaves them as they are)" : "",
+    std::printf("detector %s%s: %d boxes, %d class%s\n", found->name.c_str(),
+                found->recognised ? ", recognised by the outputs (--detect none keeps them unchanged)" : "",
                 found->boxes, found->classes, found->classes == 1 ? "" : "es");
 }
 
@@ -158,16 +163,16 @@ void print_dry_run(const Conversion& done, const fs::path& output, double second
   print_network(done, parameters_of(*done.graph), seconds);
   print_ports("input", *done.graph, done.graph->table.inputs);
   print_ports("output", *done.graph, done.graph->table.outputs);
-  for (const auto& more : done.graph->table.graphs) std::printf("%-12s  %s\n", "graph besides", more->name.c_str());
+  for (const auto& more : done.graph->table.graphs) std::printf("%-12s  %s\n", "other graph", more->name.c_str());
   if (done.labels > 0) std::printf("%-12s  %zu\n", "labels", done.labels);
   print_notes(done);
 }
 
-int run_conversion(const ConvertArguments& o, const std::deque<Given>& given) {
+int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
   if (o.dry_run && !o.certify.empty()) fail("--dry-run: not with --certify, which runs the blob");
   ConvertOptions options;
-  give_all(given, &options);
-  options.output = o.output.empty() ? default_output(o, options.model) : fs::path(o.output);
+  options.settings = settings_of(parsed);
+  options.output = o.output.empty() ? default_output(o, options.settings.text("model")) : fs::path(o.output);
   options.dry_run = o.dry_run;
   const fs::path folder = options.output.parent_path();
   if (!folder.empty() && !fs::is_directory(folder)) {
@@ -179,7 +184,7 @@ int run_conversion(const ConvertArguments& o, const std::deque<Given>& given) {
     options.certify = [fixture = parity::read_fixture(o.certify)](const fs::path& blob) {
       return parity::certificates_of(blob, fixture);
     };
-  check_values(options.given(), families());  // before a download
+  check_values(options.settings, families());  // before a download
   locate(o, &options);
 
   const auto start = std::chrono::steady_clock::now();
@@ -208,10 +213,11 @@ int run_conversion(const ConvertArguments& o, const std::deque<Given>& given) {
 
 #else
 
-struct Given {};
-void add_conversion_options(const Command&, std::deque<Given>*) {}
-int run_conversion(const ConvertArguments&, const std::deque<Given>&) {
-  fail("this build has no converter: convert on a desktop build, then bring the .ferry file here");
+struct ParsedOption {};
+using ParsedOptions = std::deque<ParsedOption>;
+void add_conversion_options(const Command&, ParsedOptions*) {}
+int run_conversion(const ConvertArguments&, const ParsedOptions&) {
+  fail("this build has no converter: convert with a desktop build, and copy the .ferry file here");
 }
 
 #endif
@@ -219,55 +225,54 @@ int run_conversion(const ConvertArguments&, const std::deque<Given>&) {
 }  // namespace
 
 void add_convert(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "convert", "Turn a checkpoint into a blob that runs on devices");
+  const Command app(ferry, "convert", "Convert a checkpoint or an ONNX file to a blob that runs on devices");
   app.footer(
-      "\nReads safetensors, PyTorch's .pth, .pt and .bin (any of them sharded by its *.index.json), TensorFlow.js\n"
-      "layers models (model.json), or the folder that holds one. Nothing in a PyTorch file is run; one that holds\n"
-      "more than tensors, containers and plain values is refused. Every tensor of the checkpoint must find its\n"
-      "place; nothing is left at random.\n"
-      "Without --model, the config.json beside the checkpoint (timm's or transformers'), or its keys, must tell which\n"
-      "network it is.\n"
-      "\nAn ONNX file (.onnx) says itself which network it is. Where it cannot be converted, every reason is named.\n"
-      "\nhf:ORG/NAME is a repository of the Hugging Face hub. Its files come to the cache that Python's packages use\n"
-      "(~/.cache/huggingface/hub), are checked, and are not downloaded twice. HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT,\n"
-      "HF_HOME and HF_HUB_CACHE mean what they mean there.\n"
-      "Nothing is left at the output's place unless the whole conversion succeeds.\n"
+      "\nCheckpoints are safetensors files, PyTorch files (.pth, .pt, .bin), TensorFlow.js layers models\n"
+      "(model.json), or a folder with one of them; sharded ones have an *.index.json. No code in a PyTorch file is\n"
+      "run: files with more than tensors, containers and plain values are refused. Every tensor of the checkpoint\n"
+      "must belong to the network, and none may be missing.\n"
+      "\nWithout --model, the config.json of timm or transformers, or the checkpoint's keys, identify the network.\n"
+      "\nAn ONNX file contains its network. If it cannot be converted, all reasons are printed.\n"
+      "\nhf:ORG/NAME is a repository of the Hugging Face hub. Its files are downloaded once, to the cache of Python's\n"
+      "packages (~/.cache/huggingface/hub), and checked. HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT, HF_HOME and\n"
+      "HF_HUB_CACHE work as in Python.\n"
+      "\nA conversion that fails writes no output.\n"
       "\nExamples:\n"
       "  ferry convert model.safetensors --model mobilenetv2_100 -o m.ferry\n"
       "  ferry convert hf:timm/resnet50.a1_in1k\n"
       "  ferry convert training.pth --state-dict model --model resnet50\n"
       "  ferry convert model.safetensors --model resnet50 --num-classes 0       features, no classifier\n"
-      "  ferry convert model.safetensors --model resnet50 --features 1,2,3,4    a detector's pyramid\n"
+      "  ferry convert model.safetensors --model resnet50 --features 1,2,3,4    feature maps, for a detector\n"
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
-      "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line\n"
+      "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name per line\n"
       "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
-      "  ferry convert net.onnx --dry-run                                       what would be built\n"
-      "  ferry convert net.onnx --like timm/resnet50.a1_in1k                    a classifier that takes photographs\n"
+      "  ferry convert net.onnx --dry-run                                       size, inputs and outputs only\n"
+      "  ferry convert net.onnx --like timm/resnet50.a1_in1k                    a classifier of photographs\n"
       "  ferry convert net.onnx --labels c.txt --mean 0.5 --std 0.5 --resize 256 --crop 224x224 --filter bicubic\n"
       "  ferry convert net.onnx --dynamic batch                                 one blob for any batch\n"
-      "  ferry convert det.onnx --read rec.onnx --characters keys.txt -o r.ferry   PP-OCR: finds and reads text\n"
+      "  ferry convert det.onnx --read rec.onnx --characters keys.txt -o r.ferry   OCR with PP-OCR\n"
       "  ferry convert face.onnx --detect ultraface                             boxes, drawn by `ferry run`\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<ConvertArguments>();
-  auto given = std::make_shared<std::deque<Given>>();
-  app.add_option("CKPT", o->checkpoint, "The checkpoint or ONNX file, a folder with a checkpoint in it, or hf:ORG/NAME")
+  auto parsed = std::make_shared<ParsedOptions>();
+  app.add_option("CKPT", o->checkpoint, "Checkpoint or ONNX file, folder with a checkpoint, or hf:ORG/NAME")
       .required()
       .type_name("");
   app.add_option("-o,--output", o->output,
-                 "The blob to write. Without it: NAME.ferry, or the checkpoint's name, in this folder")
+                 "Blob to write. Default: NAME.ferry in this folder, named after the model or checkpoint")
       .type_name("FILE");
-  app.add_option("--revision", o->revision, "Branch, tag or commit of hf:ORG/NAME; without it: main").type_name("REV");
+  app.add_option("--revision", o->revision, "Branch, tag or commit of hf:ORG/NAME. Default: main").type_name("REV");
   app.add_option("--certify", o->certify,
-                 "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")
+                 "Parity fixture whose reference values the blob stores, for `ferry verify` on the device")
       .type_name("FIXTURE");
   app.add_flag("--dry-run", o->dry_run,
-               "Say what would be built, of which size, with which inputs and outputs, and write no blob. The size is "
-               "without what gives the checkpoint back");
-  app.add_option("--report", o->report, "How the reasons are printed if a file cannot be converted")
+               "Write no blob; print its size, inputs and outputs. The size excludes the data that restores the "
+               "checkpoint");
+  app.add_option("--report", o->report, "Format of the reasons why a file cannot be converted")
       .one_of({"text", "json"});
-  add_conversion_options(app, given.get());
-  app.callback([o, given, exit_code] { *exit_code = run_conversion(*o, *given); });
+  add_conversion_options(app, parsed.get());
+  app.callback([o, parsed, exit_code] { *exit_code = run_conversion(*o, *parsed); });
 }
 
 }  // namespace ferry::cli

@@ -127,9 +127,9 @@ int get(const GetOptions& o) {
   }
   const ZooEntry& entry = find(all, o.name);
   ConvertOptions options;
-  options.model = entry.model;
+  if (!entry.model.empty()) options.settings.set("model", entry.model);
   options.output = o.output.empty() ? fs::path(entry.name).filename().string() + ".ferry" : o.output;
-  options.weights = o.weights;
+  options.settings.set("weights", o.weights);
   if (const fs::path folder = options.output.parent_path(); !folder.empty() && !fs::is_directory(folder))
     fail("cannot write %s: there is no folder %s", options.output.c_str(), folder.c_str());
   if (!o.certify.empty())

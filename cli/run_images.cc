@@ -153,18 +153,18 @@ void print_outputs(const ModelHandle& model, ferry_session* session) {
   }
 }
 
-// Prints or saves the output tensors for each image.
-void check_recipe(const RunOptions& o, const ModelHandle& model) {
+void check_preprocessing(const RunOptions& o, const ModelHandle& model) {
   if (!model->model->graph().preprocess())
     fail(
-        "%s does not say how an image becomes its input: give tensors (--tensors), or convert it again with "
-        "--like NAME, with --mean, --std and --resize, or with a preprocessor_config.json beside the file",
+        "%s has no preprocessing for images: pass tensors (--tensors), or convert it again with --like NAME, with "
+        "--mean, --std and --resize, or with a preprocessor_config.json in the file's folder",
         o.model.c_str());
 }
 
+// Prints or saves the output tensors for each image.
 int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
   if (o.json) fail("--json: this model has no task; use --save for tensors");
-  check_recipe(o, model);
+  check_preprocessing(o, model);
   const SessionHandle session = create_session(model, options);
   BackendNotes notes;
   notes.print(session.get());
@@ -329,7 +329,7 @@ int run_images(const RunOptions& o, const ModelHandle& model, const ferry_sessio
   // With tiles there are no tensors of the whole image.
   if (info.answer == FERRY_ANSWER_NONE || (info.kind == FERRY_TASK_ENHANCEMENT && !o.save.empty()))
     return run_whole(o, model, options);
-  check_recipe(o, model);
+  check_preprocessing(o, model);
   Runner runner(o, model, info, options);
   BackendNotes notes;
   notes.print(runner.session());

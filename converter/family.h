@@ -38,7 +38,7 @@ struct Variant {
 };
 
 // Inputs of Family::configure().
-struct Request {
+struct ConfigureRequest {
   std::shared_ptr<const Checkpoint> checkpoint;
   const Naming& naming;    // of the checkpoint's keys
   const Variant& variant;  // one of the family's variants
@@ -107,7 +107,7 @@ class Family {
   virtual std::vector<const Variant*> candidates(const Naming& naming) const = 0;
 
   // Throws Error if a setting or a file beside the checkpoint is invalid.
-  virtual Configured configure(const Request& request) const = 0;
+  virtual Configured configure(const ConfigureRequest& request) const = 0;
 };
 
 using Families = std::span<const Family* const>;

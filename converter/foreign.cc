@@ -23,7 +23,7 @@ struct Content {
 
   bool begins(std::string_view magic) const { return text.starts_with(magic); }
   bool has(size_t at, std::string_view magic) const { return text.size() >= at && text.substr(at).starts_with(magic); }
-  // Does the first kilobyte hold this word, in lower case?
+  // Whether the first kilobyte contains this lower-case word, ignoring case.
   bool mentions(std::string_view word) const {
     std::string head(text.substr(0, 1024));
     std::transform(head.begin(), head.end(), head.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -33,7 +33,7 @@ struct Content {
     const size_t at = text.find_first_not_of(" \t\r\n");
     return at == text.npos ? '\0' : text[at];
   }
-  // Does a zip archive have an entry that ends so? False where it is damaged: its reader says that.
+  // Whether a zip archive has an entry with this suffix. False for damaged archives, which their reader describes.
   bool has_entry(std::string_view end) const {
     if (!begins("PK\x03\x04")) return false;
     try {
@@ -45,7 +45,7 @@ struct Content {
   }
 };
 
-// ncnn's weights begin with the storage's tag. Float32 has none: its .param beside it says what they are.
+// ncnn's weights begin with a tag of their storage. float32 weights have no tag: they are known by their .param file.
 bool is_ncnn_weights(const Content& c) {
   if (c.begins("\x47\x6b\x30\x01"sv) || c.begins("\x38\x4b\x0d\x00"sv) || c.begins("\x56\xc0\x02\x00"sv)) return true;
   if (c.file.path().extension() != ".bin") return false;
@@ -57,14 +57,14 @@ bool is_ncnn_weights(const Content& c) {
 
 bool is_html(const Content& c) { return c.first() == '<' && (c.mentions("<!doctype html") || c.mentions("<html")); }
 
-// Damaged JSON is left to its parser.
+// False for damaged JSON, which its parser describes.
 bool is_json_of_another_kind(const Content& c) {
   const size_t last = c.text.find_last_not_of(" \t\r\n");
   return c.first() == '{' && c.text[last] == '}' && c.text.find("\"weight_map\"") == c.text.npos &&
          c.text.find("\"weightsManifest\"") == c.text.npos;
 }
 
-// A pickle of protocol 2 to 5 that is none of PyTorch's before 1.6. A version is followed by an opcode, never by 0.
+// A pickle of protocol 2 to 5, except for files of PyTorch before 1.6. An opcode follows the version, so no 0.
 bool is_pickle(const Content& c) {
   const std::string_view t = c.text;
   return t.size() > 2 && t[0] == '\x80' && t[1] >= 2 && t[1] <= 5 && t[2] != 0 && !looks_like_pytorch(t);
@@ -75,58 +75,53 @@ struct Foreign {
   const char* sentence;
 };
 
-// The first that matches describes the file. Magic numbers are those of each format's own description.
+// The first match describes the file. The magic numbers are from each format's specification.
 const Foreign kForeign[] = {
     {[](const Content& c) { return c.text.empty(); }, "is empty"},
     {[](const Content& c) { return c.begins("FERRY\r\n\x1a"); },
-     "is a Ferry blob already; a checkpoint or an ONNX file is needed"},
+     "is already a Ferry blob; expected a checkpoint or an ONNX file"},
     {[](const Content& c) { return c.begins("FERRYP\n\x1a"); },
-     "holds a blob's packed weights (`ferry pack`); a checkpoint or an ONNX file is needed"},
+     "holds the packed weights of a blob (`ferry pack`); expected a checkpoint or an ONNX file"},
     {[](const Content& c) { return c.begins("version https://git-lfs"); },
      "is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`"},
     {is_html, "is an HTML page saved in place of the file; download the file that the page links to"},
     {[](const Content& c) { return c.has(4, "TFL3"); },
-     "is a TensorFlow Lite model, which Ferry does not read; convert what it was made from, or make an ONNX file of "
-     "it: "
+     "is a TensorFlow Lite model, which Ferry does not read; convert the original model, or make an ONNX file: "
      "python -m tf2onnx.convert --tflite FILE --output net.onnx"},
     {[](const Content& c) { return c.begins("GGUF") || c.begins("FUGG"); },
-     "is a GGUF file of llama.cpp, which Ferry does not read; convert the safetensors checkpoint that it was made "
-     "from: "
+     "is a GGUF file of llama.cpp, which Ferry does not read; convert the original safetensors checkpoint: "
      "ferry convert hf:ORG/NAME"},
     {[](const Content& c) { return c.begins("lmgg") || c.begins("tjgg") || c.begins("fmgg") || c.begins("algg"); },
-     "is a file of ggml, which Ferry does not read; convert the checkpoint that it was made from"},
+     "is a ggml file, which Ferry does not read; convert the original checkpoint"},
     {[](const Content& c) { return c.begins(kNcnnText) || c.begins("7767517\r\n") || c.begins(kNcnnBinary); },
-     "is an ncnn model (.param), which Ferry does not read; convert the checkpoint or ONNX file that it was made from"},
+     "is an ncnn model (.param), which Ferry does not read; convert the original checkpoint or ONNX file"},
     {is_ncnn_weights,
-     "holds the weights of an ncnn model (.bin), which Ferry does not read; convert the checkpoint or ONNX file that "
-     "it "
-     "was made from"},
+     "holds the weights of an ncnn model (.bin), which Ferry does not read; convert the original checkpoint or ONNX "
+     "file"},
     {[](const Content& c) { return c.has(4, "ET12") || c.has(4, "ET13"); },
-     "is an ExecuTorch program (.pte), which Ferry does not read; save the module's weights by torch.save() or "
-     "safetensors, or export it by torch.onnx.export()"},
+     "is an ExecuTorch program (.pte), which Ferry does not read; save the module's weights with torch.save() or "
+     "safetensors, or export the module with torch.onnx.export()"},
     {[](const Content& c) { return c.has(4, "ORTM"); },
-     "is a model in ONNX Runtime's own format (.ort), which Ferry does not read; convert the ONNX file that it was "
-     "made "
-     "from"},
+     "is a model in ONNX Runtime's own format (.ort), which Ferry does not read; convert the original ONNX file"},
     {[](const Content& c) { return c.begins("\x89HDF\r\n\x1a\n"); },
-     "is an HDF5 file (Keras), which is not read; convert it with tensorflowjs_converter --input_format=keras, or save "
-     "its weights as safetensors"},
+     "is an HDF5 file (Keras), which Ferry does not read; convert it with tensorflowjs_converter "
+     "--input_format=keras, or save the weights as safetensors"},
     {[](const Content& c) { return c.has_entry(".weights.h5"); },
      "is a Keras model (.keras), which Ferry does not read; save it as .h5 and convert it with tensorflowjs_converter "
-     "--input_format=keras, or make an ONNX file of it: model.export(\"net.onnx\", format=\"onnx\")"},
+     "--input_format=keras, or make an ONNX file: model.export(\"net.onnx\", format=\"onnx\")"},
     {[](const Content& c) { return c.has_entry("/constants.pkl"); },
-     "is a TorchScript program; save its weights alone: torch.save(torch.jit.load(file).state_dict(), "
-     "\"weights.pth\")"},
+     "is a TorchScript program, which Ferry does not read; save only its weights: "
+     "torch.save(torch.jit.load(file).state_dict(), \"weights.pth\")"},
     {[](const Content& c) {
        return c.has_entry("serialized_exported_program.json") || c.has_entry("models/model.json");
      },
-     "is a program of torch.export (.pt2), which Ferry does not read; save the module's weights by torch.save(), or "
-     "export it by torch.onnx.export()"},
+     "is a torch.export program (.pt2), which Ferry does not read; save the module's weights with torch.save(), or "
+     "export the module with torch.onnx.export()"},
     {[](const Content& c) { return c.has_entry(".npy") || c.begins("\x93NUMPY"); },
-     "holds NumPy arrays, which Ferry does not read; save them with their names as safetensors: "
+     "holds NumPy arrays, which Ferry does not read; save them as safetensors, with their names: "
      "safetensors.numpy.save_file()"},
     {[](const Content& c) { return c.has_entry("Manifest.json"); },
-     "is a Core ML package; convert what it was made from"},
+     "is a Core ML package, which Ferry does not read; convert the original model"},
     {[](const Content& c) { return c.begins("\xff\xd8\xff"); },
      "is a JPEG image, not a network; `ferry run MODEL.ferry IMAGE` runs a network on an image"},
     {[](const Content& c) { return c.begins("\x89PNG\r\n\x1a\n"); },
@@ -141,9 +136,9 @@ const Foreign kForeign[] = {
                   "7zXZ") ||
               c.has(257, "ustar");
      },
-     "is an archive or compressed; unpack it first"},
+     "is an archive or a compressed file; unpack it first"},
     {[](const Content& c) { return c.first() == '<' && c.mentions("<net "); },
-     "is a network of OpenVINO, which Ferry does not read; convert the checkpoint or ONNX file that it was made from"},
+     "is an OpenVINO network, which Ferry does not read; convert the original checkpoint or ONNX file"},
     {is_pickle, "is a Python pickle, but not one that torch.save wrote"},
     {is_json_of_another_kind,
      "is JSON, but neither the index of a sharded checkpoint (\"weight_map\") nor a TensorFlow.js model "

@@ -1,5 +1,5 @@
-// Files that hold no network which Ferry reads: other programs' formats, and what is saved in place of a file by
-// mistake. They are recognised by content, so that the sentence says what the file is and what to do instead.
+// Describes files that Ferry cannot read: formats of other programs, and pages or pointers saved by mistake. The
+// description says what the file is, by its content, and what to do.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace ferry {
 
-// "is a TensorFlow Lite model, which Ferry does not read: ...", to follow the file's path; empty: the content is none
-// of these.
+// "is a TensorFlow Lite model, which Ferry does not read; ...", to follow the file's path. Empty for unknown content.
 std::string describe_foreign(const MappedFile& file);
 
 }  // namespace ferry

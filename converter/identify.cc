@@ -9,7 +9,7 @@ namespace ferry {
 namespace {
 
 using nlohmann::json;
-using Trial = Request::Trial;
+using Trial = ConfigureRequest::Trial;
 
 bool fits(const Naming& naming, const Checkpoint& checkpoint) {
   for (const std::string& key : naming.probes)
@@ -17,7 +17,7 @@ bool fits(const Naming& naming, const Checkpoint& checkpoint) {
   return true;
 }
 
-// The naming that the checkpoint bears: that of `framework` where several fit, else the first.
+// The naming whose keys the checkpoint has. If several match: that of `framework`, else the first.
 const Naming* naming_of(const Family& family, const Checkpoint& checkpoint, const std::string& framework) {
   const Naming* first = nullptr;
   for (const Naming& naming : family.namings()) {
@@ -28,8 +28,8 @@ const Naming* naming_of(const Family& family, const Checkpoint& checkpoint, cons
   return first;
 }
 
-// "f37072fd" of "resnet18-f37072fd.pth": torchvision calls its files so, by the first digits of their SHA-256. Empty:
-// the name has none.
+// "f37072fd" of "resnet18-f37072fd.pth": torchvision's file names have the first digits of the SHA-256. Empty for other
+// names.
 std::string digits_in(const std::string& file) {
   constexpr size_t kDigits = 8, kEnd = kDigits + 4;
   if (file.size() <= kEnd || file[file.size() - kEnd - 1] != '-' || !file.ends_with(".pth")) return {};
@@ -37,22 +37,22 @@ std::string digits_in(const std::string& file) {
   return digits.find_first_not_of("0123456789abcdef") == digits.npos ? digits : std::string();
 }
 
-bool called_as_torchvision_does(const std::string& file, const std::string& architecture) {
+bool has_torchvision_name(const std::string& file, const std::string& architecture) {
   const std::string digits = digits_in(file);
   return !digits.empty() && file == architecture + "-" + digits + ".pth";
 }
 
-// Does the file's name end in the digits of this very training? "resnet50-11ad3fa6.pth".
+// Whether the file's name ends in this variant's digits, "resnet50-11ad3fa6.pth".
 bool named_by_digest(const Variant& variant, const Checkpoint& checkpoint) {
   return !variant.digest.empty() && checkpoint.path().filename().string().ends_with("-" + variant.digest + ".pth");
 }
 
-// The default of an architecture: the training that the file's name tells of, else of the framework that it tells of or
-// whose names the checkpoint bears, else the first.
+// The default variant of an architecture: the one that the file's name identifies, else the first of the framework of
+// the file's name or keys, else the first.
 const Variant* default_variant(const Family& family, const Checkpoint& checkpoint, const std::string& architecture) {
   for (const Variant* variant : family.variants())
     if (variant->architecture == architecture && named_by_digest(*variant, checkpoint)) return variant;
-  const bool torchvision = called_as_torchvision_does(checkpoint.path().filename().string(), architecture);
+  const bool torchvision = has_torchvision_name(checkpoint.path().filename().string(), architecture);
   const Naming* naming = naming_of(family, checkpoint, torchvision ? "torchvision" : "");
   const Variant* first = nullptr;
   for (const Variant* variant : family.variants()) {
@@ -82,8 +82,8 @@ std::vector<uint8_t> bytes_of(const fbs::PreprocessT& preprocess) {
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
-// With what is to be said of other trainings of the same tensors, whose images are prepared otherwise.
-Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
+// Sets `assumed` if other variants have the same tensors, but other preprocessing.
+Identified with_assumption(Identified found, const Checkpoint& checkpoint) {
   const auto mine = found.family->images(*found.variant);
   if (!mine || named_by_digest(*found.variant, checkpoint)) return found;
   std::string first;
@@ -99,19 +99,19 @@ Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
     ++more;
   }
   if (first.empty()) return found;
-  found.assumed = "taken for " + found.variant->framework + "/" + found.variant->name() + "; " + first +
+  found.assumed = "assuming " + found.variant->framework + "/" + found.variant->name() + "; " + first +
                   (more > 0 ? " and " + std::to_string(more) + " more have" : " has") +
-                  " the same tensors and other images (size, crop or colours): --model NAME says which it is";
+                  " the same tensors, but other preprocessing (size, crop or colours): choose with --model NAME";
   return found;
 }
 
-// A network that was tried: what it is, and what the graph would be.
-struct Tried {
+// A network that matches the checkpoint, and its serialised graph.
+struct Candidate {
   Identified network;
   std::vector<uint8_t> graph;
 };
 
-// The graphs of a network that uses exactly the checkpoint's keys, with their shapes; empty where it does not.
+// The serialised graph, if the network uses exactly the checkpoint's keys and shapes; else empty, with the reason.
 std::vector<uint8_t> try_network(const std::shared_ptr<const Checkpoint>& checkpoint, const Identified& network,
                                  Trial trial, std::string* why_not) {
   try {
@@ -141,27 +141,27 @@ Identified by_config(Families families, const Checkpoint& checkpoint, const json
     for (const Family* family : families)
       if (const Variant* variant = family->described_by(config)) return with_naming(*family, *variant, checkpoint);
     if (config.contains("architecture") && config["architecture"].is_string())
-      fail("config.json beside %s says that it is timm's %s, which is not known here: `ferry models` lists what is",
+      fail("config.json of %s names timm's architecture %s, which Ferry does not know; `ferry models` lists all",
            checkpoint.path().filename().string().c_str(), in_quotes(config["architecture"].get<std::string>()).c_str());
   } catch (const json::exception& error) {
-    fail("config.json beside %s: %s", checkpoint.path().filename().string().c_str(), error.what());
+    fail("config.json of %s: %s", checkpoint.path().filename().string().c_str(), error.what());
   }
   return {};
 }
 
-// Every architecture whose keys and shapes are the checkpoint's, each by its first variant.
-std::map<std::string, Tried> fitting(Families families, const std::shared_ptr<const Checkpoint>& checkpoint,
-                                     Trial trial, std::string* tried, std::string* why_not) {
-  std::map<std::string, Tried> found;
+// All architectures with the keys and shapes of the checkpoint; the first variant of each.
+std::map<std::string, Candidate> matching(Families families, const std::shared_ptr<const Checkpoint>& checkpoint,
+                                          Trial trial, std::string* tried, std::string* why_not) {
+  std::map<std::string, Candidate> found;
   for (const Family* family : families) {
     const Naming* naming = naming_of(*family, *checkpoint, "");
     if (!naming) continue;
     *tried = family->name();
     for (const Variant* variant : family->candidates(*naming)) {
       if (found.contains(variant->architecture)) continue;
-      Tried network{{family, variant, naming}, {}};
-      network.graph = try_network(checkpoint, network.network, trial, why_not);
-      if (!network.graph.empty()) found[variant->architecture] = std::move(network);
+      Candidate candidate{{family, variant, naming}, {}};
+      candidate.graph = try_network(checkpoint, candidate.network, trial, why_not);
+      if (!candidate.graph.empty()) found[variant->architecture] = std::move(candidate);
     }
   }
   return found;
@@ -174,20 +174,20 @@ Identified identify(Families families, const Checkpoint& checkpoint, const std::
     for (const Family* family : families) {
       for (const Variant* variant : family->variants()) {
         if (!variant->is_called(model, whole)) continue;
-        const bool placed = model.find('/') != model.npos;
-        // A bare "resnet50" is not timm's where the checkpoint bears transformers' names.
-        const bool named = placed || (whole && !variant->tag.empty());
-        if (named) return with_naming(*family, *variant, checkpoint);
-        return as_assumed(with_naming(*family, *default_variant(*family, checkpoint, model), checkpoint), checkpoint);
+        const bool has_framework = model.find('/') != model.npos;
+        if (has_framework || (whole && !variant->tag.empty())) return with_naming(*family, *variant, checkpoint);
+        // The keys decide the framework of a bare "resnet50".
+        return with_assumption(with_naming(*family, *default_variant(*family, checkpoint, model), checkpoint),
+                               checkpoint);
       }
     }
   }
   const json config = read_config(checkpoint);
-  constexpr std::string_view kPlace = "transformers/";
-  if (config.is_object() && model.starts_with(kPlace) &&
-      config.value("model_type", json()) == model.substr(kPlace.size()))
+  constexpr std::string_view kFramework = "transformers/";
+  if (config.is_object() && model.starts_with(kFramework) &&
+      config.value("model_type", json()) == model.substr(kFramework.size()))
     if (const Identified found = by_config(families, checkpoint, config); found.family) return found;
-  fail("no model is called '%s': `ferry models` lists those known", model.c_str());
+  fail("no model has the name '%s'; `ferry models` lists all", model.c_str());
 }
 
 Identified identify(Families families, const std::shared_ptr<const Checkpoint>& checkpoint) {
@@ -196,11 +196,11 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
     if (const Identified found = by_config(families, *checkpoint, config); found.family) return found;
 
   std::string tried, why_not;
-  std::map<std::string, Tried> found = fitting(families, checkpoint, Trial::AsPublished, &tried, &why_not);
+  std::map<std::string, Candidate> found = matching(families, checkpoint, Trial::AsPublished, &tried, &why_not);
   if (found.empty()) {
-    // Published networks, trained anew for another size. Architectures that differ in nothing else are one.
+    // Known networks, retrained for another input size. Architectures that differ only in that size are one.
     std::string unused;
-    found = fitting(families, checkpoint, Trial::AnySize, &tried, &unused);
+    found = matching(families, checkpoint, Trial::AnySize, &tried, &unused);
     for (auto it = found.begin(); it != found.end();) {
       const bool same = it != found.begin() && it->second.graph == found.begin()->second.graph;
       it = same ? found.erase(it) : std::next(it);
@@ -211,29 +211,29 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
     const Identified& network = found.begin()->second.network;
     const std::string& architecture = network.variant->architecture;
     const Variant* named = default_variant(*network.family, *checkpoint, architecture);
-    const bool by_name = called_as_torchvision_does(file, architecture) || named_by_digest(*named, *checkpoint);
+    const bool by_name = has_torchvision_name(file, architecture) || named_by_digest(*named, *checkpoint);
     const Variant* variant = by_name ? named : network.variant;
-    return as_assumed(with_naming(*network.family, *variant, *checkpoint), *checkpoint);
+    return with_assumption(with_naming(*network.family, *variant, *checkpoint), *checkpoint);
   }
   if (found.size() > 1) {
     std::string candidates;
     for (const auto& [architecture, candidate] : found) candidates += (candidates.empty() ? "" : ", ") + architecture;
-    fail("%s fits several models: say which with --model: %s", file.c_str(), candidates.c_str());
+    fail("%s matches several models; choose with --model: %s", file.c_str(), candidates.c_str());
   }
   if (!tried.empty())
-    fail("%s has the keys of a %s, but fits none that is known here (the last one tried: %s): say which with --model",
+    fail("%s has the keys of a %s, but matches none that Ferry knows (the last one tried: %s); choose with --model",
          file.c_str(), tried.c_str(), why_not.c_str());
   const bool keras = std::string_view(checkpoint->format()) == "tensorflowjs";
-  fail("%s has the keys of no model known here: `ferry models` lists them%s", file.c_str(),
-       keras ? "" : "; any other network comes as an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
+  fail("%s has the keys of no model that Ferry knows; `ferry models` lists all%s", file.c_str(),
+       keras ? "" : "; any other network needs an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
 }
 
-std::string doubt_of_name(const Checkpoint& checkpoint) {
+std::string digest_mismatch(const Checkpoint& checkpoint) {
   const std::string file = checkpoint.path().filename().string(), digits = digits_in(file);
   const std::string found = digits.empty() ? std::string() : checkpoint.sha256().substr(0, digits.size());
   if (digits == found) return {};
-  return file + " is called by the first digits of its SHA-256, which are " + found +
-         ": the file is damaged, or not what it is called";
+  return file + " has digits of a SHA-256 in its name, but the file's are " + found +
+         ": the file is damaged, or has another file's name";
 }
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Which network a checkpoint holds.
+// Identifies the network of a checkpoint.
 #pragma once
 
 #include <memory>
@@ -12,24 +12,25 @@ struct Identified {
   const Family* family = nullptr;
   const Variant* variant = nullptr;
   const Naming* naming = nullptr;
-  // Which training the network was taken for, where nothing says it and others have the same tensors but prepare
-  // images otherwise: a sentence; else empty.
+  // A sentence if the variant is a guess: other variants have the same tensors, but other preprocessing. Else empty.
   std::string assumed = {};
 };
 
-// By name: a variant ("resnet50.a1_in1k"), an architecture ("resnet50": the first variant of the framework whose names
-// the checkpoint bears), or either with its place in front ("timm/resnet50.a1_in1k", "torchvision/resnet50"). Networks
-// that nobody published are called by the model type of the config.json beside the checkpoint ("transformers/vit").
-// Throws Error where no variant is so called, or the checkpoint bears none of the family's names.
+// By name, which is one of
+//   - a variant, "resnet50.a1_in1k";
+//   - an architecture, "resnet50": its first variant in the framework whose keys the checkpoint has;
+//   - one of these after a framework, "timm/resnet50.a1_in1k", "torchvision/resnet50";
+//   - "transformers/" and the model type of the checkpoint's config.json, "transformers/vit".
+// Throws Error if there is no such model, or the checkpoint has other keys than the family.
 Identified identify(Families families, const Checkpoint& checkpoint, const std::string& model);
 
-// Without a name: by the config.json beside the checkpoint, timm's or transformers', else by trying which network's
-// keys and shapes are those of the file; a file that is called as torchvision's are, "resnet18-f37072fd.pth", is
-// torchvision's. Throws Error, listing candidates, where that leaves none or several.
+// Without a name: by the checkpoint's config.json (of timm or transformers), else by comparing keys and shapes with
+// every known network. A file name like "resnet18-f37072fd.pth" selects torchvision's variant. Throws Error, with the
+// candidates, unless exactly one network matches.
 Identified identify(Families families, const std::shared_ptr<const Checkpoint>& checkpoint);
 
-// "resnet50-11ad3fa6.pth" is called by the first digits of its SHA-256: where its bytes have another one, a sentence
-// that says so; else empty.
-std::string doubt_of_name(const Checkpoint& checkpoint);
+// A file name like "resnet50-11ad3fa6.pth" has the first digits of the file's SHA-256. Returns a sentence if the actual
+// digits differ; else empty.
+std::string digest_mismatch(const Checkpoint& checkpoint);
 
 }  // namespace ferry

@@ -16,15 +16,14 @@ std::span<const Option> common_options() {
   static const std::vector<Option> kOptions = {
       {.name = "weights",
        .argument = "f32|f16|i8|i4",
-       .help =
-           "How weights are stored: f32; f16 (half the file, 3 digits); i8 or i4, integers with scales: those of\n"
-           "linears and 1x1 convolutions, a quarter or a sixth of the bytes. docs/checkpoints.md says what it costs",
+       .help = "Storage of weights: f32, f16 (half the size), or integers with scales for linear layers and 1x1\n"
+               "convolutions: i8 (a quarter of the size) or i4 (a sixth). docs/checkpoints.md has the accuracy",
        .check = one_of_its_words,
        .absent = "f32",
        .rebuilds = false},
       {.name = "labels",
        .argument = "FILE",
-       .help = "Text file with a class name a line",
+       .help = "Text file with the class names, one per line",
        .records = Option::Records::Name,
        .rebuilds = false},
   };
@@ -66,7 +65,7 @@ void known_variant(const Option& option, const Settings& given, Families familie
       if (!v->hub.empty()) names.push_back(v->hub);
     }
   }
-  fail("--%s %s: no model is called so%s; `ferry models` lists them", option.name.c_str(), model.c_str(),
+  fail("--%s %s: no model has this name%s; `ferry models` lists them", option.name.c_str(), model.c_str(),
        did_you_mean(model, names).c_str());
 }
 

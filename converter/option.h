@@ -1,7 +1,7 @@
-// An option of `ferry convert` is a row of data. The command's parser, `--help`, the shells' completion, the manual
-// page, the blob's provenance and the checks read these rows, and nothing else knows an option's name.
+// An option of `ferry convert` is a row of data. The command line, the help, the completion, the manual page, the
+// provenance and the checks read these rows. The values of a conversion are in Settings.
 //
-// The rows of a format are in its folder (converter/source.h); the rows that every format understands are below.
+// Options of one format are in that format's folder (converter/source.h). Options of all formats are below.
 #pragma once
 
 #include <span>
@@ -17,39 +17,41 @@ struct Option {
   enum class Takes {
     Nothing,  // a flag
     Value,
-    Values,  // may be given several times
-    List,    // with commas between, and several times
+    Values,  // may be repeated
+    List,    // separated by commas; may be repeated
   };
-  // What the blob's provenance records of it.
+  // What the blob's provenance records.
   enum class Records {
     Nothing,
-    Name,      // that it was given
-    FileName,  // of a path
+    Name,      // without the value
+    FileName,  // the last part of a path
     Value,
   };
-  // Throws Error for a value that cannot be. The checkpoint or file is not read yet.
+  // Throws Error for an invalid value. Runs before the checkpoint or file is read.
   using Check = void (*)(const Option& option, const Settings& given, Families families);
 
   std::string name;      // "input-size", without dashes
-  std::string argument;  // of the help, "HxW"; "cpu|gpu" are words that shells complete; "" of a flag
+  std::string argument;  // for the help, "HxW"; shells complete the words of "cpu|gpu"; "" for a flag
   std::string help;
   Takes takes = Takes::Value;
   Check check = nullptr;
-  std::string absent = {};  // the value if it is not given; recorded as little as an option that is not given
+  std::string absent = {};  // the default value, which the provenance does not record
   Records records = Records::Value;
-  // Part of what the network is, so that read_options() returns it.
+  // The option determines the network, so read_options() returns it.
   bool rebuilds = true;
-  // Appended if the option is given with another format: "an ONNX file has --shape NAME=1x3x224x224".
+  // Appended to the error message if another format does not accept the option: "an ONNX file has --shape ...".
   std::string instead = {};
+
+  bool repeats() const { return takes == Takes::Values || takes == Takes::List; }
 };
 
-// Null: none has this name. Of two with one name, the first.
+// The first option of this name; null without one.
 const Option* find_option(std::span<const Option> options, std::string_view name);
 
-// --weights, --labels: understood by every format.
+// --weights and --labels, which every format accepts.
 std::span<const Option> common_options();
 
-// Checks for rows. They throw Error that begins with "--name value: ".
+// Functions for Option::check. Their errors begin with "--name value: ".
 void check_integer(const Option& option, const Settings& given, int minimum, std::optional<int> maximum = {});
 template <int minimum>
 void at_least(const Option& option, const Settings& given, Families) {
@@ -61,7 +63,7 @@ void between(const Option& option, const Settings& given, Families) {
 }
 void whole_numbers(const Option& option, const Settings& given, Families);
 void image_size(const Option& option, const Settings& given, Families);
-void one_of_its_words(const Option& option, const Settings& given, Families);  // those of `argument`
+void one_of_its_words(const Option& option, const Settings& given, Families);  // the words of `argument`
 void known_variant(const Option& option, const Settings& given, Families families);
 
 }  // namespace ferry

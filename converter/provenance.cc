@@ -22,9 +22,9 @@ Setting from_text(const std::string& text) {
 
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) {
   provenance->options.clear();
-  const Settings given = options.given();
-  for (const auto& [name, value] : given.all()) {
+  for (const auto& [name, value] : options.settings.all()) {
     const Option* option = find_option(name);
+    if (option && !option->absent.empty() && value == option->absent) continue;
     switch (option ? option->records : Option::Records::Value) {
       case Option::Records::Nothing: break;
       case Option::Records::Name: provenance->options.push_back(to_text({name, ""})); break;
@@ -34,7 +34,7 @@ void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) 
       case Option::Records::Value: provenance->options.push_back(to_text({name, value})); break;
     }
   }
-  provenance->state_dict = options.state_dict;
+  provenance->state_dict = options.settings.text("state-dict");
   if (!options.source.empty()) provenance->source = options.source;
   provenance->converter = "ferry " + std::to_string(FERRY_VERSION_MAJOR) + "." + std::to_string(FERRY_VERSION_MINOR) +
                           "." + std::to_string(FERRY_VERSION_PATCH);
@@ -42,12 +42,18 @@ void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) 
 
 ConvertOptions read_options(const fbs::ProvenanceT& provenance) {
   ConvertOptions out;
-  out.model = provenance.framework + "/" + provenance.variant;
-  out.state_dict = provenance.state_dict;
+  out.settings.set("model", provenance.framework + "/" + provenance.variant);
+  if (!provenance.state_dict.empty()) out.settings.set("state-dict", provenance.state_dict);
   for (const std::string& text : provenance.options) {
     const Setting setting = from_text(text);
     const Option* option = find_option(setting.name);
-    if (option == nullptr || option->rebuilds) out.give(setting.name, setting.value);  // blobs of 0.1: state-dict
+    if (option != nullptr && !option->rebuilds) continue;
+    // Blobs of 0.1 record --state-dict here as well.
+    if (option != nullptr && !option->repeats()) {
+      out.settings.set(setting.name, setting.value);
+    } else {
+      out.settings.add(setting.name, setting.value);
+    }
   }
   return out;
 }

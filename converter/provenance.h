@@ -5,11 +5,10 @@
 
 namespace ferry {
 
-// Writes to the provenance: version, origin of the checkpoint, and all options that change the blob.
+// Writes the options as Option::records says, the checkpoint's origin and the converter's version.
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance);
 
-// The inverse: the same model, dictionary and settings. Excludes class names, storage of weights and the OCR
-// recognizer, and paths.
+// The inverse: the options that determine the network (Option::rebuilds), but no paths.
 ConvertOptions read_options(const fbs::ProvenanceT& provenance);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Every reason why a file cannot be converted, for commands that print them all.
+// All reasons why a file cannot be converted, for commands that print all of them.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace ferry {
 
 struct Reason {
-  std::string op;    // "GridSample"; empty: about the network's inputs or outputs
-  std::string node;  // the node's name, or the input's
+  std::string op;    // "GridSample"; empty if the reason is an input or output of the network
+  std::string node;  // the name of the node or input
   int opset = 0;
   std::string what;  // "attribute 'mode' is 'cubic': expected nearest or linear"
 };
@@ -18,7 +18,7 @@ struct Reason {
 // "node 'up' (Resize, opset 18): ..."
 std::string to_string(const Reason& reason);
 
-// Its sentence names the first reason and counts the rest.
+// The message has the first reason and the number of others.
 class Refused : public Error {
  public:
   Refused(std::string file, std::vector<Reason> reasons);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxSide = 16384;
 
-// The integer that is all of `text`.
+// Nothing if `text` is more or less than an integer.
 std::optional<int> parse(std::string_view text) {
   int value = 0;
   const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -21,8 +21,12 @@ std::optional<int> parse(std::string_view text) {
 }  // namespace
 
 void Settings::set(std::string_view name, std::string_view value) {
-  std::erase_if(settings_, [&](const Setting& s) { return s.name == name; });
+  erase(name);
   add(name, value);
+}
+
+void Settings::erase(std::string_view name) {
+  std::erase_if(settings_, [&](const Setting& s) { return s.name == name; });
 }
 
 void Settings::add(std::string_view name, std::string_view value) {

@@ -1,9 +1,10 @@
-// Settings of a conversion that only some networks understand, by the names that the command line has for them, without
-// dashes. They travel from there to the family, and into the blob's provenance as they were given.
+// The options of a conversion by name: values as text, each name as on the command line but without dashes. Names are
+// not checked here; converter/option.h has the options that exist.
 //
 //     Settings settings;
 //     settings.set("num-classes", 10);
 //     settings.set("input-size", "224x320");
+//     settings.set("keep-taps");
 #pragma once
 
 #include <optional>
@@ -15,28 +16,30 @@
 namespace ferry {
 
 struct Setting {
-  std::string name, value;  // value: empty where the name says it all
+  std::string name, value;  // the value of a flag is empty
   bool operator==(const Setting&) const = default;
 };
 
 class Settings {
  public:
-  // In the place of what had the name.
+  // Replaces all values of this name.
   void set(std::string_view name, std::string_view value = "");
   void set(std::string_view name, int value) { set(name, std::to_string(value)); }
-  // Beside what has the name.
+  // Appends to the values of this name.
   void add(std::string_view name, std::string_view value);
   void add(std::string_view name, int value) { add(name, std::to_string(value)); }
+  // Sets or erases a flag.
+  void set_flag(std::string_view name, bool on) { on ? set(name) : erase(name); }
+  void erase(std::string_view name);
 
-  // By name; those of one name in the order in which they were given.
+  // Sorted by name; values of the same name in the order of insertion.
   std::span<const Setting> all() const { return settings_; }
 
   bool has(std::string_view name) const;
-  // Every value that the name was given.
   std::vector<std::string> values(std::string_view name) const;
-  // The last of them; "" where the name was not given.
+  // The last value; "" without one.
   std::string text(std::string_view name) const;
-  // Absent where the name was not given. These throw Error where the value is another.
+  // The last value, or nothing without one. Throw Error, "--name value: expected ...", for a malformed value.
   std::optional<int> integer(std::string_view name, int minimum, std::optional<int> maximum = {}) const;
   std::vector<int> integers(std::string_view name) const;
 
@@ -44,7 +47,7 @@ class Settings {
     int height = 0, width = 0;
     bool operator==(const Size&) const = default;
   };
-  // "224x320"; "224" is a square.
+  // "224x320" or, for a square, "224".
   std::optional<Size> size(std::string_view name) const;
 
  private:

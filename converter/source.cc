@@ -16,7 +16,7 @@ std::string all_formats() {
   return all;
 }
 
-// The source that has this option as its own. Null: none.
+// The source with this option. Null for common options.
 const Source* owner_of(const std::string& option) {
   for (const Source& source : sources())
     if (find_option(source.options(), option) != nullptr) return &source;
@@ -42,7 +42,7 @@ const Source* find_source(const std::filesystem::path& path) {
 const Source& source_of(const std::filesystem::path& path) {
   if (const Source* source = find_source(path)) return *source;
   std::string what = describe_foreign(*MappedFile::open(path));
-  if (what.empty()) what = "is of no format that Ferry reads (" + all_formats() + "), or damaged";
+  if (what.empty()) what = "is damaged, or not in a format that Ferry reads (" + all_formats() + ")";
   fail("%s: %s", path.c_str(), what.c_str());
 }
 
@@ -53,13 +53,19 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
+std::string value_of(const Settings& given, std::string_view option) {
+  if (given.has(option)) return given.text(option);
+  const Option* row = find_option(option);
+  return row == nullptr ? std::string() : row->absent;
+}
+
 void check_values(const Settings& given, Families families) {
   std::string last;
   for (const Setting& setting : given.all()) {
-    if (setting.name == last) continue;  // a check sees every value of its option
+    if (setting.name == last) continue;  // a check reads all values of its option
     last = setting.name;
     const Option* option = find_option(setting.name);
-    if (option == nullptr) fail("--%s: is no option of a conversion", setting.name.c_str());
+    if (option == nullptr) fail("--%s: unknown option of a conversion", setting.name.c_str());
     if (option->check != nullptr) option->check(*option, given, families);
   }
 }
@@ -68,7 +74,7 @@ void check_options(const Source& source, const std::filesystem::path& path, cons
   for (const Setting& setting : given.all()) {
     if (find_option(source.options(), setting.name) != nullptr) continue;
     const Source* owner = owner_of(setting.name);
-    if (owner == nullptr) continue;  // every source's
+    if (owner == nullptr) continue;  // a common option
     const std::string& instead = find_option(owner->options(), setting.name)->instead;
     fail("--%s: is for %s, and %s is %s%s%s", setting.name.c_str(), owner->plural, path.filename().c_str(), source.name,
          instead.empty() ? "" : ": ", instead.c_str());

@@ -1,10 +1,10 @@
-// The front door of the converter: what a file is, which options it understands, and the graphs that it becomes.
+// The entry point of the converter: detects a file's format, lists the options of that format, and imports graphs.
 //
-//     const Source& source = source_of("net.onnx");   // by content; throws for what no format reads
+//     const Source& source = source_of("net.onnx");   // by content; throws if no format matches
 //     ImportedNetwork network = source.import({.families = families(), .path = "net.onnx", .settings = given});
 //
-// A format is a folder of converter/ with its Source in source.cc, and a row of sources(). Commands, checks and
-// provenance do not know the formats: they ask here.
+// A format is a folder of converter/ with a Source in its source.cc, and a row of sources(). Commands, checks and
+// provenance have no code for a particular format.
 #pragma once
 
 #include <cstdint>
@@ -26,65 +26,67 @@
 
 namespace ferry {
 
-// Called between steps with what begins now and how much of the whole lies behind, 0..1.
+// Called at the start of each step, with the fraction of the work that is done, 0..1.
 using ImportProgress = std::function<void(std::string_view step, double fraction)>;
 
 struct ImportRequest {
   Families families;
   std::filesystem::path path;
   Settings settings;   // options by name, checked by check_options()
-  bool passes = true;  // false: the graphs as they are imported
+  bool passes = true;  // false: no pass changes the imported graphs
   ImportProgress progress = {};
 };
 
 struct ImportedNetwork {
   // The blob's graphs with inputs, outputs and preprocessing. The first has provenance: family, variant, framework,
-  // the file and its SHA-256.
+  // file name and SHA-256.
   std::vector<std::unique_ptr<Graph>> graphs;
-  std::vector<std::string> notes;              // sentences about what is left out, and what was assumed
-  std::optional<detect::Detector> detector{};  // the outputs became boxes by this recipe
-  Converted checkpoint = {};                   // what `ferry export` restores; none: nothing can be restored
+  std::vector<std::string> notes;              // sentences: what was left out, and what was assumed
+  std::optional<detect::Detector> detector{};  // whose post-processing computes the outputs, boxes
+  Converted checkpoint = {};                   // for `ferry export`; empty: the file cannot be restored
 };
 
-// What `ferry inspect` prints of a file that is not converted.
+// The description of a file before conversion, for `ferry inspect`.
 struct Outline {
   std::string producer;
-  int opset = 0;  // version of its operators
+  int opset = 0;  // version of the operator set
   std::map<std::string, int> operators;
   uint64_t parameters = 0;
-  std::unique_ptr<Graph> graph;  // null if it is refused
-  std::vector<Reason> refused;   // why it cannot be converted; empty: it can
+  std::unique_ptr<Graph> graph;  // null if the file cannot be converted
+  std::vector<Reason> refused;   // why the file cannot be converted; empty if it can
 };
 
 struct Source {
   const char* name;     // "a checkpoint"
   const char* plural;   // "checkpoints"
   const char* formats;  // "safetensors, PyTorch, TensorFlow.js"
-  // The provenance's family; null: one of the families builds the network, so that it can be built again to compare.
+  // The family that the provenance records. Null: a model family builds the graph, and can build it again to compare.
   const char* family;
-  // By content. Damaged files are recognised as well, so that the reader describes the damage.
+  // Checks the content. Accepts damaged files, so that the format's reader describes the damage.
   bool (*recognises)(const MappedFile& file);
-  bool folders;  // reads folders
-  // The options that it understands beside common_options().
-  std::span<const Option> (*options)();
-  // Throws Refused with every reason, or Error.
+  bool folders;                          // also accepts a folder that contains a checkpoint
+  std::span<const Option> (*options)();  // in addition to common_options()
+  // Throws Refused with all reasons, or Error.
   ImportedNetwork (*import)(const ImportRequest& request);
-  Outline (*outline)(const std::filesystem::path& path, const Settings& settings);  // null: nothing before conversion
+  // Null if the format has no description before conversion.
+  Outline (*outline)(const std::filesystem::path& path, const Settings& settings);
 };
 
 std::span<const Source> sources();
 
-// Null: no format reads it. Throws Error if the file cannot be opened.
+// Null if no format matches. Throws Error if the file cannot be opened.
 const Source* find_source(const std::filesystem::path& path);
-// Throws Error that says what the file is instead, and what to do.
+// Throws Error if no format matches. The message names the file's actual format and a remedy, if known.
 const Source& source_of(const std::filesystem::path& path);
 
-// Of any format, or common. Null: there is none.
+// Searches the common options, then those of every format. Null without one.
 const Option* find_option(std::string_view name);
+// The last value of an option, or its default (Option::absent).
+std::string value_of(const Settings& given, std::string_view option);
 
-// Throws Error for values that cannot be, whatever the source.
+// Throws Error for an unknown option and for an invalid value, whatever the format.
 void check_values(const Settings& given, Families families);
-// Throws Error for an option that the source does not understand.
+// Throws Error for an option of another format.
 void check_options(const Source& source, const std::filesystem::path& path, const Settings& given);
 
 }  // namespace ferry

@@ -12,7 +12,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Levenshtein's distance.
+// Levenshtein distance.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -33,7 +33,7 @@ size_t distance(const std::string& a, const std::string& b) {
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
   const std::string wanted = lower(word);
   std::string best;
-  // A third of the letters may be wrong; a name of which `word` is a part is near too, the shortest first.
+  // Up to a third of the letters may differ. Otherwise: the shortest candidate that contains `word`.
   size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
   std::string containing;
   for (const std::string& candidate : candidates) {

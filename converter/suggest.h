@@ -1,4 +1,4 @@
-// Messages about a mistyped name.
+// Suggestions for a mistyped name.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ferry {
 
-// The candidate that `word` was most likely meant to be; "" where none is near.
+// The candidate most similar to `word`; "" if none is similar.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 // " (did you mean mobilenetv2_100?)", or "".
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);

@@ -67,7 +67,7 @@ int run(const Options& o) {
         from->family()->str() == source.family)
       refuse_source(o.blob + " was converted from " + source.name);
   ConvertOptions convert = conversion_of(*graph, o.checkpoint);
-  if (!o.model.empty()) convert.model = o.model;
+  if (!o.model.empty()) convert.settings.set("model", o.model);
   const Finding finding = bisect(blob->bytes(), convert, parity::read_fixture(o.fixture),
                                  [&session](std::span<const std::byte> what, const parity::Fixture& fixture) {
                                    return std::make_unique<parity::Network>(what, fixture, session);

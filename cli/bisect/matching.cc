@@ -47,7 +47,7 @@ Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& conv
   // Passes renumber tensors but keep their names.
   auto& tensors = out.after_passes->table.tensors;
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i]->name = "#" + std::to_string(i);
-  run_passes(*out.after_passes, {.keep_taps = convert.keep_taps});
+  run_passes(*out.after_passes, {.keep_taps = convert.settings.has("keep-taps")});
   out.passed = common(blob, out.after_passes->table);
   for (size_t i = 0; i < blob.inputs.size() && i < out.after_passes->table.inputs.size(); ++i)
     out.passed[blob.inputs[i]->tensor] = out.after_passes->table.inputs[i]->tensor;

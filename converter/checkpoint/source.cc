@@ -10,65 +10,65 @@
 namespace ferry {
 namespace {
 
-// A model type of transformers may be named, too: identify() knows whether config.json has it.
+// Accepts any model type of transformers: identify() compares it with config.json.
 void known_model(const Option& option, const Settings& given, Families families) {
   if (!given.text(option.name).starts_with("transformers/")) known_variant(option, given, families);
 }
 
-// What the source itself understands.
+// Options of the format.
 const std::vector<Option>& own_options() {
   static const std::vector<Option> kOptions = {
       {.name = "model",
        .argument = "VARIANT",
-       .help = "Which network it is, as `ferry models` lists them",
+       .help = "The network, one of `ferry models`. Default: identified by config.json or by the checkpoint's keys",
        .check = known_model,
-       .records = Option::Records::Nothing},  // the provenance's variant
+       .records = Option::Records::Nothing},  // the provenance has a field for the variant
       {.name = "state-dict",
        .argument = "KEY",
-       .help = "Which dictionary of a PyTorch file. Without it: averaged weights (EMA) before plain ones",
-       .records = Option::Records::Nothing},  // a field of the provenance
+       .help = "The dictionary of a PyTorch file with several. Default: averaged weights (EMA), else plain weights",
+       .records = Option::Records::Nothing},  // the provenance has a field for it
       {.name = "exportable",
        .argument = "",
-       .help = "Keep whatever `ferry export` needs to give the checkpoint back; without it: where that is little",
+       .help = "Store all that `ferry export` needs to restore the checkpoint. Default: only if that is little",
        .takes = Option::Takes::Nothing,
        .rebuilds = false},
       {.name = "keep-taps",
        .argument = "",
-       .help = "Keep every module's output, for parity; costs speed",
+       .help = "Keep the outputs of all modules, for `ferry parity`; the blob runs slower",
        .takes = Option::Takes::Nothing},
   };
   return kOptions;
 }
 
-// What families understand: each has the names of its own (Family::settings()).
+// Options of model families. Family::settings() lists those of a family.
 const std::vector<Option>& family_options() {
   static const std::vector<Option> kOptions = {
       {.name = "num-classes",
        .argument = "N",
-       .help = "Classes that the checkpoint has; 0 gives features without a classifier",
+       .help = "Number of classes in the checkpoint; 0 removes the classifier and outputs features",
        .check = at_least<0>},
       {.name = "in-chans",
        .argument = "N",
-       .help = "Channels of the input; the first convolution is adapted as timm does",
+       .help = "Number of input channels; the first convolution is adapted as in timm",
        .check = between<1, 64>},
       {.name = "input-size",
        .argument = "HxW",
-       .help = "Height and width the blob is made for",
+       .help = "Height and width of the blob's input",
        .check = image_size,
        .instead = "an ONNX file has --shape NAME=1x3x224x224"},
       {.name = "features",
        .argument = "LIST",
-       .help = "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3",
+       .help = "Output these feature maps of the backbone instead of classes, numbered from the finest: 0,1,2,3",
        .takes = Option::Takes::List,
        .check = whole_numbers},
       {.name = "unit-length",
        .argument = "",
-       .help = "With --num-classes 0: the embedding that the blob gives has length 1",
+       .help = "With --num-classes 0: normalise the embedding to length 1",
        .takes = Option::Takes::Nothing},
       {.name = "max-length",
        .argument = "N",
-       .help = "Longest text of a language model, prompt and answer together, in tokens. Without it: 4096, or as many "
-               "as it was trained for"},  // the maximum is in config.json, so the family checks it
+       .help = "Maximum length of a language model's text, prompt and answer together, in tokens. Default: 4096, or "
+               "the length that it was trained for if that is shorter"},  // the family checks it with config.json
   };
   return kOptions;
 }
@@ -82,7 +82,7 @@ std::span<const Option> options() {
   return kOptions;
 }
 
-// Those of the family; throws Error for another family's.
+// The options of the family. Throws Error for an option of another family.
 Settings family_settings(const Settings& given, const Family& family) {
   const auto known = family.settings();
   Settings out;
@@ -134,7 +134,7 @@ ImportedNetwork import(const ImportRequest& request) {
     made.graphs = build_graphs(configured, ledger);
     made.notes = std::move(ledger.notes);
     if (!network.assumed.empty()) made.notes.push_back(network.assumed);
-    if (const std::string doubt = doubt_of_name(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
+    if (const std::string doubt = digest_mismatch(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
     made.checkpoint = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "converter/detect/recipe.h"
+#include "converter/detect/detector_spec.h"
 
 namespace ferry::detect {
 
@@ -14,10 +14,10 @@ struct Anchor {
 };
 
 // Number of anchors per position for each level; one element if all levels are equal.
-std::vector<int> anchors_per_position(const Recipe& recipe);
+std::vector<int> anchors_per_position(const DetectorSpec& spec);
 
 // Creates one anchor per row. Partial cells at the border are included or excluded, whichever results in `rows`
 // anchors. Throws Error if neither does.
-std::vector<Anchor> make_anchors(const Recipe& recipe, int height, int width, int rows);
+std::vector<Anchor> make_anchors(const DetectorSpec& spec, int height, int width, int rows);
 
 }  // namespace ferry::detect

@@ -31,10 +31,10 @@ Tensor scaled(Tensor x, const Numbers& factors) {
 
 class Decoder {
  public:
-  Decoder(Graph& graph, const DecodingPlan& plan) : graph_(graph), plan_(plan), recipe_(plan.recipe) {}
+  Decoder(Graph& graph, const DecodingPlan& plan) : graph_(graph), plan_(plan), spec_(plan.spec) {}
 
   Tensor boxes() const {
-    const Boxes& form = recipe_.boxes;
+    const Boxes& form = spec_.boxes;
     Tensor x = plan_.boxes.append(graph_);
     if (form.bins > 1) x = expectation(x, form.bins);
     if (form.form == Form::Corners && form.unit == Unit::Share && !form.y_first) return x;
@@ -57,25 +57,25 @@ class Decoder {
         return around(scaled(sigmoid(first), steps(2)) + centres(-0.5),
                       scaled(apply(sigmoid(second), fbs::UnaryKind::Square), sizes(2)));
     }
-    fail("%s: boxes of an unknown form", recipe_.name.c_str());
+    fail("%s: boxes of an unknown form", spec_.name.c_str());
   }
 
   Tensor scores() const {
-    Tensor x = activated(plan_.scores.append(graph_), recipe_.scores, plan_.scores, plan_.background >= 0);
+    Tensor x = activated(plan_.scores.append(graph_), spec_.scores, plan_.scores, plan_.background >= 0);
     if (const int b = plan_.background; b >= 0) {
       std::vector<Tensor> kept;
       if (b > 0) kept.push_back(slice(x, 2, 0, b));
       if (b < plan_.classes) kept.push_back(slice(x, 2, b + 1, plan_.classes - b));
       x = kept.size() == 1 ? kept.front() : concat(kept, 2);
     }
-    if (recipe_.best_class && plan_.classes > 1) x = maximum_only(x);
+    if (spec_.best_class && plan_.classes > 1) x = maximum_only(x);
     if (!plan_.objectness) return x;
-    x = x * activated(plan_.objectness->append(graph_), *recipe_.objectness, *plan_.objectness, false);
-    return recipe_.objectness->join == Join::Root ? apply(x, fbs::UnaryKind::Sqrt) : x;
+    x = x * activated(plan_.objectness->append(graph_), *spec_.objectness, *plan_.objectness, false);
+    return spec_.objectness->join == Join::Root ? apply(x, fbs::UnaryKind::Sqrt) : x;
   }
 
   Tensor landmarks() const {
-    const Landmarks& form = *recipe_.landmarks;
+    const Landmarks& form = *spec_.landmarks;
     Tensor x = plan_.landmarks->append(graph_);
     const int points = channels(x) / form.numbers;
     std::vector<Tensor> places;
@@ -90,7 +90,7 @@ class Decoder {
   // The first two (`half` 0) or last two (1) of four elements.
   Tensor pair(Tensor x, int half) const {
     const int begin = 2 * half;
-    if (!recipe_.boxes.y_first) return slice(x, 2, begin, 2);
+    if (!spec_.boxes.y_first) return slice(x, 2, begin, 2);
     return concat({slice(x, 2, begin + 1, 1), slice(x, 2, begin, 1)}, 2);
   }
 
@@ -122,7 +122,7 @@ class Decoder {
   }
 
   // The unit of box coordinates, relative to the input (0..1).
-  Numbers unit(double factor) const { return unit(factor, recipe_.boxes.unit); }
+  Numbers unit(double factor) const { return unit(factor, spec_.boxes.unit); }
   Numbers unit(double factor, Unit counted) const {
     switch (counted) {
       case Unit::Share: return {factor, factor};
@@ -151,7 +151,7 @@ class Decoder {
                  }));
   }
 
-  Tensor activated(Tensor x, const Part& part, const OutputColumns& chosen, bool one_of_all) const {
+  Tensor activated(Tensor x, const ColumnSpec& part, const OutputColumns& chosen, bool one_of_all) const {
     Activation activation = part.activation;
     if (activation == Activation::Auto) {
       const Origin& from = chosen.origin;
@@ -160,7 +160,7 @@ class Decoder {
         fail(
             "%s: %s: what computes output '%s' does not show whether its values are probabilities: specify an "
             "activation",
-            recipe_.name.c_str(), chosen.what.c_str(), chosen.levels.front().name.c_str());
+            spec_.name.c_str(), chosen.what.c_str(), chosen.levels.front().name.c_str());
       activation = done ? Activation::None : one_of_all ? Activation::Softmax : Activation::Sigmoid;
     }
     switch (activation) {
@@ -173,7 +173,7 @@ class Decoder {
 
   Graph& graph_;
   const DecodingPlan& plan_;
-  const Recipe& recipe_;
+  const DetectorSpec& spec_;
 };
 
 // Checks that there is one input, an image.
@@ -185,7 +185,7 @@ void check_input(const Graph& graph, DecodingPlan* plan) {
     fail(
         "%s: the file has %zu inputs, the first of %d dimensions: a detector has one input, an image "
         "[1,3,height,width]",
-        plan->recipe.name.c_str(), inputs.size(), shape.rank);
+        plan->spec.name.c_str(), inputs.size(), shape.rank);
   plan->height = shape[1];
   plan->width = shape[2];
   plan->channels = shape[3];
@@ -193,67 +193,66 @@ void check_input(const Graph& graph, DecodingPlan* plan) {
 
 void check_form(const DecodingPlan& plan) {
   const Origin& from = plan.boxes.origin;
-  const Form form = plan.recipe.boxes.form;
+  const Form form = plan.spec.boxes.form;
   const bool places = form == Form::Corners || form == Form::CenterSize;
   const bool raw = from.raw && !from.sigmoid && !from.softmax && !from.other;
   if (places ? raw : form == Form::Offsets && from.other)
-    fail("%s: boxes: output '%s' holds %s, apparently: use a recipe file", plan.recipe.name.c_str(),
+    fail("%s: boxes: output '%s' holds %s, apparently: use a detector file", plan.spec.name.c_str(),
          plan.boxes.levels.front().name.c_str(), raw ? "offsets" : "finished boxes");
 }
 
 void check_rows(const DecodingPlan& plan, const OutputColumns& part, const char* expected, bool good) {
   if (part.rows != plan.boxes.rows)
-    fail("%s: %s have %d rows and the boxes %d: expected equal numbers", plan.recipe.name.c_str(), part.what.c_str(),
+    fail("%s: %s have %d rows and the boxes %d: expected equal numbers", plan.spec.name.c_str(), part.what.c_str(),
          part.rows, plan.boxes.rows);
   if (!good)
-    fail("%s: %s: output '%s' gives %d values per row, expected %s", plan.recipe.name.c_str(), part.what.c_str(),
+    fail("%s: %s: output '%s' gives %d values per row, expected %s", plan.spec.name.c_str(), part.what.c_str(),
          part.levels.front().name.c_str(), part.size, expected);
 }
 
 }  // namespace
 
-DecodingPlan plan_decoding(const Graph& graph, const Recipe& recipe, bool strict) {
+DecodingPlan plan_decoding(const Graph& graph, const DetectorSpec& spec, bool strict) {
   DecodingPlan plan;
-  plan.recipe = recipe;
+  plan.spec = spec;
   check_input(graph, &plan);
-  const std::vector<int> counts = anchors_per_position(recipe);
-  const auto chosen = [&](const Part& part, const char* what) {
-    return choose(graph, part, counts, recipe.name, what);
+  const std::vector<int> counts = anchors_per_position(spec);
+  const auto chosen = [&](const ColumnSpec& part, const char* what) {
+    return choose(graph, part, counts, spec.name, what);
   };
-  plan.boxes = chosen(recipe.boxes, "boxes");
+  plan.boxes = chosen(spec.boxes, "boxes");
   // In maps, the anchors of a position are adjacent rows, whatever the order in the file.
-  if (plan.boxes.levels.front().map) plan.recipe.anchors.first = false;
-  const std::string four = std::to_string(4 * recipe.boxes.bins);
-  check_rows(plan, plan.boxes, four.c_str(), plan.boxes.size == 4 * recipe.boxes.bins);
-  plan.scores = chosen(recipe.scores, "scores");
+  if (plan.boxes.levels.front().map) plan.spec.anchors.first = false;
+  const std::string four = std::to_string(4 * spec.boxes.bins);
+  check_rows(plan, plan.boxes, four.c_str(), plan.boxes.size == 4 * spec.boxes.bins);
+  plan.scores = chosen(spec.scores, "scores");
   check_rows(plan, plan.scores, "one a class", true);
   plan.classes = plan.scores.size;
-  if (recipe.scores.background) {
-    plan.background = *recipe.scores.background < 0 ? plan.classes - 1 : *recipe.scores.background;
+  if (spec.scores.background) {
+    plan.background = *spec.scores.background < 0 ? plan.classes - 1 : *spec.scores.background;
     if (plan.background >= plan.classes || --plan.classes == 0)
-      fail("%s: scores: background %d of %d classes leaves nothing", recipe.name.c_str(), plan.background,
+      fail("%s: scores: background %d of %d classes leaves nothing", spec.name.c_str(), plan.background,
            plan.scores.size);
   }
-  if (recipe.objectness) {
-    plan.objectness = chosen(*recipe.objectness, "objectness");
+  if (spec.objectness) {
+    plan.objectness = chosen(*spec.objectness, "objectness");
     check_rows(plan, *plan.objectness, "1", plan.objectness->size == 1);
   }
-  if (recipe.landmarks) {
+  if (spec.landmarks) {
     const auto& outputs = graph.table.outputs;
     const auto has_width = [&](const auto& port) {
       const Shape shape = graph.shape(port->tensor);
-      return shape.rank > 0 && shape[shape.rank - 1] == recipe.landmarks->width;
+      return shape.rank > 0 && shape[shape.rank - 1] == spec.landmarks->width;
     };
-    if (!recipe.landmarks_optional || std::any_of(outputs.begin(), outputs.end(), has_width)) {
-      plan.landmarks = chosen(*recipe.landmarks, "landmarks");
-      check_rows(plan, *plan.landmarks, "x and y of points", plan.landmarks->size % recipe.landmarks->numbers == 0);
+    if (!spec.landmarks_optional || std::any_of(outputs.begin(), outputs.end(), has_width)) {
+      plan.landmarks = chosen(*spec.landmarks, "landmarks");
+      check_rows(plan, *plan.landmarks, "x and y of points", plan.landmarks->size % spec.landmarks->numbers == 0);
     }
   }
   // Counts anchors even if the boxes do not use them: the number must match.
-  const bool needed = recipe.boxes.form != Form::Corners && recipe.boxes.form != Form::CenterSize;
-  if (needed || !recipe.strides.empty() || !recipe.anchors.boxes.empty() ||
-      (recipe.landmarks && recipe.landmarks->offsets))
-    plan.anchors = make_anchors(plan.recipe, plan.height, plan.width, plan.boxes.rows);
+  const bool needed = spec.boxes.form != Form::Corners && spec.boxes.form != Form::CenterSize;
+  if (needed || !spec.strides.empty() || !spec.anchors.boxes.empty() || (spec.landmarks && spec.landmarks->offsets))
+    plan.anchors = make_anchors(plan.spec, plan.height, plan.width, plan.boxes.rows);
   if (strict) check_form(plan);
   return plan;
 }

@@ -6,9 +6,9 @@
 
 namespace ferry::detect {
 
-// A recipe resolved for one graph. Making it does not change the graph.
+// A detector resolved for one graph. Making it does not change the graph.
 struct DecodingPlan {
-  Recipe recipe;
+  DetectorSpec spec;
   int height = 0, width = 0, channels = 0;  // of the input
   OutputColumns scores, boxes;
   std::optional<OutputColumns> objectness, landmarks;
@@ -17,9 +17,9 @@ struct DecodingPlan {
   int background = -1;          // index; -1: none
 };
 
-// Throws Error if the recipe does not fit the graph. `strict`: also checks how the boxes are computed, to choose among
-// several recipes.
-DecodingPlan plan_decoding(const Graph& graph, const Recipe& recipe, bool strict);
+// Throws Error if the detector does not match the graph. `strict`: also checks how the boxes are computed, to choose
+// among several detectors.
+DecodingPlan plan_decoding(const Graph& graph, const DetectorSpec& spec, bool strict);
 
 // Replaces the graph's outputs.
 void append_decoding(Graph& graph, const DecodingPlan& plan);

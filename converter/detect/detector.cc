@@ -19,23 +19,23 @@ std::string all_names() {
   return all;
 }
 
-Recipe read_recipe(const std::filesystem::path& path) {
+DetectorSpec read_detector(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("--detect %s: cannot be read", path.string().c_str());
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const std::string name = path.filename().string();
-  Recipe recipe = parse_recipe(parse_json(text, name), name);
-  recipe.recognised = false;
-  return recipe;
+  DetectorSpec spec = parse_detector(parse_json(text, name), name);
+  spec.recognised = false;
+  return spec;
 }
 
-// The first of the recipes with this name that fits. If none does, reports the error of the first one.
+// The plan of the first detector with this name that matches. If none does, reports the error of the first one.
 DecodingPlan named_plan(const Graph& graph, const std::string& name) {
   std::string problem;
-  for (const Recipe& recipe : known_recipes()) {
-    if (recipe.name != name) continue;
+  for (const DetectorSpec& spec : known_detectors()) {
+    if (spec.name != name) continue;
     try {
-      return plan_decoding(graph, recipe, true);
+      return plan_decoding(graph, spec, true);
     } catch (const Error& error) {
       if (problem.empty()) problem = error.what();
     }
@@ -45,10 +45,10 @@ DecodingPlan named_plan(const Graph& graph, const std::string& name) {
 }
 
 std::optional<DecodingPlan> recognised_plan(const Graph& graph) {
-  for (const Recipe& recipe : known_recipes()) {
-    if (!recipe.recognised) continue;
+  for (const DetectorSpec& spec : known_detectors()) {
+    if (!spec.recognised) continue;
     try {
-      return plan_decoding(graph, recipe, true);
+      return plan_decoding(graph, spec, true);
     } catch (const Error&) {
     }
   }
@@ -56,14 +56,14 @@ std::optional<DecodingPlan> recognised_plan(const Graph& graph) {
 }
 
 std::vector<std::string> labels_of(const DecodingPlan& plan, const std::filesystem::path& file) {
-  std::vector<std::string> labels = file.empty() ? plan.recipe.labels : read_labels(file);
+  std::vector<std::string> labels = file.empty() ? plan.spec.labels : read_labels(file);
   const auto classes = static_cast<size_t>(plan.classes);
   // Lists of training labels include the background.
   if (plan.background >= 0 && labels.size() == classes + 1) labels.erase(labels.begin() + plan.background);
   if (labels.size() == classes || (labels.empty() && file.empty())) return labels;
-  if (file.empty() && plan.recipe.recognised) return {};
+  if (file.empty() && plan.spec.recognised) return {};
   fail("%s has %zu names, but the network has %d classes",
-       file.empty() ? plan.recipe.name.c_str() : file.string().c_str(), labels.size(), plan.classes);
+       file.empty() ? plan.spec.name.c_str() : file.string().c_str(), labels.size(), plan.classes);
 }
 
 // TensorFlow's images are channels last, but the importer assumes channels first: restores the file's input shape and
@@ -88,21 +88,21 @@ void take_channels_last(Graph& graph) {
 
 }  // namespace
 
-std::optional<Detector> make_detector(Graph& graph, const Request& request) {
+std::optional<Detector> make_detector(Graph& graph, const DetectorRequest& request) {
   std::optional<DecodingPlan> plan;
-  if (request.recipe.empty()) {
+  if (request.detector.empty()) {
     plan = recognised_plan(graph);
     if (!plan) return {};
   } else {
     take_channels_last(graph);
-    plan = request.recipe.ends_with(".json") ? plan_decoding(graph, read_recipe(request.recipe), false)
-                                             : named_plan(graph, request.recipe);
+    plan = request.detector.ends_with(".json") ? plan_decoding(graph, read_detector(request.detector), false)
+                                               : named_plan(graph, request.detector);
   }
-  const Recipe& recipe = plan->recipe;
-  const ImageSettings image = overridden(recipe.image, request.image);
+  const DetectorSpec& spec = plan->spec;
+  const ImageSettings image = overridden(spec.image, request.image);
   if (!image.given())
-    fail("%s: the preprocessing is unknown: add an image to the recipe, or use --resize, --mean and --std",
-         recipe.name.c_str());
+    fail("%s: the preprocessing is unknown: add an image to the detector file, or use --resize, --mean and --std",
+         spec.name.c_str());
   fbs::GraphT& table = graph.table;
   table.preprocess =
       std::make_unique<fbs::PreprocessT>(blob_preprocessing(image, plan->height, plan->width, plan->channels));
@@ -110,8 +110,8 @@ std::optional<Detector> make_detector(Graph& graph, const Request& request) {
   append_decoding(graph, *plan);
   table.postprocess = std::make_unique<fbs::PostprocessT>();
   table.postprocess->task = fbs::Task::Detection;
-  table.postprocess->params.Set(fbs::DetectionT(recipe.params));
-  return Detector{recipe.name, request.recipe.empty(), plan->boxes.rows, plan->classes};
+  table.postprocess->params.Set(fbs::DetectionT(spec.params));
+  return Detector{spec.name, request.detector.empty(), plan->boxes.rows, plan->classes};
 }
 
 }  // namespace ferry::detect

@@ -11,21 +11,21 @@
 
 namespace ferry::detect {
 
-struct Request {
-  std::string recipe;            // one of known_names(), or a file (*.json); empty: recognised by the outputs
-  ImageSettings image;           // overrides the recipe's
-  std::filesystem::path labels;  // class names, one per line; empty: the recipe's
+struct DetectorRequest {
+  std::string detector;          // one of known_names(), or a file (*.json); empty: recognised by the outputs
+  ImageSettings image;           // overrides the detector's
+  std::filesystem::path labels;  // class names, one per line; empty: the detector's
 };
 
 // The result, for messages.
 struct Detector {
-  std::string recipe;
+  std::string name;
   bool recognised = false;
   int boxes = 0, classes = 0;
 };
 
-// Returns nothing, and leaves the graph unchanged, if no recipe was named and none was recognised. Throws Error if the
-// recipe does not fit.
-std::optional<Detector> make_detector(Graph& graph, const Request& request);
+// Returns nothing, and leaves the graph unchanged, if no detector was named and none was recognised. Throws Error if
+// the detector does not match the graph.
+std::optional<Detector> make_detector(Graph& graph, const DetectorRequest& request);
 
 }  // namespace ferry::detect

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/json.h"
-#include "converter/detect/recipe.h"
+#include "converter/detect/detector_spec.h"
 
 namespace ferry::detect {
 namespace {
 
 struct Known {
-  const char *name, *recipe;
+  const char *name, *spec;
 };
 
 constexpr Known kKnown[] = {
@@ -150,10 +150,10 @@ constexpr Known kKnown[] = {
 
 }  // namespace
 
-std::vector<Recipe> known_recipes() {
-  std::vector<Recipe> recipes;
-  for (const Known& known : kKnown) recipes.push_back(parse_recipe(parse_json(known.recipe, known.name), known.name));
-  return recipes;
+std::vector<DetectorSpec> known_detectors() {
+  std::vector<DetectorSpec> specs;
+  for (const Known& known : kKnown) specs.push_back(parse_detector(parse_json(known.spec, known.name), known.name));
+  return specs;
 }
 
 std::vector<std::string> known_names() {

@@ -23,7 +23,7 @@ std::string dims_text(const std::vector<int>& dims) {
 }
 
 // Returns false if the output is not a list of rows.
-bool as_rows(const std::vector<int>& dims, Layout layout, int anchors, Source* out) {
+bool as_rows(const std::vector<int>& dims, Layout layout, int anchors, OutputLevel* out) {
   const size_t rank = dims.size();
   if (rank < 1 || rank > 5 || (rank > 2 && dims[0] != 1)) return false;
   out->layout = layout != Layout::Auto ? layout : rank == 4 ? Layout::First : Layout::Last;
@@ -108,7 +108,7 @@ size_t port_of(const Graph& graph, const std::variant<int, std::string>& output,
   fail("%s: there is no output '%s': the file has %s", where.c_str(), name.c_str(), names_of(graph).c_str());
 }
 
-Tensor rows_of(Graph& graph, const Source& source) {
+Tensor rows_of(Graph& graph, const OutputLevel& source) {
   const fbs::PortT& port = *graph.table.outputs[source.port];
   Tensor x{&graph, port.tensor};
   const bool first = source.layout == Layout::First;
@@ -132,19 +132,19 @@ Tensor rows_of(Graph& graph, const Source& source) {
 
 Tensor OutputColumns::append(Graph& graph) const {
   std::vector<Tensor> parts;
-  for (const Source& level : levels) parts.push_back(rows_of(graph, level));
+  for (const OutputLevel& level : levels) parts.push_back(rows_of(graph, level));
   const Tensor all = parts.size() == 1 ? parts.front() : concat(parts, 1);
   return size == channels(all) ? all : slice(all, 2, begin, size);
 }
 
-OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
-                     const char* what) {
-  const std::string where = recipe + ": " + what;
+OutputColumns choose(const Graph& graph, const ColumnSpec& part, const std::vector<int>& anchors,
+                     const std::string& detector, const char* what) {
+  const std::string where = detector + ": " + what;
   OutputColumns chosen;
   chosen.what = what;
   const auto add = [&](size_t index, bool must) {
     const fbs::PortT& port = *graph.table.outputs[index];
-    Source source;
+    OutputLevel source;
     source.port = index;
     source.name = port.name;
     source.numbers_first = part.numbers_first;
@@ -162,12 +162,12 @@ OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int
   if (part.outputs.empty()) {
     for (size_t i = 0; i < graph.table.outputs.size(); ++i) add(i, false);
     std::stable_sort(chosen.levels.begin(), chosen.levels.end(),
-                     [](const Source& a, const Source& b) { return a.rows > b.rows; });
+                     [](const OutputLevel& a, const OutputLevel& b) { return a.rows > b.rows; });
     if (chosen.levels.empty())
       fail("%s: no output has rows of %d values: the file has %s", where.c_str(), part.width, names_of(graph).c_str());
   }
   const int width = chosen.levels.front().width;
-  for (const Source& level : chosen.levels) {
+  for (const OutputLevel& level : chosen.levels) {
     if (level.width != width)
       fail("%s: output '%s' has rows of %d values, '%s' of %d: expected equal numbers", where.c_str(),
            chosen.levels.front().name.c_str(), width, level.name.c_str(), level.width);

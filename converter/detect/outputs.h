@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "converter/detect/recipe.h"
+#include "converter/detect/detector_spec.h"
 #include "converter/graph/graph.h"
 
 namespace ferry::detect {
@@ -16,7 +16,7 @@ struct Origin {
 };
 
 // An output as rows. append() changes the graph, planning does not.
-struct Source {
+struct OutputLevel {
   size_t port = 0;  // index among the graph's outputs
   std::string name;
   Layout layout = Layout::Last;
@@ -29,7 +29,7 @@ struct Source {
 // A range of columns in all levels.
 struct OutputColumns {
   std::string what;  // "boxes", for messages
-  std::vector<Source> levels;
+  std::vector<OutputLevel> levels;
   int rows = 0;
   int begin = 0, size = 0;  // columns within the width, which all levels share
   Origin origin;
@@ -38,8 +38,8 @@ struct OutputColumns {
 };
 
 // Throws Error that names `what` and the output if there is none or its shape differs. `anchors`: per position of a
-// map, by level; the last one applies to all further levels. `recipe`: prefix of messages.
-OutputColumns choose(const Graph& graph, const Part& part, const std::vector<int>& anchors, const std::string& recipe,
-                     const char* what);
+// map, by level; the last one applies to all further levels. `detector`: prefix of messages.
+OutputColumns choose(const Graph& graph, const ColumnSpec& columns, const std::vector<int>& anchors,
+                     const std::string& detector, const char* what);
 
 }  // namespace ferry::detect

@@ -80,7 +80,7 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
 }
 
 #if defined(FERRY_HAS_ONNX)
-std::unique_ptr<Graph> build_graph(const Request& request) {
+std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const Model model = read_model(request.file);
   const auto import_at = [&](const std::map<std::string, Dims>& shapes) {
     Imported imported =
@@ -104,9 +104,9 @@ std::unique_ptr<Graph> build_graph(const Request& request) {
   return graph;
 }
 
-std::unique_ptr<Graph> build_reader(const ReaderRequest& request) {
-  Request finder = finder_request(read_model(request.finder)), line = line_request(read_model(request.line));
-  for (Request* one : {&finder, &line}) {
+std::unique_ptr<Graph> build_ocr(const OcrRequest& request) {
+  OnnxRequest finder = finder_request(read_model(request.finder)), line = line_request(read_model(request.line));
+  for (OnnxRequest* one : {&finder, &line}) {
     one->without = request.without;
     one->passes = request.passes;
   }
@@ -116,11 +116,11 @@ std::unique_ptr<Graph> build_reader(const ReaderRequest& request) {
   return graph;
 }
 #else
-std::unique_ptr<Graph> build_graph(const Request& request) {
+std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   fail("%s: this build reads no ONNX files (FERRY_ONNX is off)", request.file.string().c_str());
 }
 
-std::unique_ptr<Graph> build_reader(const ReaderRequest& request) { return build_graph({.file = request.finder}); }
+std::unique_ptr<Graph> build_ocr(const OcrRequest& request) { return build_graph({.file = request.finder}); }
 #endif
 
 }  // namespace ferry::onnx

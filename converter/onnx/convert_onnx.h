@@ -1,4 +1,4 @@
-// How `ferry convert` takes an ONNX file.
+// Converts ONNX files to graphs.
 #pragma once
 
 #include <filesystem>
@@ -13,33 +13,32 @@
 
 namespace ferry::onnx {
 
-struct Request {
+struct OnnxRequest {
   std::filesystem::path file;
   std::vector<std::string> shapes;          // of inputs: "input=1x3x224x224"
   std::vector<std::string> dynamic;         // dimensions of inputs that the blob leaves open: "batch", "input:0"
   std::vector<std::string> without;         // recognisers to leave out: "gelu", "all"
-  bool passes = true;                       // false: the graph as it is imported
-  std::function<void(Graph&)> finish = {};  // what is still to be appended, before the passes
+  bool passes = true;                       // false: no pass changes the imported graph
+  std::function<void(Graph&)> finish = {};  // edits the imported graph before the passes
 };
 
-// By content: the outer fields of the message are a model's. A truncated file looks so, too.
+// Whether the outer fields of the message are those of a model. True for truncated files as well.
 bool looks_like_onnx(std::span<const std::byte> bytes);
 
-// The finished graph of the file, with a name and where it is from. Throws Error, or Refused with every reason, where
-// the file cannot be converted.
-std::unique_ptr<Graph> build_graph(const Request& request);
+// The finished graph of the file, with name and provenance. Throws Error, or Refused with all reasons.
+std::unique_ptr<Graph> build_graph(const OnnxRequest& request);
 
-// Two files that read text (converter/onnx/reader.h): the one that finds lines, and the one that reads them.
-struct ReaderRequest {
+// OCR from two files: a text detector and a line recognizer (converter/onnx/reader.h).
+struct OcrRequest {
   std::filesystem::path finder, line;
-  std::filesystem::path characters;  // of the second one's classes, one a line
+  std::filesystem::path characters;  // the classes of `line`, one per line
   std::vector<std::string> without;  // as above
   bool passes = true;
 };
-// One graph with the other in it. Throws as build_graph() does, and where the files do not belong together.
-std::unique_ptr<Graph> build_reader(const ReaderRequest& request);
+// The detector's graph, which contains the recognizer's. Throws Error also if the files do not match.
+std::unique_ptr<Graph> build_ocr(const OcrRequest& request);
 
-// "input=1x3x224x224" for each: sizes by the input's name. Throws Error where one is written otherwise.
+// Sizes by input name, from texts like "input=1x3x224x224". Throws Error for a malformed one.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes);
 
 }  // namespace ferry::onnx

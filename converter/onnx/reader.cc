@@ -26,13 +26,13 @@ constexpr int32_t kMaxLineWidth = 4096;
 std::string file_name(const Model& model) { return model.path.filename().string(); }
 
 // Imports the file at 1x3xHxW; dimensions from `first_open` on are left open if the file has no size for them.
-Request request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
+OnnxRequest request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
   const bool image = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
                      (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
   if (!image) fail("%s: expected a network for one image of three colours, Nx3xHxW", file_name(model).c_str());
   const ValueInfo& input = model.inputs[0];
   const int64_t sizes[] = {1, kChannels, height, width};
-  Request request{.file = model.path};
+  OnnxRequest request{.file = model.path};
   std::string shape = input.name + "=";
   for (size_t d = 0; d < 4; ++d) {
     const int64_t size = input.shape[d].size;
@@ -81,15 +81,15 @@ std::unique_ptr<fbs::PreprocessT> preprocessing(std::vector<float> mean, std::ve
 
 }  // namespace
 
-Request finder_request(const Model& finder) {
-  Request request = request_for(finder, 2, kImageSide, kImageSide);
+OnnxRequest finder_request(const Model& finder) {
+  OnnxRequest request = request_for(finder, 2, kImageSide, kImageSide);
   if (request.dynamic.size() == 1)
     fail("%s: input '%s' has one open and one fixed side: expected both or none open", file_name(finder).c_str(),
          finder.inputs[0].name.c_str());
   return request;
 }
 
-Request line_request(const Model& line) { return request_for(line, 3, kLineHeight, kLineWidth); }
+OnnxRequest line_request(const Model& line) { return request_for(line, 3, kLineHeight, kLineWidth); }
 
 void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, const std::filesystem::path& characters) {
   const std::string network = line.table.provenance->source;

@@ -11,8 +11,8 @@ namespace ferry::onnx {
 
 // Import settings of the two files. Image sides, or the line's width, stay open in the blob if they are open in the
 // file. Throws Error if the network's input is not one RGB image.
-Request finder_request(const Model& finder);
-Request line_request(const Model& line);
+OnnxRequest finder_request(const Model& finder);
+OnnxRequest line_request(const Model& line);
 
 // Adds `line` as a graph of `finder` and sets the task. `characters`: a text file with one character per line, in the
 // order of the classes of `line` after the blank; a remaining class is the space. Throws Error if outputs or number of

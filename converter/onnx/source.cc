@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "converter/checkpoint/mapped_file.h"
-#include "converter/detect/recipe.h"
+#include "converter/detect/detector_spec.h"
 #include "converter/onnx/convert_onnx.h"
 #include "converter/preprocessing/prepare_images.h"
 #include "converter/suggest.h"
@@ -17,22 +17,22 @@ namespace {
 constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect",
                      *kLike = "like", *kRead = "read", *kCharacters = "characters", *kLabels = "labels";
 
-std::string detector_names() {
+std::string all_detectors() {
   std::string all;
   for (const std::string& name : detect::known_names()) all += (all.empty() ? "" : ", ") + name;
   return all;
 }
 
-void sizes_by_name(const Option& option, const Settings& given, Families) { parse_shapes(given.values(option.name)); }
+void valid_shapes(const Option& option, const Settings& given, Families) { parse_shapes(given.values(option.name)); }
 
-// A name of the table, none, or a file.
+// A known name, "none", or a file.
 void known_detector(const Option& option, const Settings& given, Families) {
   const std::string detector = given.text(option.name);
   std::vector<std::string> names = detect::known_names();
   names.emplace_back("none");
   if (detector.ends_with(".json") || std::find(names.begin(), names.end(), detector) != names.end()) return;
-  fail("--%s %s: is none of %s, none, and no file.json%s", option.name.c_str(), detector.c_str(),
-       detector_names().c_str(), did_you_mean(detector, names).c_str());
+  fail("--%s %s: expected one of %s, none, or a file.json%s", option.name.c_str(), detector.c_str(),
+       all_detectors().c_str(), did_you_mean(detector, names).c_str());
 }
 
 std::span<const Option> options() {
@@ -40,39 +40,37 @@ std::span<const Option> options() {
     std::vector<Option> all = {
         {.name = kShape,
          .argument = "NAME=SIZES",
-         .help = "Size of an input, where the file leaves it open: input=1x3x224x224; once an input",
+         .help = "Size of an input that the file leaves open: input=1x3x224x224. May be repeated",
          .takes = Option::Takes::Values,
-         .check = sizes_by_name},
+         .check = valid_shapes},
         {.name = kDynamic,
          .argument = "NAME",
-         .help = "A dimension of the inputs that the blob leaves open, by the file's name for it (batch) or by input "
-                 "and place (input:0); once a dimension",
+         .help = "An input dimension that stays open in the blob: its name in the file (batch), or input and index "
+                 "(input:0). May be repeated",
          .takes = Option::Takes::Values},
         {.name = kWithout,
          .argument = "NAME",
-         .help = "Leave operators unchanged where this recogniser would put one for many (gelu, attention... or all), "
-                 "to compare; once a name",
+         .help = "Do not fuse operators by this pattern (gelu, attention... or all), to compare. May be repeated",
          .takes = Option::Takes::Values},
         {.name = kDetect,
-         .argument = "RECIPE",
-         .help = "How outputs become boxes: " + detector_names() +
-                 "; FILE.json, as docs/tasks.md describes; or none. Without it: as a network is recognised by its "
-                 "outputs",
+         .argument = "DETECTOR",
+         .help = "Detector whose post-processing computes boxes from the outputs: " + all_detectors() +
+                 "; a FILE.json that describes one (docs/tasks.md); or none. Default: recognised by the outputs",
          .check = known_detector,
          .records = Option::Records::FileName},
         {.name = kLike,
          .argument = "VARIANT",
-         .help = "Prepare images as this variant of `ferry models` does, and name the classes as it does where they "
-                 "are as many; without it: as a preprocessor_config.json beside the file says",
+         .help = "Use the preprocessing of this variant of `ferry models`, and its class names if the count matches. "
+                 "Default: preprocessor_config.json in the file's folder",
          .check = known_variant},
         {.name = kRead,
          .argument = "ONNX",
-         .help = "With a file that finds lines of text: the one that reads a line. One blob of both reads text",
+         .help = "Text recognition network, if the file is a text detector. The blob contains both and runs OCR",
          .records = Option::Records::FileName,
          .rebuilds = false},
         {.name = kCharacters,
          .argument = "FILE",
-         .help = "Text file with the characters that --read knows, one a line",
+         .help = "Text file with the characters of the --read network, one per line",
          .records = Option::Records::FileName,
          .rebuilds = false},
     };
@@ -84,50 +82,49 @@ std::span<const Option> options() {
 
 bool recognises(const MappedFile& file) { return looks_like_onnx(file.bytes()); }
 
-// Absent: nothing makes a detector of the network.
-std::optional<detect::Request> detection(const Settings& given) {
-  const std::vector<std::string> recipes = given.values(kDetect);
-  if (!recipes.empty() && recipes.back() == "none") return {};
+// Nothing if the network is not to be a detector.
+std::optional<detect::DetectorRequest> detector_request(const Settings& given) {
+  const std::string detector = given.text(kDetect);
+  if (detector == "none") return {};
   if (given.has(kDynamic)) {
-    if (recipes.empty()) return {};
-    fail("--detect %s with --dynamic: a detector's boxes are made for one size of image", recipes.back().c_str());
+    if (!given.has(kDetect)) return {};
+    fail("--detect %s with --dynamic: a detector's boxes are made for one size of image", detector.c_str());
   }
-  return detect::Request{
-      .recipe = recipes.empty() ? "" : recipes.back(), .image = image_settings(given), .labels = given.text(kLabels)};
+  return detect::DetectorRequest{.detector = detector, .image = image_settings(given), .labels = given.text(kLabels)};
 }
 
-std::unique_ptr<Graph> import_reader(const ImportRequest& request) {
+std::unique_ptr<Graph> import_ocr(const ImportRequest& request) {
   const Settings& given = request.settings;
   const std::string line = given.text(kRead);
   if (line.empty() || !given.has(kCharacters))
-    fail("--read and --characters: a network that reads lines, and the characters that it knows, come together");
+    fail("--read and --characters: expected both, the text recognition network and its characters");
   if (const auto file = MappedFile::open(line); !recognises(*file))
-    fail("--read: joins two ONNX files: %s is none", line.c_str());
-  if (given.has(kLabels)) fail("--labels: the classes of --read are named by --characters");
+    fail("--read: %s is not an ONNX file", line.c_str());
+  if (given.has(kLabels)) fail("--labels: not with --read, whose classes are the --characters");
   for (const Setting& setting : given.all())
     if (setting.name != kWithout && setting.name != kRead && setting.name != kCharacters)
       if (find_option(options(), setting.name) != nullptr)
-        fail("--%s: not with --read, whose networks see images and lines of any size in their own way",
-             setting.name.c_str());
-  return build_reader({.finder = request.path,
-                       .line = line,
-                       .characters = given.text(kCharacters),
-                       .without = given.values(kWithout),
-                       .passes = request.passes});
+        fail("--%s: not with --read, whose networks have their own sizes and preprocessing", setting.name.c_str());
+  return build_ocr({.finder = request.path,
+                    .line = line,
+                    .characters = given.text(kCharacters),
+                    .without = given.values(kWithout),
+                    .passes = request.passes});
 }
 
 ImportedNetwork import(const ImportRequest& request) {
   const Settings& given = request.settings;
   ImportedNetwork made;
   if (given.has(kRead) || given.has(kCharacters)) {
-    made.graphs.push_back(import_reader(request));
+    made.graphs.push_back(import_ocr(request));
     return made;
   }
-  const std::optional<detect::Request> wanted = detection(given);
+  const std::optional<detect::DetectorRequest> wanted = detector_request(given);
   const auto finish = [&](Graph& graph) {
     if (wanted) made.detector = detect::make_detector(graph, *wanted);
     const std::string like = given.text(kLike);
-    if (made.detector && !like.empty()) fail("--like %s: a detector's recipe says it: --detect", like.c_str());
+    if (made.detector && !like.empty())
+      fail("--like %s: not for a detector, which has its own preprocessing (--detect)", like.c_str());
     if (made.detector) return;
     made.notes.clear();  // a graph with open dimensions is imported more than once
     prepare_images(
@@ -161,7 +158,7 @@ Outline outline(const std::filesystem::path& path, const Settings& settings) {
   return out;
 #else
   static_cast<void>(settings);
-  build_graph({.file = path});  // says what is missing
+  build_graph({.file = path});  // throws the Error of a build without ONNX
   return {};
 #endif
 }

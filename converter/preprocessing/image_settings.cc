@@ -52,7 +52,7 @@ void check_colour_range(double range, const std::string& where) {
   if (range != 1 && range != 255) fail("%s is %g, expected 1 or 255", where.c_str(), range);
 }
 
-// "256" or "256x320"; false: it is no size.
+// "256" or "256x320". False for other texts.
 bool read_sides(const std::string& text, int* height, int* width) {
   const char *at = text.data(), *const end = at + text.size();
   const auto first = std::from_chars(at, end, *height);
@@ -64,7 +64,7 @@ bool read_sides(const std::string& text, int* height, int* width) {
   return second.ec == std::errc() && second.ptr == end && *width >= 1;
 }
 
-// One a channel, on 0..1.
+// One level per channel, in 0..1.
 std::vector<float> levels_of(const std::vector<double>& numbers, int channels, double range, const char* what) {
   if (numbers.empty()) return {};
   if (numbers.size() != 1 && numbers.size() != static_cast<size_t>(channels))
@@ -83,7 +83,7 @@ double range_of(const ImageSettings& image) {
   return above(image.mean) || above(image.std) ? 255 : 1;
 }
 
-// The same, with mean and deviation for colours on 0..1.
+// Rescales mean and deviation to colours in 0..1.
 ImageSettings on_0_to_1(ImageSettings image) {
   const double range = range_of(image);
   for (double& mean : image.mean) mean /= range;
@@ -132,7 +132,7 @@ void set_resizing(const ImageSettings& image, int height, int width, fbs::Prepro
   }
 }
 
-// Numbers are numbers, and a range is 1 or 255. What the words mean depends on the input.
+// Checks numbers and the range. blob_preprocessing() checks words, because they depend on the input.
 void readable(const Option&, const Settings& given, Families) { image_settings(given); }
 
 }  // namespace
@@ -147,26 +147,26 @@ std::span<const Option> image_options() {
   static const std::vector<Option> kOptions = {
       {.name = "mean",
        .argument = "LIST",
-       .help = "Of an ONNX file's images: a mean for each channel or all, in the network's order",
+       .help = "Mean of the colours, one value or one per channel, in the network's channel order",
        .check = readable},
       {.name = "std",
        .argument = "LIST",
-       .help = "Deviations, as --mean; colours become (colour - mean) / deviation",
+       .help = "Standard deviation, like --mean; the network's input is (colour - mean) / deviation",
        .check = readable},
       {.name = "range",
        .argument = "1|255",
-       .help = "What white is before that; without it: 255 where a mean or deviation is above 1, else 1",
+       .help = "Maximum of the colours for --mean and --std. Default: 255 if one of them is above 1, else 1",
        .check = readable},
-      {.name = "colour", .argument = "rgb|bgr|gray", .help = "The order of channels"},
+      {.name = "colour", .argument = "rgb|bgr|gray", .help = "Channel order"},
       {.name = "resize",
        .argument = "MODE",
-       .help = "How an image gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its "
-               "centre), or its shorter edge (256) or size (256x320) before the centre is cropped"},
-      {.name = "crop", .argument = "HxW", .help = "The size of the crop: the input's size"},
-      {.name = "filter", .argument = "nearest|box|bilinear|hamming|bicubic|lanczos", .help = "Of resizing"},
+       .help = "Resizing to the input's size: stretch, letterbox (centred), letterbox-corner (top left), crop (the "
+               "centre), or resizing to a shorter edge (256) or a size (256x320), then a centre crop"},
+      {.name = "crop", .argument = "HxW", .help = "Size of the centre crop; must be the input's size"},
+      {.name = "filter", .argument = "nearest|box|bilinear|hamming|bicubic|lanczos", .help = "Filter for resizing"},
       {.name = "fill",
        .argument = "LIST",
-       .help = "The colour around an image in a letterbox; without it: black",
+       .help = "Colour around the image in a letterbox. Default: black",
        .check = readable},
   };
   return kOptions;
@@ -217,7 +217,7 @@ ImageSettings image_settings(const Json& object, const std::string& where) {
 
 ImageSettings overridden(const ImageSettings& base, const ImageSettings& over) {
   ImageSettings out = on_0_to_1(base), last = on_0_to_1(over);
-  // What merely follows from the range gives way to what was said.
+  // A deviation that on_0_to_1() derived from the range does not override an explicit one.
   if (over.std.empty() && !out.std.empty()) last.std.clear();
   for (const ImageField& field : kImageFields) {
     if (field.numbers && !(last.*field.numbers).empty()) out.*field.numbers = last.*field.numbers;

@@ -33,7 +33,7 @@ const nlohmann::json& about_language(const nlohmann::json& config) {
   return config.contains("text_config") && config["text_config"].is_object() ? config["text_config"] : config;
 }
 
-fbs::TextT read_text_of(const Request& request, const Network& network) {
+fbs::TextT read_text_of(const ConfigureRequest& request, const Network& network) {
   const auto found = text_in(request.checkpoint->path().parent_path(), network.vocabulary);
   fbs::TextT text = found ? *found : fbs::TextT();
   if (text.tokenizer) {
@@ -86,7 +86,7 @@ const Variant* LanguageFamily::described_by(const nlohmann::json& config) const 
   return type != config.end() && *type == networks_.model_type ? &variant_ : nullptr;
 }
 
-Configured LanguageFamily::configure(const Request& request) const {
+Configured LanguageFamily::configure(const ConfigureRequest& request) const {
   if (!request.config.is_object())
     fail("%s needs the config.json beside its checkpoint, which is missing", networks_.name);
   const Configuration config(request.config, "config.json");

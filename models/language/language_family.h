@@ -29,7 +29,7 @@ class LanguageFamily final : public Family {
   const Variant* described_by(const nlohmann::json& config) const override;
   // None: the keys alone do not tell the number of heads.
   std::vector<const Variant*> candidates(const Naming&) const override { return {}; }
-  Configured configure(const Request& request) const override;
+  Configured configure(const ConfigureRequest& request) const override;
 
  private:
   Networks networks_;

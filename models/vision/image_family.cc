@@ -112,7 +112,7 @@ void add_processing(Graph& graph, const Plan& plan) {
 }
 
 // The config.json beside the checkpoint if it describes this network, else null.
-json config_of(const Request& request) {
+json config_of(const ConfigureRequest& request) {
   if (!request.config.is_object()) return nullptr;
   if (request.naming.framework == "transformers") return request.config;
   const bool same = request.naming.framework == "timm" && is_timm_config(request.config) &&
@@ -121,14 +121,15 @@ json config_of(const Request& request) {
 }
 
 // The image size of the checkpoint's position table.
-std::optional<Settings::Size> stored_size(const ImageNetworks& networks, const Request& request, const Plan& plan) {
+std::optional<Settings::Size> stored_size(const ImageNetworks& networks, const ConfigureRequest& request,
+                                          const Plan& plan) {
   if (!networks.stored_size) return {};
   Graph graph;
   Ledger ledger(request.checkpoint, request.naming, Ledger::Mode::Try);
   return networks.stored_size(Weights(graph, ledger), plan.options());
 }
 
-Plan plan_of(const ImageNetworks& networks, const Request& request) {
+Plan plan_of(const ImageNetworks& networks, const ConfigureRequest& request) {
   Plan plan{.variant = as_image(request.variant),
             .num_classes = {},
             .input_name = request.naming.input,
@@ -191,7 +192,7 @@ Plan plan_of(const ImageNetworks& networks, const Request& request) {
 }
 
 // The number of classes is the checkpoint's, if it has a classifier.
-Plan trial_of(const ImageNetworks& networks, const Request& request) {
+Plan trial_of(const ImageNetworks& networks, const ConfigureRequest& request) {
   const ImageVariant& variant = as_image(request.variant);
   Plan plan{.variant = variant,
             .num_classes = {},
@@ -204,7 +205,7 @@ Plan trial_of(const ImageNetworks& networks, const Request& request) {
   plan.in_chans = variant.in_chans;
   plan.height = variant.height;
   plan.width = variant.width;
-  if (request.trial == Request::Trial::AnySize) {
+  if (request.trial == ConfigureRequest::Trial::AnySize) {
     if (const auto size = stored_size(networks, request, plan)) {
       plan.height = size->height;
       plan.width = size->width;
@@ -270,9 +271,9 @@ std::vector<const Variant*> ImageFamily::candidates(const Naming& naming) const 
   return all;
 }
 
-Configured ImageFamily::configure(const Request& request) const {
+Configured ImageFamily::configure(const ConfigureRequest& request) const {
   const auto build = networks_.build;
-  const bool trial = request.trial != Request::Trial::No;
+  const bool trial = request.trial != ConfigureRequest::Trial::No;
   auto plan = std::make_shared<const Plan>(trial ? trial_of(networks_, request) : plan_of(networks_, request));
   Configured configured{.variant = plan->variant, .build = [plan, build, trial](Graph& graph, const Weights& w) {
                           build(graph, w, plan->options());

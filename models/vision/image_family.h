@@ -84,7 +84,7 @@ class ImageFamily final : public Family {
   std::optional<Images> images(const Variant& variant) const override;
   const Variant* described_by(const nlohmann::json& config) const override;
   std::vector<const Variant*> candidates(const Naming& naming) const override;
-  Configured configure(const Request& request) const override;
+  Configured configure(const ConfigureRequest& request) const override;
 
  private:
   ImageNetworks networks_;

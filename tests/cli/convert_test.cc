@@ -76,7 +76,7 @@ TEST_F(Convert, ModelsListsFamiliesVariantsAndHubNames) {
 
 TEST_F(Convert, AnUnknownModelGetsANearOne) {
   EXPECT_REFUSED(run({"convert", checkpoint("c.safetensors"), "--model", "resnet5O"}),
-                 "no model is called so (did you mean resnet50?)");
+                 "no model has this name (did you mean resnet50?)");
 }
 
 TEST_F(Convert, AMissingCheckpointIsNamed) {

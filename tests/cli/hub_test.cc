@@ -28,9 +28,9 @@ class ConvertFromHub : public ::testing::Test {
 };
 
 TEST_F(ConvertFromHub, DownloadsThenReadsTheCheckpoint) {
-  EXPECT_REFUSED(run({"convert", "hf:org/good"}), "model.safetensors has the keys of no model known here");
+  EXPECT_REFUSED(run({"convert", "hf:org/good"}), "model.safetensors has the keys of no model that Ferry knows");
   EXPECT_TRUE(fs::exists(server_.cached("good") / "snapshots" / HubServer::kCommit / "model.safetensors"));
-  EXPECT_REFUSED(run({"convert", "hf:org/good", "--revision", "v1"}), "no model known here");
+  EXPECT_REFUSED(run({"convert", "hf:org/good", "--revision", "v1"}), "no model that Ferry knows");
   EXPECT_TRUE(fs::exists(server_.cached("good") / "snapshots" / HubServer::kV1 / "model.safetensors"));
   EXPECT_EQ(server_.requests("cdn").size(), 1u);
 }
@@ -46,7 +46,7 @@ TEST_F(ConvertFromHub, FailedDownloadsHaveAMessage) {
 
 TEST_F(ConvertFromHub, ARevisionIsForTheHubOnly) {
   folder_.write("c.safetensors", strange_checkpoint());
-  EXPECT_REFUSED(run({"convert", "c.safetensors", "--revision", "v1"}), "--revision v1: is for hf:ORG/NAME only");
+  EXPECT_REFUSED(run({"convert", "c.safetensors", "--revision", "v1"}), "--revision v1: only for hf:ORG/NAME");
 }
 
 }  // namespace

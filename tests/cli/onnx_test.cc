@@ -86,13 +86,14 @@ TEST_F(Onnx, BadUsageHasOneMessage) {
   EXPECT_REFUSED(run({"convert", kNet, "--no-recognise", "gleu"}), "no pattern is called 'gleu'");
   EXPECT_REFUSED(run({"convert", kNet, "--model", "resnet50"}), "is for checkpoints");
   EXPECT_REFUSED(run({"convert", kNet, "--like", "resnet5"}),
-                 "--like resnet5: no model is called so (did you mean resnet50?)");
+                 "--like resnet5: no model has this name (did you mean resnet50?)");
   EXPECT_REFUSED(run({"convert", kNet, "--like", "resnet50", "--std", "1"}), "as --mean and the others do");
   EXPECT_REFUSED(run({"convert", kNet, "--read", kNet}), "--read and --characters");
   EXPECT_REFUSED(run({"convert", kNet, "--characters", "keys.txt"}), "--read and --characters");
   EXPECT_REFUSED(run({"convert", kNet, "--read", "missing.onnx", "--characters", "keys.txt"}), "missing.onnx");
   folder_.write("net.pth", "of any content");
-  EXPECT_REFUSED(run({"convert", kNet, "--read", "net.pth", "--characters", "keys.txt"}), "net.pth is none");
+  EXPECT_REFUSED(run({"convert", kNet, "--read", "net.pth", "--characters", "keys.txt"}),
+                 "net.pth is not an ONNX file");
   folder_.write("bad.onnx", "no protobuf at all");
   EXPECT_REFUSED(run({"convert", "bad.onnx"}), "bad.onnx");
   EXPECT_REFUSED(run({"inspect", "bad.onnx"}), "bad.onnx");

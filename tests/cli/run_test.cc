@@ -166,8 +166,8 @@ TEST_F(Run, ABlobWithoutPreprocessingNamesTheOption) {
   folder_.write("raw.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   EXPECT_REFUSED(
       run({"raw.ferry", image("p.png", 20, 13)}),
-      "raw.ferry does not say how an image becomes its input: give tensors (--tensors), or convert it again "
-      "with --like NAME, with --mean, --std and --resize, or with a preprocessor_config.json beside the file");
+      "raw.ferry has no preprocessing for images: pass tensors (--tensors), or convert it again with --like NAME, "
+      "with --mean, --std and --resize, or with a preprocessor_config.json in the file's folder");
 }
 
 TEST_F(Run, AnUnwritableImageIsRefusedAndLeavesNothing) {

@@ -16,7 +16,7 @@ TEST_P(ExportedDetector, MatchesTheFrameworksBoxes) {
   for (const bool passes : {true, false}) {
     ConvertOptions options;
     options.checkpoint = folder / "model.onnx";
-    options.settings.set("detect", (folder / "recipe.json").string());
+    options.settings.set("detect", (folder / "detector.json").string());
     options.passes = passes;
     const std::unique_ptr<Graph> graph = convert_to_graph(options);
     ASSERT_EQ(graph->table.outputs.size(), 2u);

@@ -91,7 +91,7 @@ const char* const kNames = "ant\nbee\ncat\ndog\neel\n";
 // With labels; images unchanged, with colours from 0 to 1.
 ConvertOptions labelled(Classifier& network, const ScratchFolder& folder) {
   ConvertOptions options = options_for(network.write(folder));
-  options.labels = folder.write("names.txt", kNames);
+  options.settings.set("labels", folder.write("names.txt", kNames).string());
   options.settings.set("mean", "0");
   options.settings.set("std", "1");
   return options;
@@ -183,14 +183,14 @@ TEST(OnnxImages, AreLikeThoseOfAKnownNetwork) {
   ASSERT_TRUE(graph->table.preprocess);
   EXPECT_FLOAT_EQ(graph->table.preprocess->mean.front(), 0.485f);
   EXPECT_TRUE(graph->table.labels.empty()) << "1000 names are not for 5 classes";
-  options.labels = folder.write("names.txt", kNames);
+  options.settings.set("labels", folder.write("names.txt", kNames).string());
   graph = convert_to_graph(options);
   EXPECT_EQ(graph->table.labels.size(), static_cast<size_t>(kClasses));
   EXPECT_EQ(graph->table.postprocess->task, fbs::Task::Classification);
 
   options.settings.set("like", "mobilenetv9");
   EXPECT_EQ(refusal_of(options),
-            "--like mobilenetv9: no model is called so (did you mean mobilenet_v2?); `ferry models` lists them");
+            "--like mobilenetv9: no model has this name (did you mean mobilenet_v2?); `ferry models` lists them");
   options.settings.set("like", "mobilenetv2_100");
   options.settings.set("mean", "0.5");
   EXPECT_EQ(refusal_of(options), "--like mobilenetv2_100: says how images are prepared, as --mean and the others do");
@@ -246,7 +246,7 @@ TEST(OnnxImages, ScoresWithoutNamesGetANote) {
                            "' is 5 numbers without names: where they are scores of classes, --labels FILE makes "
                            "answers of them";
   EXPECT_EQ(convert(options).notes, (std::vector<std::string>{note}));
-  options.labels = folder.write("names.txt", kNames);
+  options.settings.set("labels", folder.write("names.txt", kNames).string());
   EXPECT_EQ(convert(options).notes, std::vector<std::string>());
 }
 
@@ -254,7 +254,7 @@ TEST(OnnxImages, MismatchedNamesAreRefused) {
   const ScratchFolder folder;
   Classifier network;
   ConvertOptions options = options_for(network.then("Flatten").write(folder));
-  options.labels = folder.write("names.txt", "ant\nbee\n");
+  options.settings.set("labels", folder.write("names.txt", "ant\nbee\n").string());
   EXPECT_NE(refusal_of(options).find("names.txt has 2 lines, but the network has 5 classes"), std::string::npos);
   Classifier maps;
   options.checkpoint = maps.then("Relu").reshape({1, kClasses, 1}).write(folder);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/data/onnx/NAME/: heads of detectors as PyTorch exports them, with an input and the boxes (on 0..1) and scores that
-PyTorch decodes of them, in the place of the file's outputs; and recipe.json, which says how.
+PyTorch decodes of them, in the place of the file's outputs; and detector.json, which says how.
 
     make_detectors.py OUT_DIR
 
@@ -102,7 +102,7 @@ CASES = {
 
 
 def main():
-    for name, (model, decode, size, recipe) in CASES.items():
+    for name, (model, decode, size, detector) in CASES.items():
         torch.manual_seed(0)
         for parameter in model.parameters():
             parameter.data = 0.3 * torch.randn_like(parameter)
@@ -116,10 +116,10 @@ def main():
         for file, value in (("input_0", x), ("output_0", boxes), ("output_1", scores)):
             write_tensor(os.path.join(data, file + ".pb"), value, {"input_0": "input", "output_0": "boxes"}.get(file, "scores"))
         for part in ("scores", "boxes"):
-            recipe[part]["outputs"] = part
-        recipe.update(strides=[STRIDE], image=IMAGE)
-        with open(os.path.join(sys.argv[1], name, "recipe.json"), "w") as f:
-            json.dump(recipe, f, indent=1)
+            detector[part]["outputs"] = part
+        detector.update(strides=[STRIDE], image=IMAGE)
+        with open(os.path.join(sys.argv[1], name, "detector.json"), "w") as f:
+            json.dump(detector, f, indent=1)
             f.write("\n")
 
 

@@ -86,8 +86,8 @@ class OnnxReader : public ::testing::Test {
   std::unique_ptr<Graph> convert(const std::string& finder, const std::string& line, const std::string& characters) {
     ConvertOptions options;
     options.checkpoint = folder_.write("det.onnx", finder);
-    options.read = folder_.write("rec.onnx", line);
-    options.characters = folder_.write("keys.txt", characters);
+    options.settings.set("read", folder_.write("rec.onnx", line).string());
+    options.settings.set("characters", folder_.write("keys.txt", characters).string());
     return convert_to_graph(options);
   }
   std::string refusal(const std::string& finder, const std::string& line, const std::string& characters) {
@@ -175,21 +175,21 @@ TEST_F(OnnxReader, ItsOptionsComeTogether) {
     }
     return std::string();
   };
-  options.read = folder_.write("rec.onnx", line(48, -1));
+  options.settings.set("read", folder_.write("rec.onnx", line(48, -1)).string());
   EXPECT_NE(refused().find("--read and --characters"), std::string::npos) << refused();
-  options.characters = folder_.path() / "none.txt";
+  options.settings.set("characters", (folder_.path() / "none.txt").string());
   EXPECT_NE(refused().find("none.txt: cannot be read"), std::string::npos) << refused();
   options.settings.set("shape", "image=1x3x32x32");
   EXPECT_NE(refused().find("--shape: not with --read"), std::string::npos) << refused();
-  options.settings = {};
+  options.settings.erase("shape");
   options.settings.set("detect", "none");
   EXPECT_NE(refused().find("--detect: not with --read"), std::string::npos) << refused();
-  options.settings = {};
-  options.labels = options.characters;
-  EXPECT_EQ(refused(), "--labels: the classes of --read are named by --characters");
-  options.labels.clear();
-  options.read = folder_.write("rec.safetensors", "");
-  EXPECT_NE(refused().find("--read: joins two ONNX files"), std::string::npos) << refused();
+  options.settings.erase("detect");
+  options.settings.set("labels", options.settings.text("characters"));
+  EXPECT_EQ(refused(), "--labels: not with --read, whose classes are the --characters");
+  options.settings.erase("labels");
+  options.settings.set("read", folder_.write("rec.safetensors", "").string());
+  EXPECT_NE(refused().find("rec.safetensors is not an ONNX file"), std::string::npos) << refused();
 }
 
 }  // namespace

@@ -168,8 +168,8 @@ class TextTask : public Text {
     if (IsSkipped()) return;
     ConvertOptions options;
     options.checkpoint = assets_ / "ch_PP-OCRv4_det_infer.onnx";
-    options.read = assets_ / "ch_PP-OCRv4_rec_infer.onnx";
-    options.characters = assets_ / "ppocr_keys_v1.txt";
+    options.settings.set("read", (assets_ / "ch_PP-OCRv4_rec_infer.onnx").string());
+    options.settings.set("characters", (assets_ / "ppocr_keys_v1.txt").string());
     task_.emplace(pack(*convert_to_graph(options)));
   }
 

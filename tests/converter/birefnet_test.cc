@@ -116,7 +116,7 @@ std::unique_ptr<Graph> convert_keys(const Keys& keys, const std::string& size, C
   }
   const ScratchFolder folder;
   options.checkpoint = folder.path() / "net.safetensors";
-  if (options.model.empty()) options.model = "birefnet";
+  if (!options.settings.has("model")) options.settings.set("model", "birefnet");
   if (!size.empty()) options.settings.set("input-size", size);
   write_safetensors(options.checkpoint, checkpoint.tensors());
   return convert_to_graph(options);
@@ -141,7 +141,7 @@ TEST(BiRefNet, TheFileIdentifiesTheNetwork) {
 
 TEST(BiRefNet, TheBlobHasPreprocessingAndATask) {
   ConvertOptions options;
-  options.model = "birefnet.hr";
+  options.settings.set("model", "birefnet.hr");
   const auto graph = convert_keys(birefnet({}), "", options);
   EXPECT_EQ(graph->table.provenance->variant, "birefnet.hr");
   EXPECT_EQ(graph->shape(graph->table.inputs[0]->tensor), (Shape{1, 2048, 2048, 3}));
@@ -205,7 +205,7 @@ TEST(BiRefNet, ATensorThatIsMissingIsNamed) {
 
 TEST(BiRefNet, RefusesMismatches) {
   ConvertOptions lite;
-  lite.model = "birefnet_lite";
+  lite.settings.set("model", "birefnet_lite");
   EXPECT_EQ(birefnet_refusal(birefnet({}), "64x64", lite),
             "net.safetensors as birefnet_lite: the checkpoint's backbone is 8 wide with 1, 2, 1, 1 blocks, that of "
             "birefnet_lite 96 with 2, 2, 6, 2: --model birefnet takes any");

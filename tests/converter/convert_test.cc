@@ -47,7 +47,7 @@ class Convert : public ::testing::Test {
     ConvertOptions o;
     o.checkpoint = folder.path() / "squeezenet.safetensors";
     write_safetensors(o.checkpoint, squeezenet(classes).tensors());
-    o.model = "squeezenet1_1";
+    o.settings.set("model", "squeezenet1_1");
     o.output = folder.path() / "squeezenet.ferry";
     return o;
   }
@@ -79,7 +79,7 @@ TEST_F(Convert, GivesTheSameBytesEveryTime) {
 
 TEST_F(Convert, IdentifiesTheModelWithoutAName) {
   ConvertOptions o = options();
-  o.model.clear();
+  o.settings.erase("model");
   EXPECT_EQ(convert(o).variant, "squeezenet1_1.v1");
 }
 
@@ -88,7 +88,7 @@ TEST_F(Convert, FusesActivationsUnlessTapsAreKept) {
   const auto release = convert_to_graph(o);
   // 26 convolutions, 3 pools, 8 concatenations, mean, flatten
   EXPECT_EQ(release->table.operators.size(), 39u);
-  o.keep_taps = true;
+  o.settings.set("keep-taps");
   const auto tapped = convert_to_graph(o);
   EXPECT_EQ(tapped->table.operators.size(), 39u + 26u);
   std::set<std::string> names;
@@ -101,17 +101,17 @@ TEST_F(Convert, FusesActivationsUnlessTapsAreKept) {
 
 TEST_F(Convert, PreparesImagesAsTheVariantWasTrained) {
   const auto graph = convert_to_graph(options());
-  const fbs::PreprocessT& recipe = *graph->table.preprocess;
-  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
-  EXPECT_EQ(recipe.resize_h, 256);
-  EXPECT_EQ(recipe.crop_h, 224);
-  EXPECT_EQ(recipe.crop_w, 224);
-  EXPECT_EQ(recipe.filter, fbs::Filter::Bilinear);
-  EXPECT_EQ(recipe.mean, (std::vector<float>{0.485f, 0.456f, 0.406f}));
+  const fbs::PreprocessT& preprocess = *graph->table.preprocess;
+  EXPECT_EQ(preprocess.resize_mode, fbs::ResizeMode::ShortestEdge);
+  EXPECT_EQ(preprocess.resize_h, 256);
+  EXPECT_EQ(preprocess.crop_h, 224);
+  EXPECT_EQ(preprocess.crop_w, 224);
+  EXPECT_EQ(preprocess.filter, fbs::Filter::Bilinear);
+  EXPECT_EQ(preprocess.mean, (std::vector<float>{0.485f, 0.456f, 0.406f}));
   EXPECT_EQ(graph->table.postprocess->task, fbs::Task::Classification);
 }
 
-TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
+TEST_F(Convert, InputSizeChangesTheInputAndThePreprocessing) {
   ConvertOptions o = options();
   o.settings.set("input-size", "160x192");
   const auto graph = convert_to_graph(o);
@@ -124,7 +124,7 @@ TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
   EXPECT_EQ(graph->table.provenance->options, std::vector<std::string>{"--input-size 160x192"});
 }
 
-TEST_F(Convert, OneChannelMakesTheRecipeGrey) {
+TEST_F(Convert, OneChannelMakesThePreprocessingGrey) {
   ConvertOptions o = options();
   o.settings.set("in-chans", 1);
   const auto graph = convert_to_graph(o);
@@ -171,11 +171,11 @@ TEST_F(Convert, AnotherClassCountNeedsAnOption) {
 TEST_F(Convert, LabelsComeFromAFileAndMustBeAsManyAsClasses) {
   ConvertOptions o = options(3);
   o.settings.set("num-classes", 3);
-  o.labels = folder.write("labels.txt", "cat\ndog\r\nbird\n");
+  o.settings.set("labels", folder.write("labels.txt", "cat\ndog\r\nbird\n").string());
   EXPECT_EQ(convert_to_graph(o)->table.labels, (std::vector<std::string>{"cat", "dog", "bird"}));
-  o.labels = folder.write("labels.txt", "cat\ndog\n");
+  o.settings.set("labels", folder.write("labels.txt", "cat\ndog\n").string());
   EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("labels.txt has 2 lines, but the network has 3 classes"));
-  o.labels = folder.path() / "absent.txt";
+  o.settings.set("labels", (folder.path() / "absent.txt").string());
   EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("absent.txt: cannot be read"));
   o.settings.set("num-classes", 0);
   EXPECT_TRUE(
@@ -188,7 +188,8 @@ TEST_F(Convert, OptionsOutOfRangeAreRefused) {
     change(o);
     return complaint([&] { convert(o); });
   };
-  EXPECT_EQ(refused([](ConvertOptions& o) { o.weights = "int3"; }), "--weights int3: expected f32, f16, i8 or i4");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("weights", "int3"); }),
+            "--weights int3: expected f32, f16, i8 or i4");
   EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("num-classes", -1); }),
             "--num-classes -1: expected 0 or more");
   EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("features", 0); }),
@@ -273,9 +274,9 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   write_safetensors(o.checkpoint, tensors);
   if (std::filesystem::exists(fixture / "config.json")) {  // identifies the network like the name does
     std::filesystem::copy(fixture / "config.json", folder.path() / "config.json");
-    o.model.clear();
+    o.settings.erase("model");
   }
-  o.keep_taps = true;
+  o.settings.set("keep-taps");
   const auto graph = convert_to_graph(o);
 
   std::map<std::string, std::vector<int>> seen;
@@ -307,7 +308,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   for (const auto& entry : manifest["outputs"])
     if (const std::string name = entry["name"]; name.starts_with("feat/")) maps.push_back(name);
   if (maps.empty()) return;
-  o.keep_taps = false;
+  o.settings.erase("keep-taps");
   for (size_t i = maps.size(); i-- > 0;) o.settings.add("features", static_cast<int>(i));
   const auto pyramid = convert_to_graph(o);
   ASSERT_EQ(pyramid->table.outputs.size(), maps.size());

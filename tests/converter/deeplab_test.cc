@@ -135,13 +135,13 @@ TEST(DeepLab, ImagesKeepTheirShapeAndTheClassesAreThoseOfPascalVoc) {
     EXPECT_EQ(graph->table.labels[15], "person");
     EXPECT_EQ(graph->table.labels[20], "tvmonitor");
     EXPECT_EQ(graph->table.postprocess->task, fbs::Task::SemanticSegmentation);
-    const fbs::PreprocessT& recipe = *graph->table.preprocess;
-    EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
-    EXPECT_EQ(recipe.resize_h, size[0] == '5' ? 520 : 360);
-    EXPECT_EQ(recipe.crop_h, 0);
-    EXPECT_EQ(recipe.filter, fbs::Filter::Bilinear);
-    EXPECT_EQ(recipe.mean, (std::vector<float>{0.485f, 0.456f, 0.406f}));
-    EXPECT_EQ(recipe.std, (std::vector<float>{0.229f, 0.224f, 0.225f}));
+    const fbs::PreprocessT& preprocess = *graph->table.preprocess;
+    EXPECT_EQ(preprocess.resize_mode, fbs::ResizeMode::ShortestEdge);
+    EXPECT_EQ(preprocess.resize_h, size[0] == '5' ? 520 : 360);
+    EXPECT_EQ(preprocess.crop_h, 0);
+    EXPECT_EQ(preprocess.filter, fbs::Filter::Bilinear);
+    EXPECT_EQ(preprocess.mean, (std::vector<float>{0.485f, 0.456f, 0.406f}));
+    EXPECT_EQ(preprocess.std, (std::vector<float>{0.229f, 0.224f, 0.225f}));
   }
 }
 
@@ -160,7 +160,7 @@ TEST(DeepLab, MissingAndUnknownKeysAreNamed) {
   const auto stripped = checkpoint_of(keys_of("fcn_resnet50"));
   stripped->remove("backbone.layer4.2.bn3.bias");
   const std::string missing = complaint([&] { identify(families(), stripped); });
-  EXPECT_TRUE(missing.starts_with("model.safetensors has the keys of a FCN, but fits none")) << missing;
+  EXPECT_TRUE(missing.starts_with("model.safetensors has the keys of a FCN, but matches none")) << missing;
   const auto extended = checkpoint_of(keys_of("lraspp_mobilenet_v3_large"));
   extended->add("classifier.extra.weight", {1}, std::vector<float>{});
   const std::string extra = complaint([&] { identify(families(), extended); });

@@ -176,7 +176,7 @@ TEST(DepthAnything, TheAuthorsCheckpointsAreIdentified) {
   for (const auto& [key, shape] : authors_keys(depth_anything::config_of("depth_anything_v2_vits"), 37))
     file->add(key, shape, std::vector<float>{});  // shapes only
   EXPECT_EQ(complaint([&] { identify(families(), file); }),
-            "model.safetensors fits several models: say which with --model: depth_anything_v2_metric_indoor_vits, "
+            "model.safetensors matches several models; choose with --model: depth_anything_v2_metric_indoor_vits, "
             "depth_anything_v2_metric_outdoor_vits, depth_anything_v2_vits, depth_anything_vits");
   const Identified indoor = identify(families(), *file, "depth_anything_v2_metric_indoor_vits");
   EXPECT_EQ(indoor.naming->framework, "DepthAnything");

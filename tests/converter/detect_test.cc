@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "converter/detect/recipe.h"
+#include "converter/detect/detector_spec.h"
 #include "converter/graph/ops.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
@@ -59,9 +59,9 @@ class Head {
 
   Graph& graph() { return *graph_; }
 
-  detect::Detector decode(const std::string& recipe) {
-    const std::string path = folder_.write("recipe.json", recipe);
-    return *detect::make_detector(*graph_, {.recipe = path, .image = {}, .labels = {}});
+  detect::Detector decode(const std::string& detector) {
+    const std::string path = folder_.write("detector.json", detector);
+    return *detect::make_detector(*graph_, {.detector = path, .image = {}, .labels = {}});
   }
   // An output's values after the passes.
   std::vector<double> run(size_t output, std::vector<int> shape) {
@@ -352,7 +352,7 @@ TEST(Detect, GridOffsets) {
   Head head;
   const std::vector<Cell> places = cells({8, 16, 32});
   const Rows raw = head.add_rows("output", static_cast<int>(places.size()), 7);
-  const detect::Detector done = *detect::make_detector(head.graph(), {.recipe = "yolox", .image = {}, .labels = {}});
+  const detect::Detector done = *detect::make_detector(head.graph(), {.detector = "yolox", .image = {}, .labels = {}});
   EXPECT_EQ(done.classes, 2);
   Rows boxes, scores;
   for (size_t r = 0; r < raw.size(); ++r) {
@@ -425,7 +425,7 @@ TEST(Detect, KnownHeadsAreRecognised) {
     const auto done = detect::make_detector(head.graph(), {});
     if (!done || !done->recognised) return "";
     expect_blob(head.graph());
-    return done->recipe;
+    return done->name;
   };
   const int places = static_cast<int>(cells({8, 16, 32}).size());
   Head ultraface;
@@ -478,7 +478,7 @@ TEST(Detect, KnownHeadsAreRecognised) {
 // Heads that cannot be identified fit the head that the user names.
 TEST(Detect, KnownHeadsAreNamed) {
   const auto named = [](Head& head, const char* name, int boxes, int classes) {
-    const auto done = detect::make_detector(head.graph(), {.recipe = name, .image = {}, .labels = {}});
+    const auto done = detect::make_detector(head.graph(), {.detector = name, .image = {}, .labels = {}});
     ASSERT_TRUE(done) << name;
     EXPECT_EQ(done->boxes, boxes) << name;
     EXPECT_EQ(done->classes, classes) << name;
@@ -520,9 +520,9 @@ TEST(Detect, KnownHeadsAreNamed) {
   named(fcos, "fcos", places, 5);
 }
 
-std::string head_refusal(Head& head, const std::string& recipe) {
+std::string head_refusal(Head& head, const std::string& detector) {
   try {
-    head.decode(recipe);
+    head.decode(detector);
   } catch (const Error& error) {
     return error.what();
   }
@@ -530,58 +530,60 @@ std::string head_refusal(Head& head, const std::string& recipe) {
 }
 
 TEST(Detect, MismatchesGiveOneMessage) {
-  const auto refused = [](const std::string& recipe) {
+  const auto refused = [](const std::string& detector) {
     Head head;
     head.add_rows("scores", 24, 2);
     head.add_rows("boxes", 24, 4);
     head.add_rows("fewer", 23, 4);
     head.add_rows("made", 24, 2, [](Tensor x) { return tanh(x) * sigmoid(x); });
-    return head_refusal(head, recipe);
+    return head_refusal(head, detector);
   };
   const std::string scores = R"("scores": {"outputs": "scores"}, )", boxes = R"("boxes": {"outputs": "boxes"}, )";
   const std::pair<std::string, std::string> cases[] = {
-      {"{", "recipe.json"},
-      {"[]", "recipe.json: expected an object"},
-      {"{" + scores + kImage + "}", "recipe.json: boxes is missing: expected an object"},
+      {"{", "detector.json"},
+      {"[]", "detector.json: expected an object"},
+      {"{" + scores + kImage + "}", "detector.json: boxes is missing: expected an object"},
       {"{" + scores + R"("boxes": {"outputs": "box"}, )" + kImage + "}",
-       "recipe.json: boxes: there is no output 'box': the file has scores, boxes, fewer, made"},
-      {"{" + scores + R"("boxes": {"outputs": 4}, )" + kImage + "}", "recipe.json: boxes: there is no output 4"},
-      {"{" + scores + R"("boxes": {}, )" + kImage + "}", "recipe.json: boxes: outputs: expected either that"},
+       "detector.json: boxes: there is no output 'box': the file has scores, boxes, fewer, made"},
+      {"{" + scores + R"("boxes": {"outputs": 4}, )" + kImage + "}", "detector.json: boxes: there is no output 4"},
+      {"{" + scores + R"("boxes": {}, )" + kImage + "}", "detector.json: boxes: outputs: expected either that"},
       {"{" + scores + R"("boxes": {"outputs": "scores"}, )" + kImage + "}",
-       "recipe.json: boxes: output 'scores' gives 2 values per row, expected 4"},
+       "detector.json: boxes: output 'scores' gives 2 values per row, expected 4"},
       {"{" + scores + R"("boxes": {"outputs": "boxes", "channels": [1, 5]}, )" + kImage + "}",
-       "recipe.json: boxes: channels 1 to 5 of output 'boxes', which has 4"},
+       "detector.json: boxes: channels 1 to 5 of output 'boxes', which has 4"},
       {"{" + scores + R"("boxes": {"outputs": "fewer"}, )" + kImage + "}",
-       "recipe.json: scores have 24 rows and the boxes 23: expected equal numbers"},
+       "detector.json: scores have 24 rows and the boxes 23: expected equal numbers"},
       {"{" + scores + R"("boxes": {"outputs": ["boxes", "made"]}, )" + kImage + "}",
        "output 'boxes' has rows of 4 values, 'made' of 2: expected equal numbers"},
       {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "circle"}, )" + kImage + "}",
-       "recipe.json: boxes: form: expected one of corners, center_size, distances"},
+       "detector.json: boxes: form: expected one of corners, center_size, distances"},
       {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, )" + kImage + "}",
-       "recipe.json: strides are missing"},
+       "detector.json: strides are missing"},
       {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, "strides": [8], )" + kImage + "}",
        "the outputs have 24 rows, but the strides and anchors make 96 of an image of 64x96"},
-      {"{" + scores + boxes + R"("treshold": 0.5, )" + kImage + "}", R"(recipe.json has no "treshold": it has scores)"},
+      {"{" + scores + boxes + R"("treshold": 0.5, )" + kImage + "}",
+       R"(detector.json has no "treshold": it has scores)"},
       {"{" + scores + boxes + R"("threshold": 50, )" + kImage + "}", "threshold: expected a number from 0 to 1"},
       {"{" + scores + boxes + R"("labels": ["a"], )" + kImage + "}",
-       "recipe.json has 1 names, but the network has 2 classes"},
+       "detector.json has 1 names, but the network has 2 classes"},
       {R"({"scores": {"outputs": "made"}, )" + boxes + kImage + "}",
-       "recipe.json: scores: what computes output 'made' does not show whether its values are probabilities"},
-      {"{" + scores + boxes + R"("strides": [])" + "}", "recipe.json: the preprocessing is unknown"},
-      {"{" + scores + boxes + R"("image": {"scale": 2}})", R"(recipe.json: image has no "scale")"},
+       "detector.json: scores: what computes output 'made' does not show whether its values are probabilities"},
+      {"{" + scores + boxes + R"("strides": [])" + "}", "detector.json: the preprocessing is unknown"},
+      {"{" + scores + boxes + R"("image": {"scale": 2}})", R"(detector.json: image has no "scale")"},
       {"{" + scores + boxes + R"("image": {"resize": "squeeze"}})", R"(the resizing "squeeze" is none of stretch)"},
       {"{" + scores + boxes + R"("image": {"mean": [1, 2]}})", "mean: 2 numbers for an input of 3 channels"},
       {"{" + scores + boxes + R"("image": {"colour": "cmyk"}})", R"(the colour "cmyk" is none of rgb, bgr, gray)"},
       {"{" + scores + boxes + R"("image": {"std": 0}})", "std: 0, expected more than 0"},
       {"{" + scores + boxes + R"("picture": {}})", R"("picture" is called "image" since 0.3)"},  // words: ok
   };
-  for (const auto& [recipe, sentence] : cases)
-    EXPECT_NE(refused(recipe).find(sentence), std::string::npos) << recipe << "\n" << refused(recipe);
+  for (const auto& [detector, sentence] : cases)
+    EXPECT_NE(refused(detector).find(sentence), std::string::npos) << detector << "\n" << refused(detector);
 }
 
-TEST(Detect, EveryKnownRecipeIsWellFormed) {
-  EXPECT_GE(detect::known_recipes().size(), detect::known_names().size());
-  for (const detect::Recipe& recipe : detect::known_recipes()) EXPECT_TRUE(recipe.image.given()) << recipe.name;
+TEST(Detect, EveryKnownDetectorIsWellFormed) {
+  EXPECT_GE(detect::known_detectors().size(), detect::known_names().size());
+  for (const detect::DetectorSpec& detector : detect::known_detectors())
+    EXPECT_TRUE(detector.image.given()) << detector.name;
 }
 
 TEST(ImageSettings, ALaterOptionOverridesAnEarlierOne) {
@@ -591,27 +593,27 @@ TEST(ImageSettings, ALaterOptionOverridesAnEarlierOne) {
   base.resize = "letterbox";
   base.fill = {114};
   over.mean = {0.5};
-  fbs::PreprocessT recipe = blob_preprocessing(overridden(base, over), 20, 30, 3);
-  EXPECT_EQ(recipe.mean, (std::vector<float>{0.5f, 0.5f, 0.5f}));
-  EXPECT_FLOAT_EQ(recipe.std[2], 1 / 255.0f);
-  EXPECT_FLOAT_EQ(recipe.fill[0], 114 / 255.0f);
-  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::Fit);
-  EXPECT_EQ(recipe.crop_w, 30);
-  EXPECT_FALSE(recipe.corner);
+  fbs::PreprocessT preprocess = blob_preprocessing(overridden(base, over), 20, 30, 3);
+  EXPECT_EQ(preprocess.mean, (std::vector<float>{0.5f, 0.5f, 0.5f}));
+  EXPECT_FLOAT_EQ(preprocess.std[2], 1 / 255.0f);
+  EXPECT_FLOAT_EQ(preprocess.fill[0], 114 / 255.0f);
+  EXPECT_EQ(preprocess.resize_mode, fbs::ResizeMode::Fit);
+  EXPECT_EQ(preprocess.crop_w, 30);
+  EXPECT_FALSE(preprocess.corner);
   over = {};
   over.resize = "256";
   over.fill = {};
   base.fill = {};
-  recipe = blob_preprocessing(overridden(base, over), 224, 224, 3);
-  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
-  EXPECT_EQ(recipe.resize_h, 256);
-  EXPECT_EQ(recipe.crop_h, 224);
+  preprocess = blob_preprocessing(overridden(base, over), 224, 224, 3);
+  EXPECT_EQ(preprocess.resize_mode, fbs::ResizeMode::ShortestEdge);
+  EXPECT_EQ(preprocess.resize_h, 256);
+  EXPECT_EQ(preprocess.crop_h, 224);
   base = {};
   base.range = 255;
-  recipe = blob_preprocessing(base, 8, 8, 1);
-  EXPECT_EQ(recipe.mean, std::vector<float>{0});
-  EXPECT_EQ(recipe.color, fbs::ColorOrder::Gray);
-  EXPECT_FLOAT_EQ(recipe.std[0], 1 / 255.0f);
+  preprocess = blob_preprocessing(base, 8, 8, 1);
+  EXPECT_EQ(preprocess.mean, std::vector<float>{0});
+  EXPECT_EQ(preprocess.color, fbs::ColorOrder::Gray);
+  EXPECT_FLOAT_EQ(preprocess.std[0], 1 / 255.0f);
 }
 
 }  // namespace

@@ -105,10 +105,10 @@ TEST(Identify, WithoutANameKeysAndShapesDecide) {
 
 TEST(Identify, AnAssumedTrainingIsReported) {
   const std::string assumed = identify(families(), basic_resnet({2, 2, 2, 2})).assumed;
-  EXPECT_TRUE(assumed.starts_with("taken for timm/resnet18.a1_in1k; timm/resnet18.")) << assumed;
+  EXPECT_TRUE(assumed.starts_with("assuming timm/resnet18.a1_in1k; timm/resnet18.")) << assumed;
   EXPECT_TRUE(
-      assumed.ends_with(" more have the same tensors and other images (size, crop or colours): --model NAME says "
-                        "which it is"))
+      assumed.ends_with(" more have the same tensors, but other preprocessing (size, crop or colours): choose with "
+                        "--model NAME"))
       << assumed;
   EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18").assumed, assumed);
   EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18.a1_in1k").assumed, "");
@@ -145,7 +145,7 @@ TEST(Identify, FileDigitsAreCheckedAgainstTheHash) {
   const ScratchFolder folder;
   const auto written = [&](const std::string& name, const std::string& checkpoint) {
     std::filesystem::copy(checkpoint, folder.path() / name, std::filesystem::copy_options::overwrite_existing);
-    return doubt_of_name(*open_checkpoint(folder.path() / name));
+    return digest_mismatch(*open_checkpoint(folder.path() / name));
   };
   const std::string any = (folder.path() / "any.safetensors").string();
   const std::vector<float> values(4, 1.0f);
@@ -153,8 +153,8 @@ TEST(Identify, FileDigitsAreCheckedAgainstTheHash) {
   const std::string digits = open_checkpoint(any)->sha256().substr(0, 8);
   EXPECT_EQ(written("resnet50-" + digits + ".pth", any), "");
   EXPECT_EQ(written("resnet50-11ad3fa6.pth", any),
-            "resnet50-11ad3fa6.pth is called by the first digits of its SHA-256, which are " + digits +
-                ": the file is damaged, or not what it is called");
+            "resnet50-11ad3fa6.pth has digits of a SHA-256 in its name, but the file's are " + digits +
+                ": the file is damaged, or has another file's name");
   for (const char* other :
        {"resnet50.pth", "-11ad3fa6.pth.safetensors", "my-flowers-0.pth", "resnet50-11ad3fa6.safetensors"})
     EXPECT_EQ(written(other, any), "") << other;
@@ -162,7 +162,7 @@ TEST(Identify, FileDigitsAreCheckedAgainstTheHash) {
 
 TEST(Identify, AnUnknownDepthIsNoKnownModel) {
   const std::string message = complaint([] { identify(families(), basic_resnet({2, 2, 2, 3})); });
-  EXPECT_TRUE(message.starts_with("model.safetensors has the keys of a ResNet, but fits none that is known here"))
+  EXPECT_TRUE(message.starts_with("model.safetensors has the keys of a ResNet, but matches none that Ferry knows"))
       << message;
 }
 
@@ -170,7 +170,7 @@ TEST(Identify, UnknownNamesAndForeignKeysAreRefused) {
   EXPECT_EQ(complaint([] {
               identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet19");
             }),
-            "no model is called 'resnet19': `ferry models` lists those known");
+            "no model has the name 'resnet19'; `ferry models` lists all");
   const auto foreign = with_keys({{"body.0.weight", {64, 3, 3, 3}}});
   EXPECT_EQ(complaint([&] { identify(families(), *foreign, "resnet18"); }),
             "model.safetensors: the keys are not those of a ResNet (timm, torchvision, transformers): there is no "
@@ -178,7 +178,7 @@ TEST(Identify, UnknownNamesAndForeignKeysAreRefused) {
   const auto nothing = with_keys({{"something.else", {1}}});
   EXPECT_EQ(
       complaint([&] { identify(families(), nothing); }),
-      "model.safetensors has the keys of no model known here: `ferry models` lists them; any other network comes as "
+      "model.safetensors has the keys of no model that Ferry knows; `ferry models` lists all; any other network needs "
       "an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
 }
 

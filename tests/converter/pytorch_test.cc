@@ -147,8 +147,8 @@ TEST(PyTorchRefusals, ReportOtherFiles) {
   EXPECT_EQ(refused("no_tensors.pth"), none);
   EXPECT_EQ(refused("one_tensor.pth"), none);
   EXPECT_EQ(refused("script.pt"),
-            "is a TorchScript program; save its weights alone: torch.save(torch.jit.load(file).state_dict(), "
-            "\"weights.pth\")");
+            "is a TorchScript program, which Ferry does not read; save only its weights: "
+            "torch.save(torch.jit.load(file).state_dict(), \"weights.pth\")");
 }
 
 // Handmade zip archives: the entry "x/data.pkl" and one storage of 8 bytes, "x/data/0".

@@ -30,7 +30,7 @@ std::string restoration_refusal(const MemoryCheckpoint& checkpoint, ConvertOptio
 
 ConvertOptions as(const std::string& model) {
   ConvertOptions options;
-  options.model = model;
+  options.settings.set("model", model);
   return options;
 }
 

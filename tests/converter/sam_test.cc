@@ -239,12 +239,12 @@ TEST(Sam, SizesFollowFromShapes) {
   EXPECT_EQ(prompt.shape(port(prompt, "mask_input")), (Shape{1, 16, 16, 1}));
   EXPECT_EQ(prompt.shape(port(prompt, "mask_logits")), (Shape{1, 16, 16, 3}));
   EXPECT_EQ(prompt.shape(port(prompt, "mask_qualities")), (Shape{1, 3}));
-  const fbs::PreprocessT& recipe = *root.table.preprocess;
-  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::LongestEdge);
-  EXPECT_EQ(recipe.resize_h, 64);
-  EXPECT_EQ(recipe.crop_h, 64);
-  EXPECT_TRUE(recipe.corner);
-  EXPECT_EQ(recipe.fill, recipe.mean);
+  const fbs::PreprocessT& preprocess = *root.table.preprocess;
+  EXPECT_EQ(preprocess.resize_mode, fbs::ResizeMode::LongestEdge);
+  EXPECT_EQ(preprocess.resize_h, 64);
+  EXPECT_EQ(preprocess.crop_h, 64);
+  EXPECT_TRUE(preprocess.corner);
+  EXPECT_EQ(preprocess.fill, preprocess.mean);
   EXPECT_EQ(root.table.postprocess->task, fbs::Task::PromptedSegmentation);
   EXPECT_EQ(root.table.postprocess->params.AsPromptedSegmentation()->graph, "prompt");
 }

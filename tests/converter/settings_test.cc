@@ -23,6 +23,12 @@ TEST(Settings, HoldValuesByName) {
   EXPECT_FALSE(settings.has("unit-length"));
   settings.set("unit-length");
   EXPECT_TRUE(settings.has("unit-length"));
+  settings.set_flag("unit-length", false);
+  EXPECT_FALSE(settings.has("unit-length"));
+  settings.set_flag("unit-length", true);
+  EXPECT_EQ(settings.values("unit-length"), std::vector<std::string>{""});
+  settings.erase("features");
+  EXPECT_EQ(settings.text("features"), "");
   settings.set("input-size", "224x320");
   EXPECT_EQ(settings.size("input-size"), (Settings::Size{224, 320}));
   settings.set("input-size", 96);
@@ -46,16 +52,32 @@ TEST(Settings, RefuseValuesOfAnotherKind) {
   EXPECT_EQ(refused("1,2", [](const Settings& s) { s.integers("name"); }), "--name 1,2: expected a whole number");
 }
 
-TEST(Provenance, GivesTheOptionsBackThatMakeTheNetwork) {
+TEST(Settings, AnOptionWithoutAValueHasItsDefault) {
+  Settings settings;
+  EXPECT_EQ(value_of(settings, "weights"), "f32");
+  EXPECT_EQ(value_of(settings, "labels"), "");
+  settings.set("weights", "i8");
+  EXPECT_EQ(value_of(settings, "weights"), "i8");
+}
+
+TEST(Provenance, DoesNotRecordDefaults) {
   ConvertOptions options;
-  options.state_dict = "model ema";
+  options.settings.set("weights", "f32");
+  fbs::ProvenanceT provenance;
+  write_options(options, &provenance);
+  EXPECT_TRUE(provenance.options.empty());
+}
+
+TEST(Provenance, RestoresTheOptionsThatDetermineTheNetwork) {
+  ConvertOptions options;
+  options.settings.set("state-dict", "model ema");
   options.settings.set("num-classes", 10);
   options.settings.set("unit-length");
   options.settings.add("features", 3);
   options.settings.add("features", 1);
-  options.keep_taps = true;
-  options.weights = "f16";
-  options.labels = "/home/someone/labels.txt";
+  options.settings.set("keep-taps");
+  options.settings.set("weights", "f16");
+  options.settings.set("labels", "/home/someone/labels.txt");
   fbs::ProvenanceT provenance;
   provenance.framework = "timm";
   provenance.variant = "resnet50.a1_in1k";
@@ -65,15 +87,18 @@ TEST(Provenance, GivesTheOptionsBackThatMakeTheNetwork) {
   EXPECT_EQ(provenance.state_dict, "model ema");
 
   const ConvertOptions again = read_options(provenance);
-  EXPECT_EQ(again.model, "timm/resnet50.a1_in1k");
-  EXPECT_EQ(again.state_dict, options.state_dict);
-  EXPECT_TRUE(again.keep_taps);
-  const auto written = options.settings.all(), read = again.settings.all();
-  EXPECT_TRUE(std::equal(read.begin(), read.end(), written.begin(), written.end()));
-  EXPECT_TRUE(again.labels.empty());
+  EXPECT_EQ(again.settings.text("model"), "timm/resnet50.a1_in1k");
+  EXPECT_EQ(again.settings.text("state-dict"), "model ema");
+  EXPECT_TRUE(again.settings.has("keep-taps"));
+  Settings network = options.settings;
+  network.set("model", "timm/resnet50.a1_in1k");
+  network.erase("labels");
+  network.erase("weights");
+  const auto read = again.settings.all(), expected = network.all();
+  EXPECT_TRUE(std::equal(read.begin(), read.end(), expected.begin(), expected.end()));
 
   provenance.options.push_back("--state-dict net");  // blobs of version 0.1
-  EXPECT_EQ(read_options(provenance).state_dict, "net");
+  EXPECT_EQ(read_options(provenance).settings.values("state-dict"), std::vector<std::string>{"net"});
   provenance.options.push_back("resnet50");
   EXPECT_EQ(complaint([&] { read_options(provenance); }), "the blob's provenance has the unknown option 'resnet50'");
 }

@@ -1,4 +1,4 @@
-// The front door: what a file is by its content, the options as rows, and what no format reads.
+// Detection of formats by content, options as rows, and files that no format reads.
 #include "converter/source.h"
 
 #include <gtest/gtest.h>
@@ -81,14 +81,15 @@ INSTANTIATE_TEST_SUITE_P(
         ForeignCase{"m.h5", "\x89HDF\r\n\x1a\n\0\0\0\0"s, "is an HDF5 file (Keras)"},
         ForeignCase{"m.onnx", "\xff\xd8\xff\xe0\0\x10JFIF"s, "is a JPEG image, not a network"},
         ForeignCase{"m.safetensors", "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"s, "is a PNG image, not a network"},
-        ForeignCase{"m.ferry", "FERRY\r\n\x1a\x02\0\0\0"s, "is a Ferry blob already"},
+        ForeignCase{"m.ferry", "FERRY\r\n\x1a\x02\0\0\0"s, "is already a Ferry blob"},
         ForeignCase{"m.html", "\n<!DOCTYPE html>\n<html lang=\"en\">", "is an HTML page saved in place of the file"},
         ForeignCase{"lfs.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"},
         ForeignCase{"empty.pth", "", "is empty"}, ForeignCase{"m.pkl", "\x80\x04}q\x01.", "is a Python pickle"},
-        ForeignCase{"m.tar.gz", "\x1f\x8b\x08\0\0\0\0\0\0\x03"s, "is an archive or compressed; unpack it first"},
+        ForeignCase{"m.tar.gz", "\x1f\x8b\x08\0\0\0\0\0\0\x03"s, "is an archive or a compressed file; unpack it first"},
         ForeignCase{"labels.json", "{\"0\": \"cat\"}\n", "is JSON, but neither"},
-        ForeignCase{"zeros.onnx", std::string(64, '\0'), "is of no format that Ferry reads (safetensors, PyTorch, Ten"},
-        ForeignCase{"notes.txt", "these are notes", "is of no format that Ferry reads (safetensors, PyTorch, Tensor"}));
+        ForeignCase{"zeros.onnx", std::string(64, '\0'),
+                    "is damaged, or not in a format that Ferry reads (safetensors"},
+        ForeignCase{"notes.txt", "these are notes", "is damaged, or not in a format that Ferry reads (safetensors"}));
 
 TEST(Foreign, ZipArchivesAreToldApartByTheirEntries) {
   const ScratchFolder folder;
@@ -143,13 +144,13 @@ TEST(Options, ThatMakeTheNetworkComeBackFromProvenance) {
   for (const Source& source : sources()) {
     for (const Option& option : source.options()) {
       ConvertOptions options;
-      options.give(option.name, option.takes == Option::Takes::Nothing ? "" : "word");
+      options.settings.set(option.name, option.takes == Option::Takes::Nothing ? "" : "word");
       fbs::ProvenanceT provenance;
       write_options(options, &provenance);
       const bool own_field = option.records == Option::Records::Nothing;
       EXPECT_EQ(provenance.options.size(), own_field ? 0u : 1u) << option.name;
       if (!own_field && option.rebuilds) {
-        EXPECT_TRUE(read_options(provenance).given().has(option.name)) << option.name;
+        EXPECT_TRUE(read_options(provenance).settings.has(option.name)) << option.name;
       }
     }
   }

@@ -101,7 +101,7 @@ fs::path write_residual_in_residual(const ScratchFolder& folder, int scale) {
 std::unique_ptr<Graph> convert_file(const fs::path& checkpoint, const std::string& model = "") {
   ConvertOptions options;
   options.checkpoint = checkpoint;
-  options.model = model;
+  if (!model.empty()) options.settings.set("model", model);
   return convert_to_graph(options);
 }
 
@@ -147,25 +147,25 @@ TEST(SuperResolution, RefusesMismatches) {
   const ScratchFolder folder;
   ConvertOptions options;
   options.checkpoint = write_compact(folder.path(), 16, 3);
-  options.model = "realesr_animevideov3";
+  options.settings.set("model", "realesr_animevideov3");
   EXPECT_EQ(
       upscaler_refusal(options),
       "net.safetensors as realesr_animevideov3: 'body.34.weight' has shape [27,64,3,3], but module 'body.34' needs "
       "[48,64,3,3]");
-  options.model = "realesr_general_x4v3.wdn";
+  options.settings.set("model", "realesr_general_x4v3.wdn");
   EXPECT_EQ(upscaler_refusal(options),
             "net.safetensors as realesr_general_x4v3.wdn: 'body.34.weight' has shape [27,64,3,3], but module 'body.34' "
             "needs [64,64,3,3]");
-  options.model = "realesr_animevideov3_x3";
+  options.settings.set("model", "realesr_animevideov3_x3");
   options.settings.set("in-chans", 1);
   EXPECT_EQ(upscaler_refusal(options),
             "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 takes images of 3 channels, not 1");
-  options.settings = {};
+  options.settings.erase("in-chans");
   options.settings.set("num-classes", 10);
   EXPECT_EQ(upscaler_refusal(options),
             "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 has no classes, so --num-classes does "
             "not apply");
-  options.settings = {};
+  options.settings.erase("num-classes");
   EXPECT_EQ(upscaler_refusal(options), "converted");
 }
 

@@ -95,16 +95,16 @@ TEST_F(TimmResNet18, FineTunedModelsFollowTheirConfig) {
 TEST_F(TimmResNet18, CropModeIsTheConfigs) {
   const auto graph = convert_to_graph(options(1000, R"({"architecture": "resnet18", "pretrained_cfg": {
       "input_size": [3, 160, 160], "crop_pct": 0.95, "crop_mode": "border", "mean": [0.5, 0.5, 0.5]}})"));
-  const fbs::PreprocessT& recipe = *graph->table.preprocess;
-  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::Fit);
-  EXPECT_EQ(recipe.resize_h, 168);
-  EXPECT_EQ(recipe.fill, std::vector<float>(3, 128 / 255.0f));
+  const fbs::PreprocessT& preprocess = *graph->table.preprocess;
+  EXPECT_EQ(preprocess.resize_mode, fbs::ResizeMode::Fit);
+  EXPECT_EQ(preprocess.resize_h, 168);
+  EXPECT_EQ(preprocess.fill, std::vector<float>(3, 128 / 255.0f));
 }
 
 TEST_F(TimmResNet18, OptionsOverrideTheConfig) {
   ConvertOptions o = options(1000, R"({"architecture": "resnet18", "pretrained_cfg": {"input_size": [3, 160, 192]}})");
   o.settings.set("input-size", 96);
-  o.model = "resnet18.a1_in1k";
+  o.settings.set("model", "resnet18.a1_in1k");
   o.source = "hf:org/name";
   const auto graph = convert_to_graph(o);
   EXPECT_EQ(graph->table.preprocess->crop_h, 96);
@@ -113,8 +113,8 @@ TEST_F(TimmResNet18, OptionsOverrideTheConfig) {
 
 TEST_F(TimmResNet18, AnotherArchitectureInTheConfigIsRefused) {
   EXPECT_EQ(complaint([&] { convert_to_graph(options(3, R"({"architecture": "resnet19_odd"})")); }),
-            "config.json beside model.safetensors says that it is timm's \"resnet19_odd\", which is not known here: "
-            "`ferry models` lists what is");
+            "config.json of model.safetensors names timm's architecture \"resnet19_odd\", which Ferry does not know; "
+            "`ferry models` lists all");
 }
 
 TEST(TimmConfig, RefusesUnknownValues) {

@@ -152,9 +152,9 @@ TEST_F(TransformersCheckpoint, OfDinov2SavedForAnotherImageIsConvertedForIt) {
     return graph->shape(graph->table.inputs.front()->tensor);
   };
   EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));
-  options.model = "dinov2_small";
+  options.settings.set("model", "dinov2_small");
   EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));
-  options.model = "";
+  options.settings.erase("model");
   folder.write("config.json", R"({"model_type": "dinov2", "architectures": ["Dinov2Model"], "hidden_size": 384,
       "num_attention_heads": 6, "image_size": 518, "patch_size": 14})");
   EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));

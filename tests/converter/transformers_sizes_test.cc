@@ -70,7 +70,7 @@ TEST_P(TransformersSizes, ComputeWhatPyTorchDoes) {
   }
 
   // The variant in the provenance identifies the same network again.
-  options.model = "transformers/" + table.provenance->variant;
+  options.settings.set("model", "transformers/" + table.provenance->variant);
   EXPECT_EQ(convert_to_graph(options)->table.provenance->variant, table.provenance->variant);
 }
 

@@ -25,7 +25,9 @@ class Bisect : public BisectedNetwork {
   void SetUp() override { set_up("timm_mobilenetv2_100", "timm/mobilenetv2_100"); }
 };
 
-constexpr auto turned = [](const auto& w, Place p, Place n) { return w({p.o, n.y - 1 - p.y, n.x - 1 - p.x, p.i}); };
+constexpr auto turned = [](const auto& w, WeightIndex p, WeightIndex n) {
+  return w({p.o, n.y - 1 - p.y, n.x - 1 - p.x, p.i});
+};
 
 TEST_F(Bisect, RightBlobHasNoFault) {
   from_right(false);
@@ -46,12 +48,16 @@ TEST_F(Bisect, 02_FlippedKernelFusedWithItsNorm) {
 }
 TEST_F(Bisect, 03_MirroredKernel) {
   from_right(true);
-  reweigh(conv("conv_stem"), [](const auto& w, Place p, Place n) { return w({p.o, p.y, n.x - 1 - p.x, p.i}); });
+  reweigh(conv("conv_stem"), [](const auto& w, WeightIndex p, WeightIndex n) {
+    return w({p.o, p.y, n.x - 1 - p.x, p.i});
+  });
   expect_conversion("conv_stem", "left to right");
 }
 TEST_F(Bisect, 04_RowsAndColumnsExchanged) {
   from_right(true);
-  reweigh(conv("blocks.4.1.conv_dw"), [](const auto& w, Place p, Place) { return w({p.o, p.x, p.y, p.i}); });
+  reweigh(conv("blocks.4.1.conv_dw"), [](const auto& w, WeightIndex p, WeightIndex) {
+    return w({p.o, p.x, p.y, p.i});
+  });
   expect_conversion("blocks.4.1.conv_dw", "rows and columns are exchanged");
 }
 TEST_F(Bisect, 05_PaddingBelow) {
@@ -104,12 +110,14 @@ TEST_F(Bisect, 13_ShortcutDropped) {
 }
 TEST_F(Bisect, 14_ColoursReversed) {
   from_right(false);
-  reweigh(conv("conv_stem"), [](const auto& w, Place p, Place n) { return w({p.o, p.y, p.x, n.i - 1 - p.i}); });
+  reweigh(conv("conv_stem"), [](const auto& w, WeightIndex p, WeightIndex n) {
+    return w({p.o, p.y, p.x, n.i - 1 - p.i});
+  });
   expect_conversion("conv_stem", "RGB read as BGR");
 }
 TEST_F(Bisect, 15_WeightInPyTorchOrder) {
   from_right(true);
-  reweigh(conv("conv_stem"), [](const auto& w, Place p, Place n) {
+  reweigh(conv("conv_stem"), [](const auto& w, WeightIndex p, WeightIndex n) {
     const int at = (p.y * n.x + p.x) * n.i + p.i;
     return w({p.o, at / n.x % n.y, at % n.x, at / (n.x * n.y)});
   });
@@ -122,21 +130,21 @@ TEST_F(Bisect, 16_ClassifierWithoutBias) {
 }
 TEST_F(Bisect, 17_HalvesOfInputsExchanged) {
   from_right(false);
-  reweigh(op("classifier", fbs::OpParams::Linear), [](const auto& w, Place p, Place n) {
+  reweigh(op("classifier", fbs::OpParams::Linear), [](const auto& w, WeightIndex p, WeightIndex n) {
     return w({p.o, 0, 0, (p.i + n.i / 2) % n.i});
   });
   expect_conversion("classifier", "halves of the inputs are exchanged");
 }
 TEST_F(Bisect, 18_GroupOrder) {
   from_right(true);
-  reweigh(conv("blocks.3.2.conv_pw"), [](const auto& w, Place p, Place n) {
+  reweigh(conv("blocks.3.2.conv_pw"), [](const auto& w, WeightIndex p, WeightIndex n) {
     return w({p.o % 2 * (n.o / 2) + p.o / 2, p.y, p.x, p.i});
   });
   expect_conversion("blocks.3.2.conv_pw", "of 2 groups are interleaved");
 }
 TEST_F(Bisect, 19_Scale) {
   from_right(true);
-  reweigh(conv("blocks.3.3.conv_pwl"), [](const auto& w, Place p, Place) { return w(p) * 1.02; });
+  reweigh(conv("blocks.3.3.conv_pwl"), [](const auto& w, WeightIndex p, WeightIndex) { return w(p) * 1.02; });
   expect_conversion("blocks.3.3.conv_pwl", "every value is 1.02 times");
 }
 TEST_F(Bisect, 20_WeightsRounded) {
@@ -158,7 +166,8 @@ TEST_F(Bisect, 21_MeanIsASum) {
 }
 TEST_F(Bisect, 22_OneChannelDamaged) {
   from_right(true);
-  reweigh(conv("blocks.4.2.conv_pw"), [](const auto& w, Place p, Place) { return p.o == 7 ? -w(p) : w(p); });
+  reweigh(conv("blocks.4.2.conv_pw"),
+          [](const auto& w, WeightIndex p, WeightIndex) { return p.o == 7 ? -w(p) : w(p); });
   expect_conversion("blocks.4.2.conv_pw", "only 1 of 576 channels differ: 7");
 }
 
@@ -204,7 +213,7 @@ TEST_F(BisectText, RightBlobHasNoFault) {
 TEST_F(BisectText, ScaledWeight) {
   from_right(false);
   reweigh(op("model.layers.1.mlp.down_proj", fbs::OpParams::Linear),
-          [](const auto& w, Place p, Place) { return w(p) * 1.02; });
+          [](const auto& w, WeightIndex p, WeightIndex) { return w(p) * 1.02; });
   expect_conversion("model.layers.1.mlp.down_proj", "every value is 1.02 times");
 }
 TEST_F(BisectText, CausalMaskDropped) {

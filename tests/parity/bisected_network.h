@@ -26,7 +26,7 @@ inline std::unique_ptr<parity::Network> run_on_cpu(std::span<const std::byte> bl
 }
 
 // A weight's position by output, row, column and input.
-struct Place {
+struct WeightIndex {
   int o, y, x, i;
 };
 
@@ -41,7 +41,7 @@ class BisectedNetwork : public ::testing::Test {
     const std::filesystem::path folder = std::filesystem::exists(own) ? own : shared_dir() / "fixtures" / fixture;
     fixture_ = parity::read_fixture(folder);
     options_.checkpoint = folder_.path() / "right.safetensors";
-    options_.model = model;
+    if (*model) options_.settings.set("model", model);
     parity::make_checkpoint(folder / "manifest.json", options_.checkpoint);
     if (std::filesystem::exists(folder / "config.json")) std::filesystem::copy(folder / "config.json", config());
     right_ = open_checkpoint(options_.checkpoint);
@@ -51,7 +51,7 @@ class BisectedNetwork : public ::testing::Test {
 
   // ---- a wrong graph: from the right checkpoint, or from one with a changed tensor, which the blob's provenance hides
   void from_right(bool keep_taps) {
-    options_.keep_taps = keep_taps;
+    options_.settings.set_flag("keep-taps", keep_taps);
     graph_ = convert_to_graph(options_);
   }
   template <typename Change>  // of std::vector<float>&
@@ -61,7 +61,7 @@ class BisectedNetwork : public ::testing::Test {
     change(values);
     tensors.at(name).bytes = std::as_bytes(std::span(values));
     write_safetensors(folder_.path() / "wrong.safetensors", tensors);
-    options_.keep_taps = keep_taps;
+    options_.settings.set_flag("keep-taps", keep_taps);
     ConvertOptions wrong = options_;
     wrong.checkpoint = folder_.path() / "wrong.safetensors";
     graph_ = convert_to_graph(wrong);
@@ -72,7 +72,7 @@ class BisectedNetwork : public ::testing::Test {
   enum class Search { ByPlanted, ByRight };
   void from_planted(Plant plant, bool keep_taps, Search search) {
     planted_ = std::make_unique<PlantedFamilies>(plant);
-    options_.keep_taps = keep_taps;
+    options_.settings.set_flag("keep-taps", keep_taps);
     graph_ = convert_to_graph(planted_->all(), options_);
     families_ = search == Search::ByPlanted ? planted_->all() : families();
   }
@@ -90,16 +90,16 @@ class BisectedNetwork : public ::testing::Test {
   void reweigh(fbs::OperatorT& op, const Map& map) {
     const TensorId weight = op.inputs[1];
     const Shape s = graph_->shape(weight);
-    const Place n = s.rank == 4 ? Place{s[0], s[1], s[2], s[3]} : Place{s[0], 1, 1, s[1]};
+    const WeightIndex n = s.rank == 4 ? WeightIndex{s[0], s[1], s[2], s[3]} : WeightIndex{s[0], 1, 1, s[1]};
     const std::vector<double> old = graph_->values(weight);
-    const auto at = [&](const Place& p) {
+    const auto at = [&](const WeightIndex& p) {
       return old[static_cast<size_t>(((p.o * n.y + p.y) * n.x + p.x) * n.i + p.i)];
     };
     std::vector<double> values;
     for (int o = 0; o < n.o; ++o)
       for (int y = 0; y < n.y; ++y)
         for (int x = 0; x < n.x; ++x)
-          for (int i = 0; i < n.i; ++i) values.push_back(map(at, Place{o, y, x, i}, n));
+          for (int i = 0; i < n.i; ++i) values.push_back(map(at, WeightIndex{o, y, x, i}, n));
     op.inputs[1] = graph_->add_constant(graph_->at(weight).name, s, std::move(values)).id;
     forget_unread();
   }

@@ -210,7 +210,7 @@ TEST(CertificateOfGraphs, CoverEveryStageOfSegmentAnything) {
     ConvertOptions options;
     options.checkpoint = scratch.path() / "model.safetensors";
     options.output = scratch.path() / "m.ferry";
-    options.keep_taps = keep_taps;
+    options.settings.set_flag("keep-taps", keep_taps);
     options.certify = [&](const std::filesystem::path& blob) { return certificates_of(blob, fixture); };
     convert(options);
     std::unique_ptr<Mapping> blob;

@@ -79,7 +79,7 @@ class Family : public ::testing::TestWithParam<ParityFixture> {
     const fs::path blob = folder() / (keep_taps ? "taps.ferry" : "release.ferry");
     if (fs::exists(blob)) return blob;
     ConvertOptions options = row().convert_options(checkpoint());
-    options.keep_taps = keep_taps;
+    options.settings.set_flag("keep-taps", keep_taps);
     options.output = blob;
     const Conversion conversion = convert(families(), options);
     if (!row().variant.empty()) {
@@ -228,7 +228,7 @@ std::vector<std::byte> weight_segments(const std::vector<std::byte>& blob) {
 std::vector<std::byte> convert_mobilenet(const fs::path& checkpoint) {
   ConvertOptions options;
   options.checkpoint = checkpoint;
-  options.model = "mobilenetv2_100";
+  options.settings.set("model", "mobilenetv2_100");
   return pack(*convert_to_graph(options));
 }
 
@@ -295,8 +295,8 @@ class Planted : public ::testing::Test {
     write_safetensors(path("wrong.safetensors"), tensors_);
     ConvertOptions options;
     options.checkpoint = path("wrong.safetensors");
-    options.model = "mobilenetv2_100";
-    options.keep_taps = keep_taps;
+    options.settings.set("model", "mobilenetv2_100");
+    options.settings.set_flag("keep-taps", keep_taps);
     return convert_to_graph(options);
   }
 

@@ -29,7 +29,7 @@ class PlantedFamily : public Family {
   const Variant* described_by(const nlohmann::json& config) const override { return right_.described_by(config); }
   std::vector<const Variant*> candidates(const Naming& naming) const override { return right_.candidates(naming); }
 
-  Configured configure(const Request& r) const override {
+  Configured configure(const ConfigureRequest& r) const override {
     nlohmann::json config = r.config;
     if (plant_.config) plant_.config(config);
     Configured out = right_.configure({.checkpoint = r.checkpoint,

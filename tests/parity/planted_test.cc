@@ -106,8 +106,8 @@ class CommonMistake : public ::testing::TestWithParam<Mistake> {
     const fs::path fixture = shared_dir() / "fixtures" / mistake.fixture;
     ConvertOptions options;
     options.checkpoint = folder_.path() / "model.safetensors";
-    options.model = mistake.model;
-    options.keep_taps = keep_taps;
+    options.settings.set("model", mistake.model);
+    options.settings.set_flag("keep-taps", keep_taps);
     make_checkpoint(fixture / "manifest.json", options.checkpoint);
     int changed = 0;
     if (mistake.in_checkpoint) {

@@ -29,7 +29,7 @@ class RealWeights : public ::testing::Test {
   void convert(const char* folder, const char* name) {
     ConvertOptions options;
     options.checkpoint = shared_ / "weights" / folder;
-    options.model = name;
+    options.settings.set("model", name);
     blob_ = std::make_unique<testing::AlignedBytes>(pack(*convert_to_graph(options)));
     ASSERT_EQ(ferry_model_open_memory(blob_->data(), blob_->size(), &model_), FERRY_OK) << ferry_last_error();
     ASSERT_EQ(ferry_session_create(model_, nullptr, &session_), FERRY_OK) << ferry_last_error();

@@ -52,8 +52,8 @@ class RoundedBlob : public ::testing::TestWithParam<Rounded> {
   fs::path converted(const Certify& certify = nullptr) const {
     ConvertOptions options;
     options.checkpoint = checkpoint_;
-    options.model = GetParam().model;
-    options.weights = GetParam().weights;
+    if (*GetParam().model) options.settings.set("model", GetParam().model);
+    options.settings.set("weights", GetParam().weights);
     options.output = folder_.path() / "m.ferry";
     options.certify = certify;
     convert(families(), options);

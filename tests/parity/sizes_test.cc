@@ -39,7 +39,7 @@ TEST_P(Sizes, BlobOfAnotherSizeComputesTheSame) {
   if (fs::exists(folder / "config.json")) fs::copy(folder / "config.json", scratch.path() / "config.json");
   if (*GetParam().size) options.settings.set("input-size", GetParam().size);
   for (const bool keep_taps : {true, false}) {
-    options.keep_taps = keep_taps;
+    options.settings.set_flag("keep-taps", keep_taps);
     convert(families(), options);
     const Fixture fixture = read_fixture(folder);
     const Comparison comparison = compare(fixture, Network(options.output, fixture, cli::session_options(1)).tensors());

@@ -115,7 +115,7 @@ TEST_P(TransformersNames, MatchTimm) {
   const Fixture fixture = fixture_in_transformers_names();
   ConvertOptions options = write_checkpoint(GetParam().config);
   for (const bool keep_taps : {true, false}) {
-    options.keep_taps = keep_taps;
+    options.settings.set_flag("keep-taps", keep_taps);
     const Conversion conversion = convert(options);
     EXPECT_EQ(conversion.variant, GetParam().variant);
     EXPECT_EQ(conversion.framework, "transformers");
@@ -400,7 +400,7 @@ TEST(TransformersMobileNetV2, MatchesTimmWithTheSameWeights) {
   ConvertOptions options;
   options.checkpoint = folder.path() / "timm.safetensors";
   options.output = folder.path() / "timm.ferry";
-  options.model = "mobilenetv2_100";
+  options.settings.set("model", "mobilenetv2_100");
   options.settings.set("input-size", 257);
   make_checkpoint(shared_dir() / "fixtures" / "timm_mobilenetv2_100" / "manifest.json", options.checkpoint);
   convert(options);
@@ -428,7 +428,7 @@ TEST(TransformersMobileNetV2, MatchesTimmWithTheSameWeights) {
   ASSERT_EQ(tensors.size(), checkpoint->tensors().size());
   options.checkpoint = folder.path() / "model.safetensors";
   options.output = folder.path() / "model.ferry";
-  options.model = "";
+  options.settings.erase("model");
   write_safetensors(options.checkpoint, tensors);
   // timm's epsilon.
   std::ofstream(folder.path() / "config.json") << R"({"model_type": "mobilenet_v2", "depth_multiplier": 1.0,

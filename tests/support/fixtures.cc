@@ -73,7 +73,7 @@ fs::path ParityFixture::weights_file() const {
 ConvertOptions ParityFixture::convert_options(const fs::path& checkpoint) const {
   ConvertOptions out;
   out.checkpoint = checkpoint;
-  out.model = model;
+  if (!model.empty()) out.settings.set("model", model);
   for (const auto& [option, value] : options) out.settings.set(option, value);
   return out;
 }

@@ -1,4 +1,4 @@
-#include "converter/detect/recipe.h"
+#include "converter/detect/detector_spec.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ constexpr Word<Join> kJoins[] = {{"product", Join::Product}, {"root", Join::Root
 constexpr Word<bool> kOrders[] = {{"anchors", false}, {"numbers", true}};
 constexpr Word<bool> kPointForms[] = {{"places", false}, {"offsets", true}};
 
-// An object's fields, each asked for once; finish() refuses those that nobody asked for.
+// An object's fields, each read once; finish() refuses fields that were not read.
 class Fields {
  public:
   Fields(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
@@ -116,20 +116,20 @@ std::vector<double> finite_numbers(const Json& json, const std::string& where) {
   return numbers;
 }
 
-void read_part(Fields& fields, Part* part) {
+void read_columns(Fields& fields, ColumnSpec* columns) {
   if (const Json* outputs = fields.find("outputs")) {
     for (const Json& output : outputs->is_array() ? *outputs : Json::array({*outputs})) {
       if (output.is_string()) {
-        part->outputs.emplace_back(output.get<std::string>());
+        columns->outputs.emplace_back(output.get<std::string>());
       } else if (output.is_number_unsigned() && output <= 1000) {
-        part->outputs.emplace_back(output.get<int>());
+        columns->outputs.emplace_back(output.get<int>());
       } else {
         fail("%s: expected an output's name or number, or a list of them", fields.place("outputs").c_str());
       }
     }
   }
-  fields.integer("width", 1, 1 << 20, &part->width);
-  if (part->outputs.empty() == (part->width == 0))
+  fields.integer("width", 1, 1 << 20, &columns->width);
+  if (columns->outputs.empty() == (columns->width == 0))
     fail("%s: expected either that or a width: which outputs hold the numbers", fields.place("outputs").c_str());
   if (const Json* channels = fields.find("channels")) {
     const auto is_end = [](const Json& end) {
@@ -138,16 +138,16 @@ void read_part(Fields& fields, Part* part) {
     if (!channels->is_array() || channels->size() != 2 || !(*channels)[0].is_number_integer() ||
         !is_end((*channels)[0]) || !is_end((*channels)[1]))
       fail("%s: expected the first channel and the one after the last, or null", fields.place("channels").c_str());
-    part->begin = (*channels)[0];
-    part->end = (*channels)[1].is_null() ? 0 : (*channels)[1].get<int>();
+    columns->begin = (*channels)[0];
+    columns->end = (*channels)[1].is_null() ? 0 : (*channels)[1].get<int>();
   }
-  fields.word("layout", kLayouts, &part->layout);
-  fields.word("order", kOrders, &part->numbers_first);
+  fields.word("layout", kLayouts, &columns->layout);
+  fields.word("order", kOrders, &columns->numbers_first);
 }
 
 Scores read_scores(Fields fields) {
   Scores scores;
-  read_part(fields, &scores);
+  read_columns(fields, &scores);
   fields.word("activation", kActivations, &scores.activation);
   if (int background = 0; fields.integer("background", -1, 1 << 20, &background)) scores.background = background;
   fields.finish();
@@ -156,7 +156,7 @@ Scores read_scores(Fields fields) {
 
 Objectness read_objectness(Fields fields) {
   Objectness objectness;
-  read_part(fields, &objectness);
+  read_columns(fields, &objectness);
   fields.word("activation", kActivations, &objectness.activation);
   if (objectness.activation == Activation::Softmax)
     fail("%s: a softmax of one number is 1", fields.place("activation").c_str());
@@ -167,7 +167,7 @@ Objectness read_objectness(Fields fields) {
 
 Boxes read_boxes(Fields fields) {
   Boxes boxes;
-  read_part(fields, &boxes);
+  read_columns(fields, &boxes);
   fields.word("form", kForms, &boxes.form);
   boxes.unit = boxes.form == Form::Distances ? Unit::Stride : Unit::Pixels;
   fields.word("unit", kUnits, &boxes.unit);
@@ -189,7 +189,7 @@ Boxes read_boxes(Fields fields) {
 
 Landmarks read_landmarks(Fields fields, bool* optional) {
   Landmarks landmarks;
-  read_part(fields, &landmarks);
+  read_columns(fields, &landmarks);
   fields.word("form", kPointForms, &landmarks.offsets);
   fields.word("unit", kUnits, &landmarks.unit);
   if (landmarks.unit == Unit::Stride)
@@ -270,7 +270,7 @@ Anchors read_anchors(Fields fields) {
   return anchors;
 }
 
-// An object that must be there.
+// An object that must not be missing.
 Fields required(Fields& all, const char* key) {
   const Json* json = all.find(key);
   if (!json) fail("%s is missing: expected an object", all.place(key).c_str());
@@ -279,45 +279,45 @@ Fields required(Fields& all, const char* key) {
 
 }  // namespace
 
-Recipe parse_recipe(const Json& json, const std::string& name) {
-  Recipe recipe;
-  recipe.name = name;
+DetectorSpec parse_detector(const Json& json, const std::string& name) {
+  DetectorSpec spec;
+  spec.name = name;
   Fields fields(json, name);
-  recipe.scores = read_scores(required(fields, "scores"));
-  recipe.boxes = read_boxes(required(fields, "boxes"));
+  spec.scores = read_scores(required(fields, "scores"));
+  spec.boxes = read_boxes(required(fields, "boxes"));
   if (const Json* objectness = fields.find("objectness"))
-    recipe.objectness = read_objectness(Fields(*objectness, fields.place("objectness")));
+    spec.objectness = read_objectness(Fields(*objectness, fields.place("objectness")));
   if (const Json* landmarks = fields.find("landmarks"))
-    recipe.landmarks = read_landmarks(Fields(*landmarks, fields.place("landmarks")), &recipe.landmarks_optional);
+    spec.landmarks = read_landmarks(Fields(*landmarks, fields.place("landmarks")), &spec.landmarks_optional);
   if (const Json* strides = fields.find("strides")) {
     for (const double stride : finite_numbers(*strides, fields.place("strides"))) {
       if (!(stride >= 1 && stride <= 65536) || stride != std::floor(stride))
         fail("%s: expected integers above 0", fields.place("strides").c_str());
-      recipe.strides.push_back(static_cast<int>(stride));
+      spec.strides.push_back(static_cast<int>(stride));
     }
   }
   if (const Json* anchors = fields.find("anchors"))
-    recipe.anchors = read_anchors(Fields(*anchors, fields.place("anchors")));
-  if (!recipe.anchors.sizes.empty() && recipe.anchors.sizes.size() != recipe.strides.size())
-    fail("%s: anchors: sizes for %zu levels, but %zu strides", name.c_str(), recipe.anchors.sizes.size(),
-         recipe.strides.size());
-  if (const Json* image = fields.find("image")) recipe.image = image_settings(*image, fields.place("image"));
-  fields.share("threshold", &recipe.params.threshold);
-  fields.share("overlap", &recipe.params.overlap);
-  fields.boolean("across_classes", &recipe.params.across_classes);
-  fields.boolean("best_class", &recipe.best_class);
-  fields.integer("maximum", 1, 4096, &recipe.params.maximum);
+    spec.anchors = read_anchors(Fields(*anchors, fields.place("anchors")));
+  if (!spec.anchors.sizes.empty() && spec.anchors.sizes.size() != spec.strides.size())
+    fail("%s: anchors: sizes for %zu levels, but %zu strides", name.c_str(), spec.anchors.sizes.size(),
+         spec.strides.size());
+  if (const Json* image = fields.find("image")) spec.image = image_settings(*image, fields.place("image"));
+  fields.share("threshold", &spec.params.threshold);
+  fields.share("overlap", &spec.params.overlap);
+  fields.boolean("across_classes", &spec.params.across_classes);
+  fields.boolean("best_class", &spec.best_class);
+  fields.integer("maximum", 1, 4096, &spec.params.maximum);
   if (const Json* labels = fields.find("labels")) {
     for (const Json& label : *labels) {
       if (!labels->is_array() || !label.is_string())
         fail("%s: expected a list of names", fields.place("labels").c_str());
-      recipe.labels.push_back(label);
+      spec.labels.push_back(label);
     }
   }
-  fields.boolean("recognised", &recipe.recognised);
+  fields.boolean("recognised", &spec.recognised);
   fields.refuse_renamed("picture", "image");  // words: ok
   fields.finish();
-  return recipe;
+  return spec;
 }
 
 }  // namespace ferry::detect
