@@ -277,7 +277,7 @@ class Runner {
 
   // Over the background, or as a PNG with alpha.
   void composite(const ferry_answer& answer, const ferry_image& image, const std::string& file) const {
-    if (background_.view().data == nullptr) return check(ferry_answer_cut_out(&answer, &image, file.c_str()));
+    if (background_.view().data == nullptr) return check(ferry_answer_save_foreground(&answer, &image, file.c_str()));
     const ferry_image behind = image_of(background_);
     ferry_image made{};
     check(ferry_answer_composite(&answer, &image, &behind, &made));

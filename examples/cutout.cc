@@ -21,7 +21,7 @@ ferry::Status cut(const char* blob, const char* source, const char* destination,
 
   ferry::Result<ferry::Answer> answer = task->run(*image);
   if (!answer) return answer.status();
-  if (background == nullptr) return answer->cut_out(*image, destination);
+  if (background == nullptr) return answer->save_foreground(*image, destination);
   ferry::Result<ferry::Image> behind = ferry::Image::load(background);
   if (!behind) return behind.status();
   ferry::Result<ferry::Image> both = answer->composite(*image, *behind);

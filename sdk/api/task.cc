@@ -179,14 +179,14 @@ ferry_status ferry_answer_save(const ferry_answer* answer, const char* path, fer
   return guarded([&] { return task::save(*answer, path, style); });
 }
 
-ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* image, const char* path) {
+ferry_status ferry_answer_save_foreground(const ferry_answer* answer, const ferry_image* image, const char* path) {
   FERRY_REQUIRE(answer);
   FERRY_REQUIRE(image);
   FERRY_REQUIRE(path);
   return guarded([&]() -> Status {
     ferry::image::View view;
     FERRY_TRY(ferry::view_of(*image, &view));
-    return task::cut_out(*answer, view, path);
+    return task::save_foreground(*answer, view, path);
   });
 }
 

@@ -126,7 +126,7 @@ image::View mask_view(const ferry_answer& answer) {
 
 }  // namespace
 
-Status cut_out(const ferry_answer& answer, const image::View& image, const char* path) {
+Status save_foreground(const ferry_answer& answer, const image::View& image, const char* path) {
   if (!built_in(Feature::Files)) return without_files();
   FERRY_TRY(check_mask(answer, image));
   image::Pixels colours, cut;

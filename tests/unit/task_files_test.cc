@@ -178,7 +178,7 @@ TEST_F(Cut, ForegroundKeepsItsColourAtTheEdge) {
 }
 
 TEST_F(Cut, IsAPngWithTheMaskAsAlpha) {
-  ASSERT_EQ(ferry_answer_cut_out(&mask_, &image_, path("cut.png").c_str()), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_answer_save_foreground(&mask_, &image_, path("cut.png").c_str()), FERRY_OK) << ferry_last_error();
   EXPECT_EQ(read_text(path("cut.png"))[25], 6) << "RGB and alpha";
   const image::View view = loaded("cut.png");
   EXPECT_NEAR(view.row(32)[3 * 32], 230, 2);
@@ -202,7 +202,7 @@ TEST_F(Cut, MasksOfOtherImagesAreRefused) {
   EXPECT_EQ(ferry_answer_composite(&mask_, &image_, &image_, &out), FERRY_INVALID_ARGUMENT);
   EXPECT_STREQ(ferry_last_error(), "a mask of 32x64 pixels for an image of 64x64: it is of another image");
   mask_.kind = FERRY_ANSWER_MAP;
-  EXPECT_EQ(ferry_answer_cut_out(&mask_, &image_, path("cut.png").c_str()), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry_answer_save_foreground(&mask_, &image_, path("cut.png").c_str()), FERRY_INVALID_ARGUMENT);
   EXPECT_FALSE(std::filesystem::exists(path("cut.png")));
 }
 

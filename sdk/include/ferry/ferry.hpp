@@ -388,8 +388,10 @@ struct Answer : ferry_answer {
   Status save(const char* path, ferry_save_style style = FERRY_SAVE_PLAIN) const {
     return ferry_answer_save(this, path, style);
   }
-  // The part of `seen` under a mask, as a PNG with alpha or over another image.
-  Status cut_out(const Image& seen, const char* path) const { return ferry_answer_cut_out(this, &seen.get(), path); }
+  // The foreground of `seen`, which a mask selects: as a PNG with alpha, or over another image.
+  Status save_foreground(const Image& seen, const char* path) const {
+    return ferry_answer_save_foreground(this, &seen.get(), path);
+  }
   Result<Image> composite(const Image& seen, const Image& background) const {
     ferry_image out;
     Status status = ferry_answer_composite(this, &seen.get(), &background.get(), &out);

@@ -191,12 +191,13 @@ typedef enum ferry_save_style {
  * in ".pfm". The file is written beside `path` and renamed, so that no partial file is left behind. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
                                                          ferry_save_style style);
-/* Writes the part of `image` under a MASK as a PNG with the mask as alpha. Colours at soft edges are estimated (Forte,
- * "Approximate Fast Foreground Colour Estimation", ICIP 2021). */
-FERRY_NODISCARD FERRY_API ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* image,
-                                                            const char* path);
-/* Composites the part under a MASK over another image, which is resized to cover it. A background of one pixel is a
- * plain colour. Free `out` with ferry_image_free(). */
+/* Writes the foreground of `image`, which a MASK selects, as a PNG with the mask as alpha. Colours at soft edges are
+ * estimated (Forte, "Approximate Fast Foreground Colour Estimation", ICIP 2021). FERRY_INVALID_ARGUMENT: the answer is
+ * not a mask, or `image` has another size. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save_foreground(const ferry_answer* answer,
+                                                                    const ferry_image* image, const char* path);
+/* Composites the same foreground over another image, which is resized to cover it. A background of one pixel is a plain
+ * colour. Free `out` with ferry_image_free(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* image,
                                                               const ferry_image* background, ferry_image* out);
 /* Draws BOXES or LINES on the image. Free `out` with ferry_image_free(). */
