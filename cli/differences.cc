@@ -233,8 +233,8 @@ class GraphComparison {
     const auto count = static_cast<size_t>(a.shape.elements());
     for (size_t begin = 0; begin < count; begin += kPart) {
       const size_t size = std::min(kPart, count - begin);
-      read_numbers(a, begin, std::span(of_a).first(size));
-      read_numbers(b, begin, std::span(of_b).first(size));
+      read_elements(a, begin, std::span(of_a).first(size));
+      read_elements(b, begin, std::span(of_b).first(size));
       for (size_t i = 0; i < size; ++i) {
         const double difference = std::abs(static_cast<double>(of_a[i]) - static_cast<double>(of_b[i]));
         const bool same = of_a[i] == of_b[i] || (std::isnan(of_a[i]) && std::isnan(of_b[i]));

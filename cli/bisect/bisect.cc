@@ -19,8 +19,8 @@
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
+#include "sdk/model/elements.h"
 #include "sdk/model/model.h"
-#include "sdk/model/numbers.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::bisect {
@@ -114,7 +114,7 @@ class Bisector {
                 stored.scales = data_.subspan(scales.offset, scales.size);
               }
               Array out{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
-              read_numbers(stored, out.values.data());
+              read_elements(stored, out.values.data());
               if (stored.type.dtype == fbs::DType::Int32) out.dtype = fbs::DType::Int32;
               out.quantized = stored.type.quantized;
               out.rounds_rows = out.quantized && !on_gpu_.contains(tensor);

@@ -13,8 +13,8 @@
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
 #include "converter/reference/reference.h"
+#include "sdk/model/elements.h"
 #include "sdk/model/model.h"
-#include "sdk/model/numbers.h"
 
 namespace ferry::parity {
 namespace {
@@ -59,7 +59,7 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
 Array constant(const Model& model, TensorId tensor, bool on_gpu) {
   const StoredConstant stored = model.stored(tensor);
   Array array{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
-  read_numbers(stored, array.values.data());
+  read_elements(stored, array.values.data());
   if (stored.type.dtype == fbs::DType::Int32) array.dtype = fbs::DType::Int32;
   array.quantized = stored.type.quantized;
   array.rounds_rows = array.quantized && !on_gpu;

@@ -14,8 +14,8 @@
 #include "cli/parity/report.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
+#include "sdk/model/elements.h"
 #include "sdk/model/model.h"
-#include "sdk/model/numbers.h"
 #include "sdk/model/seeded.h"
 
 namespace ferry::parity {
@@ -42,14 +42,14 @@ std::vector<float> steps(const StoredConstant& stored, std::span<const float> nu
   StoredConstant scales = stored;
   scales.bytes = ones;
   scales.type.zero_point = 0;
-  read_numbers(scales, out.data());
+  read_elements(scales, out.data());
   return out;
 }
 
 std::vector<float> with_noise(const Model& model, TensorId tensor, uint64_t seed) {
   const StoredConstant stored = model.stored(tensor);
   std::vector<float> numbers(static_cast<size_t>(stored.shape.elements()));
-  read_numbers(stored, numbers.data());
+  read_elements(stored, numbers.data());
   const std::vector<float> step = steps(stored, numbers);
   const Stream noise(text(model.tensor(tensor).name()), seed + (uint64_t{index_of(tensor)} << 8));
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] += static_cast<float>(noise.unit(i)) * step[i] / 2;

@@ -10,8 +10,8 @@
 #include "cli/parity/prompts.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
+#include "sdk/model/elements.h"
 #include "sdk/model/model.h"
-#include "sdk/model/numbers.h"
 #include "sdk/model/per_tensor.h"
 #include "sdk/model/verify_states.h"
 #include "sdk/operators/shape_rules.h"
@@ -113,7 +113,7 @@ class Slicer {
         std::vector<float> numbers;
         if (copy->quantization != nullptr) {  // the CPU would quantize activation rows that the GPU reads unquantized
           numbers.resize(static_cast<size_t>(shape.elements()));
-          read_numbers(model_->stored(tensor), numbers.data());
+          read_elements(model_->stored(tensor), numbers.data());
           bytes = std::as_bytes(std::span(numbers));
           copy->quantization = nullptr;
           copy->dtype = fbs::DType::Float32;

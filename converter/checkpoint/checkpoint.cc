@@ -14,7 +14,7 @@
 #include "converter/checkpoint/tensorflowjs.h"
 #include "converter/error.h"
 #include "converter/foreign.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 
 namespace ferry {
 namespace {

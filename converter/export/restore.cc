@@ -9,7 +9,7 @@
 #include "converter/error.h"
 #include "converter/export/deflate.h"
 #include "converter/graph/float16.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 
 namespace ferry {
 namespace {

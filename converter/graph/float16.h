@@ -1,4 +1,4 @@
-// Writes the 16-bit floating-point formats; sdk/model/numbers.h reads them.
+// Writes the 16-bit floating-point formats; sdk/model/elements.h reads them.
 #pragma once
 
 #include <cstdint>

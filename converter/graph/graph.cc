@@ -4,7 +4,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type_rules.h"
 
@@ -281,7 +281,7 @@ std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const st
   if (bits_of(dtype) == 0) fail("constant '%s': no widening from %s", name.c_str(), EnumNameDType(dtype));
   const Constant constant = stored.read();
   std::vector<double> numbers(8 * constant.bytes.size() / bits_of(dtype));
-  read_numbers({Type{dtype}, Shape{static_cast<int32_t>(numbers.size())}, constant.bytes}, numbers.data());
+  read_elements({Type{dtype}, Shape{static_cast<int32_t>(numbers.size())}, constant.bytes}, numbers.data());
   return numbers;
 }
 
@@ -290,7 +290,7 @@ std::vector<double> Graph::values(TensorId tensor) const {
   if (!type.quantized) return values_of(source(tensor), type.dtype, at(tensor).name);
   const Constant weight = constant(tensor), scales = constant(type.scale);
   std::vector<double> numbers(static_cast<size_t>(shape(tensor).elements()));
-  read_numbers({type, shape(tensor), weight.bytes, scales.bytes}, numbers.data());
+  read_elements({type, shape(tensor), weight.bytes, scales.bytes}, numbers.data());
   return numbers;
 }
 

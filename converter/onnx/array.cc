@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "converter/graph/float16.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 
 namespace ferry::onnx {
 namespace {

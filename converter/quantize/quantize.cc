@@ -6,7 +6,7 @@
 #include <map>
 
 #include "converter/graph/float16.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 #include "sdk/operators/pointwise.h"
 #include "sdk/operators/shape_rules.h"
 

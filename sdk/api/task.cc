@@ -52,7 +52,7 @@ Status open(ferry_model& model, const ferry_session_options* options, ferry_task
   return {};
 }
 
-Status read(const ferry_request& given, const task::Entry& entry, ferry_request* request, task::Request* out) {
+Status read(const ferry_request& given, const task::Entry& entry, ferry_request* request, task::TaskRequest* out) {
   FERRY_TRY(ferry::read_versioned(given, offsetof(ferry_request, refine) + sizeof(bool), "ferry_request", request));
   if (request->image != nullptr && request->frame != nullptr)
     return error(FERRY_INVALID_ARGUMENT, "request.image and request.frame are both set: one of them is the image");
@@ -122,7 +122,7 @@ Status run(ferry_task& handle, const ferry_request& given, ferry_answer* out) {
   FERRY_TRY(ferry::fill_versioned(empty, kFirst, "ferry_answer", out));
   const task::Entry& entry = task::entry(task::task_of(handle.networks->graph()));
   ferry_request request;
-  task::Request wanted;
+  task::TaskRequest wanted;
   FERRY_TRY(read(given, entry, &request, &wanted));
   handle.answer = {};
   const ferry::Session::Runs runs(handle.session->idle());

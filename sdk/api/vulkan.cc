@@ -46,14 +46,14 @@ Status find_interop(ferry_session* session, gpu::Interop** out) {
 }
 
 Status bind(ferry_session* session, const char* kind, const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>& ports,
-            size_t index, const gpu::Place& place) {
+            size_t index, const gpu::BufferRange& range) {
   if (index >= ports.size())
     return error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index,
                  static_cast<size_t>(ports.size()));
   gpu::Interop* interop = nullptr;
   FERRY_TRY(find_interop(session, &interop));
   const fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
-  const Status status = interop->bind(port.tensor(), place);
+  const Status status = interop->bind(port.tensor(), range);
   if (status.ok()) return {};
   return error(status.code(), "%s '%s' cannot be bound: %s", kind, port.name()->c_str(), status.message().data());
 }

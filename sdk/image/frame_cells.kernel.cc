@@ -18,12 +18,12 @@ constexpr int16_t kWhite = 255 << kSumBits;
 
 #if !defined(__aarch64__)
 // By value, so that compilers use min and max instructions.
-template <typename Number>
-inline Number lower(Number a, Number b) {
+template <typename T>
+inline T lower(T a, T b) {
   return a < b ? a : b;
 }
-template <typename Number>
-inline Number higher(Number a, Number b) {
+template <typename T>
+inline T higher(T a, T b) {
   return a > b ? a : b;
 }
 #endif

@@ -4,9 +4,9 @@ namespace ferry::image {
 namespace {
 
 // Reads bytes in order; zeros past the end, as stb_image does.
-class Reader {
+class JpegReader {
  public:
-  Reader(const unsigned char* data, size_t size) : data_(data), size_(size) {}
+  JpegReader(const unsigned char* data, size_t size) : data_(data), size_(size) {}
 
   bool at_end() const { return at_ >= size_; }
   unsigned byte() { return at_end() ? 0 : data_[at_++]; }
@@ -30,7 +30,7 @@ class Reader {
 };
 
 // A segment may hold several tables: class and number, 16 counts, then that many values.
-bool tables_fit(Reader& in, int length) {
+bool tables_fit(JpegReader& in, int length) {
   while (length > 0) {
     in.byte();
     int codes = 0;
@@ -48,7 +48,7 @@ const char* fault_of_jpeg(const unsigned char* data, size_t size) {
   constexpr unsigned kStart = 0xd8, kEnd = 0xd9, kHuffman = 0xc4, kScan = 0xda, kFirstRestart = 0xd0,
                      kLastRestart = 0xd7;
   int scans = 0;
-  Reader in(data, size);
+  JpegReader in(data, size);
   for (unsigned m = in.marker(); m != 0 && m != kEnd; m = in.marker()) {
     if (m == kStart || (m >= kFirstRestart && m <= kLastRestart)) continue;
     const int high = static_cast<int>(in.byte());

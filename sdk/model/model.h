@@ -7,7 +7,7 @@
 #include <span>
 
 #include "ferry_generated.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 #include "sdk/model/tensor_id.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
@@ -90,7 +90,7 @@ class Model {
   std::span<const std::byte> constant(TensorId id) const;
   // Releases the pages of a constant that was packed and will rarely be read again.
   void forget(TensorId id) const;
-  // A constant with its type; read_numbers() converts it to float32.
+  // A constant with its type; read_elements() converts it to float32.
   StoredConstant stored(TensorId id) const;
   // Bytes of a buffer of the blob.
   std::span<const std::byte> segment(uint32_t buffer) const;

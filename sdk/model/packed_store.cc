@@ -71,7 +71,7 @@ Status PackedStore::get(const PackedKey& key, size_t size, Call pack, void* cont
   PackedBytes entry(bytes, [](const std::byte* held) { std::free(const_cast<std::byte*>(held)); });
   FERRY_TRY(pack(context, bytes));
   std::memset(bytes + size, 0, kExtraBytes);
-  heap_.emplace(Place{key, size}, entry);
+  heap_.emplace(EntryKey{key, size}, entry);
   heap_bytes_ += size;
   MemoryBudget::add_weights(size);
   *out = std::move(entry);
@@ -89,12 +89,12 @@ void PackedStore::attach(const PackedFile& file, std::shared_ptr<const void> own
 
 std::vector<PackedStore::Entry> PackedStore::entries() const {
   const std::lock_guard lock(mutex_);
-  std::map<Place, PackedBytes> all = heap_;
+  std::map<EntryKey, PackedBytes> all = heap_;
   for (const File& f : files_)
     for (const PackedEntry& e : f.file.entries())
       all[{e.key(), static_cast<size_t>(e.size)}] = PackedBytes(f.owner, f.file.bytes(e));
   std::vector<Entry> entries;
-  for (auto& [place, bytes] : all) entries.push_back({place.key, place.size, std::move(bytes)});
+  for (auto& [at, bytes] : all) entries.push_back({at.key, at.size, std::move(bytes)});
   return entries;
 }
 

@@ -92,10 +92,10 @@ class PackedStore {
 
  private:
   using Call = Status (*)(void* context, std::byte* to);
-  struct Place {
+  struct EntryKey {
     PackedKey key;
     size_t size = 0;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const EntryKey&) const = default;
   };
   struct File;
 
@@ -104,7 +104,7 @@ class PackedStore {
   Found find_anywhere(const PackedKey& key, size_t size) const;
 
   mutable std::mutex mutex_;
-  std::map<Place, PackedBytes> heap_;
+  std::map<EntryKey, PackedBytes> heap_;
   std::vector<File> files_;
   uint64_t heap_bytes_ = 0, file_bytes_ = 0;
 };

@@ -12,7 +12,7 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
   const int64_t keys = k.shape[1], shared = p.heads() / p.kv_heads();
   const int64_t key_size = q.shape[2] / p.heads(), value_size = v.shape[2] / p.kv_heads();
   std::vector<double> row(static_cast<size_t>(keys)), sums(static_cast<size_t>(value_size));
-  for_each_place({q.shape[0], p.heads(), q.shape[1]}, [&](size_t, const Place& at) {
+  for_each_element({q.shape[0], p.heads(), q.shape[1]}, [&](size_t, const Coordinates& at) {
     const int64_t n = at[0], head = at[1], l = at[2];
     const double* query = &q.values[index_of(q.shape, {n, l, head * key_size})];
     for (int64_t s = 0; s < keys; ++s) {

@@ -65,7 +65,7 @@ int64_t apply(fbs::BinaryKind kind, int64_t a, int64_t b) {
 
 void binary(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Binary& p = *op.params_as_Binary();
-  for_each_place(output.shape, [&](size_t index, const Place& at) {
+  for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
     const double a = broadcast(*inputs[0], output.shape, at), b = broadcast(*inputs[1], output.shape, at);
     output.values[index] = inputs[0]->dtype == fbs::DType::Int32
                                ? wrapped(apply(p.kind(), static_cast<int64_t>(a), static_cast<int64_t>(b)))

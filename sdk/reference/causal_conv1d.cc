@@ -17,7 +17,7 @@ const double* token(Inputs inputs, size_t n, int64_t t) {
 void causal_conv1d(const fbs::Operator&, Inputs inputs, Array& output) {
   const Array& weight = *inputs[1];
   const auto channels = static_cast<size_t>(weight.shape[1]);
-  for_each_place(output.shape, [&](size_t index, const Place& at) {
+  for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
     const auto channel = static_cast<size_t>(at[2]);
     double sum = inputs.size() > 3 ? inputs[2]->values[channel] : 0;
     for (int k = 0; k < weight.shape[0]; ++k)

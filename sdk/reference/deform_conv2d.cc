@@ -5,7 +5,7 @@
 namespace ferry::reference {
 namespace {
 
-// Channel c of sample n at the place (y, x), bilinearly; 0 outside.
+// Channel c of sample n at (y, x), bilinearly; 0 outside.
 double sampled(const Array& map, int64_t n, double y, double x, int64_t c) {
   const Shape& shape = map.shape;
   if (!(y > -1 && y < shape[1] && x > -1 && x < shape[2])) return 0;
@@ -30,8 +30,8 @@ void deform_conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const Shape &xs = map.shape, &ws = weight.shape;
   const int64_t group_in = ws[3], group_out = ws[0] / p.groups(), block = xs[3] / p.offset_groups();
   const int64_t cells = int64_t{ws[1]} * ws[2], channels = xs[3];
-  std::vector<double> seen(static_cast<size_t>(cells * channels));  // at a place of the output
-  for_each_place({output.shape[0], output.shape[1], output.shape[2]}, [&](size_t index, const Place& at) {
+  std::vector<double> seen(static_cast<size_t>(cells * channels));  // at a pixel of the output
+  for_each_element({output.shape[0], output.shape[1], output.shape[2]}, [&](size_t index, const Coordinates& at) {
     const auto [n, oy, ox] = std::array{at[0], at[1], at[2]};
     for (int64_t k = 0; k < cells; ++k)
       for (int64_t c = 0; c < channels; ++c) {

@@ -5,14 +5,14 @@
 namespace ferry::reference {
 
 size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array& indices, const Shape& output,
-                     const Place& at) {
+                     const Coordinates& at) {
   const int rank = x.shape.rank, depth = indices.shape.rank == 0 ? 0 : indices.shape[indices.shape.rank - 1];
-  const auto index = [&](const Place& place, int dimension) {
-    const auto value = static_cast<int64_t>(indices.values[index_of(indices.shape, place)]);
+  const auto index = [&](const Coordinates& of, int dimension) {
+    const auto value = static_cast<int64_t>(indices.values[index_of(indices.shape, of)]);
     return value < 0 ? value + x.shape[dimension] : value;
   };
   const auto u = [](int i) { return static_cast<size_t>(i); };
-  Place from{}, where{};
+  Coordinates from{}, where{};
   switch (kind) {
     case fbs::GatherKind::Slices:
       std::copy_n(at.begin() + axis, indices.shape.rank, where.begin());
@@ -40,7 +40,7 @@ size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array
 
 void gather(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Gather& p = *op.params_as_Gather();
-  for_each_place(output.shape, [&](size_t index, const Place& at) {
+  for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
     output.values[index] =
         inputs[0]->values[gathered_from(p.kind(), p.axis(), *inputs[0], *inputs[1], output.shape, at)];
   });

@@ -12,8 +12,8 @@ void group_norm(const fbs::Operator& op, Inputs inputs, Array& output) {
   for (size_t n = 0; n < x.size(); n += sample) {
     for (size_t first = 0; first < channels; first += width) {
       const auto for_each = [&](const auto& visit) {
-        for (size_t place = n; place < n + sample; place += channels)
-          for (size_t c = first; c < first + width; ++c) visit(place + c, c);
+        for (size_t pixel = n; pixel < n + sample; pixel += channels)
+          for (size_t c = first; c < first + width; ++c) visit(pixel + c, c);
       };
       const double count = static_cast<double>(sample / channels * width);
       double mean = 0, variance = 0;

@@ -20,43 +20,43 @@ std::vector<double> values_at(const Array& x, const Array& positions);
 std::vector<double> inputs_after(Inputs inputs);
 std::vector<double> matrices_after(Inputs inputs);
 
-// ---- places in an array ---------------------------------------------------------------------------------------------
+// ---- coordinates of an element --------------------------------------------------------------------------------------
 
-// One coordinate a dimension.
-using Place = std::array<int64_t, FERRY_MAX_RANK>;
+// One per dimension.
+using Coordinates = std::array<int64_t, FERRY_MAX_RANK>;
 
-// The element at `place` of a row-major array.
-inline size_t index_of(const Shape& shape, const Place& place) {
+// The index of the element at `at` in a row-major array.
+inline size_t index_of(const Shape& shape, const Coordinates& at) {
   int64_t index = 0;
-  for (int i = 0; i < shape.rank; ++i) index = index * shape[i] + place[static_cast<size_t>(i)];
+  for (int i = 0; i < shape.rank; ++i) index = index * shape[i] + at[static_cast<size_t>(i)];
   return static_cast<size_t>(index);
 }
 
-// visit(index, place) for every element, in order.
+// visit(index, coordinates) for every element, in order.
 template <typename Visit>
-void for_each_place(const Shape& shape, const Visit& visit) {
-  Place place{};
+void for_each_element(const Shape& shape, const Visit& visit) {
+  Coordinates at{};
   const int64_t count = shape.elements();
   for (int64_t index = 0; index < count; ++index) {
-    visit(static_cast<size_t>(index), place);
+    visit(static_cast<size_t>(index), at);
     for (int i = shape.rank; i-- > 0;) {
-      if (++place[static_cast<size_t>(i)] < shape[i]) break;
-      place[static_cast<size_t>(i)] = 0;
+      if (++at[static_cast<size_t>(i)] < shape[i]) break;
+      at[static_cast<size_t>(i)] = 0;
     }
   }
 }
 
 // The element of a smaller array that NumPy's broadcasting puts at `at` of `output`.
-inline double broadcast(const Array& array, const Shape& output, const Place& at) {
-  Place place{};
+inline double broadcast(const Array& array, const Shape& output, const Coordinates& at) {
+  Coordinates from{};
   for (int i = 0; i < array.shape.rank; ++i)
-    if (array.shape[i] > 1) place[static_cast<size_t>(i)] = at[static_cast<size_t>(i + output.rank - array.shape.rank)];
-  return array.values[index_of(array.shape, place)];
+    if (array.shape[i] > 1) from[static_cast<size_t>(i)] = at[static_cast<size_t>(i + output.rank - array.shape.rank)];
+  return array.values[index_of(array.shape, from)];
 }
 
 // Where in `x` the element lies that Gather puts at `at` of its output; an update of Scatter at `at` falls there.
 size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array& indices, const Shape& output,
-                     const Place& at);
+                     const Coordinates& at);
 
 // sums[j] += x * row j of `weight`, for up to four rows of `count` elements that are `stride` apart. Four sums at once
 // take a quarter of the time, and each one still adds its products in order, so that its bits do not depend on the

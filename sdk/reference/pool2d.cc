@@ -9,7 +9,7 @@ void pool2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Pool2d& p = *op.params_as_Pool2d();
   const bool max = p.kind() == fbs::PoolKind::Max;
   const Shape& xs = inputs[0]->shape;
-  for_each_place(output.shape, [&](size_t index, const Place& at) {
+  for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
     const int64_t top = at[1] * p.stride_h() - p.pad_top(), left = at[2] * p.stride_w() - p.pad_left();
     // PyTorch's divisor: cells of the input and its padding, not those that ceil_mode adds beyond.
     const int64_t bottom = std::min<int64_t>(top + p.kernel_h(), int64_t{xs[1]} + p.pad_bottom());

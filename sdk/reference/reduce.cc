@@ -38,10 +38,10 @@ void reduce(const fbs::Operator& op, Inputs inputs, Array& output) {
   std::fill(output.values.begin(), output.values.end(), first(p.kind()));
   Shape kept = x.shape;  // the output's shape with keep_dims
   for (const int32_t axis : *p.axes()) kept[axis] = 1;
-  for_each_place(x.shape, [&](size_t index, const Place& at) {
-    Place place = at;
-    for (const int32_t axis : *p.axes()) place[static_cast<size_t>(axis)] = 0;
-    double& value = output.values[index_of(kept, place)];
+  for_each_element(x.shape, [&](size_t index, const Coordinates& at) {
+    Coordinates to = at;
+    for (const int32_t axis : *p.axes()) to[static_cast<size_t>(axis)] = 0;
+    double& value = output.values[index_of(kept, to)];
     value = combined(p.kind(), x.dtype == fbs::DType::Int32, value, x.values[index]);
   });
   if (p.kind() != fbs::ReduceKind::Mean) return;

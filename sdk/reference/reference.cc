@@ -15,7 +15,7 @@ Array held_by(const State& state) {
 // Every index of a Gather or a Scatter along its dimension of `x`.
 Status check_indices(fbs::GatherKind kind, int axis, const Shape& x, const Array& indices) {
   Status status;
-  for_each_place(indices.shape, [&](size_t i, const Place& at) {
+  for_each_element(indices.shape, [&](size_t i, const Coordinates& at) {
     const int last = static_cast<int>(at[static_cast<size_t>(std::max(indices.shape.rank - 1, 0))]);
     const int64_t size = x[kind == fbs::GatherKind::Tuples ? axis + last : axis];
     const auto index = static_cast<int64_t>(indices.values[i]);

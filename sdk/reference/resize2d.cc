@@ -43,7 +43,7 @@ Taps taps(const fbs::Resize2d& p, int64_t i, int64_t from, int64_t to) {
 void resize2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Resize2d& p = *op.params_as_Resize2d();
   const Shape& from = inputs[0]->shape;
-  for_each_place(output.shape, [&](size_t index, const Place& at) {
+  for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
     for (const Tap& y : taps(p, at[1], from[1], output.shape[1]))
       for (const Tap& x : taps(p, at[2], from[2], output.shape[2]))
         output.values[index] += y.weight * x.weight * inputs[0]->values[index_of(from, {at[0], y.cell, x.cell, at[3]})];

@@ -7,7 +7,7 @@ void rotary_embedding(const fbs::Operator& op, Inputs inputs, Array& output) {
   const std::vector<double>& x = inputs[0]->values;
   const Shape& table = inputs[1]->shape;
   const auto size = static_cast<size_t>(table[1]), half = size / 2;
-  for_each_place(output.shape, [&](size_t index, const Place& at) {
+  for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
     const size_t d = static_cast<size_t>(at[2]) % size;
     const bool first = p.interleaved() ? d % 2 == 0 : d < half;
     const size_t step = p.interleaved() ? 1 : half;

@@ -4,7 +4,7 @@ namespace ferry::reference {
 
 void slice(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Slice& p = *op.params_as_Slice();
-  for_each_place(output.shape, [&](size_t index, Place at) {
+  for_each_element(output.shape, [&](size_t index, Coordinates at) {
     for (int i = 0; i < output.shape.rank; ++i) at[static_cast<size_t>(i)] += p.begin()->Get(static_cast<unsigned>(i));
     output.values[index] = inputs[0]->values[index_of(inputs[0]->shape, at)];
   });

@@ -32,7 +32,7 @@ const char* label_of(const fbs::Graph& graph, int index) {
   return labels && i < labels->size() ? labels->Get(i)->c_str() : "";
 }
 
-Status classify(Networks& networks, const Request& request, Answer* answer) {
+Status classify(Networks& networks, const TaskRequest& request, Answer* answer) {
   Session& session = networks.session;
   FERRY_TRY(set_image(session, request.frame, &networks.intake));
   FERRY_TRY(session.run());

@@ -5,7 +5,7 @@
 
 namespace ferry::task {
 
-Status depth(Networks& networks, const Request& request, Answer* answer) {
+Status depth(Networks& networks, const TaskRequest& request, Answer* answer) {
   Grid grid;
   FERRY_TRY(run_image(networks, request.frame, &grid));
   const int width = request.frame.seen_width(), height = request.frame.seen_height();

@@ -78,7 +78,7 @@ std::vector<Candidate> best(const std::vector<Candidate>& all, const fbs::Detect
 
 }  // namespace
 
-Status detect(Networks& networks, const Request& request, Answer* answer) {
+Status detect(Networks& networks, const TaskRequest& request, Answer* answer) {
   Session& session = networks.session;
   FERRY_TRY(set_image(session, request.frame, &networks.intake));
   FERRY_TRY(session.run());

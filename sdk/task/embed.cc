@@ -28,7 +28,7 @@ Status embedding(const Session& session, size_t index, float* values, size_t* co
   return {};
 }
 
-Status embed(Networks& networks, const Request& request, Answer* answer) {
+Status embed(Networks& networks, const TaskRequest& request, Answer* answer) {
   FERRY_TRY(set_image(networks.session, request.frame, &networks.intake));
   FERRY_TRY(networks.session.run());
   size_t count = 0;

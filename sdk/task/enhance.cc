@@ -4,7 +4,7 @@
 
 namespace ferry::task {
 
-Status enhance(Networks& networks, const Request& request, Answer* answer) {
+Status enhance(Networks& networks, const TaskRequest& request, Answer* answer) {
   image::Pixels made;
   FERRY_TRY(image::enhance(networks.session, request.image, request.tile, request.progress, &made));
   return image::to_rgb(static_cast<image::Pixels&&>(made), &answer->pixels);

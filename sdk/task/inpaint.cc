@@ -115,7 +115,7 @@ class Painter {
 
 }  // namespace
 
-Status inpaint(Networks& networks, const Request& request, Answer* answer) {
+Status inpaint(Networks& networks, const TaskRequest& request, Answer* answer) {
   const image::View &image = request.image, &mask = request.mask;
   FERRY_TRY(check_mask(image, mask));
   image::Pixels unknown;

@@ -49,7 +49,7 @@ class Candidates {
 
 }  // namespace
 
-Status label(Networks& networks, const Request& request, Answer* answer) {
+Status label(Networks& networks, const TaskRequest& request, Answer* answer) {
   Grid grid;
   FERRY_TRY(run_image(networks, request.frame, &grid));
   const int width = request.frame.seen_width(), height = request.frame.seen_height();

@@ -4,7 +4,7 @@
 
 namespace ferry::task {
 
-Status matte(Networks& networks, const Request& request, Answer* answer) {
+Status matte(Networks& networks, const TaskRequest& request, Answer* answer) {
   Grid grid;
   FERRY_TRY(run_image(networks, request.frame, &grid));
   const int width = request.frame.seen_width(), height = request.frame.seen_height();

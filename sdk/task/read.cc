@@ -42,9 +42,9 @@ Status cut(const image::View& image, const LineBox& box, image::Pixels* out) {
 }
 
 // The session of the recognition graph. Its ports are verified (sdk/model/verify_recipes.h).
-class Reader {
+class LineReader {
  public:
-  explicit Reader(Session& session) : session_(session), graph_(session.model().graph()) {}
+  explicit LineReader(Session& session) : session_(session), graph_(session.model().graph()) {}
 
   Status read(const image::View& image, const LineBox& box, std::string* text, float* score) {
     const fbs::Preprocess& recipe = *graph_.preprocess();
@@ -103,7 +103,7 @@ class Reader {
 
 }  // namespace
 
-Status read(Networks& networks, const Request& request, Answer* answer) {
+Status read(Networks& networks, const TaskRequest& request, Answer* answer) {
   const image::View& image = request.image;
   Grid map;
   FERRY_TRY(run_image(networks, request.frame, &map));
@@ -124,7 +124,7 @@ Status read(Networks& networks, const Request& request, Answer* answer) {
   }
   sort_as_read(&boxes);
 
-  Reader reader(*networks.second);
+  LineReader reader(*networks.second);
   const int total = static_cast<int>(boxes.size()) + 1;
   int done = 0;
   const auto tell = [&] {

@@ -43,7 +43,7 @@ struct Prompt {
   float x, y, label;
 };
 
-Status check_prompts(const Request& request, int width, int height) {
+Status check_prompts(const TaskRequest& request, int width, int height) {
   if (request.points.empty() && request.box == nullptr) {
     return error(FERRY_INVALID_ARGUMENT, "no prompt: give points or a box");
   }
@@ -71,7 +71,7 @@ Status check_prompts(const Request& request, int width, int height) {
 
 // The prompts in input coordinates. Without a box, a padding point ends the points, as in training (Kirillov et al.
 // 2023).
-std::vector<Prompt> seen_prompts(const Networks& networks, const Request& request) {
+std::vector<Prompt> seen_prompts(const Networks& networks, const TaskRequest& request) {
   const image::Geometry& g = networks.intake.plan().geometry;
   const auto seen = [&g](float x, float y, float label) {
     return Prompt{static_cast<float>(x * g.scale_x + g.shift_x), static_cast<float>(y * g.scale_y + g.shift_y), label};
@@ -87,7 +87,7 @@ std::vector<Prompt> seen_prompts(const Networks& networks, const Request& reques
   return prompts;
 }
 
-Status encode(Networks& networks, const Request& request, Prompted& prompted) {
+Status encode(Networks& networks, const TaskRequest& request, Prompted& prompted) {
   networks.encoded = networks.plain = false;
   networks.former.clear();
   FERRY_TRY(set_image(networks.session, request.frame, &networks.intake));
@@ -104,7 +104,7 @@ Status encode(Networks& networks, const Request& request, Prompted& prompted) {
   return {};
 }
 
-Status write_prompts(const Networks& networks, const Request& request, Prompted& prompted) {
+Status write_prompts(const Networks& networks, const TaskRequest& request, Prompted& prompted) {
   const std::vector<Prompt> prompts = seen_prompts(networks, request);
   const auto count = static_cast<int32_t>(prompts.size());
   if (prompted.shape("point_labels")[1] != count) {
@@ -135,7 +135,7 @@ Status write_prompts(const Networks& networks, const Request& request, Prompted&
 
 // Selects one of the network's masks. Several prompts describe one object, for which the first mask is trained. One
 // point is ambiguous, and the mask with the best estimated quality is selected.
-Status choose(const Request& request, std::span<const float> qualities, size_t* chosen) {
+Status choose(const TaskRequest& request, std::span<const float> qualities, size_t* chosen) {
   if (request.mask_index < 0 || static_cast<size_t>(request.mask_index) > qualities.size()) {
     return error(FERRY_INVALID_ARGUMENT, "mask %d: the network outputs %zu; 0 selects the best", request.mask_index,
                  qualities.size());
@@ -152,7 +152,7 @@ Status choose(const Request& request, std::span<const float> qualities, size_t* 
 
 }  // namespace
 
-Status segment(Networks& networks, const Request& request, Answer* answer) {
+Status segment(Networks& networks, const TaskRequest& request, Answer* answer) {
   Prompted prompted(*networks.second);
   const bool given = request.frame.given();
   if (!given && !networks.encoded) return error(FERRY_INVALID_ARGUMENT, "no image: the first run needs one");

@@ -15,7 +15,7 @@
 
 namespace ferry::task {
 
-struct Request {
+struct TaskRequest {
   image::Frame frame;  // empty: the last run's
   image::View image;   // its pixels, for tasks that do not accept frames
   image::View mask;    // null data: none
@@ -58,18 +58,18 @@ struct Networks {
   const fbs::Graph& graph() const { return session.model().graph(); }
 };
 
-using Run = Status (*)(Networks& networks, const Request& request, Answer* answer);
+using Run = Status (*)(Networks& networks, const TaskRequest& request, Answer* answer);
 
-Status classify(Networks& networks, const Request& request, Answer* answer);
-Status embed(Networks& networks, const Request& request, Answer* answer);
-Status enhance(Networks& networks, const Request& request, Answer* answer);
-Status depth(Networks& networks, const Request& request, Answer* answer);
-Status label(Networks& networks, const Request& request, Answer* answer);
-Status inpaint(Networks& networks, const Request& request, Answer* answer);
-Status segment(Networks& networks, const Request& request, Answer* answer);
-Status matte(Networks& networks, const Request& request, Answer* answer);
-Status detect(Networks& networks, const Request& request, Answer* answer);
-Status read(Networks& networks, const Request& request, Answer* answer);
+Status classify(Networks& networks, const TaskRequest& request, Answer* answer);
+Status embed(Networks& networks, const TaskRequest& request, Answer* answer);
+Status enhance(Networks& networks, const TaskRequest& request, Answer* answer);
+Status depth(Networks& networks, const TaskRequest& request, Answer* answer);
+Status label(Networks& networks, const TaskRequest& request, Answer* answer);
+Status inpaint(Networks& networks, const TaskRequest& request, Answer* answer);
+Status segment(Networks& networks, const TaskRequest& request, Answer* answer);
+Status matte(Networks& networks, const TaskRequest& request, Answer* answer);
+Status detect(Networks& networks, const TaskRequest& request, Answer* answer);
+Status read(Networks& networks, const TaskRequest& request, Answer* answer);
 
 // One task. Tasks without `run` need a session or a generator.
 struct Entry {

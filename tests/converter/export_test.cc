@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "converter/checkpoint/mxfp4.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 #include "tests/converter/export_fixture.h"
 #include "tests/support/paths.h"
 

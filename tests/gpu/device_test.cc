@@ -105,7 +105,7 @@ void expect_round_trip(Device& device, const Buffer& source, std::span<const flo
   ASSERT_GOOD(device.allocate(values.size_bytes(), MemoryUse::Device, &local));
   EXPECT_EQ(local.mapped(), nullptr);
   ASSERT_GOOD(device.allocate(values.size_bytes(), MemoryUse::Readback, &back));
-  const auto place = [&](const Buffer& buffer) { return Place{buffer.handle(), 0, values.size_bytes()}; };
+  const auto range = [&](const Buffer& buffer) { return BufferRange{buffer.handle(), 0, values.size_bytes()}; };
   Commands commands(device);
   ASSERT_GOOD(commands.begin(2, true));
   Dispatch dispatch;
@@ -113,10 +113,10 @@ void expect_round_trip(Device& device, const Buffer& source, std::span<const flo
   dispatch.groups = spread(quads, 64, device.limits());
   dispatch.push = {quads, 4, 1};
   dispatch.variant = variant_of(Kernel::Upload);
-  ASSERT_GOOD(commands.dispatch(dispatch, {place(local), place(source)}));
+  ASSERT_GOOD(commands.dispatch(dispatch, {range(local), range(source)}));
   commands.timestamp();
   dispatch.variant = variant_of(Kernel::Download);
-  ASSERT_GOOD(commands.dispatch(dispatch, {place(back), place(local)}));
+  ASSERT_GOOD(commands.dispatch(dispatch, {range(back), range(local)}));
   commands.timestamp();
   ASSERT_GOOD(commands.end());
   for (int run = 0; run < 2; ++run) {

@@ -22,7 +22,7 @@ namespace {
 
 const std::filesystem::path kFolder = source_folder() / "tests" / "golden";
 
-std::map<std::string, std::vector<double>> read_numbers(const std::filesystem::path& path) {
+std::map<std::string, std::vector<double>> read_elements(const std::filesystem::path& path) {
   std::map<std::string, std::vector<double>> numbers;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -56,7 +56,7 @@ void expect_numbers(const std::filesystem::path& blob) {
   }
   ASSERT_EQ(ferry_session_run(session), FERRY_OK) << ferry_last_error();
 
-  const auto numbers = read_numbers(std::filesystem::path(blob).replace_extension(".txt"));
+  const auto numbers = read_elements(std::filesystem::path(blob).replace_extension(".txt"));
   ASSERT_EQ(numbers.size(), ferry_model_output_count(model));
   for (size_t n = 0; n < ferry_model_output_count(model); ++n) {
     ASSERT_EQ(ferry_session_output(session, n, &tensor), FERRY_OK);

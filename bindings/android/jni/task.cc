@@ -82,7 +82,7 @@ ferry_status send(const ferry_answer& a, Parcel parcel) {
 }
 
 // An io.ferry.Request; owns the memory that `value` points to.
-struct Request {
+struct NativeRequest {
   ferry_request value = {};
   ferry_image image, mask;
   ferry_frame frame;
@@ -126,7 +126,7 @@ jint run_task(JNIEnv* env, jclass, jlong task, jintArray numbers, jfloatArray pr
               jintArray frame, jobject first, jobject second, jobject third, jobject progress, jobject out) {
   return attempt([&] {
     jint n[9];
-    Request request;
+    NativeRequest request;
     ferry_status status = numbers_of(env, numbers, n, 9);
     if (status == FERRY_OK) status = request.prompts(env, prompts, n[4] != 0);
     if (status == FERRY_OK && pixels != nullptr) {

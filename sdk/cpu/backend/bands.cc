@@ -179,7 +179,7 @@ class Former {
     if (!continues || rows == nullptr) finish(chain_.size());
     if (rows == nullptr) return;
     const Shape x = model_.shape(op(step).inputs()->Get(0)), w = model_.shape(op(step).inputs()->Get(1));
-    const size_t number = number_bytes(step.float16);
+    const size_t number = element_bytes(step.float16);
     Stage stage{.step = i,
                 .rows = rows,
                 .operands = step.inputs.size(),

@@ -43,7 +43,7 @@ Status constant_input(const Model& model, const fbs::Operator& op, unsigned inde
     return {};
   }
   out->storage.resize(static_cast<size_t>(stored.shape.elements()));
-  read_numbers(stored, out->storage.data());
+  read_elements(stored, out->storage.data());
   out->data = out->storage.data();
   return {};
 }

@@ -38,14 +38,14 @@ class WeightSource {
   Status packed(const PackingId& id, uint32_t part, size_t bytes, Pack pack, PackedBytes* out) const {
     return model_.packed().get(key(id, part), bytes, pack, out);
   }
-  // The same, where pack(weight, bias, to) writes `bytes` of Number from the loaded constants.
-  template <typename Number, typename Pack>
-  Status packed_numbers(const PackingId& id, size_t bytes, Pack pack, PackedBytes* out) {
+  // The same, where pack(weight, bias, to) writes `bytes` of T from the loaded constants.
+  template <typename T, typename Pack>
+  Status packed_values(const PackingId& id, size_t bytes, Pack pack, PackedBytes* out) {
     const auto fill = [&](std::byte* to) -> Status {
       const void* weight = nullptr;
       const float* bias = nullptr;
       FERRY_TRY(load(&weight, &bias));
-      pack(static_cast<const float*>(weight), bias, reinterpret_cast<Number*>(to));
+      pack(static_cast<const float*>(weight), bias, reinterpret_cast<T*>(to));
       return {};
     };
     return packed(id, 0, bytes, fill, out);

@@ -28,8 +28,8 @@ constexpr size_t kTileSize = static_cast<size_t>(kBand) * kMaxPixels * kLanes;
 using Inside = std::array<Lanes, (kMaxPixels - 1) * kMaxStride + kMaxKernelW>;
 
 // For prefetching: an address outside of the array has no valid pointer.
-[[maybe_unused]] uintptr_t address(const Number* array, int64_t offset) {
-  return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(Number);
+[[maybe_unused]] uintptr_t address(const Lane* array, int64_t offset) {
+  return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(Lane);
 }
 
 // A task computes a strip of output rows for some vectors of channels, tile by tile. kOthers: includes kernels of other
@@ -41,10 +41,10 @@ class Depthwise : public Op, public RowOp {
       : params_(params), channels_(static_cast<size_t>(weight[0])), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
   Status create(WeightSource& source) {
-    const size_t bytes = vectors() * vector_weights() * sizeof(Number);
-    const auto fill = [&](const float* weight, const float* bias, Number* to) { pack(weight, bias, to); };
-    FERRY_TRY(source.packed_numbers<Number>(PackingId(kLayout, kLayoutVersion), bytes, fill, &held_));
-    weights_ = numbers<Number>(held_.get());
+    const size_t bytes = vectors() * vector_weights() * sizeof(Lane);
+    const auto fill = [&](const float* weight, const float* bias, Lane* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.packed_values<Lane>(PackingId(kLayout, kLayoutVersion), bytes, fill, &held_));
+    weights_ = values_as<Lane>(held_.get());
     return {};
   }
 
@@ -74,14 +74,14 @@ class Depthwise : public Op, public RowOp {
     }
     const size_t result_size = static_cast<size_t>(out_w) < kMinPixels ? kTileSize : 0;
     task_size_ = result_size + window_size_;
-    *workspace = threads * task_size_ * sizeof(Number);
+    *workspace = threads * task_size_ * sizeof(Lane);
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    input_ = numbers<Number>(inputs[0]);
-    output_ = numbers<Number>(output);
-    workspace_ = numbers<Number>(workspace);
+    input_ = values_as<Lane>(inputs[0]);
+    output_ = values_as<Lane>(output);
+    workspace_ = values_as<Lane>(workspace);
     return {};
   }
 
@@ -89,8 +89,8 @@ class Depthwise : public Op, public RowOp {
     const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
     parallel(pool, grid, [&](Pool::Share& share, size_t n, size_t strip, size_t vector, size_t count) {
       const int64_t from = static_cast<int64_t>(strip) * band_, to = std::min<int64_t>(from + band_, output_shape_[1]);
-      const Number* image = input_ + n * static_cast<size_t>(input_shape_[1]) * line();
-      Number* y = output_ + (n * static_cast<size_t>(output_shape_[1]) + strip * static_cast<size_t>(band_)) * row();
+      const Lane* image = input_ + n * static_cast<size_t>(input_shape_[1]) * line();
+      Lane* y = output_ + (n * static_cast<size_t>(output_shape_[1]) + strip * static_cast<size_t>(band_)) * row();
       compute_strip({image, 0, y, from, to, share.thread()}, vector, vector + count);
     });
     return {};
@@ -101,7 +101,7 @@ class Depthwise : public Op, public RowOp {
     Rows strip = rows;
     for (strip.from = rows.from; strip.from < rows.to; strip.from = strip.to) {
       strip.to = std::min(strip.from + kBand, rows.to);
-      strip.y = numbers<Number>(rows.y) + static_cast<size_t>(strip.from - rows.from) * row();
+      strip.y = values_as<Lane>(rows.y) + static_cast<size_t>(strip.from - rows.from) * row();
       compute_strip(strip, 0, vectors());
     }
   }
@@ -114,14 +114,14 @@ class Depthwise : public Op, public RowOp {
 
  private:
   // Packs per vector of channels: the bias, then each cell of the kernel.
-  void pack(const float* weight, const float* bias, Number* to) const {
+  void pack(const float* weight, const float* bias, Lane* to) const {
     const size_t cells = static_cast<size_t>(kernel_h_ * kernel_w_);
     for (size_t c = 0; c < vectors() * kLanes; ++c) {
-      Number* lane = to + c / kLanes * vector_weights() + c % kLanes;
+      Lane* lane = to + c / kLanes * vector_weights() + c % kLanes;
       const bool exists = c < channels_;
-      *lane = static_cast<Number>(exists && bias != nullptr ? bias[c] : 0.0f);
+      *lane = static_cast<Lane>(exists && bias != nullptr ? bias[c] : 0.0f);
       for (size_t i = 0; i < cells; ++i)
-        lane[(i + 1) * kLanes] = static_cast<Number>(exists ? weight[c * cells + i] : 0.0f);
+        lane[(i + 1) * kLanes] = static_cast<Lane>(exists ? weight[c * cells + i] : 0.0f);
     }
   }
 
@@ -160,12 +160,12 @@ class Depthwise : public Op, public RowOp {
 
   // Computes at most kBand rows.
   void compute_strip(const Rows& rows, size_t first_vector, size_t end_vector) const {
-    Number* const workspace = workspace_ + rows.thread * task_size_;
+    Lane* const workspace = workspace_ + rows.thread * task_size_;
     const int64_t width = input_shape_[2];
     const int64_t stride_h = params_.stride_h(), stride_w = params_.stride_w();
     const int64_t top = rows.from * stride_h - params_.pad_top(), first = std::max<int64_t>(top, 0);
-    const auto* const image = numbers<Number>(rows.x);
-    auto* const strip = numbers<Number>(rows.y);
+    const auto* const image = values_as<Lane>(rows.x);
+    auto* const strip = values_as<Lane>(rows.y);
     Tile tile{};
     tile.top = top - first;
     tile.lines = input_shape_[1] - first;
@@ -173,11 +173,11 @@ class Depthwise : public Op, public RowOp {
     tile.stride_w = static_cast<size_t>(stride_w);
     tile.kernel_h = kernel_h_;
     tile.kernel_w = kernel_w_;
-    tile.low = static_cast<Number>(params_.output_min());
-    tile.high = static_cast<Number>(params_.output_max());
+    tile.low = static_cast<Lane>(params_.output_min());
+    tile.high = static_cast<Lane>(params_.output_max());
     tile.clamps = std::min(-params_.output_min(), params_.output_max()) < std::numeric_limits<float>::infinity();
     tile.rows = rows.to - rows.from;
-    tile.next_step = channels_ * sizeof(Number);
+    tile.next_step = channels_ * sizeof(Lane);
     tile.next_x_line = static_cast<size_t>(width) * tile.next_step;
     for (size_t piece = 0; piece < pieces_.size(); ++piece) {
       const int64_t x = pieces_[piece].x;
@@ -206,7 +206,7 @@ class Depthwise : public Op, public RowOp {
         }
         tile.x = image + ((first - rows.first) * width + left) * static_cast<int64_t>(channels_) +
                  static_cast<int64_t>(vector * kLanes);
-        Number* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
+        Lane* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
         compute_tile(tile, vector, windows, pieces_[piece], to, workspace);
         const size_t computed = vector + tile.vectors;
         if (after_ && (computed == end_vector || computed - applied >= warm))
@@ -226,7 +226,7 @@ class Depthwise : public Op, public RowOp {
     Compute kernel;
   };
 
-  Windows begin_piece(const Piece& piece, int64_t left, Number* workspace, Tile* tile) const {
+  Windows begin_piece(const Piece& piece, int64_t left, Lane* workspace, Tile* tile) const {
     const size_t count = static_cast<size_t>(piece.count), computed = std::max(count, kMinPixels);
     Windows windows{.left = left, .columns = columns(static_cast<int64_t>(computed)), .computed = computed};
     windows.lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
@@ -244,16 +244,16 @@ class Depthwise : public Op, public RowOp {
     const auto begin = static_cast<size_t>(windows.begin) * tile->cell;
     const size_t end = begin + windows.inside * tile->cell;
     for (int64_t i = 0; windows.copied && i < windows.lines; ++i, workspace += tile->line) {
-      std::fill_n(workspace, begin, Number(0));
-      std::fill_n(workspace + end, tile->line - end, Number(0));
+      std::fill_n(workspace, begin, Lane(0));
+      std::fill_n(workspace + end, tile->line - end, Lane(0));
     }
     return windows;
   }
 
   // Computes tile.vectors vectors from `vector`. Padding counts as zeros; the CPU reads no memory there, nor for lanes
   // without a channel.
-  void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, Number* to,
-                    Number* workspace) const {
+  void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, Lane* to,
+                    Lane* workspace) const {
     const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
     const Lanes lanes = first_lanes(channels);
     const bool masked = kHasMasks && (piece.beyond || channels < kLanes);
@@ -270,7 +270,7 @@ class Depthwise : public Op, public RowOp {
       copy_windows(windows, tile, workspace);
       tile.x = workspace;
     }
-    Number* const result = workspace + window_size_;
+    Lane* const result = workspace + window_size_;
     tile.y = windows.apart ? result : to;
     tile.lanes = windows.apart ? kAllLanes : lanes;
     (kHasMasks ? kernel_of(windows.computed, masked) : windows.kernel)(tile);
@@ -278,7 +278,7 @@ class Depthwise : public Op, public RowOp {
   }
 
   // Applies the fused activation where the vectors of a tile are not contiguous, while they are in the cache.
-  void apply(Number* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
+  void apply(Lane* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
     const size_t first = first_vector * kLanes;
     size_t count = static_cast<size_t>(pixels), size = std::min(end_vector * kLanes, channels_) - first;
     if (size == channels_) {  // whole pixels are contiguous
@@ -287,25 +287,25 @@ class Depthwise : public Op, public RowOp {
     }
     for (int64_t i_row = 0; i_row < rows; ++i_row, to += row())
       for (size_t i = 0; i < count; ++i) {
-        Number* const pixel = to + i * channels_ + first;
+        Lane* const pixel = to + i * channels_ + first;
         after_(pixel, pixel, size);
       }
   }
 
-  void copy_windows(const Windows& windows, const Tile& tile, Number* to) const {
+  void copy_windows(const Windows& windows, const Tile& tile, Lane* to) const {
     const size_t step = channels_, from_line = line();
-    const Number* from = tile.x + windows.begin * static_cast<int64_t>(step);
+    const Lane* from = tile.x + windows.begin * static_cast<int64_t>(step);
     to += static_cast<size_t>(windows.begin) * tile.cell;
     for (int64_t i = 0; i < windows.lines; ++i, from += from_line, to += tile.line)
       copy_line(from, step, windows.inside, tile.vectors, to, tile.cell);
   }
 
-  FERRY_VECTORS void copy_out(const Number* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
-                              Number* to) const {
+  FERRY_VECTORS void copy_out(const Lane* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
+                              Lane* to) const {
     const size_t row_size = row(), step = channels_;
     for (int64_t i_row = 0; i_row < rows; ++i_row, from += computed * kLanes, to += row_size) {
-      const Number* pixel = from;
-      Number* next_to = to;
+      const Lane* pixel = from;
+      Lane* next_to = to;
       for (size_t i = 0; i < count; ++i) store_next(next_to, step, load_next(pixel), lanes);
     }
   }
@@ -321,8 +321,8 @@ class Depthwise : public Op, public RowOp {
   size_t window_size_ = 0, task_size_ = 0;  // elements of workspace
   std::vector<Piece> pieces_;               // of an output row
   PackedBytes held_;
-  const Number *weights_ = nullptr, *input_ = nullptr;
-  Number *output_ = nullptr, *workspace_ = nullptr;
+  const Lane *weights_ = nullptr, *input_ = nullptr;
+  Lane *output_ = nullptr, *workspace_ = nullptr;
 };
 
 }  // namespace

@@ -12,28 +12,28 @@
 
 namespace ferry::cpu::FERRY_VECTOR_SPACE::depthwise {
 
-constexpr bool kFloat16s = sizeof(Number) < sizeof(float);
+constexpr bool kFloat16s = sizeof(Lane) < sizeof(float);
 // Maximum pixels per kernel call. Of 32 registers, 16 accumulate two rows, 8 hold input pixels and 2 hold weights; AVX2
 // has 16. float16 has kernels for 7 pixels only.
 constexpr size_t kMaxPixels = kFloat16s ? 7 : kRegisters / 4;
 constexpr int64_t kMaxStride = 2, kMaxKernelH = 16, kMaxKernelW = 32;  // limits of the kernels
 constexpr bool kVectorFillsLine =
-    kLanes * sizeof(Number) == 64;  // of the cache; otherwise the next vectors are mostly in it
+    kLanes * sizeof(Lane) == 64;  // of the cache; otherwise the next vectors are mostly in it
 
 // Distances are in elements.
 struct Tile {
-  const Number* x;        // the first line that is read, at the first column of the first pixel
+  const Lane* x;          // the first line that is read, at the first column of the first pixel
   size_t line, cell;      // from line to line, from column to column
   size_t stride_w;        // columns from pixel to pixel
   const Lanes* inside;    // masked kernels: the lanes to read of each column; others read as zero
   int64_t lines;          // from x to the end of the image
   int64_t top, stride_h;  // the line where the first row's kernel begins (<= 0), and the step from row to row
   int64_t kernel_h, kernel_w;
-  size_t vectors;         // of channels, contiguous in x, y and weights
-  const Number* weights;  // per vector: the bias, then the weights of each cell of the kernel
+  size_t vectors;       // of channels, contiguous in x, y and weights
+  const Lane* weights;  // per vector: the bias, then the weights of each cell of the kernel
   bool clamps;
-  Number low, high;
-  Number* y;
+  Lane low, high;
+  Lane* y;
   size_t y_row, y_step;
   int64_t rows;
   Lanes lanes;  // lanes that hold channels
@@ -47,12 +47,12 @@ struct Tile {
 // kStride before it, except for one pixel, since a load costs half a multiply-add. `step`: elements from pixel to
 // pixel; `inside_step`: entries of `inside` from pixel to pixel.
 template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
-FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const Number* x, size_t cell, size_t step,
+FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const Lane* x, size_t cell, size_t step,
                                                              const Lanes* inside, size_t inside_step,
-                                                             const Number* const (&weights)[2], Vector (&sum)[2][P]) {
+                                                             const Lane* const (&weights)[2], Vector (&sum)[2][P]) {
 #pragma GCC unroll 2
   for (size_t start = 0; start < kStride; ++start, x += cell) {
-    const Number* from = x;
+    const Lane* from = x;
     Vector values[P];
 #pragma GCC unroll 9
     for (size_t k = 0; k < (K - start + kStride - 1) / kStride; ++k) {  // pixel i is in values[(k + i) % P]
@@ -74,12 +74,12 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const Number* x, si
 
 // Adds `count` lines from x to the sums of output rows [kFirst, kEnd). Advances the weights.
 template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
-FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const Number*& x, int64_t count, size_t line,
-                                                     size_t cell, const Number* (&weights)[2], Vector (&sum)[2][P]) {
+FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const Lane*& x, int64_t count, size_t line,
+                                                     size_t cell, const Lane* (&weights)[2], Vector (&sum)[2][P]) {
   const size_t stride = K == 1 ? tile.stride_w : kStride;
   const int64_t columns = K == 1 ? tile.kernel_w : 1;
   if (count > 0) do {
-      const Number* column = x;
+      const Lane* column = x;
       for (int64_t i = 0; i < columns; ++i, column += cell) {
         add_columns<K, kStride, kMasked, kFirst, kEnd>(column, cell, stride * cell, tile.inside + i, stride, weights,
                                                        sum);
@@ -110,7 +110,7 @@ FERRY_VECTORS void compute(const Tile& tile) {
   const int64_t vector_weights = kernel_h * row_weights + static_cast<int64_t>(kLanes);
   const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
   const Lanes lanes = tile.lanes;
-  Number* y = tile.y;
+  Lane* y = tile.y;
   int64_t top = tile.top;
   for (int64_t row = 0; row < rows; row += 2, y += 2 * y_row, top += 2 * stride_h) {
     const bool alone = row + 1 == rows;
@@ -118,24 +118,24 @@ FERRY_VECTORS void compute(const Tile& tile) {
     const int64_t begin = std::max<int64_t>(top, 0), end = std::min(top + kernel_h, lines);
     const int64_t second_begin = alone ? end : std::max<int64_t>(second_top, 0);
     const int64_t second_end = alone ? end : std::min(second_top + kernel_h, lines);
-    const Number *from = tile.x + begin * static_cast<int64_t>(line), *bias = tile.weights;
-    Number* to = y;
+    const Lane *from = tile.x + begin * static_cast<int64_t>(line), *bias = tile.weights;
+    Lane* to = y;
     uintptr_t next_x = tile.next_x;
     for (size_t vector = tile.vectors; vector > 0; --vector, from += kLanes, bias += vector_weights, to += kLanes) {
       if constexpr (kVectorFillsLine) {
         const int64_t last = std::min(row + 2, rows);
         for (int64_t i = row * stride_h; i < last * stride_h; ++i)
           prefetch<P>(next_x + static_cast<size_t>(i) * tile.next_x_line, tile.next_step);
-        next_x += kLanes * sizeof(Number);
+        next_x += kLanes * sizeof(Lane);
       }
       Vector sum[2][P];
 #pragma GCC unroll 2
       for (size_t r = 0; r < 2; ++r)
 #pragma GCC unroll 8
         for (size_t i = 0; i < P; ++i) sum[r][i] = load(bias);
-      const Number* weights[2] = {bias + kLanes + (begin - top) * row_weights,
-                                  bias + kLanes + (second_begin - second_top) * row_weights};
-      const Number* x = from;
+      const Lane* weights[2] = {bias + kLanes + (begin - top) * row_weights,
+                                bias + kLanes + (second_begin - second_top) * row_weights};
+      const Lane* x = from;
       add<K, kStride, kMasked, 0, 1>(tile, x, std::min(end, second_begin) - begin, line, cell, weights, sum);
       add<K, kStride, kMasked, 0, 2>(tile, x, end - second_begin, line, cell, weights, sum);
       if (second_begin > end) x = from + (second_begin - begin) * static_cast<int64_t>(line);
@@ -147,7 +147,7 @@ FERRY_VECTORS void compute(const Tile& tile) {
 #pragma GCC unroll 8
           for (size_t i = 0; i < P; ++i) sum[r][i] = clamp(sum[r][i], minimum, maximum);
       }
-      Number *first = to, *second = alone ? to : to + y_row;
+      Lane *first = to, *second = alone ? to : to + y_row;
 #pragma GCC unroll 8
       for (size_t i = 0; i < P; ++i) store_next(second, y_step, sum[1][i], lanes);
 #pragma GCC unroll 8
@@ -185,7 +185,7 @@ Compute kernel(size_t count, bool masked) {
   return (masked ? kCompute<K, true> : kCompute<K, false>)[count - 1];
 }
 
-inline void copy_line(const Number*, size_t, size_t, size_t, Number*, size_t) {}  // masks replace copies
+inline void copy_line(const Lane*, size_t, size_t, size_t, Lane*, size_t) {}  // masks replace copies
 
 // The piece that begins at pixel x of `width` pixels; all pieces have about the same size.
 inline Piece cut(int64_t x, int64_t width) {
@@ -214,10 +214,10 @@ Compute kernel(size_t count)
 #endif
 
 // Copies `vectors` vectors of `count` neighbouring pixels.
-inline void copy_line(const Number* from, size_t step, size_t count, size_t vectors, Number* to, size_t to_step) {
+inline void copy_line(const Lane* from, size_t step, size_t count, size_t vectors, Lane* to, size_t to_step) {
   for (; count > 0; --count, from += step, to += to_step) {
-    const Number* x = from;
-    Number* y = to;
+    const Lane* x = from;
+    Lane* y = to;
     size_t rest = vectors;
     for (; rest >= 4; rest -= 4) {
       Vector values[4];

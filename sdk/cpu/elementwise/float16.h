@@ -17,13 +17,13 @@ using Float16 = uint16_t;
 inline const Float16* float16s(const void* data) { return static_cast<const Float16*>(data); }
 inline Float16* float16s(void* data) { return static_cast<Float16*>(data); }
 // For kernels that are templates over float and Float16.
-template <typename Number>
-const Number* numbers(const void* data) {
-  return static_cast<const Number*>(data);
+template <typename T>
+const T* values_as(const void* data) {
+  return static_cast<const T*>(data);
 }
-template <typename Number>
-Number* numbers(void* data) {
-  return static_cast<Number*>(data);
+template <typename T>
+T* values_as(void* data) {
+  return static_cast<T*>(data);
 }
 
 // Require CpuFeatures::float16. Round to nearest, ties to even.

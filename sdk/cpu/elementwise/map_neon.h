@@ -11,8 +11,8 @@ namespace ferry::cpu {
 namespace {
 
 template <typename Function>
-void map(const Number* from, Number* to, size_t count) {
-  for (const Number* const end = from + count / (2 * kLanes) * (2 * kLanes); from != end;) {
+void map(const Lane* from, Lane* to, size_t count) {
+  for (const Lane* const end = from + count / (2 * kLanes) * (2 * kLanes); from != end;) {
     Vector first, second;
     load_pair(from, first, second);
     store_pair(to, Function::of(first), Function::of(second));
@@ -20,7 +20,7 @@ void map(const Number* from, Number* to, size_t count) {
   count %= 2 * kLanes;
   while (count > 0) {
     const size_t some = std::min(count, kLanes);
-    Number rest[kLanes] = {};
+    Lane rest[kLanes] = {};
     std::copy_n(from, some, rest);
     store(rest, Function::of(load(rest)));
     std::copy_n(rest, some, to);

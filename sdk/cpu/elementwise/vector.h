@@ -1,6 +1,6 @@
-// Vectors for kernels that are written once for several machines: elements, and masks of active lanes. Functions that
-// use them are FERRY_VECTORS, since AVX-512 and AVX2 are selected at run time. Files for AVX2 define
-// FERRY_AVX2_VECTORS; files for float16 (ARMv8.2) define FERRY_FLOAT16_VECTORS.
+// Vectors for kernels that are written once for several machines. Lane is the type of an element, Lanes a mask of
+// active lanes. Functions that use them are FERRY_VECTORS, since AVX-512 and AVX2 are selected at run time. Files for
+// AVX2 define FERRY_AVX2_VECTORS; files for float16 (ARMv8.2) define FERRY_FLOAT16_VECTORS.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace ferry::cpu::avx2 {
 
-using Number = float;
+using Lane = float;
 using Vector = __m256;
 constexpr size_t kLanes = 8, kRegisters = 16;
 struct Lanes {
@@ -63,7 +63,7 @@ FERRY_VECTORS [[gnu::always_inline]] inline Vector clamp(Vector value, Vector lo
 
 namespace ferry::cpu::avx512 {
 
-using Number = float;
+using Lane = float;
 using Vector = __m512;
 using Lanes = __mmask16;  // one bit per lane
 constexpr size_t kLanes = 16, kRegisters = 32;
@@ -131,17 +131,17 @@ FERRY_VECTORS [[gnu::always_inline]] inline void store_next(float*& to, size_t s
 
 namespace ferry::cpu::neon_float16 {
 
-using Number = __fp16;
+using Lane = __fp16;
 using Vector = float16x8_t;
 constexpr size_t kLanes = 8;
 
-[[gnu::always_inline]] inline Vector load(const Number* from) {
+[[gnu::always_inline]] inline Vector load(const Lane* from) {
   return vreinterpretq_f16_u16(vld1q_u16(reinterpret_cast<const uint16_t*>(from)));
 }
-[[gnu::always_inline]] inline void store(Number* to, Vector value) {
+[[gnu::always_inline]] inline void store(Lane* to, Vector value) {
   vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(value));
 }
-[[gnu::always_inline]] inline Vector repeat(Number value) {
+[[gnu::always_inline]] inline Vector repeat(Lane value) {
   return Vector{value, value, value, value, value, value, value, value};
 }
 // Inline assembly, since other files include this header without being compiled for ARMv8.2 (cmake/sdk.cmake).
@@ -165,13 +165,13 @@ constexpr size_t kLanes = 8;
 
 namespace ferry::cpu::neon {
 
-using Number = float;
+using Lane = float;
 using Vector = float32x4_t;
 constexpr size_t kLanes = 4;
 
-[[gnu::always_inline]] inline Vector load(const Number* from) { return vld1q_f32(from); }
-[[gnu::always_inline]] inline void store(Number* to, Vector value) { vst1q_f32(to, value); }
-[[gnu::always_inline]] inline Vector repeat(Number value) { return vdupq_n_f32(value); }
+[[gnu::always_inline]] inline Vector load(const Lane* from) { return vld1q_f32(from); }
+[[gnu::always_inline]] inline void store(Lane* to, Vector value) { vst1q_f32(to, value); }
+[[gnu::always_inline]] inline Vector repeat(Lane value) { return vdupq_n_f32(value); }
 [[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }
 [[gnu::always_inline]] inline Vector maximum_of(Vector a, Vector b) { return vmaxq_f32(a, b); }
 [[gnu::always_inline]] inline Vector minimum_of(Vector a, Vector b) { return vminq_f32(a, b); }
@@ -184,28 +184,28 @@ constexpr size_t kRegisters = 32;
 
 constexpr Lanes first_lanes(size_t) { return true; }
 
-[[gnu::always_inline]] inline void store(Number* to, Vector value, Lanes) { store(to, value); }
+[[gnu::always_inline]] inline void store(Lane* to, Vector value, Lanes) { store(to, value); }
 // Loads the vector and advances by `step`; gcc 12 would use a separate addition. The functions that advance do not
 // declare that they read memory: use them for memory that the calling function does not write, or writes later.
 template <bool kMasked>
-[[gnu::always_inline]] inline Vector next(const Number*& from, size_t step, size_t, Lanes) {
+[[gnu::always_inline]] inline Vector next(const Lane*& from, size_t step, size_t, Lanes) {
   Vector value;
-  asm("ld1 {%0." FERRY_LANES "}, [%1], %2" : "=w"(value), "+r"(from) : "r"(step * sizeof(Number)));
+  asm("ld1 {%0." FERRY_LANES "}, [%1], %2" : "=w"(value), "+r"(from) : "r"(step * sizeof(Lane)));
   return value;
 }
-[[gnu::always_inline]] inline Vector load_next(const Number*& from) {
+[[gnu::always_inline]] inline Vector load_next(const Lane*& from) {
   Vector value;
   asm("ldr %q0, [%1], #16" : "=w"(value), "+r"(from));
   return value;
 }
-[[gnu::always_inline]] inline void store_next(Number*& to, size_t step, Vector value, Lanes) {
-  asm volatile("st1 {%1." FERRY_LANES "}, [%0], %2" : "+r"(to) : "w"(value), "r"(step * sizeof(Number)) : "memory");
+[[gnu::always_inline]] inline void store_next(Lane*& to, size_t step, Vector value, Lanes) {
+  asm volatile("st1 {%1." FERRY_LANES "}, [%0], %2" : "+r"(to) : "w"(value), "r"(step * sizeof(Lane)) : "memory");
 }
 // Two vectors by one instruction, which advances the pointer.
-[[gnu::always_inline]] inline void load_pair(const Number*& from, Vector& first, Vector& second) {
+[[gnu::always_inline]] inline void load_pair(const Lane*& from, Vector& first, Vector& second) {
   asm("ldp %q0, %q1, [%2], #32" : "=w"(first), "=w"(second), "+r"(from));
 }
-[[gnu::always_inline]] inline void store_pair(Number*& to, Vector first, Vector second) {
+[[gnu::always_inline]] inline void store_pair(Lane*& to, Vector first, Vector second) {
   asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(first), "w"(second) : "memory");
 }
 [[gnu::always_inline]] inline Vector clamp(Vector value, Vector low, Vector high) {

@@ -39,7 +39,7 @@ class ConvGemm : public GemmOp<Kernel> {
       share_ = 1;
     } else {
       // Weights that exceed the L2 cache are read again for every task: use fewer tasks, which also split the outputs.
-      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * kernel_.number_bytes());
+      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * kernel_.element_bytes());
       const size_t maximum = large ? std::clamp(fitting, kFewWindows, kManyWindows) : kFewWindows;
       const size_t blocks = (rows_ + maximum - 1) / maximum;
       block_ = (rows_ + blocks - 1) / blocks;
@@ -52,7 +52,7 @@ class ConvGemm : public GemmOp<Kernel> {
     if (in_place_) block_ = static_cast<size_t>(output[2]);
     const size_t copied = in_place_ ? beyond : std::max(std::min(block_, rows_), reads_in_place() ? beyond : 0);
     copy_size_ = copied * std::min(depth_, gemm_.inputs);
-    *workspace = pool->threads() * copy_size_ * kernel_.number_bytes();
+    *workspace = pool->threads() * copy_size_ * kernel_.element_bytes();
     return {};
   }
 
@@ -71,9 +71,10 @@ class ConvGemm : public GemmOp<Kernel> {
   const RowOp* by_rows() const override { return reads_in_place() ? this : nullptr; }
   void compute_rows(const RowOp::Rows& rows) const override {
     const size_t line = units(static_cast<size_t>(output_shape_[2]) * gemm_.outputs);
-    auto* y = numbers<Unit>(rows.y);
+    auto* y = values_as<Unit>(rows.y);
     for (int64_t row = rows.from; row < rows.to; ++row, y += line)
-      compute_row({numbers<Unit>(rows.x), rows.first, line_units()}, row, y, copies_ + units(rows.thread * copy_size_));
+      compute_row({values_as<Unit>(rows.x), rows.first, line_units()}, row, y,
+                  copies_ + units(rows.thread * copy_size_));
   }
 
  private:

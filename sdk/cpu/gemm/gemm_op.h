@@ -50,8 +50,8 @@ class GemmOp : public Op, public RowOp {
     const PackingId id =
         PackingId(kernel_.layout(), Kernel::kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
     const auto fill = [&](const float* weight, const float* bias, Unit* to) { pack(weight, bias, to); };
-    FERRY_TRY(source.template packed_numbers<Unit>(id, packed_bytes(), fill, &held_));
-    packed_ = numbers<Unit>(held_.get());
+    FERRY_TRY(source.template packed_values<Unit>(id, packed_bytes(), fill, &held_));
+    packed_ = values_as<Unit>(held_.get());
     return {};
   }
 
@@ -60,14 +60,14 @@ class GemmOp : public Op, public RowOp {
     width_ = inputs[0].rank == 4 ? static_cast<size_t>(inputs[0][2]) : 1;
     plan(tasks(pool));
     copy_size_ = copies() ? std::min(block_, rows_) * depth_ : 0;
-    *workspace = pool->threads() * copy_size_ * kernel_.number_bytes();
+    *workspace = pool->threads() * copy_size_ * kernel_.element_bytes();
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    x_ = numbers<Unit>(inputs[0]);
-    y_ = numbers<Unit>(output);
-    copies_ = numbers<Unit>(workspace);
+    x_ = values_as<Unit>(inputs[0]);
+    y_ = values_as<Unit>(output);
+    copies_ = values_as<Unit>(workspace);
     return {};
   }
 
@@ -96,10 +96,11 @@ class GemmOp : public Op, public RowOp {
   // Rows are those of one image; bands never contain grouped products.
   const RowOp* by_rows() const override { return this; }
   void compute_rows(const RowOp::Rows& rows) const override {
-    const auto* x = numbers<Unit>(rows.x) + units(static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs);
+    const auto* x =
+        values_as<Unit>(rows.x) + units(static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs);
     const size_t count = static_cast<size_t>(rows.to - rows.from) * width_;
     for (size_t nc_block = 0; nc_block < nc_blocks_; ++nc_block)
-      multiply(0, nc_block, {x, gemm_.inputs}, numbers<Unit>(rows.y), count, 0, gemm_.inputs);
+      multiply(0, nc_block, {x, gemm_.inputs}, values_as<Unit>(rows.y), count, 0, gemm_.inputs);
   }
 
   bool fuse(typename Op::Next& next) override {
@@ -123,10 +124,10 @@ class GemmOp : public Op, public RowOp {
   static constexpr size_t kPanelsAtOnce = Kernel::kPanelsAtOnce, kPanelBytes = Kernel::kPanelBytes;
 
   size_t panels() const { return (gemm_.outputs + kColumns - 1) / kColumns; }
-  size_t packed_bytes() const { return gemm_.groups * group_size() * kernel_.number_bytes(); }
+  size_t packed_bytes() const { return gemm_.groups * group_size() * kernel_.element_bytes(); }
   template <typename Count>
-  Count units(Count numbers) const {
-    return kernel_.units(numbers);
+  Count units(Count elements) const {
+    return kernel_.units(elements);
   }
   size_t x_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.inputs; }
   size_t y_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.outputs; }
@@ -156,7 +157,7 @@ class GemmOp : public Op, public RowOp {
                                      .tile_rows = kernel_.rows(),
                                      .l2_bytes = l2_bytes_,
                                      .tasks = tasks,
-                                     .number_bytes = kernel_.number_bytes()});
+                                     .element_bytes = kernel_.element_bytes()});
     block_ = plan.rows;
     streams_ = plan.streams;
     set_nc_panels(plan.panels);
@@ -208,7 +209,7 @@ class GemmOp : public Op, public RowOp {
     const Unit* next;  // the weights that are read next, for kernels that prefetch them; or null
   };
 
-  struct Part {  // a range of rows or panels
+  struct IndexRange {  // a range of rows or panels
     size_t from, to;
     size_t size() const { return to - from; }
   };
@@ -217,28 +218,28 @@ class GemmOp : public Op, public RowOp {
   void multiply_kc_block(const KcBlock& kc, const Inputs& in, Unit* y, size_t rows) const {
     const size_t whole = std::min(kc.end, gemm_.outputs / kColumns);  // panels below this have all their columns
     const auto next_panels = [&](size_t from) {
-      return Part{from, from < whole ? std::min(whole, from + std::min(together_, whole)) : from + 1};
+      return IndexRange{from, from < whole ? std::min(whole, from + std::min(together_, whole)) : from + 1};
     };
     const bool applies = kc.final && after_;
     if constexpr (kPanelBytes > 0) {  // panels stay in the L1 cache while rows pass
-      for (Part panels = next_panels(kc.begin);; panels = next_panels(panels.to)) {
+      for (IndexRange panels = next_panels(kc.begin);; panels = next_panels(panels.to)) {
         const size_t height = applies ? rows_to_apply(panels) : rows;
         for (size_t row = 0; row < rows; row += height) {
-          const Part some{row, std::min(row + height, rows)};
+          const IndexRange some{row, std::min(row + height, rows)};
           compute(kc, in, y, some, panels, {0, 1});
           if (applies) apply(y, some, panels);
         }
         if (panels.to == kc.end) return;
       }
     } else {
-      const Part all{kc.begin, kc.end};
+      const IndexRange all{kc.begin, kc.end};
       // of similar height, since small ones are slow
       const size_t tiles = (rows + kernel_.rows() - 1) / kernel_.rows();
       const size_t widest = std::max(kc.high - kc.low, applies ? outputs(all) : 1);
       const size_t together = std::clamp<size_t>(kL1Elements / widest / kernel_.rows(), 1, kTilesAtOnce);
       for (size_t tile = 0; tile < tiles; tile += together) {
-        const Part some{rows * tile / tiles, rows * std::min(tile + together, tiles) / tiles};
-        for (Part panels = next_panels(kc.begin);; panels = next_panels(panels.to)) {
+        const IndexRange some{rows * tile / tiles, rows * std::min(tile + together, tiles) / tiles};
+        for (IndexRange panels = next_panels(kc.begin);; panels = next_panels(panels.to)) {
           compute(kc, in, y, some, panels, {tile, tiles});
           if (panels.to == kc.end) break;
         }
@@ -249,8 +250,8 @@ class GemmOp : public Op, public RowOp {
 
   // Computes panels that are all complete, or a single one. tile: the index of the first tile and the number of tiles
   // that compute these panels.
-  void compute(const KcBlock& kc, const Inputs& in, Unit* y, const Part& rows, const Part& panels,
-               [[maybe_unused]] const Part& tile) const {
+  void compute(const KcBlock& kc, const Inputs& in, Unit* y, const IndexRange& rows, const IndexRange& panels,
+               [[maybe_unused]] const IndexRange& tile) const {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const size_t column = panels.from * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
     const size_t step = panel_step(kc.low);
@@ -287,15 +288,15 @@ class GemmOp : public Op, public RowOp {
     kernel_.multiply(at, rows.size(), columns > kNarrow ? kColumns : kNarrow);
   }
 
-  size_t outputs(const Part& panels) const {
+  size_t outputs(const IndexRange& panels) const {
     return std::min(panels.to * kColumns, gemm_.outputs) - panels.from * kColumns;
   }
   // Rows whose outputs stay in the L1 cache until the fused activation reads them.
-  size_t rows_to_apply(const Part& panels) const {
+  size_t rows_to_apply(const IndexRange& panels) const {
     return std::max<size_t>(kL1Elements / outputs(panels) / kernel_.rows(), 1) * kernel_.rows();
   }
 
-  void apply(Unit* y, const Part& rows, const Part& panels) const {
+  void apply(Unit* y, const IndexRange& rows, const IndexRange& panels) const {
     size_t columns = outputs(panels), count = rows.size();
     y += units(rows.from * y_stride() + panels.from * kColumns);
     if (columns == y_stride()) {  // rows are contiguous
@@ -328,7 +329,7 @@ class GemmOp : public Op, public RowOp {
     nc_blocks_ = (panels() + nc_panels_ - 1) / nc_panels_;
   }
   size_t panel_bytes() const {
-    return std::min(depth_, std::max<size_t>(gemm_.inputs, 1)) * kColumns * kernel_.number_bytes();
+    return std::min(depth_, std::max<size_t>(gemm_.inputs, 1)) * kColumns * kernel_.element_bytes();
   }
   size_t columns() const { return (gemm_.outputs + kNarrow - 1) / kNarrow * kNarrow; }
   size_t group_size() const { return (gemm_.inputs + 1) * columns(); }

@@ -18,10 +18,10 @@ class Floats {
   static constexpr size_t kDepth = 768;  // KC: inputs per block, which stay in the L1 cache for a tile
 
   static constexpr size_t depth() { return kDepth; }
-  static constexpr size_t number_bytes() { return sizeof(float); }
+  static constexpr size_t element_bytes() { return sizeof(float); }
   template <typename Count>
-  static constexpr Count units(Count numbers) {
-    return numbers;
+  static constexpr Count units(Count elements) {
+    return elements;
   }
   static constexpr size_t added_up(size_t) { return 0; }
   static constexpr bool adds_by_blocks() { return false; }

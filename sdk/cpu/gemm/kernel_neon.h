@@ -35,11 +35,11 @@ class Neon {
 
   bool float16() const { return kFloat16s && float16_; }
   size_t rows() const { return float16() ? kRowsOfFloat16 : kRows; }
-  size_t depth() const { return kDepthBytes / number_bytes(); }  // KC
-  size_t number_bytes() const { return float16() ? sizeof(Float16) : sizeof(float); }
+  size_t depth() const { return kDepthBytes / element_bytes(); }  // KC
+  size_t element_bytes() const { return float16() ? sizeof(Float16) : sizeof(float); }
   template <typename Count>
-  Count units(Count numbers) const {
-    return numbers << (float16() ? 1 : 2);
+  Count units(Count elements) const {
+    return elements << (float16() ? 1 : 2);
   }
   const char* layout() const { return float16() ? "gemm_neon_half" : "gemm_neon"; }
   // XNNPACK computes small float32 products and those of few outputs; its float16 kernels are no good.

@@ -14,7 +14,7 @@ struct GemmWork {
   size_t nr;                             // outputs of a panel
   size_t depth, together, tile_rows;
   size_t l2_bytes, tasks;  // tasks: the minimum number, unless they become tiny
-  size_t number_bytes = sizeof(float);
+  size_t element_bytes = sizeof(float);
 };
 
 struct GemmPlan {
@@ -26,14 +26,14 @@ inline GemmPlan plan_gemm(const GemmWork& w) {
   const auto parts = [](size_t whole, size_t part) { return (whole + part - 1) / part; };
   // Caches are not strict LRU, and other data shares them.
   const size_t budget = w.l2_bytes / 4 * 3;
-  const size_t weights = w.inputs * w.outputs * w.number_bytes, inputs = w.rows * w.inputs * w.number_bytes;
+  const size_t weights = w.inputs * w.outputs * w.element_bytes, inputs = w.rows * w.inputs * w.element_bytes;
   const size_t together = w.together * w.nr;
   // Bytes per row that pass before the inputs of a KC block are read again.
-  size_t row = (std::min(w.depth, w.inputs) + together) * w.number_bytes;
-  size_t held = together * w.depth * w.number_bytes;
+  size_t row = (std::min(w.depth, w.inputs) + together) * w.element_bytes;
+  size_t held = together * w.depth * w.element_bytes;
   const bool streams = weights > budget / 3 * 2;
   if (!streams) {  // weights are read once if they stay in the cache longer than a task
-    row = (w.inputs + w.outputs) * w.number_bytes;
+    row = (w.inputs + w.outputs) * w.element_bytes;
     held = weights;
   }
   const size_t fitting = held < budget ? (budget - held) / row : 0;

@@ -39,10 +39,9 @@ void multiply_rows(const float* x, const float* rows, size_t stride, size_t size
 typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
 
 // to[j][i] = from[i][j] for a 4x4 square of float, or of float16 as uint16_t.
-template <typename Number>
-[[gnu::always_inline]] inline void transpose_square(const Number* from, size_t from_stride, Number* to,
-                                                    size_t to_stride) {
-  typedef Number Four __attribute__((vector_size(4 * sizeof(Number)), aligned(sizeof(Number)), may_alias));
+template <typename T>
+[[gnu::always_inline]] inline void transpose_square(const T* from, size_t from_stride, T* to, size_t to_stride) {
+  typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
   Four rows[4], pairs[4];
   for (size_t i = 0; i < 4; ++i) rows[i] = *reinterpret_cast<const Four*>(from + i * from_stride);
   for (size_t i = 0; i < 2; ++i) {

@@ -91,9 +91,9 @@ void multiply_128(const Product& p) { multiply_with<16, 2>(p); }
 [[gnu::target("avx512f")]] void multiply_512(const Product& p) { multiply_with<64, 4>(p); }
 #endif
 
-template <typename Number>
-[[gnu::always_inline]] inline void transpose_numbers(const Number* from, size_t from_stride, size_t rows,
-                                                     size_t columns, Number* to, size_t to_stride) {
+template <typename T>
+[[gnu::always_inline]] inline void transpose_rows(const T* from, size_t from_stride, size_t rows, size_t columns, T* to,
+                                                  size_t to_stride) {
   for (size_t i = 0; i < rows; i += 4) {
     const size_t height = std::min<size_t>(4, rows - i);
     size_t j = 0;
@@ -128,11 +128,11 @@ FERRY_KERNEL void multiply_rows(const float* x, const float* rows, size_t stride
 }
 
 void transpose(const float* from, size_t from_stride, size_t rows, size_t columns, float* to, size_t to_stride) {
-  transpose_numbers(from, from_stride, rows, columns, to, to_stride);
+  transpose_rows(from, from_stride, rows, columns, to, to_stride);
 }
 
 void transpose(const uint16_t* from, size_t from_stride, size_t rows, size_t columns, uint16_t* to, size_t to_stride) {
-  transpose_numbers(from, from_stride, rows, columns, to, to_stride);
+  transpose_rows(from, from_stride, rows, columns, to, to_stride);
 }
 
 }  // namespace ferry::cpu

@@ -36,11 +36,11 @@ struct TileOf {
 // `block` or the remainder. If tile.columns < `width` (the columns of the weights, at most kColumns), the tile gets
 // buffers with room for all columns.
 template <size_t kMaximumBytes, size_t kColumns, typename Compute>
-void for_whole_columns(const TileOf<std::byte>& tile, size_t rows, size_t width, size_t block, size_t number_bytes,
+void for_whole_columns(const TileOf<std::byte>& tile, size_t rows, size_t width, size_t block, size_t element_bytes,
                        const Compute& compute) {
   const bool all = tile.columns == width;
   alignas(16) std::byte start[kMaximumBytes], y[kMaximumBytes];  // columns beyond y's belong to others
-  const size_t bytes = tile.columns * number_bytes, row_bytes = kColumns * number_bytes;
+  const size_t bytes = tile.columns * element_bytes, row_bytes = kColumns * element_bytes;
   TileOf<std::byte> next = tile;
   for (size_t height; rows > 0; rows -= height) {
     height = rows < block ? rows : all ? rows / block * block : block;
@@ -49,7 +49,7 @@ void for_whole_columns(const TileOf<std::byte>& tile, size_t rows, size_t width,
     if (!all && tile.start_stride != 0) {  // not the bias, which is as wide as the weights
       for (size_t i = 0; i < height; ++i) {
         std::memset(start + i * row_bytes, 0, row_bytes);
-        std::memcpy(start + i * row_bytes, next.start + i * tile.start_stride * number_bytes, bytes);
+        std::memcpy(start + i * row_bytes, next.start + i * tile.start_stride * element_bytes, bytes);
       }
       some.start = start;
       some.start_stride = kColumns;
@@ -60,10 +60,10 @@ void for_whole_columns(const TileOf<std::byte>& tile, size_t rows, size_t width,
     }
     compute(some, height);
     for (size_t i = 0; !all && i < height; ++i)
-      std::memcpy(next.y + i * tile.y_stride * number_bytes, y + i * row_bytes, bytes);
-    next.x += height * tile.x_stride * number_bytes;
-    next.start += height * tile.start_stride * number_bytes;
-    next.y += height * tile.y_stride * number_bytes;
+      std::memcpy(next.y + i * tile.y_stride * element_bytes, y + i * row_bytes, bytes);
+    next.x += height * tile.x_stride * element_bytes;
+    next.start += height * tile.start_stride * element_bytes;
+    next.y += height * tile.y_stride * element_bytes;
   }
 }
 

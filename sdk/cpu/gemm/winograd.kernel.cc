@@ -204,7 +204,7 @@ Status pack_bias(WeightSource& source, size_t outputs, PackedBytes* out) {
   const auto fill = [&](const float*, const float* bias, float* to) {
     bias != nullptr ? std::copy_n(bias, outputs, to) : std::fill_n(to, outputs, 0.0f);
   };
-  return source.packed_numbers<float>(PackingId("bias", 1), outputs * sizeof(float), fill, out);
+  return source.packed_values<float>(PackingId("bias", 1), outputs * sizeof(float), fill, out);
 }
 
 // A matrix product per point: [tiles,points*inputs] to [tiles,points*outputs].

@@ -67,7 +67,7 @@ struct Bias {
 
 // Which operands are float16: all if q is, except constant biases.
 struct Float16Operands {
-  bool numbers = false;
+  bool operands = false;
   std::array<bool, 2> biases{};
 };
 
@@ -110,7 +110,7 @@ class Attention : public Op {
     const size_t blocks = (queries_ + kQueries - 1) / kQueries;
     const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
     part_ = (blocks + parts - 1) / parts * kQueries;
-    scratch_ = packed_size() + (float16_.numbers ? uint64_t{kQueries} * (key_size_ + value_size_) : 0);
+    scratch_ = packed_size() + (float16_.operands ? uint64_t{kQueries} * (key_size_ + value_size_) : 0);
     *workspace = uint64_t{sizeof(float)} * threads * scratch_;
     return {};
   }
@@ -161,7 +161,7 @@ class Attention : public Op {
             .scale = scale_};
   }
 
-  bool has_float16() const { return built_in(Feature::Float16) && float16_.numbers; }
+  bool has_float16() const { return built_in(Feature::Float16) && float16_.operands; }
 
   // The union of the keys that queries [first, end) attend to.
   Keys seen_by(size_t first, size_t end) const {
@@ -336,7 +336,7 @@ Status create_attention(const CpuFeatures& cpu, const Model&, const fbs::Operato
 Status create_float16_attention(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                                 std::unique_ptr<Op>* out) {
   const fbs::Attention& params = *op.params_as_Attention();
-  Float16Operands float16s{.numbers = true};
+  Float16Operands float16s{.operands = true};
   for (unsigned i = 0; i < op.inputs()->size(); ++i) {
     const bool constant = model.is_constant(op.inputs()->Get(i));
     if (i < 3 && constant) return {};

@@ -181,9 +181,8 @@ class Binary : public Op {
     step_b_ = stride_b[0];
     kernel_ = plain_ != nullptr ? plain_ : choose(params_.kind(), dims[0].a_repeats, dims[0].b_repeats);
 #if defined(__aarch64__)
-    const bool numbers_alone = step_a_ + step_b_ == 2 && !constants_[0].data && !constants_[1].data;
-    if (built_in(Feature::Float16))
-      float16_kernel_ = float16_ && numbers_alone ? float16_binary(params_.kind()) : nullptr;
+    const bool contiguous = step_a_ + step_b_ == 2 && !constants_[0].data && !constants_[1].data;
+    if (built_in(Feature::Float16)) float16_kernel_ = float16_ && contiguous ? float16_binary(params_.kind()) : nullptr;
 #endif
     return {};
   }
@@ -255,12 +254,12 @@ class FusedAdd : public Binary {
  public:
   // index: of the sum among the addition's inputs.
   FusedAdd(const fbs::Binary& params, bool float16, const void** added, unsigned index)
-      : Binary(params, float16), number_bytes_(number_bytes(float16)), added_(added), index_(index) {}
+      : Binary(params, float16), element_bytes_(element_bytes(float16)), added_(added), index_(index) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                uint64_t* workspace) override {
     is_fused_ = inputs[0] == inputs[1];
-    bytes_ = static_cast<size_t>(output.elements()) * number_bytes_;
+    bytes_ = static_cast<size_t>(output.elements()) * element_bytes_;
     return Binary::reshape(inputs, output, pool, workspace);
   }
 
@@ -278,7 +277,7 @@ class FusedAdd : public Binary {
   }
 
  private:
-  const size_t number_bytes_;
+  const size_t element_bytes_;
   const void** added_;  // of the operator before
   unsigned index_;
   bool is_fused_ = true;

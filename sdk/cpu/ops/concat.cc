@@ -19,14 +19,14 @@ class Concat : public Op {
     *workspace = 0;
     rows_ = elements(output, 0, axis_);
     row_ = elements(output, axis_, output.rank) * element_bytes_;
-    parts_.assign(inputs.size(), {});
+    inputs_.assign(inputs.size(), {});
     for (size_t i = 0; i < inputs.size(); ++i)
-      parts_[i].row = elements(inputs[i], axis_, inputs[i].rank) * element_bytes_;
+      inputs_[i].row = elements(inputs[i], axis_, inputs[i].rank) * element_bytes_;
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    for (size_t i = 0; i < inputs.size(); ++i) parts_[i].data = static_cast<const std::byte*>(inputs[i]);
+    for (size_t i = 0; i < inputs.size(); ++i) inputs_[i].data = static_cast<const std::byte*>(inputs[i]);
     output_ = static_cast<std::byte*>(output);
     return {};
   }
@@ -39,9 +39,9 @@ class Concat : public Op {
     parallel_rows(pool, rows_, row_ / element_bytes_, [&](size_t begin, size_t end) {
       std::byte* to = output_ + begin * row_;
       for (size_t i = begin; i < end; ++i) {
-        for (const Part& part : parts_) {
-          copy_row(to, part.data + i * part.row, part.row);
-          to += part.row;
+        for (const ConcatInput& input : inputs_) {
+          copy_row(to, input.data + i * input.row, input.row);
+          to += input.row;
         }
       }
     });
@@ -49,24 +49,24 @@ class Concat : public Op {
   }
 
  private:
-  struct Part {
+  struct ConcatInput {
     const std::byte* data = nullptr;
     size_t row = 0;
   };
 
   void copy_long(Pool* pool) {
     std::byte* to = output_;
-    for (const Part& part : parts_) {
-      parallel_for(pool, part.row, kGrain * element_bytes_,
-                   [&](size_t begin, size_t end) { std::memcpy(to + begin, part.data + begin, end - begin); });
-      to += part.row;
+    for (const ConcatInput& input : inputs_) {
+      parallel_for(pool, input.row, kGrain * element_bytes_,
+                   [&](size_t begin, size_t end) { std::memcpy(to + begin, input.data + begin, end - begin); });
+      to += input.row;
     }
   }
 
   int axis_;
   size_t element_bytes_;
   size_t rows_ = 0, row_ = 0;  // rows; row sizes in bytes, here and above
-  std::vector<Part> parts_;
+  std::vector<ConcatInput> inputs_;
   std::byte* output_ = nullptr;
 };
 

@@ -54,7 +54,7 @@ class Conv2d : public PanelOp {
                           static_cast<uint32_t>(w[1]), static_cast<uint32_t>(w[2]), static_cast<uint32_t>(p.stride_h()),
                           static_cast<uint32_t>(p.stride_w()), static_cast<uint32_t>(p.dilation_h()),
                           static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups), group_inputs, outputs,
-                          groups * group_inputs, groups * group_outputs, Numbers(floats(weight) + begin * channel),
+                          groups * group_inputs, groups * group_outputs, DataPointer(floats(weight) + begin * channel),
                           bias != nullptr ? bias + begin : nullptr, p.output_min(), p.output_max(), flags,
                           /*code_cache=*/nullptr, cache, op);
         };
@@ -91,11 +91,13 @@ class Conv2d : public PanelOp {
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     auto* to = static_cast<std::byte*>(output);
     for (const PackedXnn& panel : panels_) {
-      const auto set = [&](auto function) { return function(panel.get(), workspace, Numbers(inputs[0]), Numbers(to)); };
+      const auto set = [&](auto function) {
+        return function(panel.get(), workspace, DataPointer(inputs[0]), DataPointer(to));
+      };
       FERRY_TRY(check(with_float16<kFloat16Conv2d>(float16_, set, xnn_setup_convolution2d_nhwc_f16,
                                                    xnn_setup_convolution2d_nhwc_f32),
                       "setting up"));
-      to += width_ * number_bytes(float16_);
+      to += width_ * element_bytes(float16_);
     }
     return {};
   }
@@ -114,7 +116,7 @@ Status create_xnnpack_conv2d(const Weighted& weighted, std::unique_ptr<Op>* out)
     return left_out("a depthwise convolution that is not 3x3");
 #endif
   const size_t group_outputs = static_cast<size_t>(w[0] / p.groups());
-  const size_t channel_bytes = elements(w, 1, 4) * number_bytes(weighted.float16);
+  const size_t channel_bytes = elements(w, 1, 4) * element_bytes(weighted.float16);
   WeightSource source(weighted.model, weighted.op);
   auto conv = std::make_unique<Conv2d>(weighted.float16);
   const size_t width = p.groups() == 1 ? panel_width(weighted.rows, channel_bytes, group_outputs) : group_outputs;

@@ -116,7 +116,7 @@ class WindowWeights : public WeightSource {
 class Windows : public Op {
  public:
   Windows(const Shape& weight, bool float16)
-      : number_bytes_(number_bytes(float16)),
+      : element_bytes_(element_bytes(float16)),
         outputs_(static_cast<size_t>(weight[0])),
         kernel_h_(static_cast<size_t>(weight[1])),
         kernel_w_(static_cast<size_t>(weight[2])),
@@ -130,7 +130,7 @@ class Windows : public Op {
     const Shape& x = inputs[0];
     rows_ = elements(x, 0, 2);
     width_ = static_cast<size_t>(x[2]);
-    const uint64_t row = uint64_t{number_bytes_} * width_ * kernel_h_ * kernel_w_ * outputs_;
+    const uint64_t row = uint64_t{element_bytes_} * width_ * kernel_h_ * kernel_w_ * outputs_;
     together_ = static_cast<size_t>(std::clamp<uint64_t>(kTogetherBytes / row, 1, rows_));
     *workspace = together_ * row;
     return {};
@@ -156,14 +156,14 @@ class Windows : public Op {
   // Computes input rows from `first`. The product's reshape() and setup() only store sizes and addresses.
   Status run(Pool* pool, size_t first, size_t count) {
     const Shape pixels{static_cast<int32_t>(count * width_), static_cast<int32_t>(inputs_)};
-    const void* input = input_ + first * width_ * inputs_ * number_bytes_;
+    const void* input = input_ + first * width_ * inputs_ * element_bytes_;
     uint64_t workspace = 0;
     FERRY_TRY(product_->reshape({&pixels, 1}, pixels, pool, &workspace));
     FERRY_TRY(product_->setup({&input, 1}, windows_, nullptr));
     FERRY_TRY(product_->run(pool));
-    const size_t run = kernel_w_ * outputs_ * number_bytes_, row = width_ * run;
+    const size_t run = kernel_w_ * outputs_ * element_bytes_, row = width_ * run;
     std::byte* output = output_ + first * kernel_h_ * row;
-    parallel_rows(pool, count, kernel_h_ * row / number_bytes_, [&](size_t begin, size_t end) {
+    parallel_rows(pool, count, kernel_h_ * row / element_bytes_, [&](size_t begin, size_t end) {
       for (size_t pixel = begin * width_; pixel < end * width_; ++pixel)
         for (size_t k = 0; k < kernel_h_; ++k)
           std::memcpy(output + (pixel / width_ * kernel_h_ + k) * row + pixel % width_ * run,
@@ -172,7 +172,7 @@ class Windows : public Op {
     return {};
   }
 
-  const size_t number_bytes_;
+  const size_t element_bytes_;
   size_t outputs_, kernel_h_, kernel_w_, inputs_;
   std::unique_ptr<Op> product_;
   size_t rows_ = 0, width_ = 0, together_ = 1;  // of the input

@@ -73,7 +73,7 @@ class DeformConv2d : public Op {
       std::copy_n(bias, outputs_, to);
     };
     const PackingId id = PackingId("deform_conv2d panels", 1).add(groups_).add(kPanel);
-    return source.packed_numbers<float>(id, outputs_ * (depth + 1) * sizeof(float), fill, &packed_);
+    return source.packed_values<float>(id, outputs_ * (depth + 1) * sizeof(float), fill, &packed_);
   }
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,

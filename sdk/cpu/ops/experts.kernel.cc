@@ -12,7 +12,7 @@
 #include "sdk/cpu/elementwise/exponential.h"
 #include "sdk/cpu/gemm/products.h"
 #include "sdk/cpu/xnnpack/operator.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 
 namespace ferry::cpu {
 namespace {
@@ -108,7 +108,7 @@ class Stack {
   void unpack(size_t begin, std::span<float> out) const {
     if (stored_.type.block != kStoredBlock || stored_.type.zero_point != 0 || begin % kStoredBlock != 0 ||
         out.size() % kStoredBlock != 0)
-      return read_numbers(stored_, begin, out);
+      return read_elements(stored_, begin, out);
     const auto* scales = reinterpret_cast<const uint16_t*>(stored_.scales.data()) + begin / kStoredBlock;
     const size_t blocks = out.size() / kStoredBlock;
     if (stored_.type.dtype == fbs::DType::Int8)

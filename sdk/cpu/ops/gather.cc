@@ -7,7 +7,7 @@
 #include "sdk/cpu/backend/lowerings.h"
 #include "sdk/cpu/backend/parallel.h"
 #include "sdk/cpu/ops/gather_indices.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 
 namespace ferry::cpu {
 namespace {
@@ -33,7 +33,7 @@ struct Float16s {
 struct Integers {  // with scales
   using Result = float;
   void set(const void*) {}
-  void copy(size_t place, std::span<float> to) const { read_numbers(from, place, to); }
+  void copy(size_t place, std::span<float> to) const { read_elements(from, place, to); }
   StoredConstant from;
 };
 

@@ -30,7 +30,7 @@ class Linear : public PanelOp {
       FERRY_TRY(add(packing, [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
         const auto created = [&](auto function) {
           return function(gemm.inputs, outputs, gemm.inputs, gemm.outputs,
-                          Numbers(floats(weight) + begin * gemm.inputs), bias != nullptr ? bias + begin : nullptr,
+                          DataPointer(floats(weight) + begin * gemm.inputs), bias != nullptr ? bias + begin : nullptr,
                           gemm.output_min, gemm.output_max, float16_ ? XNN_FLAG_FP32_STATIC_WEIGHTS : 0,
                           /*code_cache=*/nullptr, cache, op);
         };
@@ -58,11 +58,11 @@ class Linear : public PanelOp {
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
     auto* to = static_cast<std::byte*>(output);
     for (const PackedXnn& panel : panels_) {
-      const auto set = [&](auto function) { return function(panel.get(), Numbers(inputs[0]), Numbers(to)); };
+      const auto set = [&](auto function) { return function(panel.get(), DataPointer(inputs[0]), DataPointer(to)); };
       FERRY_TRY(check(with_float16<kFloat16Linear>(float16_, set, xnn_setup_fully_connected_nc_f16,
                                                    xnn_setup_fully_connected_nc_f32),
                       "setting up"));
-      to += width_ * number_bytes(float16_);
+      to += width_ * element_bytes(float16_);
     }
     return {};
   }
@@ -77,7 +77,7 @@ Status create_xnnpack_linear(const Weighted& weighted, std::unique_ptr<Op>* out)
   const Gemm& gemm = weighted.gemm;
   WeightSource source(weighted.model, weighted.op);
   auto linear = std::make_unique<Linear>(weighted.float16);
-  const size_t width = panel_width(weighted.rows, gemm.inputs * number_bytes(weighted.float16), gemm.outputs);
+  const size_t width = panel_width(weighted.rows, gemm.inputs * element_bytes(weighted.float16), gemm.outputs);
   FERRY_TRY(linear->create(gemm, width, source));
   *out = std::move(linear);
   return {};

@@ -179,12 +179,12 @@ class Reduce : public Op {
       if constexpr (built_in(Feature::Float16))
         if (float16_) {
           in_pieces(row_, [&](size_t first, size_t count) {
-            float numbers[kFloat16sAtOnce];
-            widen(float16s(input_) + at + first, numbers, count);
+            float values[kFloat16sAtOnce];
+            widen(float16s(input_) + at + first, values, count);
             if (sums_) {
-              total += sum(numbers, count);
+              total += sum(values, count);
             } else {
-              folding_.rows(numbers, count, 1, 1, &total);
+              folding_.rows(values, count, 1, 1, &total);
             }
           });
           continue;
@@ -236,11 +236,11 @@ class Reduce : public Op {
 
   // Folds the rows of a run, as many at a time as fit the buffer.
   void fold_float16s(const Float16* x, size_t count, double* sums) const {
-    float numbers[kFloat16sAtOnce];
+    float values[kFloat16sAtOnce];
     for (size_t row = 0; row < run_;) {
       const size_t some = std::min(kFloat16sAtOnce / kOutputBlock, run_ - row);
-      for (size_t i = 0; i < some; ++i, ++row) widen(x + row * row_, numbers + i * count, count);
-      folding_.rows(numbers, some, count, count, sums);
+      for (size_t i = 0; i < some; ++i, ++row) widen(x + row * row_, values + i * count, count);
+      folding_.rows(values, some, count, count, sums);
     }
   }
 

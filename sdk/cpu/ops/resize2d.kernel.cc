@@ -175,9 +175,9 @@ class Resize2d : public Op {
 
   // Copies pixels of the input row that begins at `from`.
   void nearest(size_t from, std::span<const Taps> columns, size_t to) const {
-    const size_t pixel = channels_ * number_bytes(float16_);
-    const auto* row = static_cast<const std::byte*>(input_) + from * number_bytes(float16_);
-    auto* out = static_cast<std::byte*>(output_) + to * number_bytes(float16_);
+    const size_t pixel = channels_ * element_bytes(float16_);
+    const auto* row = static_cast<const std::byte*>(input_) + from * element_bytes(float16_);
+    auto* out = static_cast<std::byte*>(output_) + to * element_bytes(float16_);
     for (const Taps& x : columns) {
       std::memcpy(out, row + x.cells[0] * pixel, pixel);
       out += pixel;

@@ -84,9 +84,9 @@ class Transpose : public MoveOp {
     const size_t rows = std::min(kTall, tall_ - row), columns = std::min(width, wide_ - column);
     if constexpr (built_in(Feature::Float16))
       if (element_bytes_ == sizeof(Float16))
-        return transpose(numbers<uint16_t>(input_) + from, from_stride_, rows, columns, numbers<uint16_t>(output_) + to,
-                         to_stride_);
-    transpose(numbers<float>(input_) + from, from_stride_, rows, columns, numbers<float>(output_) + to, to_stride_);
+        return transpose(values_as<uint16_t>(input_) + from, from_stride_, rows, columns,
+                         values_as<uint16_t>(output_) + to, to_stride_);
+    transpose(values_as<float>(input_) + from, from_stride_, rows, columns, values_as<float>(output_) + to, to_stride_);
   }
 
   const fbs::Transpose& params_;

@@ -296,10 +296,10 @@ Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool i
 void Elementwise::operator()(const Float16* x, Float16* y, size_t count) const {
   if (float16s != nullptr) return float16s(x, y, count);
   in_pieces(count, [&](size_t first, size_t some) {
-    float numbers[kFloat16sAtOnce];
-    widen(x + first, numbers, some);
-    kernel(numbers, numbers, some, alpha, beta);
-    narrow(numbers, y + first, some);
+    float values[kFloat16sAtOnce];
+    widen(x + first, values, some);
+    kernel(values, values, some, alpha, beta);
+    narrow(values, y + first, some);
   });
 }
 

@@ -47,13 +47,13 @@ xnn_status with_float16(bool float16, const Call& call, OfFloat16* of_float16, O
   return call(of_floats);
 }
 // A data address that converts to the pointer type of either function.
-struct Numbers {
-  explicit Numbers(const void* address) : data(const_cast<void*>(address)) {}
+struct DataPointer {
+  explicit DataPointer(const void* address) : data(const_cast<void*>(address)) {}
   operator void*() const { return data; }
   operator float*() const { return static_cast<float*>(data); }
   void* data;
 };
-inline size_t number_bytes(bool float16) { return float16 ? 2 : sizeof(float); }
+inline size_t element_bytes(bool float16) { return float16 ? 2 : sizeof(float); }
 
 inline const float* floats(const void* data) { return static_cast<const float*>(data); }
 inline float* floats(void* data) { return static_cast<float*>(data); }

@@ -46,7 +46,7 @@ class GpuBackend : public Backend, public Interop {
   Status import(const MemorySource& source, std::shared_ptr<const DeviceMemory>* out) override;
   Status take_frame(TensorId tensor, const image::Frame& frame, const image::Conversion& conversion) override;
   Status leave_frame(TensorId tensor) override;
-  Status bind(TensorId tensor, const Place& place) override;
+  Status bind(TensorId tensor, const BufferRange& range) override;
   Status submit(const VkSubmitInfo& batch, VkFence fence) override;
   void* data(TensorId tensor) const override;
   uint64_t arena_bytes() const override { return layout_.device.arena_bytes + layout_.host.arena_bytes; }
@@ -66,12 +66,12 @@ class GpuBackend : public Backend, public Interop {
   Status bring_down_states();
   void add_note(const std::string& note);
   Status record(Layout* layout);
-  Status check_place(TensorId tensor, const Place& place) const;
+  Status check_range(TensorId tensor, const BufferRange& range) const;
   Status check_reach(TensorId tensor) const;
-  Status set_place(TensorId tensor, const Place& place);
+  Status set_range(TensorId tensor, const BufferRange& range);
   Status record_segment(Layout* layout, Segment* segment);
-  Place place(const Layout& layout, const Step& step, const Operand& operand) const;
-  Place host_place(const Layout& layout, TensorId tensor) const;
+  BufferRange range(const Layout& layout, const Step& step, const Operand& operand) const;
+  BufferRange host_range(const Layout& layout, TensorId tensor) const;
   Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
   void copy_inputs() const;
   void copy_results() const;
@@ -340,20 +340,20 @@ void GpuBackend::describe() {
     if (layout_.host.offsets[t] != kNoOffset && layout_.device.offsets[t] != kNoOffset) ++report_.transfers;
 }
 
-Place GpuBackend::host_place(const Layout& layout, TensorId tensor) const {
+BufferRange GpuBackend::host_range(const Layout& layout, TensorId tensor) const {
   if (layout.bound[tensor].buffer != VK_NULL_HANDLE) return layout.bound[tensor];
   return {layout.transfer.handle(), layout.host.offsets[tensor], host_bytes(layout.program.shapes[tensor])};
 }
 
-Place GpuBackend::place(const Layout& layout, const Step& step, const Operand& operand) const {
+BufferRange GpuBackend::range(const Layout& layout, const Step& step, const Operand& operand) const {
   if (operand.kind == Operand::Kind::Value && is_device_state(layout.program, operand.tensor))
-    return device_states_->place(static_cast<size_t>(layout.program.state_of[operand.tensor]),
+    return device_states_->range(static_cast<size_t>(layout.program.state_of[operand.tensor]),
                                  layout.program.shapes[operand.tensor]);
   switch (operand.kind) {
     case Operand::Kind::None: return {};
     case Operand::Kind::Weights: return layout.weights[operand.region];
-    case Operand::Kind::Host: return host_place(layout, operand.tensor);
-    case Operand::Kind::State: return device_states_->place(operand.region);
+    case Operand::Kind::Host: return host_range(layout, operand.tensor);
+    case Operand::Kind::State: return device_states_->range(operand.region);
     case Operand::Kind::Workspace: {
       const uint64_t start = layout.device_workspaces[static_cast<size_t>(&step - layout.program.steps.data())];
       return {layout.arena.handle(), start + operand.offset, operand.bytes};
@@ -366,9 +366,9 @@ Place GpuBackend::place(const Layout& layout, const Step& step, const Operand& o
 
 Status GpuBackend::dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch,
                             Commands* commands) const {
-  std::array<Place, kBindings> places;
-  for (size_t i = 0; i < kBindings; ++i) places[i] = place(layout, step, dispatch.bindings[i]);
-  return commands->dispatch(dispatch, places);
+  std::array<BufferRange, kBindings> ranges;
+  for (size_t i = 0; i < kBindings; ++i) ranges[i] = range(layout, step, dispatch.bindings[i]);
+  return commands->dispatch(dispatch, ranges);
 }
 
 // Splits the steps into segments and records those of the GPU. A value is uploaded before its first reader on the GPU
@@ -403,7 +403,7 @@ Status GpuBackend::record_segment(Layout* layout, Segment* segment) {
   segment->commands = std::make_unique<Commands>(*device_);
   Commands& commands = *segment->commands;
   const bool foreign = std::any_of(layout->bound.begin(), layout->bound.end(),
-                                   [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
+                                   [](const BufferRange& range) { return range.buffer != VK_NULL_HANDLE; });
   FERRY_TRY(commands.begin(count, options_.profile, foreign));
   const auto move = [&](Kernel kernel, const Step& step, TensorId tensor) {
     const Shape& shape = program.shapes[tensor];
@@ -487,20 +487,20 @@ Status GpuBackend::read_times(const Segment& segment) {
 
 bool GpuBackend::bound() const {
   return std::any_of(layout_.bound.begin(), layout_.bound.end(),
-                     [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
+                     [](const BufferRange& range) { return range.buffer != VK_NULL_HANDLE; });
 }
 
-Status GpuBackend::check_place(TensorId tensor, const Place& place) const {
+Status GpuBackend::check_range(TensorId tensor, const BufferRange& range) const {
   const uint64_t bytes = host_bytes(layout_.program.shapes[tensor]);
   const uint64_t alignment = device_->info().properties.limits.minStorageBufferOffsetAlignment;
   if (options_.gpu == nullptr)
     return error(FERRY_INVALID_ARGUMENT, "the session was made without options.gpu: no buffer is of its device");
-  if (place.bytes < bytes)
+  if (range.bytes < bytes)
     return error(FERRY_INVALID_ARGUMENT, "a range of %" PRIu64 " bytes is too short: the tensor has %" PRIu64,
-                 place.bytes, bytes);
-  if (place.offset % alignment != 0)
+                 range.bytes, bytes);
+  if (range.offset % alignment != 0)
     return error(FERRY_INVALID_ARGUMENT, "the range begins at %" PRIu64 ": GPU '%s' requires a multiple of %" PRIu64,
-                 place.offset, device_->info().properties.deviceName, alignment);
+                 range.offset, device_->info().properties.deviceName, alignment);
   return check_reach(tensor);
 }
 
@@ -523,14 +523,14 @@ Status GpuBackend::check_reach(TensorId tensor) const {
 }
 
 // The upload and download kernels access the application's buffers instead of the transfer buffer.
-Status GpuBackend::bind(TensorId tensor, const Place& place) {
-  if (place.buffer != VK_NULL_HANDLE) FERRY_TRY(check_place(tensor, place));
-  return set_place(tensor, place);
+Status GpuBackend::bind(TensorId tensor, const BufferRange& range) {
+  if (range.buffer != VK_NULL_HANDLE) FERRY_TRY(check_range(tensor, range));
+  return set_range(tensor, range);
 }
 
-Status GpuBackend::set_place(TensorId tensor, const Place& place) {
-  const Place former = layout_.bound[tensor];
-  layout_.bound[tensor] = place;
+Status GpuBackend::set_range(TensorId tensor, const BufferRange& range) {
+  const BufferRange former = layout_.bound[tensor];
+  layout_.bound[tensor] = range;
   layout_.bound[tensor].bytes = host_bytes(layout_.program.shapes[tensor]);
   if (device_->lost()) return {};  // nothing will be recorded on it any more
   std::vector<Segment> segments = std::move(layout_.segments);
@@ -556,14 +556,14 @@ Status GpuBackend::take_frame(TensorId tensor, const image::Frame& frame, const 
   if (!frames_) frames_.emplace(device_);
   if (!frames_->is_ready_for(conversion)) FERRY_TRY(leave_frame(tensor));
   FERRY_TRY(frames_->read(frame, conversion));
-  const Place result = frames_->result();
-  return layout_.bound[tensor].buffer == result.buffer ? Status() : set_place(tensor, result);
+  const BufferRange result = frames_->result();
+  return layout_.bound[tensor].buffer == result.buffer ? Status() : set_range(tensor, result);
 }
 
 Status GpuBackend::leave_frame(TensorId tensor) {
   const bool reads = frames_ && layout_.bound[tensor].buffer != VK_NULL_HANDLE &&
                      layout_.bound[tensor].buffer == frames_->result().buffer;
-  return reads ? set_place(tensor, {}) : Status();
+  return reads ? set_range(tensor, {}) : Status();
 }
 
 Status GpuBackend::submit(const VkSubmitInfo& batch, VkFence fence) {

@@ -18,7 +18,7 @@ constexpr size_t kRecordings = 8;  // about as many as a camera has buffers
 
 uint32_t bits(float number) { return std::bit_cast<uint32_t>(number); }
 
-Place whole(const Buffer& buffer) { return {buffer.handle(), 0, buffer.bytes()}; }
+BufferRange whole(const Buffer& buffer) { return {buffer.handle(), 0, buffer.bytes()}; }
 
 uint32_t lines_of(const image::Axis& rows) { return word(rows.last() - rows.first()); }
 
@@ -126,8 +126,8 @@ Status FrameReader::lower(const image::Frame& frame, const image::Conversion& co
   return {};
 }
 
-Status FrameReader::record(const Dispatches& dispatches, const Place& frame, const Place& result, bool foreign,
-                           std::unique_ptr<Commands>* out) const {
+Status FrameReader::record(const Dispatches& dispatches, const BufferRange& frame, const BufferRange& result,
+                           bool foreign, std::unique_ptr<Commands>* out) const {
   auto commands = std::make_unique<Commands>(*device_);
   FERRY_TRY(commands->begin(dispatches.size()));
   if (foreign) commands->acquire(frame);
@@ -212,7 +212,7 @@ Status FrameReader::read(const image::Frame& frame, const image::Conversion& con
     FERRY_TRY(prove(frame, conversion, dispatches));
     const auto& memory = static_cast<const ImportedMemory&>(*frame.memory);
     Recording recording{frame.memory->shared_from_this(), dispatches, nullptr};
-    FERRY_TRY(record(dispatches, memory.place(), result(), memory.foreign(), &recording.commands));
+    FERRY_TRY(record(dispatches, memory.range(), result(), memory.foreign(), &recording.commands));
     if (recordings_.size() == kRecordings) recordings_.erase(recordings_.begin());
     recordings_.push_back(std::move(recording));
     found = std::prev(recordings_.end());

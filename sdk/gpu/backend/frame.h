@@ -16,7 +16,7 @@ class ImportedMemory final : public DeviceMemory {
   ImportedMemory(Buffer buffer, uint64_t bytes, bool foreign)
       : buffer_(std::move(buffer)), bytes_(bytes), foreign_(foreign) {}
   uint64_t bytes() const override { return bytes_; }
-  Place place() const { return {buffer_.handle(), 0, buffer_.bytes()}; }
+  BufferRange range() const { return {buffer_.handle(), 0, buffer_.bytes()}; }
   bool belongs_to(const Device& device) const { return buffer_.device() == &device; }
   bool foreign() const { return foreign_; }  // written by others than the host
 
@@ -37,7 +37,7 @@ class FrameReader {
   // limits. FERRY_GPU_UNAVAILABLE: the driver computes the kernels incorrectly.
   Status read(const image::Frame& frame, const image::Conversion& conversion);
   // Rows without padding, like an input that the application binds.
-  Place result() const { return {result_.handle(), 0, result_.bytes()}; }
+  BufferRange result() const { return {result_.handle(), 0, result_.bytes()}; }
 
  private:
   using Dispatches = std::array<Dispatch, 2>;
@@ -49,7 +49,7 @@ class FrameReader {
 
   Status prepare(const image::Conversion& conversion);
   Status lower(const image::Frame& frame, const image::Conversion& conversion, Dispatches* out) const;
-  Status record(const Dispatches& dispatches, const Place& frame, const Place& result, bool foreign,
+  Status record(const Dispatches& dispatches, const BufferRange& frame, const BufferRange& result, bool foreign,
                 std::unique_ptr<Commands>* out) const;
   Status try_out(const image::Frame& frame, const image::Conversion& conversion, const Dispatches& dispatches,
                  bool* well) const;

@@ -30,8 +30,8 @@ struct Layout {
   std::vector<uint64_t> device_workspaces;  // of each step, in the arena
   std::vector<uint64_t> host_workspaces;    // of each CPU step, in bytes
   Buffer arena, transfer;
-  std::vector<Place> weights;  // of Program.weights
-  PerTensor<Place> bound;      // by tensor: buffers bound by the application, null for the session's own memory
+  std::vector<BufferRange> weights;  // of Program.weights
+  PerTensor<BufferRange> bound;      // by tensor: buffers bound by the application, null for the session's own memory
   std::vector<Segment> segments;
   std::vector<std::unique_ptr<cpu::Op>> cpu_ops;  // by operator, null if it runs on the GPU
   PerTensor<uint64_t> ports;                      // offset in port_memory, by tensor; kNoOffset: not a port

@@ -56,8 +56,8 @@ Status DeviceStates::bring_up(size_t state) {
       FERRY_TRY(commands.begin(1));
       const uint64_t offset = uint64_t{first} * all.quads() * quad_bytes(storage_);
       const Dispatch dispatch = transfer(Kernel::Upload, TensorId::None, part, storage_, device_->limits());
-      FERRY_TRY(commands.dispatch(dispatch, {Place{copy.buffer.handle(), offset, stored_bytes(part, storage_)},
-                                             Place{staging.handle(), 0, rows * row},
+      FERRY_TRY(commands.dispatch(dispatch, {BufferRange{copy.buffer.handle(), offset, stored_bytes(part, storage_)},
+                                             BufferRange{staging.handle(), 0, rows * row},
                                              {},
                                              {}}));
       FERRY_TRY(commands.end());

@@ -21,11 +21,11 @@ class DeviceStates {
   // *moved: set if the address changed.
   Status reserve(size_t state, const Shape& shape, bool* moved);
   // The range of a state with that shape.
-  Place place(size_t state, const Shape& shape) const {
+  BufferRange range(size_t state, const Shape& shape) const {
     return {copies_[state].buffer.handle(), 0, stored_bytes(shape, storage_)};
   }
   // The range of a state of fixed size.
-  Place place(size_t state) const { return {copies_[state].buffer.handle(), 0, copies_[state].buffer.bytes()}; }
+  BufferRange range(size_t state) const { return {copies_[state].buffer.handle(), 0, copies_[state].buffer.bytes()}; }
   uint64_t bytes() const;
 
   // Uploads the state's contents unless the copy is current. A state of fixed size then counts as changed until

@@ -49,21 +49,21 @@ class Arena {
     };
     for (const Dispatch& dispatch : candidate.step().dispatches)
       for (const Operand& operand : dispatch.bindings) {
-        if (operand.kind != Operand::Kind::Value || places_.contains(operand.tensor)) continue;
+        if (operand.kind != Operand::Kind::Value || ranges_.contains(operand.tensor)) continue;
         const Shape& shape = candidate.program.shapes[operand.tensor];
         const uint64_t bytes = stored_bytes(shape, candidate.program.storage);
-        places_[operand.tensor] = {VK_NULL_HANDLE, take(bytes), bytes};
+        ranges_[operand.tensor] = {VK_NULL_HANDLE, take(bytes), bytes};
       }
     workspace_ = take(candidate.step().workspace);
     return device.allocate(std::max<uint64_t>(end, alignment), MemoryUse::Device, &buffer_);
   }
-  Place place(const Operand& operand, const std::vector<Place>& weights) const {
+  BufferRange range(const Operand& operand, const std::vector<BufferRange>& weights) const {
     switch (operand.kind) {
       case Operand::Kind::Weights: return weights[operand.region];
       case Operand::Kind::Workspace: return {buffer_.handle(), workspace_ + operand.offset, operand.bytes};
       case Operand::Kind::Value: {
-        const Place& place = places_.at(operand.tensor);
-        return {buffer_.handle(), place.offset, place.bytes};
+        const BufferRange& range = ranges_.at(operand.tensor);
+        return {buffer_.handle(), range.offset, range.bytes};
       }
       case Operand::Kind::None:
       case Operand::Kind::State:        // of operators with one alternative
@@ -74,20 +74,20 @@ class Arena {
 
  private:
   Buffer buffer_;
-  std::map<TensorId, Place> places_;
+  std::map<TensorId, BufferRange> ranges_;
   uint64_t workspace_ = 0;
 };
 
 // Measures with the device's timestamps if it has them, otherwise from submission to completion.
-Status time(Device& device, const Candidate& candidate, const std::vector<Place>& weights, double* nanoseconds) {
+Status time(Device& device, const Candidate& candidate, const std::vector<BufferRange>& weights, double* nanoseconds) {
   Arena arena;
   FERRY_TRY(arena.create(device, candidate));
   Commands commands(device);
   FERRY_TRY(commands.begin(candidate.step().dispatches.size(), true));
   for (const Dispatch& dispatch : candidate.step().dispatches) {
-    std::array<Place, kBindings> places;
-    for (size_t i = 0; i < kBindings; ++i) places[i] = arena.place(dispatch.bindings[i], weights);
-    FERRY_TRY(commands.dispatch(dispatch, places));
+    std::array<BufferRange, kBindings> ranges;
+    for (size_t i = 0; i < kBindings; ++i) ranges[i] = arena.range(dispatch.bindings[i], weights);
+    FERRY_TRY(commands.dispatch(dispatch, ranges));
   }
   commands.timestamp();
   FERRY_TRY(commands.end());
@@ -110,10 +110,10 @@ Status tune_chain(const Model& model, const std::vector<Candidate>& all, Device&
   double best = INFINITY;
   int fastest = -1;
   for (const Candidate& candidate : all) {
-    std::vector<Place> places;
+    std::vector<BufferRange> ranges;
     double nanoseconds = INFINITY;
-    Status status = weights.pack(ModelConstants(model), candidate.program.weights, &places);
-    if (status.ok()) status = time(device, candidate, places, &nanoseconds);
+    Status status = weights.pack(ModelConstants(model), candidate.program.weights, &ranges);
+    if (status.ok()) status = time(device, candidate, ranges, &nanoseconds);
     if (status.code() == FERRY_GPU_LOST) return status;
     if (!status.ok() || nanoseconds >= best) continue;  // without memory or pipeline it is not a candidate
     best = nanoseconds;

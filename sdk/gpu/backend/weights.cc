@@ -18,39 +18,39 @@ constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
 constexpr size_t kQuadCount = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
 
 // Bytes to write to a region: packed ones, or a range of a piece's outermost coordinate; small enough to be staged.
-struct Part {
+struct RegionWrite {
   const Piece* piece;      // null: the source is packed and is copied to byte output_offset of the region
-  Place output;            // the whole region
+  BufferRange output;      // the whole region
   uint64_t output_offset;  // in quads of the region
   uint64_t first, count;   // range of the outermost coordinate
   std::span<const std::byte> source;
   fbs::DType dtype;
 };
 
-Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, const Limits& limits) {
+Dispatch dispatch_of(const RegionWrite& write, Storage storage, uint64_t input_offset, const Limits& limits) {
   Dispatch dispatch;
-  dispatch.variant = packer(*part.piece, storage, part.dtype);
-  const uint64_t quads = part.count * part.piece->outer_quads;
+  dispatch.variant = packer(*write.piece, storage, write.dtype);
+  const uint64_t quads = write.count * write.piece->outer_quads;
   dispatch.groups = spread(quads, kWorkgroup, limits);
   dispatch.bindings[0].kind = Operand::Kind::Weights;
   dispatch.bindings[1].kind = Operand::Kind::Host;
-  dispatch.push = part.piece->push;
+  dispatch.push = write.piece->push;
   dispatch.push[kQuadCount] = static_cast<uint32_t>(quads);
-  dispatch.push[kOutputOffset] = static_cast<uint32_t>(part.output_offset + part.first * part.piece->outer_quads);
-  dispatch.push[kInputOffset] = static_cast<uint32_t>(8 * input_offset / bits_of(part.dtype));
-  if (dispatch.push[kLaneOf] == 0) dispatch.push[kLaneLimit] -= static_cast<uint32_t>(4 * part.first);
+  dispatch.push[kOutputOffset] = static_cast<uint32_t>(write.output_offset + write.first * write.piece->outer_quads);
+  dispatch.push[kInputOffset] = static_cast<uint32_t>(8 * input_offset / bits_of(write.dtype));
+  if (dispatch.push[kLaneOf] == 0) dispatch.push[kLaneLimit] -= static_cast<uint32_t>(4 * write.first);
   return dispatch;
 }
 
-// The memory that holds the sources of all parts, constants of one blob.
-std::span<const std::byte> extent(std::span<const Part> parts) {
+// The memory that holds the sources of all writes, constants of one blob.
+std::span<const std::byte> extent(std::span<const RegionWrite> writes) {
   uintptr_t begin = UINTPTR_MAX, end = 0;
   const std::byte* first = nullptr;
-  for (const Part& part : parts) {
-    const auto at = reinterpret_cast<uintptr_t>(part.source.data());
-    if (at < begin) first = part.source.data();
+  for (const RegionWrite& write : writes) {
+    const auto at = reinterpret_cast<uintptr_t>(write.source.data());
+    if (at < begin) first = write.source.data();
     begin = std::min(begin, at);
-    end = std::max(end, at + part.source.size());
+    end = std::max(end, at + write.source.size());
   }
   return first == nullptr ? std::span<const std::byte>() : std::span(first, end - begin);
 }
@@ -61,42 +61,42 @@ Status run(Commands& commands) {
   return commands.wait();
 }
 
-Status pack_in_place(Device& device, Storage storage, const Imported& imported, std::span<const Part> parts) {
+Status pack_in_place(Device& device, Storage storage, const Imported& imported, std::span<const RegionWrite> writes) {
   Commands commands(device);
-  FERRY_TRY(commands.begin(parts.size()));
-  for (const Part& part : parts) {
+  FERRY_TRY(commands.begin(writes.size()));
+  for (const RegionWrite& write : writes) {
     uint64_t offset = 0;
-    const Place input = imported.place(part.source, device.limits().offset_alignment, &offset);
-    FERRY_TRY(commands.dispatch(dispatch_of(part, storage, offset, device.limits()), {part.output, input, {}, {}}));
+    const BufferRange input = imported.range(write.source, device.limits().offset_alignment, &offset);
+    FERRY_TRY(commands.dispatch(dispatch_of(write, storage, offset, device.limits()), {write.output, input, {}, {}}));
   }
   return run(commands);
 }
 
-Status bring_staged(Device& device, Storage storage, std::span<const Part> parts) {
+Status bring_staged(Device& device, Storage storage, std::span<const RegionWrite> writes) {
   uint64_t largest = 0, total = 0;
   const uint64_t alignment = device.limits().offset_alignment;
-  for (const Part& part : parts) {
-    largest = std::max<uint64_t>(largest, aligned(part.source.size(), alignment));
-    total += aligned(part.source.size(), alignment);
+  for (const RegionWrite& write : writes) {
+    largest = std::max<uint64_t>(largest, aligned(write.source.size(), alignment));
+    total += aligned(write.source.size(), alignment);
   }
-  if (parts.empty()) return {};
+  if (writes.empty()) return {};
   Buffer staging;
   FERRY_TRY(device.allocate(std::max(largest, std::min(total, kStagingBytes)), MemoryUse::Upload, &staging));
-  for (size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+  for (size_t begin = 0, end = 0; begin < writes.size(); begin = end) {
     uint64_t used = 0;
     Commands commands(device);
-    FERRY_TRY(commands.begin(parts.size() - begin));
-    for (; end < parts.size(); ++end) {
-      const Part& part = parts[end];
-      const uint64_t bytes = aligned(part.source.size(), alignment);
+    FERRY_TRY(commands.begin(writes.size() - begin));
+    for (; end < writes.size(); ++end) {
+      const RegionWrite& write = writes[end];
+      const uint64_t bytes = aligned(write.source.size(), alignment);
       if (used + bytes > staging.bytes()) break;
-      std::memcpy(staging.mapped() + used, part.source.data(), part.source.size());
-      if (part.piece == nullptr) {
-        commands.copy({staging.handle(), used, part.source.size()},
-                      {part.output.buffer, part.output.offset + part.output_offset, part.source.size()});
+      std::memcpy(staging.mapped() + used, write.source.data(), write.source.size());
+      if (write.piece == nullptr) {
+        commands.copy({staging.handle(), used, write.source.size()},
+                      {write.output.buffer, write.output.offset + write.output_offset, write.source.size()});
       } else {
-        FERRY_TRY(commands.dispatch(dispatch_of(part, storage, 0, device.limits()),
-                                    {part.output, {staging.handle(), used, aligned(part.source.size(), 4)}, {}, {}}));
+        FERRY_TRY(commands.dispatch(dispatch_of(write, storage, 0, device.limits()),
+                                    {write.output, {staging.handle(), used, aligned(write.source.size(), 4)}, {}, {}}));
       }
       used += bytes;
     }
@@ -106,15 +106,17 @@ Status bring_staged(Device& device, Storage storage, std::span<const Part> parts
   return {};
 }
 
-// A part of packed bytes.
-void add_copies(std::span<const std::byte> source, const Place& output, std::vector<Part>* parts) {
+// A write of packed bytes.
+void add_copies(std::span<const std::byte> source, const BufferRange& output, std::vector<RegionWrite>* writes) {
   constexpr size_t kStep = kStagingBytes / 2;
   for (size_t first = 0; first < source.size(); first += kStep)
-    parts->push_back({nullptr, output, first, 0, 0, source.subspan(first, std::min(kStep, source.size() - first)), {}});
+    writes->push_back(
+        {nullptr, output, first, 0, 0, source.subspan(first, std::min(kStep, source.size() - first)), {}});
 }
 
-// Parts of a region's pieces.
-void add_pieces(const Region& region, const Constants& constants, const Place& output, std::vector<Part>* parts) {
+// Adds writes of the pieces of a region.
+void add_pieces(const Region& region, const Constants& constants, const BufferRange& output,
+                std::vector<RegionWrite>* writes) {
   uint64_t at = 0;
   for (const Piece& piece : region.pieces) {
     const std::span<const std::byte> source = constants.bytes(piece.tensor);
@@ -125,20 +127,21 @@ void add_pieces(const Region& region, const Constants& constants, const Place& o
     for (uint64_t first = 0; first < outer; first += steps) {
       const uint64_t begin = first * step_bytes;
       const uint64_t size = step_bytes == 0 ? source.size() : std::min(steps * step_bytes, source.size() - begin);
-      parts->push_back({&piece, output, at, first, std::min(steps, outer - first), source.subspan(begin, size), dtype});
+      writes->push_back(
+          {&piece, output, at, first, std::min(steps, outer - first), source.subspan(begin, size), dtype});
     }
     at += piece.quads;
   }
 }
 
-Status copy_to_host(Device& device, const Place& place, std::byte* to) {
+Status copy_to_host(Device& device, const BufferRange& range, std::byte* to) {
   Buffer staging;
-  FERRY_TRY(device.allocate(std::min(place.bytes, kStagingBytes), MemoryUse::Readback, &staging));
-  for (uint64_t done = 0; done < place.bytes; done += staging.bytes()) {
-    const uint64_t bytes = std::min(staging.bytes(), place.bytes - done);
+  FERRY_TRY(device.allocate(std::min(range.bytes, kStagingBytes), MemoryUse::Readback, &staging));
+  for (uint64_t done = 0; done < range.bytes; done += staging.bytes()) {
+    const uint64_t bytes = std::min(staging.bytes(), range.bytes - done);
     Commands commands(device);
     FERRY_TRY(commands.begin(1));
-    commands.copy({place.buffer, place.offset + done, bytes}, {staging.handle(), 0, bytes});
+    commands.copy({range.buffer, range.offset + done, bytes}, {staging.handle(), 0, bytes});
     FERRY_TRY(run(commands));
     FERRY_TRY(staging.invalidate());
     std::memcpy(to + done, staging.mapped(), bytes);
@@ -173,7 +176,7 @@ Imported::Imported(Device& device, std::span<const std::byte> memory) {
   if (!status.ok()) buffer_ = Buffer();  // use the staging buffer
 }
 
-Place Imported::place(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const {
+BufferRange Imported::range(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const {
   const uint64_t at = reinterpret_cast<uintptr_t>(bytes.data()) - begin_;
   const uint64_t start = at / alignment * alignment;
   *offset = at - start;
@@ -205,9 +208,9 @@ bool reads_alike(Device& device, const Imported& file, std::span<const std::byte
   const size_t size = std::min(sizeof seen, bytes.size());
   for (const std::span<const std::byte> part : {bytes.first(size), bytes.last(size)}) {
     uint64_t offset = 0;
-    Place place = file.place(part, 1, &offset);
-    place.bytes = size;
-    if (!copy_to_host(device, place, seen).ok() || std::memcmp(seen, part.data(), size) != 0) return false;
+    BufferRange range = file.range(part, 1, &offset);
+    range.bytes = size;
+    if (!copy_to_host(device, range, seen).ok() || std::memcmp(seen, part.data(), size) != 0) return false;
   }
   return true;
 }
@@ -215,7 +218,7 @@ bool reads_alike(Device& device, const Imported& file, std::span<const std::byte
 }  // namespace
 
 // Null if the device cannot read the file's bytes, or has faster memory of its own.
-Place Weights::find_in_place(const PackedStore::Found& found, size_t size) {
+BufferRange Weights::find_in_place(const PackedStore::Found& found, size_t size) {
   const Limits& limits = device_->limits();
   if (!limits.host_memory || found.file.empty()) return {};
   const auto [entry, fresh] = files_.try_emplace(found.file.data(), *device_, found.file);
@@ -223,49 +226,49 @@ Place Weights::find_in_place(const PackedStore::Found& found, size_t size) {
   if (fresh && file.works() && !reads_alike(*device_, file, found.file)) file = Imported();
   if (!file.works()) return {};
   uint64_t offset = 0;
-  const Place place = file.place({found.bytes.get(), size}, limits.offset_alignment, &offset);
-  return offset == 0 ? place : Place();
+  const BufferRange range = file.range({found.bytes.get(), size}, limits.offset_alignment, &offset);
+  return offset == 0 ? range : BufferRange();
 }
 
-Status Weights::pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out) {
+Status Weights::pack(const Constants& constants, std::span<const Region> regions, std::vector<BufferRange>* out) {
   const std::lock_guard lock(mutex_);
   std::vector<Entry> entries;
   std::map<Entry, Missing> missing;
   for (const Region& region : regions) {
     const Entry& entry = entries.emplace_back(entry_of(region, constants));
-    if (places_.contains(entry) || missing.contains(entry)) continue;
+    if (ranges_.contains(entry) || missing.contains(entry)) continue;
     PackedStore::Found found = store_.find(entry.key, entry.size);
-    if (const Place place = find_in_place(found, entry.size); place.buffer != VK_NULL_HANDLE)
-      places_[entry] = place;
+    if (const BufferRange range = find_in_place(found, entry.size); range.buffer != VK_NULL_HANDLE)
+      ranges_[entry] = range;
     else
       missing[entry] = {&region, std::move(found)};
   }
   if (!missing.empty()) FERRY_TRY(bring(constants, missing));
   out->clear();
-  for (const Entry& entry : entries) out->push_back(places_.at(entry));
+  for (const Entry& entry : entries) out->push_back(ranges_.at(entry));
   return {};
 }
 
-// Copies the parts to a buffer of the device.
+// Writes the missing regions to a buffer of the device.
 Status Weights::bring(const Constants& constants, const std::map<Entry, Missing>& missing) {
-  std::map<Entry, Place> places;
+  std::map<Entry, BufferRange> ranges;
   uint64_t bytes = 0;
   for (const auto& [entry, what] : missing) {
-    places[entry] = {VK_NULL_HANDLE, bytes, entry.size};
+    ranges[entry] = {VK_NULL_HANDLE, bytes, entry.size};
     bytes += aligned(entry.size, device_->limits().offset_alignment);
   }
   FERRY_TRY(MemoryBudget::check_weights(bytes));
   Buffer buffer;
   FERRY_TRY(device_->allocate(bytes, MemoryUse::Device, &buffer));
-  std::vector<Part> copies, packs;
+  std::vector<RegionWrite> copies, packs;
   std::vector<Entry> packed;
-  for (auto& [entry, place] : places) {
-    place.buffer = buffer.handle();
+  for (auto& [entry, range] : ranges) {
+    range.buffer = buffer.handle();
     const Missing& what = missing.at(entry);
     if (what.found.bytes != nullptr) {
-      add_copies({what.found.bytes.get(), entry.size}, place, &copies);
+      add_copies({what.found.bytes.get(), entry.size}, range, &copies);
     } else {
-      add_pieces(*what.region, constants, place, &packs);
+      add_pieces(*what.region, constants, range, &packs);
       packed.push_back(entry);
     }
   }
@@ -275,7 +278,7 @@ Status Weights::bring(const Constants& constants, const std::map<Entry, Missing>
                              : bring_staged(*device_, storage_, packs));
   unsaved_.reserve(unsaved_.size() + packed.size());
   buffers_.push_back(std::move(buffer));
-  places_.merge(places);
+  ranges_.merge(ranges);
   unsaved_.insert(unsaved_.end(), packed.begin(), packed.end());
   MemoryBudget::add_weights(bytes);
   return {};
@@ -285,7 +288,7 @@ Status Weights::read_back() {
   const std::lock_guard lock(mutex_);
   for (; !unsaved_.empty(); unsaved_.pop_back()) {
     const Entry& entry = unsaved_.back();
-    const auto copy = [&](std::byte* to) { return copy_to_host(*device_, places_.at(entry), to); };
+    const auto copy = [&](std::byte* to) { return copy_to_host(*device_, ranges_.at(entry), to); };
     PackedBytes bytes;
     FERRY_TRY(store_.get(entry.key, entry.size, copy, &bytes));
   }
@@ -295,7 +298,7 @@ Status Weights::read_back() {
 uint64_t Weights::bytes() const {
   const std::lock_guard lock(mutex_);
   uint64_t sum = 0;
-  for (const auto& [entry, place] : places_) sum += entry.size;
+  for (const auto& [entry, range] : ranges_) sum += entry.size;
   return sum;
 }
 

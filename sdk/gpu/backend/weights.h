@@ -52,7 +52,7 @@ class Imported {
   Imported(Device& device, std::span<const std::byte> memory);
   bool works() const { return buffer_.handle() != VK_NULL_HANDLE; }
   // A binding, aligned to `alignment`, that contains `bytes` from byte *offset on.
-  Place place(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const;
+  BufferRange range(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const;
 
  private:
   uintptr_t begin_ = 0;
@@ -72,7 +72,7 @@ class Weights {
   // Outputs the ranges of all regions. Missing regions are taken from the store's files, in place if the device shares
   // the host's memory. Others are packed from the constants, in place (imported) if the device can, otherwise through a
   // staging buffer. Thread-safe.
-  Status pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out);
+  Status pack(const Constants& constants, std::span<const Region> regions, std::vector<BufferRange>* out);
   // Copies newly packed regions to the store's heap, so that they can be written to a file. Thread-safe.
   Status read_back();
 
@@ -92,7 +92,7 @@ class Weights {
   };
 
   Entry entry_of(const Region& region, const Constants& constants) const;
-  Place find_in_place(const PackedStore::Found& found, size_t size);
+  BufferRange find_in_place(const PackedStore::Found& found, size_t size);
   Status bring(const Constants& constants, const std::map<Entry, Missing>& missing);
 
   std::shared_ptr<Device> device_;
@@ -101,7 +101,7 @@ class Weights {
   PackedStore store_;
   std::map<const std::byte*, Imported> files_;  // the store's files, by address
   std::vector<Buffer> buffers_;
-  std::map<Entry, Place> places_;
+  std::map<Entry, BufferRange> ranges_;
   std::vector<Entry> unsaved_;  // packed here and not read back
 };
 

@@ -167,8 +167,8 @@ void compute(const Model& model, const MadeUpConstants& constants, Canary* canar
   }
 }
 
-// Gives every tensor of it a place from *end on.
-void place(uint64_t alignment, uint64_t* end, Canary* canary) {
+// Assigns every tensor a range from *end on.
+void lay_out(uint64_t alignment, uint64_t* end, Canary* canary) {
   const auto take = [&](uint64_t bytes) {
     const uint64_t begin = *end;
     *end = aligned(begin + bytes + kGuardBytes, alignment);
@@ -184,7 +184,8 @@ void place(uint64_t alignment, uint64_t* end, Canary* canary) {
   canary->state_at = take(host_bytes(canary->state.shape));
 }
 
-Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffer, std::span<const Place> weights) {
+BufferRange range_of(const Canary& canary, const Operand& operand, const Buffer& buffer,
+                     std::span<const BufferRange> weights) {
   switch (operand.kind) {
     case Operand::Kind::None: return {};
     case Operand::Kind::State: return {buffer.handle(), canary.state_at, operand.bytes + kGuardBytes};
@@ -200,12 +201,12 @@ Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffe
           stored_bytes(canary.shape(operand.tensor), canary.program.storage) + kGuardBytes};
 }
 
-Status record(const Model& model, const Canary& canary, const Buffer& buffer, std::span<const Place> weights,
+Status record(const Model& model, const Canary& canary, const Buffer& buffer, std::span<const BufferRange> weights,
               const Limits& limits, Commands* commands) {
   const auto dispatch = [&](const Dispatch& d) {
-    std::array<Place, kBindings> places;
-    for (size_t i = 0; i < kBindings; ++i) places[i] = place_of(canary, d.bindings[i], buffer, weights);
-    return commands->dispatch(d, places);
+    std::array<BufferRange, kBindings> ranges;
+    for (size_t i = 0; i < kBindings; ++i) ranges[i] = range_of(canary, d.bindings[i], buffer, weights);
+    return commands->dispatch(d, ranges);
   };
   const Storage storage = canary.program.storage;
   for (TensorId tensor : canary.step().inputs)
@@ -287,13 +288,13 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
     make_up(model, &canary, &constants);
     canary.first_region = regions.size();
     regions.insert(regions.end(), canary.program.weights.begin(), canary.program.weights.end());
-    place(limits.offset_alignment, &bytes, &canary);
+    lay_out(limits.offset_alignment, &bytes, &canary);
     dispatches += canary.step().inputs.size() + canary.step().dispatches.size() + outputs_of(canary.step()).size();
   }
   FERRY_TRY(constants.fill());
   Weights weights(device, canaries->front().program.storage);
-  std::vector<Place> places;
-  FERRY_TRY(weights.pack(constants, regions, &places));
+  std::vector<BufferRange> ranges;
+  FERRY_TRY(weights.pack(constants, regions, &ranges));
   Buffer buffer;
   FERRY_TRY(device.allocate(bytes, MemoryUse::Readback, &buffer));
   std::memset(buffer.mapped(), kGuard, bytes);
@@ -311,7 +312,7 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
     }
     std::copy(canary.state.values.begin(), canary.state.values.end(),
               reinterpret_cast<float*>(buffer.mapped() + canary.state_at));
-    FERRY_TRY(record(model, canary, buffer, places, limits, &commands));
+    FERRY_TRY(record(model, canary, buffer, ranges, limits, &commands));
   }
   FERRY_TRY(commands.end());
   FERRY_TRY(buffer.flush());

@@ -6,7 +6,7 @@
 
 #include "sdk/gpu/canary/shapes.h"
 #include "sdk/gpu/lowering/partition.h"
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry::gpu {
@@ -106,7 +106,7 @@ Array MadeUpConstants::array(TensorId tensor, const Shape& shape) const {
   std::vector<float> values(static_cast<size_t>(shape.elements()));
   StoredConstant stored{type_of(model_.tensor(tensor)), shape, bytes(tensor)};
   if (stored.type.quantized) stored.scales = bytes(stored.type.scale);
-  read_numbers(stored, values.data());
+  read_elements(stored, values.data());
   return {shape, {values.begin(), values.end()}};
 }
 

@@ -75,7 +75,7 @@ void Commands::barrier_if_needed(std::span<const Access> accesses) {
   accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());
 }
 
-Status Commands::dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places) {
+Status Commands::dispatch(const Dispatch& dispatch, const std::array<BufferRange, kBindings>& ranges) {
   const DeviceFunctions& vk = device_->vk();
   Pipelines& pipelines = device_->pipelines();
   VkPipeline pipeline = VK_NULL_HANDLE;
@@ -94,8 +94,8 @@ Status Commands::dispatch(const Dispatch& dispatch, const std::array<Place, kBin
   size_t count = 0;
   for (size_t i = 0; i < kBindings; ++i) {
     const bool used = dispatch.bindings[i].kind != Operand::Kind::None;
-    const Place& place = used ? places[i] : places[0];
-    buffers[i] = {place.buffer, place.offset, place.bytes};
+    const BufferRange& range = used ? ranges[i] : ranges[0];
+    buffers[i] = {range.buffer, range.offset, range.bytes};
     writes[i] = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                  .dstSet = set,
                  .dstBinding = static_cast<uint32_t>(i),
@@ -103,7 +103,7 @@ Status Commands::dispatch(const Dispatch& dispatch, const std::array<Place, kBin
                  .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                  .pBufferInfo = &buffers[i]};
     if (used)
-      accesses[count++] = {place.buffer, place.offset, place.offset + place.bytes,
+      accesses[count++] = {range.buffer, range.offset, range.offset + range.bytes,
                            i == 0 || dispatch.bindings[i].kind == Operand::Kind::State};
   }
   vk.vkUpdateDescriptorSets(device_->handle(), kBindings, writes.data(), 0, nullptr);
@@ -116,7 +116,7 @@ Status Commands::dispatch(const Dispatch& dispatch, const std::array<Place, kBin
   return {};
 }
 
-void Commands::copy(const Place& from, const Place& to) {
+void Commands::copy(const BufferRange& from, const BufferRange& to) {
   const DeviceFunctions& vk = device_->vk();
   constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                  kCopy = VK_PIPELINE_STAGE_TRANSFER_BIT;
@@ -134,15 +134,15 @@ void Commands::copy(const Place& from, const Place& to) {
   accesses_.clear();
 }
 
-void Commands::change_owner(const Place& place, uint32_t from, uint32_t to) {
+void Commands::change_owner(const BufferRange& range, uint32_t from, uint32_t to) {
   const VkBufferMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
                                       .srcAccessMask = 0,
                                       .dstAccessMask = VK_ACCESS_SHADER_READ_BIT,
                                       .srcQueueFamilyIndex = from,
                                       .dstQueueFamilyIndex = to,
-                                      .buffer = place.buffer,
-                                      .offset = place.offset,
-                                      .size = place.bytes};
+                                      .buffer = range.buffer,
+                                      .offset = range.offset,
+                                      .size = range.bytes};
   constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
   device_->vk().vkCmdPipelineBarrier(buffer_, kCompute, kCompute, 0, 0, nullptr, 1, &barrier, 0, nullptr);
 }

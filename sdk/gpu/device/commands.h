@@ -11,7 +11,7 @@
 namespace ferry::gpu {
 
 // A range of a buffer, aligned for a binding.
-struct Place {
+struct BufferRange {
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t offset = 0, bytes = 0;
 };
@@ -27,12 +27,12 @@ class Commands {
   // belong to the application, which may access them before and after.
   Status begin(size_t dispatches, bool timed = false, bool foreign = false);
   // Waits for earlier dispatches that access the same bytes. An operand of kind None is bound to the output's range.
-  Status dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places);
+  Status dispatch(const Dispatch& dispatch, const std::array<BufferRange, kBindings>& ranges);
   // Copies from.bytes bytes, ordered after earlier and before later dispatches. Needs no reserved room.
-  void copy(const Place& from, const Place& to);
+  void copy(const BufferRange& from, const BufferRange& to);
   // Transfers ownership of memory that others write: to the device's queue before dispatches read it, and back.
-  void acquire(const Place& place) { change_owner(place, device_->foreign_family(), device_->queue_family()); }
-  void release(const Place& place) { change_owner(place, device_->queue_family(), device_->foreign_family()); }
+  void acquire(const BufferRange& range) { change_owner(range, device_->foreign_family(), device_->queue_family()); }
+  void release(const BufferRange& range) { change_owner(range, device_->queue_family(), device_->foreign_family()); }
   // Writes a timestamp after all commands recorded so far. Timestamps count from 0.
   void timestamp();
   // Makes results visible to the host and to later submissions.
@@ -56,7 +56,7 @@ class Commands {
     bool write;
   };
   void barrier_if_needed(std::span<const Access> accesses);
-  void change_owner(const Place& place, uint32_t from, uint32_t to);
+  void change_owner(const BufferRange& range, uint32_t from, uint32_t to);
 
   std::shared_ptr<Device> device_;
   VkCommandPool pool_ = VK_NULL_HANDLE;

@@ -19,10 +19,10 @@ class Interop {
  public:
   virtual ~Interop() = default;
 
-  // Binds input or output `tensor` to `place` (float32, rows without padding) from the next run until the backend is
+  // Binds input or output `tensor` to `range` (float32, rows without padding) from the next run until the backend is
   // prepared again. A null buffer restores host memory. FERRY_INVALID_ARGUMENT: the range does not fit.
   // FERRY_UNSUPPORTED: a CPU operator accesses the tensor.
-  virtual Status bind(TensorId tensor, const Place& place) = 0;
+  virtual Status bind(TensorId tensor, const BufferRange& range) = 0;
 
   // Starts a run and returns: adds its command buffer to the batch and submits it. Backend::finish() ends the run.
   // `fence` may be null. FERRY_UNSUPPORTED: an operator runs on the CPU.

@@ -1,4 +1,4 @@
-#include "sdk/model/numbers.h"
+#include "sdk/model/elements.h"
 
 #include <algorithm>
 #include <bit>
@@ -86,14 +86,14 @@ float from_float16(uint16_t half) {
 
 float from_bfloat16(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
 
-void read_numbers(const StoredConstant& constant, float* out) {
-  read_numbers(constant, 0, {out, static_cast<size_t>(constant.shape.elements())});
+void read_elements(const StoredConstant& constant, float* out) {
+  read_elements(constant, 0, {out, static_cast<size_t>(constant.shape.elements())});
 }
 
-void read_numbers(const StoredConstant& constant, double* out) {
+void read_elements(const StoredConstant& constant, double* out) {
   read<double>(constant, 0, {out, static_cast<size_t>(constant.shape.elements())});
 }
 
-void read_numbers(const StoredConstant& constant, size_t begin, std::span<float> out) { read(constant, begin, out); }
+void read_elements(const StoredConstant& constant, size_t begin, std::span<float> out) { read(constant, begin, out); }
 
 }  // namespace ferry

@@ -21,10 +21,10 @@ struct StoredConstant {
 };
 
 // Writes all values to `out`, row-major. Quantised values are (integer - zero_point) * scale, rounded once.
-void read_numbers(const StoredConstant& constant, float* out);
-void read_numbers(const StoredConstant& constant, double* out);
+void read_elements(const StoredConstant& constant, float* out);
+void read_elements(const StoredConstant& constant, double* out);
 // Writes out.size() values from index `begin` on.
-void read_numbers(const StoredConstant& constant, size_t begin, std::span<float> out);
+void read_elements(const StoredConstant& constant, size_t begin, std::span<float> out);
 
 float from_float16(uint16_t half);
 float from_bfloat16(uint16_t value);
