@@ -1,5 +1,4 @@
-// One function a file, conv2d() and so on, for inputs that fit the parameters. `output` comes with its shape, its type
-// and as many zeros. The last of `inputs` is what the state holds, if the operator has one.
+// A reference::Function per operator, conv2d() and so on, each in its own file, for inputs that fit the parameters.
 #pragma once
 
 #include <span>

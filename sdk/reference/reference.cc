@@ -41,34 +41,6 @@ Status check_values(const fbs::Operator& op, Inputs inputs) {
 
 }  // namespace
 
-void fill_outputs(const fbs::Operator& op, Inputs operands, std::span<Array> outputs) {
-  Array& output = outputs[0];
-  output.values.assign(static_cast<size_t>(output.shape.elements()), 0);
-  switch (op.params_type()) {
-#define FERRY_FILL(Type, name, ...) \
-  case fbs::OpParams::Type: name(op, operands, output); break;
-    FERRY_OPERATORS(FERRY_FILL)
-#undef FERRY_FILL
-    case fbs::OpParams::NONE: break;
-  }
-  if (outputs.size() > 1) outputs[1].values = values_at(*operands[0], output);  // top_k's
-}
-
-std::vector<double> state_after(const fbs::Operator& op, Inputs operands, const Array& output) {
-  switch (op.params_type()) {
-    case fbs::OpParams::Append: return output.values;
-    case fbs::OpParams::CausalConv1d: return inputs_after(operands);
-    case fbs::OpParams::GatedDeltaRule: return matrices_after(operands);
-#define FERRY_STATELESS(Type, ...) case fbs::OpParams::Type:
-      FERRY_OPERATORS_ON_GPU(FERRY_STATELESS)
-      FERRY_OPERATORS_ON_CPU(FERRY_STATELESS)
-#undef FERRY_STATELESS
-    case fbs::OpParams::Positions:
-    case fbs::OpParams::NONE: break;
-  }
-  return {};
-}
-
 Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs) {
   std::vector<Shape> shapes;
   std::vector<Type> types;
@@ -97,7 +69,7 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
   outputs->assign(1, output);
   const size_t named = op.outputs() == nullptr ? 0 : op.outputs()->size();
   if (op.params_type() == fbs::OpParams::TopK && named > 1) outputs->push_back({output.shape, {}, inputs[0]->dtype});
-  fill_outputs(op, operands, *outputs);
+  fill_outputs(function_of(op.params_type()), op, operands, *outputs);
   return {};
 }
 

@@ -1,6 +1,9 @@
 // The reference: every operator in plain loops, in float64. The converter folds constants with it, canaries
 // (sdk/gpu/canary) compare a driver's results with it, and tests compare every backend with it. An operator is a file.
 // Slow: meant for tensors of a few thousand elements, though tests run whole networks.
+//
+// The converter and tests call compute(), which knows all operators. The canaries call the functions that their own
+// table names (sdk/gpu/canary/answers.cc), so that the linker leaves the others out of the library.
 #pragma once
 
 #include <span>
@@ -43,10 +46,16 @@ State changed_state(const fbs::Operator& op, Inputs inputs, const Array& output,
 
 // ---- of inputs that are known to fit --------------------------------------------------------------------------------
 
-// `operands`: the inputs, and what the state holds, if the operator has one. Each output has its shape and type; the
-// values are replaced. Shapes may differ from those that the parameters state (the height of a resize), because
-// canaries are small.
-void fill_outputs(const fbs::Operator& op, Inputs operands, std::span<Array> outputs);
+// Computes the first output, which has its shape, its type and as many zeros. `operands`: the inputs, and what the
+// state holds, if the operator has one.
+using Function = void (*)(const fbs::Operator& op, Inputs operands, Array& output);
+
+// The function of an operator, for any operator (sdk/reference/functions.cc).
+Function function_of(fbs::OpParams type);
+
+// Replaces the values of each output, which has its shape and type. `function`: the operator's. Shapes may differ from
+// those that the parameters state (the height of a resize), because canaries are small.
+void fill_outputs(Function function, const fbs::Operator& op, Inputs operands, std::span<Array> outputs);
 
 // What the state holds afterwards; `output`: the first output. Empty for an operator that changes no state.
 std::vector<double> state_after(const fbs::Operator& op, Inputs operands, const Array& output);

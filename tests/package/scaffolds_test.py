@@ -11,7 +11,8 @@ COPIED = (".clang-format", "sdk", "converter", "models", "scripts/new-op", "scri
 # Targets, and what is compiled with their options. `op` and `family` stand for the names of what is made.
 CHECKED = {
     "ferry_core": ("sdk/operators/operators.cc", "sdk/operators/type_rules.cc", "sdk/operators/shape_rules/{op}.cc",
-                   "sdk/reference/reference.cc", "sdk/reference/{op}.cc", "sdk/cpu/backend/ops.cc", "sdk/cpu/ops/{op}.cc",
+                   "sdk/reference/reference.cc", "sdk/reference/functions.cc", "sdk/reference/outputs.cc", "sdk/reference/{op}.cc",
+                   "sdk/cpu/backend/ops.cc", "sdk/cpu/ops/{op}.cc", "sdk/gpu/canary/answers.cc",
                    "sdk/gpu/lowering/ops.cc", "sdk/gpu/canary/shapes.cc", "sdk/gpu/ops/{op}.cc"),
     "ferry_models": ("converter/graph/ops.cc", "converter/onnx/ops/{op}.cc", "converter/onnx/ops/table.cc", "models/families.cc",
                      "models/vision/{family}/{family}.cc"),

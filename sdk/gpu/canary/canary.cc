@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sdk/gpu/backend/layout.h"
+#include "sdk/gpu/canary/answers.h"
 #include "sdk/gpu/canary/shapes.h"
 #include "sdk/gpu/canary/values.h"
 #include "sdk/gpu/device/commands.h"
@@ -160,7 +161,7 @@ void compute(const Model& model, const MadeUpConstants& constants, Canary* canar
     if (names_state(op.params_type())) operands.push_back(&canary->state);  // empty where append is the operator
     std::vector<Array> outputs;
     for (TensorId output : *op.outputs()) outputs.push_back({canary->shape(output), {}});
-    reference::fill_outputs(op, operands, outputs);
+    reference::fill_outputs(answers_of(op.params_type()), op, operands, outputs);
     if (names_state(op.params_type()) && canary->state.shape.rank > 0)
       canary->next = reference::state_after(op, operands, outputs[0]);
     for (unsigned i = 0; i < outputs.size(); ++i) canary->values[op.outputs()->Get(i)] = std::move(outputs[i]);
