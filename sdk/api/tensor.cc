@@ -13,8 +13,18 @@ ferry_dtype public_dtype(fbs::DType dtype) {
     case fbs::DType::UInt8: return FERRY_UINT8;
     case fbs::DType::Int32: return FERRY_INT32;
     case fbs::DType::Int64: return FERRY_INT64;
-    default: return FERRY_FLOAT32;  // blobs have no other types
+    case fbs::DType::Float32: return FERRY_FLOAT32;
+    // No tensor of a blob has these types.
+    case fbs::DType::Float64:
+    case fbs::DType::Int16:
+    case fbs::DType::UInt16:
+    case fbs::DType::UInt32:
+    case fbs::DType::UInt64:
+    case fbs::DType::Bool:
+    case fbs::DType::BFloat16:
+    case fbs::DType::Int4: break;
   }
+  return FERRY_FLOAT32;
 }
 
 // A tensor [N, spatial..., C], which is [N, C, spatial...] in frameworks with channels first.

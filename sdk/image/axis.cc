@@ -50,8 +50,10 @@ Kernel kernel_of(fbs::Filter filter) {
     case fbs::Filter::Hamming: return {hamming, 1.0};
     case fbs::Filter::Bicubic: return {bicubic, 2.0};
     case fbs::Filter::Lanczos: return {lanczos, 3.0};
-    default: return {bilinear, 1.0};
+    case fbs::Filter::Bilinear:
+    case fbs::Filter::Nearest: break;  // Nearest reads one pixel, without a kernel
   }
+  return {bilinear, 1.0};
 }
 
 }  // namespace

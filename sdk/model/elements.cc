@@ -59,7 +59,11 @@ void read(const StoredConstant& c, size_t begin, std::span<T> out) {
     case fbs::DType::Int4:
       for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(int4_at(c.bytes, begin + i));
       break;
-    default: return;  // constants have no other types
+    case fbs::DType::Int16:
+    case fbs::DType::UInt16:
+    case fbs::DType::UInt32:
+    case fbs::DType::UInt64:
+    case fbs::DType::Bool: return;  // constants have no such type
   }
   if (!c.type.quantized) return;
   const Scales scales(c);

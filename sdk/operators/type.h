@@ -48,8 +48,13 @@ inline unsigned bits_of(fbs::DType dtype) {
     case fbs::DType::Int8:
     case fbs::DType::UInt8: return 8;
     case fbs::DType::Int4: return 4;
-    default: return 0;
+    case fbs::DType::Int16:
+    case fbs::DType::UInt16:
+    case fbs::DType::UInt32:
+    case fbs::DType::UInt64:
+    case fbs::DType::Bool: break;
   }
+  return 0;
 }
 
 // Bytes of `elements` elements; UINT64_MAX on overflow. For Int4 their number must be even.

@@ -106,8 +106,40 @@ unsigned kind_of(const fbs::Operator& op) {
     case OpParams::Reduce: return static_cast<unsigned>(op.params_as_Reduce()->kind());
     case OpParams::Cast: return static_cast<unsigned>(op.params_as_Cast()->to());
     case OpParams::Gather: return static_cast<unsigned>(op.params_as_Gather()->kind());
-    default: return 0;
+    // No row depends on a kind.
+    case OpParams::NONE:
+    case OpParams::Conv2d:
+    case OpParams::Linear:
+    case OpParams::Pool2d:
+    case OpParams::Concat:
+    case OpParams::PixelShuffle:
+    case OpParams::Resize2d:
+    case OpParams::Pad:
+    case OpParams::Reshape:
+    case OpParams::Transpose:
+    case OpParams::Slice:
+    case OpParams::Softmax:
+    case OpParams::ConvTranspose2d:
+    case OpParams::LayerNorm:
+    case OpParams::GroupNorm:
+    case OpParams::Grn:
+    case OpParams::Attention:
+    case OpParams::RotaryEmbedding:
+    case OpParams::WindowPartition:
+    case OpParams::WindowReverse:
+    case OpParams::Select:
+    case OpParams::TopK:
+    case OpParams::Scatter:
+    case OpParams::NonMaxSuppression:
+    case OpParams::Append:
+    case OpParams::Positions:
+    case OpParams::MatMul:
+    case OpParams::DeformConv2d:
+    case OpParams::Experts:
+    case OpParams::CausalConv1d:
+    case OpParams::GatedDeltaRule: break;
   }
+  return 0;
 }
 
 const Rule& rule_of(const fbs::Operator& op) {
@@ -142,8 +174,17 @@ TypeSet set_of(const Type& type) {
     case DType::Float16: return type.quantized ? 0 : kFloat16;
     case DType::Int8: return type.quantized ? kScaledInt8 : 0;
     case DType::Int4: return type.quantized ? kScaledInt4 : 0;
-    default: return 0;
+    case DType::Float64:
+    case DType::UInt8:
+    case DType::Int64:
+    case DType::Int16:
+    case DType::UInt16:
+    case DType::UInt32:
+    case DType::UInt64:
+    case DType::Bool:
+    case DType::BFloat16: break;
   }
+  return 0;
 }
 
 Words in_words(TypeSet set) noexcept {

@@ -55,16 +55,35 @@ int32_t combine(fbs::BinaryKind kind, int32_t a, int32_t b) {
     case fbs::BinaryKind::And: return a != 0 && b != 0;
     case fbs::BinaryKind::Or: return a != 0 || b != 0;
     case fbs::BinaryKind::Xor: return (a != 0) != (b != 0);
-    default: return compare(kind, a, b);
+    case fbs::BinaryKind::Equal:
+    case fbs::BinaryKind::Less:
+    case fbs::BinaryKind::LessOrEqual: return compare(kind, a, b);
+    case fbs::BinaryKind::PRelu: break;  // of Float32 only
   }
+  return 0;
 }
 
 float combine(fbs::BinaryKind kind, float a, float b) {
   switch (kind) {
     case fbs::BinaryKind::Pow: return std::pow(a, b);
+    case fbs::BinaryKind::Mod: return modulo(std::fmod(a, b), b);
     case fbs::BinaryKind::FMod: return std::fmod(a, b);
-    default: return modulo(std::fmod(a, b), b);
+    // Vectorised kernels, comparison() and integer() compute the others.
+    case fbs::BinaryKind::Add:
+    case fbs::BinaryKind::Sub:
+    case fbs::BinaryKind::Mul:
+    case fbs::BinaryKind::Div:
+    case fbs::BinaryKind::Max:
+    case fbs::BinaryKind::Min:
+    case fbs::BinaryKind::PRelu:
+    case fbs::BinaryKind::Equal:
+    case fbs::BinaryKind::Less:
+    case fbs::BinaryKind::LessOrEqual:
+    case fbs::BinaryKind::And:
+    case fbs::BinaryKind::Or:
+    case fbs::BinaryKind::Xor: break;
   }
+  return 0;
 }
 
 // One loop per kind, so that the compiler removes the switch from the loop.

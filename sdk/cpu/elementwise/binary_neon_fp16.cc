@@ -35,8 +35,23 @@ Float16BinaryKernel float16_binary(fbs::BinaryKind kind) {
   switch (kind) {
     case fbs::BinaryKind::Add: return row<std::plus<>>;
     case fbs::BinaryKind::Mul: return row<std::multiplies<>>;
-    default: return nullptr;
+    // Computed in float32.
+    case fbs::BinaryKind::Sub:
+    case fbs::BinaryKind::Div:
+    case fbs::BinaryKind::Max:
+    case fbs::BinaryKind::Min:
+    case fbs::BinaryKind::PRelu:
+    case fbs::BinaryKind::Pow:
+    case fbs::BinaryKind::Mod:
+    case fbs::BinaryKind::FMod:
+    case fbs::BinaryKind::Equal:
+    case fbs::BinaryKind::Less:
+    case fbs::BinaryKind::LessOrEqual:
+    case fbs::BinaryKind::And:
+    case fbs::BinaryKind::Or:
+    case fbs::BinaryKind::Xor: break;
   }
+  return nullptr;
 }
 
 }  // namespace ferry::cpu

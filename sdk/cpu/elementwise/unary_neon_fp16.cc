@@ -56,8 +56,31 @@ Float16Function float16_function(fbs::UnaryKind kind) {
     case fbs::UnaryKind::Sigmoid: return map<Sigmoid>;
     case fbs::UnaryKind::HardSigmoid: return map<HardSigmoid>;
     case fbs::UnaryKind::HardSwish: return map<HardSwish>;
-    default: return nullptr;
+    // Computed in float32.
+    case fbs::UnaryKind::Clamp:
+    case fbs::UnaryKind::LeakyRelu:
+    case fbs::UnaryKind::Tanh:
+    case fbs::UnaryKind::Gelu:
+    case fbs::UnaryKind::Abs:
+    case fbs::UnaryKind::Neg:
+    case fbs::UnaryKind::Exp:
+    case fbs::UnaryKind::Sqrt:
+    case fbs::UnaryKind::Square:
+    case fbs::UnaryKind::GeluTanh:
+    case fbs::UnaryKind::Log:
+    case fbs::UnaryKind::Floor:
+    case fbs::UnaryKind::Ceil:
+    case fbs::UnaryKind::Round:
+    case fbs::UnaryKind::Sign:
+    case fbs::UnaryKind::Erf:
+    case fbs::UnaryKind::Sin:
+    case fbs::UnaryKind::Cos:
+    case fbs::UnaryKind::Tan:
+    case fbs::UnaryKind::Not:
+    case fbs::UnaryKind::IsNaN:
+    case fbs::UnaryKind::IsInf: break;
   }
+  return nullptr;
 }
 
 }  // namespace ferry::cpu

@@ -33,7 +33,13 @@ void convert(const float* input, float* y, size_t count, float, float) {
       case fbs::DType::UInt8: integers[i] = static_cast<uint8_t>(to_int32(x[i])); break;
       case fbs::DType::Int16: integers[i] = static_cast<int16_t>(to_int32(x[i])); break;
       case fbs::DType::UInt16: integers[i] = static_cast<uint16_t>(to_int32(x[i])); break;
-      default: integers[i] = to_int32(x[i]); break;
+      case fbs::DType::Float16:
+      case fbs::DType::Float64:  // conversion() replaces both by Float32
+      case fbs::DType::Int32:
+      case fbs::DType::Int64:
+      case fbs::DType::UInt32:
+      case fbs::DType::UInt64:
+      case fbs::DType::Int4: integers[i] = to_int32(x[i]); break;
     }
   }
 }
@@ -50,8 +56,13 @@ Elementwise conversion(fbs::DType to) {
     case fbs::DType::UInt8: return {convert<From, fbs::DType::UInt8>};
     case fbs::DType::Int16: return {convert<From, fbs::DType::Int16>};
     case fbs::DType::UInt16: return {convert<From, fbs::DType::UInt16>};
-    default: return {convert<From, fbs::DType::Int32>};
+    case fbs::DType::Int32:
+    case fbs::DType::Int64:
+    case fbs::DType::UInt32:
+    case fbs::DType::UInt64:
+    case fbs::DType::Int4: break;
   }
+  return {convert<From, fbs::DType::Int32>};
 }
 
 }  // namespace
