@@ -65,6 +65,12 @@ TEST(Algorithms, OfQuantizedWeights) {
   EXPECT_EQ(choice(conv(1, 0), {1, 56, 56, 64}, {64, 1, 1, 64}, false, true), "integers");
 }
 
+// In a float16 session they are computed in float32, as integers.
+TEST(Algorithms, OfQuantizedWeightsInFloat16) {
+  EXPECT_EQ(choice(fbs::LinearT(), {1, 196, 64}, {256, 64}, true, true), "none");
+  EXPECT_EQ(choice(conv(1, 0), {1, 56, 56, 64}, {64, 1, 1, 64}, true, true), "none");
+}
+
 TEST(Algorithms, OfTransposedConvolutions) {
   fbs::ConvTranspose2dT apart, overlapping;
   apart.stride_h = apart.stride_w = overlapping.stride_h = overlapping.stride_w = 2;

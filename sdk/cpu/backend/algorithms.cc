@@ -13,7 +13,6 @@ namespace {
 using fbs::OpParams;
 
 bool any(const Weighted&) { return true; }
-bool has_integers(const Weighted& w) { return type_of(w.model.tensor(w.op.inputs()->Get(1))).quantized; }
 bool one_group(const Weighted& w) { return w.op.params_as_Conv2d()->groups() == 1; }
 bool pointwise(const Weighted& w) { return is_pointwise(*w.op.params_as_Conv2d(), w.weight); }
 bool depthwise(const Weighted& w) { return depthwise_applies(w.cpu, *w.op.params_as_Conv2d(), w.weight); }
@@ -58,12 +57,26 @@ consteval Create with(Create create, Parts... parts) {
   return (built_in(parts) && ...) ? create : nullptr;
 }
 
-enum Arithmetic : uint8_t { kFloat32 = 1, kFloat16 = 2, kBoth = kFloat32 | kFloat16 };
+// The weights, and the arithmetic. No row has quantised weights in float16: the backend then computes the operator in
+// float32.
+enum Operands : uint8_t {
+  kFloatWeights = 1,      // in float32
+  kQuantizedWeights = 2,  // in float32, dequantised, or as integers
+  kInFloat32 = kFloatWeights | kQuantizedWeights,
+  kInFloat16 = 4,
+  kInEither = kInFloat32 | kInFloat16
+};
+
+Operands operands_of(const Weighted& w) {
+  const bool quantized = type_of(w.model.tensor(w.op.inputs()->Get(1))).quantized;
+  if (w.float16) return quantized ? Operands() : kInFloat16;
+  return quantized ? kQuantizedWeights : kFloatWeights;
+}
 
 struct Algorithm {
   const char* name;
   OpParams op;
-  Arithmetic arithmetic;
+  Operands operands;
   Test applies;     // to this operator, on this CPU
   Test costs_less;  // than the rows below, at the declared size
   Create create;    // leaves *out null where it declines after all
@@ -72,29 +85,28 @@ struct Algorithm {
 // The first row that applies and costs less computes the operator.
 constexpr OpParams kConv = OpParams::Conv2d, kTransposed = OpParams::ConvTranspose2d, kLinear = OpParams::Linear;
 constexpr Algorithm kAlgorithms[] = {
-    {"integers", kConv, kFloat32, linear_quantized_applies, any,
+    {"integers", kConv, kQuantizedWeights, linear_quantized_applies, any,
      with(create_linear_quantized, kConv, Feature::Integers)},
-    {"winograd", kConv, kFloat32, any, winograd_costs_less, with(by_winograd, kConv, Feature::Winograd)},
-    {"gemm", kConv, kBoth, pointwise, gemm_costs_less, with(by_gemm, kConv)},
-    {"conv_gemm", kConv, kBoth, one_group, gemm_costs_less, with(by_conv_gemm, kConv)},
-    {"depthwise", kConv, kFloat32, depthwise, any, with(by_depthwise, kConv)},
-    {"depthwise", kConv, kFloat16, float16_depthwise, any, with(by_float16_depthwise, kConv, Feature::Float16)},
-    {"xnnpack", kConv, kBoth, xnnpack_conv2d_applies, any, with(create_xnnpack_conv2d, kConv)},
+    {"winograd", kConv, kInFloat32, any, winograd_costs_less, with(by_winograd, kConv, Feature::Winograd)},
+    {"gemm", kConv, kInEither, pointwise, gemm_costs_less, with(by_gemm, kConv)},
+    {"conv_gemm", kConv, kInEither, one_group, gemm_costs_less, with(by_conv_gemm, kConv)},
+    {"depthwise", kConv, kInFloat32, depthwise, any, with(by_depthwise, kConv)},
+    {"depthwise", kConv, kInFloat16, float16_depthwise, any, with(by_float16_depthwise, kConv, Feature::Float16)},
+    {"xnnpack", kConv, kInEither, xnnpack_conv2d_applies, any, with(create_xnnpack_conv2d, kConv)},
 
-    {"gemm", kTransposed, kBoth, windows_are_apart, gemm_costs_less,
+    {"gemm", kTransposed, kInEither, windows_are_apart, gemm_costs_less,
      with(create_conv_transpose2d_by_gemm, kTransposed)},
-    {"xnnpack", kTransposed, kFloat32, any, any, with(create_xnnpack_conv_transpose2d, kTransposed)},
+    {"xnnpack", kTransposed, kInFloat32, any, any, with(create_xnnpack_conv_transpose2d, kTransposed)},
 
-    {"integers", kLinear, kFloat32, linear_quantized_applies, any,
+    {"integers", kLinear, kQuantizedWeights, linear_quantized_applies, any,
      with(create_linear_quantized, kLinear, Feature::Integers)},
-    {"gemm", kLinear, kBoth, any, gemm_costs_less, with(by_gemm, kLinear)},
-    {"xnnpack", kLinear, kBoth, xnnpack_linear_applies, any, with(create_xnnpack_linear, kLinear)},
+    {"gemm", kLinear, kInEither, any, gemm_costs_less, with(by_gemm, kLinear)},
+    {"xnnpack", kLinear, kInEither, xnnpack_linear_applies, any, with(create_xnnpack_linear, kLinear)},
 };
 
 bool chosen(const Algorithm& algorithm, const Weighted& w) {
   return algorithm.create != nullptr && algorithm.op == w.op.params_type() &&
-         (algorithm.arithmetic & (w.float16 ? kFloat16 : kFloat32)) != 0 && algorithm.applies(w) &&
-         algorithm.costs_less(w);
+         (algorithm.operands & operands_of(w)) != 0 && algorithm.applies(w) && algorithm.costs_less(w);
 }
 
 Status create(const Weighted& w, std::unique_ptr<Op>* out) {
@@ -149,17 +161,14 @@ Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   return create(weighted(cpu, model, op, /*float16=*/false), out);
 }
 
-// Quantized weights are multiplied as integers, in float16 sessions, too.
 Status create_float16_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                              std::unique_ptr<Op>* out) {
-  const Weighted w = weighted(cpu, model, op, /*float16=*/true);
-  return has_integers(w) ? Status() : create(w, out);
+  return create(weighted(cpu, model, op, /*float16=*/true), out);
 }
 
 Status create_float16_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                              std::unique_ptr<Op>* out) {
-  const Weighted w = weighted(cpu, model, op, /*float16=*/true);
-  return has_integers(w) ? Status() : create(w, out);
+  return create(weighted(cpu, model, op, /*float16=*/true), out);
 }
 
 Status create_float16_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
