@@ -31,10 +31,11 @@
  * call ferry_session_cancel() during a run. While a run of ferry_session_run_async() is in progress, every other call
  * on the session waits for its end.
  *
- * Memory. ferry_session_run() allocates no memory, opens no file and starts no thread. Exceptions: a run that loses its
- * GPU and ends on the CPU, a GPU run over states, and the first run after a resize that was out of memory. The first
- * ferry_session_run_async() starts one thread. Results are bit-identical for any number of threads and any choice of
- * cores. */
+ * Memory. ferry_session_run() allocates no memory, opens no file and starts no thread. Exceptions: a run whose states
+ * outgrow their memory, a GPU run over states, a run that loses its GPU and ends on the CPU, and the first run after a
+ * resize that was out of memory. The first ferry_session_run_async() starts one thread.
+ *
+ * Results are bit-identical for any number of threads and any choice of cores. */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
 
@@ -129,16 +130,21 @@ typedef enum ferry_precision {
   FERRY_PRECISION_FLOAT16 = 1 /* half the memory and bandwidth; on every GPU, and on CPUs with float16 arithmetic */
 } ferry_precision;
 
-/* The cores that a session's own threads may use, chosen from those that the creating thread may use. The choice
- * follows Linux's cpu_capacity, or the maximum clock if there is no cpu_capacity; cores within 10% count as equal. If
- * all cores are equal, or nothing is known, every choice means all cores. Little cores are the slowest ones, if they
- * have less than 60% of the maximum capacity (80% of the maximum clock). If all chosen cores are taken offline, the
- * system moves the threads and the run continues. The caller's own thread, which takes part in runs, and the threads of
- * an external threadpool are never moved. A run of ferry_session_run_async() uses the session's threads only. */
+/* Selects CPU cores for the threads that a session starts. The session chooses when it is created, among the online
+ * cores that the creating thread may use.
+ *
+ * Cores are ranked by Linux's cpu_capacity or, if the kernel does not report it, by their maximum clock. Cores within
+ * 10% of each other count as equal. The slowest cores are little if they have less than 60% of the maximum capacity, or
+ * 80% of the maximum clock. The other cores are big. If all cores are equal, or the system reports neither value, every
+ * choice selects all cores.
+ *
+ * The caller's thread takes part in ferry_session_run() and is never moved. The threads of an external threadpool are
+ * not moved either. ferry_session_run_async() uses only threads of the session. If all selected cores go offline, the
+ * system moves the threads to other cores, and runs continue. */
 typedef enum ferry_cores {
-  FERRY_CORES_PERFORMANCE = 0, /* the big cores: all except the little ones; all cores if num_threads exceeds them */
-  FERRY_CORES_BALANCED = 1,    /* for sustained work: the big cores except the fastest, which run hot, if others are
-                              * left */
+  FERRY_CORES_PERFORMANCE = 0, /* the big cores; all cores if num_threads is larger than the number of big ones */
+  FERRY_CORES_BALANCED = 1,    /* for sustained work: the big cores without the fastest, which heat up first. If all big
+                                * cores are equal, all of them */
   FERRY_CORES_EFFICIENT = 2,   /* the slowest cores */
   FERRY_CORES_ALL = 3
 } ferry_cores;
@@ -220,9 +226,9 @@ FERRY_API const char* ferry_model_label(const ferry_model* model, size_t index);
 
 typedef struct ferry_session_options {
   size_t struct_size;      /* set by ferry_session_options_init() */
-  int32_t num_threads;     /* including the caller; 0: one per core that cores or cpu_mask selects. If the system starts
-                            * fewer, the session uses those and a note in the report says so. Ignored if threadpool is
-                            * set */
+  int32_t num_threads;     /* threads of a run, including the caller's; at most 256. 0: one per core that cores or
+                            * cpu_mask selects. If the system starts fewer, the session uses those, and a note in the
+                            * report says so. Ignored if threadpool is set */
   void* threadpool;        /* a pthreadpool_t of the caller, which must outlive the session; NULL: the session's own */
   const char* const* taps; /* names of the taps to keep; NULL if tap_count is 0 */
   size_t tap_count;
@@ -248,11 +254,12 @@ typedef struct ferry_session_options {
                               * why. The folder may be emptied at any time. NULL: each process packs its own */
   const char* graph;         /* the graph of the model's blob to run; NULL: the model's own */
   ferry_states* states;      /* states of the same blob, which the session keeps open; NULL: the session's own */
-  int32_t cores;             /* a ferry_cores: the cores for the session's own threads */
-  const uint64_t* cpu_mask;  /* CPUs to use instead of cores: CPU c is bit c % 64 of word c / 64. CPUs that are offline
-                              * or forbidden to this process are ignored; FERRY_INVALID_ARGUMENT if none is left. Read
-                              * when the session is created. NULL: use cores */
-  size_t cpu_mask_words;
+  int32_t cores;             /* a ferry_cores: where the threads that the session starts may run. Ignored if cpu_mask or
+                              * threadpool is set */
+  const uint64_t* cpu_mask;  /* the CPUs where they may run: CPU c is bit c % 64 of word c / 64. Read when the session
+                              * is created. CPUs that are offline, or that the creating thread may not use, are ignored;
+                              * FERRY_INVALID_ARGUMENT if none is left. NULL: use cores */
+  size_t cpu_mask_words;     /* number of words in cpu_mask */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
@@ -352,12 +359,17 @@ FERRY_API const char* ferry_session_report_note(const ferry_session* session, si
 
 /* ---- states: what a network keeps between runs -----------------------------------------------------------------*/
 
-/* A state is a named tensor that persists between runs. There are three kinds. A growing state has one dimension to
- * which each run appends, such as the keys and values of a token; its length is limited by the blob's bound, and its
- * memory at least doubles when it grows. A state of fixed size (a recurrent layer's) starts as zeros and is replaced by
- * each run; it is stored twice, and its length is the number of tokens processed. A windowed state counts all tokens,
- * but stores only those that attention still uses, and 64 to 127 more. A session has its own states, which
- * ferry_session_states() returns. Sessions of one or several graphs can also share states:
+/* A state is a named tensor that persists between runs. Its length is a number of tokens. There are three kinds:
+ *
+ * - A growing state keeps all tokens, for example their keys and values. Each run appends to it, up to the bound that
+ *   the blob sets. Its memory at least doubles when it grows.
+ * - A state of fixed size belongs to a recurrent layer. It starts as zeros, and each run replaces it. It is stored
+ *   twice. Its length is the number of tokens processed.
+ * - A windowed state belongs to attention that sees only the last tokens. It stores these and the 64 to 127 tokens
+ *   before them. Its length counts all tokens, and the blob bounds it, too.
+ *
+ * A session creates its own states; ferry_session_states() returns them. Sessions of one blob, of the same graph or of
+ * several, can share states instead:
  *
  *     ferry_states* states;                                    // a conversation
  *     ferry_states_create(model, &states);
@@ -370,47 +382,52 @@ FERRY_API const char* ferry_session_report_note(const ferry_session* session, si
  *     ferry_states_truncate(states, kept);                     // return to an earlier token
  *     ferry_states_close(states);                              // sessions keep them open
  *
- * Only one run may use states at a time. During it, the calls below fail with FERRY_INVALID_ARGUMENT. */
+ * One run at a time may use states. During a run, other runs and the calls that reserve, change, save or load the
+ * states fail with FERRY_INVALID_ARGUMENT. Do not call ferry_states_describe(), ferry_states_length() or
+ * ferry_states_bytes() then. A run that fails or is cancelled leaves the states unchanged. */
 
-/* Creates empty states. */
+/* Creates empty states for all graphs of the model's blob, and keeps the model open. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_create(const ferry_model* model, ferry_states** states);
 /* Accepts NULL. */
 FERRY_API void ferry_states_close(ferry_states* states);
 /* The states of a session; close them with ferry_states_close(). FERRY_NOT_FOUND: its graph has none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_states(const ferry_session* session, ferry_states** states);
 FERRY_API size_t ferry_states_count(const ferry_states* states);
-/* Name, type and contents of state `index` at its present length (0 elements if empty, data NULL before the first run).
- * Valid until the next run or change. */
+/* Name, type and contents of state `index` at its present length, valid until the next run or change. An empty growing
+ * or windowed state has 0 elements. data is NULL until memory is allocated. FERRY_INVALID_ARGUMENT: there is no such
+ * state. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_describe(const ferry_states* states, size_t index,
                                                              ferry_tensor* out);
-/* The length of the longest state, in tokens: the position of the next token. */
+/* The length of the longest state in tokens, which is the position of the next token. 0 for NULL. */
 FERRY_API int32_t ferry_states_length(const ferry_states* states);
-/* The maximum length that all states support, in tokens. */
+/* The maximum length that all states support, in tokens: the smallest bound of a state. INT32_MAX if none has a bound;
+ * 0 for NULL. */
 FERRY_API int32_t ferry_states_bound(const ferry_states* states);
 /* Bytes of memory allocated for the states. */
 FERRY_API uint64_t ferry_states_bytes(const ferry_states* states);
-/* Allocates memory for a length in tokens (at most the bound), so that runs up to it allocate nothing. States of fixed
- * size are allocated whole; windowed states for runs of one token. */
+/* Allocates memory for `length` tokens, or for the bound if that is less. Runs up to that length then allocate nothing
+ * for states, except a run of several tokens over a windowed state. FERRY_OUT_OF_MEMORY. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reserve(ferry_states* states, int32_t length);
 /* Empties all states and keeps their memory. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reset(ferry_states* states);
-/* Cuts every longer state to its first `length` tokens. FERRY_UNSUPPORTED, and nothing changes: a state of fixed size
- * is longer and `length` is not 0, or a windowed state no longer stores the tokens needed there. */
+/* Cuts every longer state to its first `length` tokens. 0 empties all states. FERRY_UNSUPPORTED, and nothing changes: a
+ * state of fixed size is longer and `length` is not 0, or a windowed state no longer stores the tokens that attention
+ * sees at `length`. FERRY_INVALID_ARGUMENT: `length` is negative. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_truncate(ferry_states* states, int32_t length);
 /* Writes all contents to a temporary file beside `path` and renames it. The file can only be loaded with the same
- * version of the same blob. */
+ * version of the same blob. FERRY_IO_ERROR: the file cannot be written. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_save(const ferry_states* states, const char* path);
 /* Replaces all contents by a file's. On failure they are unchanged. FERRY_IO_ERROR: the file cannot be read.
- * FERRY_CORRUPT: it is damaged, no such file, or of another model. FERRY_UNSUPPORTED_VERSION: a later version wrote
- * it. */
+ * FERRY_CORRUPT: it is damaged, not a file of states, or of another model. FERRY_UNSUPPORTED_VERSION: a later version
+ * of Ferry wrote it. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_load(ferry_states* states, const char* path);
-/* As ferry_states_save(), and stores `note_bytes` bytes of the app in the file. NULL and 0: none. */
+/* As ferry_states_save(), and stores a note of the app in the file: `note_bytes` bytes. NULL and 0: no note. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_save_with(const ferry_states* states, const char* path,
                                                               const void* note, size_t note_bytes);
-/* Receives the note when the file has been read, before the states are replaced, with the length of the longest state.
- * `note` is valid during the call; its content is untrusted. If it returns another status than FERRY_OK, the load fails
- * with that status and the sentence of ferry_last_error(), and the states are unchanged. It must not call functions on
- * the states. */
+/* Called when the file has been read, before the states are replaced. `note` is valid during the call, and its content
+ * is untrusted. `length` is the length of the file's longest state in tokens. If the function returns another status
+ * than FERRY_OK, the load fails with that status and the sentence of ferry_last_error(), and the states are unchanged.
+ * The function must not use the states. */
 typedef ferry_status (*ferry_states_reader)(void* user, const void* note, size_t note_bytes, int32_t length);
 /* As ferry_states_load(). `read` NULL: the note is ignored. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_load_with(ferry_states* states, const char* path,

@@ -142,8 +142,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_generator_save(const ferry_generato
                                                             const void* note, size_t note_bytes);
 /* Restores a saved file. With the same sampling, set before, generation continues as it would have after
  * ferry_generator_save(), and no token is computed again. On failure nothing changes. FERRY_IO_ERROR: the file cannot
- * be read. FERRY_CORRUPT: it is damaged, no such file, or of another model. FERRY_UNSUPPORTED_VERSION: a later version
- * wrote it. */
+ * be read. FERRY_CORRUPT: it is damaged, not a saved text, or of another model. FERRY_UNSUPPORTED_VERSION: a later
+ * version of Ferry wrote it. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_load(ferry_generator* generator, const char* path);
 /* The note of the file that the last ferry_generator_load() read; its content is untrusted. Valid until the next load.
  * *note_bytes, if not NULL, is its size, 0 before the first load. */
