@@ -86,10 +86,10 @@ FERRY_KERNEL int add_two(const Samples& samples, const int16_t* weights, const F
   const int16_t upper_weight = weights[0], lower_weight = weights[1];
   const FixedMatrix by = m;
   for (int x = 0; x < kCell; x += 8) {
-    constexpr int kFloat16 = kLumaShift - 1;
+    constexpr int kUp = kLumaShift - 1;
     const auto luma = [&](int row) {
-      const auto levels = vreinterpretq_s16_u16(vshll_n_u8(vld1_u8(samples.luma[row] + x), kFloat16));
-      return vqdmulhq_n_s16(vsubq_s16(levels, vdupq_n_s16(static_cast<int16_t>(by.black << kFloat16))), by.luma);
+      const auto levels = vreinterpretq_s16_u16(vshll_n_u8(vld1_u8(samples.luma[row] + x), kUp));
+      return vqdmulhq_n_s16(vsubq_s16(levels, vdupq_n_s16(static_cast<int16_t>(by.black << kUp))), by.luma);
     };
     const int16x8_t upper = luma(0), lower = luma(1);
     const auto add = [&](int16_t* to, int16x8_t added, int16x8_t seen) {

@@ -154,10 +154,10 @@ FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, in
   // Converts sums with factors of kProductShift bits to levels with kSumBits fractional bits. Values beyond 16 bits are
   // no colours.
   static_assert(kLevelBits + kProductShift - 15 == kSumBits);
-  constexpr int kUp = kLevelBits - kSumBits, kFloat16 = 1 << (kProductShift + kUp - 1);
+  constexpr int kUp = kLevelBits - kSumBits, kHalf = 1 << (kProductShift + kUp - 1);
   const FixedMatrix m = matrix;
   const int16_t gain = luma_gain(m);
-  const int16x8_t zero = vdupq_n_s16(static_cast<int16_t>((zero_of(m) + kFloat16) >> (kProductShift + kUp)));
+  const int16x8_t zero = vdupq_n_s16(static_cast<int16_t>((zero_of(m) + kHalf) >> (kProductShift + kUp)));
   const int16x8_t minimum = vdupq_n_s16(kBlackest >> kUp), maximum = vdupq_n_s16(kWhitest >> kUp);
   const int16_t *from_luma = summed.luma, *from_u = summed.u, *from_v = summed.v;
   const int16_t *const red_excess = summed.excess[0], *const green_excess = summed.excess[1];

@@ -8,12 +8,12 @@
 namespace ferry::image {
 namespace {
 
-constexpr int32_t kFloat16 = 1 << (kPrecisionBits - 1);
+constexpr int32_t kHalf = 1 << (kPrecisionBits - 1);
 constexpr int32_t kOne = 1 << kPrecisionBits;
 
 constexpr int kAtOnce = 4;  // taps of a pixel's 4 samples per iteration
 typedef int32_t Sums __attribute__((vector_size(64)));
-typedef int32_t Float16 __attribute__((vector_size(32)));
+typedef int32_t HalfBlock __attribute__((vector_size(32)));
 typedef int32_t Quarter __attribute__((vector_size(16)));
 typedef int32_t Weights __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int16_t Shorts __attribute__((vector_size(32)));
@@ -44,13 +44,13 @@ FERRY_KERNEL void narrow_4(const uint8_t* source, int first, const Axis& axis, c
         const Shorts samples = __builtin_convertvector(*reinterpret_cast<const Bytes*>(pixel), Shorts);
         sums += __builtin_convertvector(samples, Sums) * *reinterpret_cast<const Weights*>(weights);
       }
-      const Float16 half = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
+      const HalfBlock half = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
                            __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
       const Quarter sum =
           __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
       std::memcpy(block + 4 * x, &sum, sizeof(sum));
     }
-    for (int i = 0; i < 4 * count; ++i) target[i] = to_byte(block[i] + kFloat16);
+    for (int i = 0; i < 4 * count; ++i) target[i] = to_byte(block[i] + kHalf);
   }
 }
 
@@ -59,7 +59,7 @@ void narrow_few(const uint8_t* source, int first, const Axis& axis, int channels
     const int32_t* w = axis.of(x);
     for (int c = 0; c < channels; ++c) {
       const uint8_t* sample = source + int64_t{axis.begin(x) - first} * channels + c;
-      int32_t sum = kFloat16;
+      int32_t sum = kHalf;
       for (int i = 0, n = axis.count(x); i < n; ++i, sample += channels) sum += *sample * w[i];
       *target++ = to_byte(sum);
     }
@@ -72,7 +72,7 @@ FERRY_KERNEL void add_rows(const uint8_t* const* rows, const int32_t* w, int cou
   int32_t sums[kBlock];
   for (int begin = 0; begin < samples; begin += kBlock) {
     const int n = std::min(kBlock, samples - begin);
-    for (int i = 0; i < n; ++i) sums[i] = kFloat16;
+    for (int i = 0; i < n; ++i) sums[i] = kHalf;
     for (int k = 0; k < count; ++k) {
       const uint8_t* from = rows[k] + begin;
       const int32_t weight = w[k];

@@ -28,7 +28,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr bool kFloat16 = built_in(Feature::Float16);
+constexpr bool kHasFloat16 = built_in(Feature::Float16);
 
 // Inputs whose memory the output may reuse. A value that is read twice must be reusable at both inputs.
 std::vector<TensorId> reusable_inputs(fbs::OpParams type, const std::vector<TensorId>& inputs) {
@@ -163,7 +163,7 @@ Status CpuBackend::create(const SessionOptions& options, const std::vector<uint8
   for (const fbs::Operator* op : *graph.operators())
     if (const fbs::Append* p = op->params_as_Append()) state_of_[output_of(*op)] = static_cast<int>(p->state());
   const bool wants_float16 = options.precision == FERRY_PRECISION_FLOAT16;
-  float16_ = kFloat16 && wants_float16 && cpu_.float16;
+  float16_ = kHasFloat16 && wants_float16 && cpu_.float16;
   FERRY_TRY(lower_all());
   for (const Step& step : steps_.list)
     flags_.push_back(step.of_input ? Schedule::kNeeded : schedule_.operators[step.op]);
@@ -176,7 +176,7 @@ Status CpuBackend::create(const SessionOptions& options, const std::vector<uint8
 
 void CpuBackend::report_precision() {
 #define FERRY_FLOAT32_SINCE(reason) report_.notes.push_back("float32 instead of float16: " reason)
-  if constexpr (!kFloat16) {
+  if constexpr (!kHasFloat16) {
     FERRY_FLOAT32_SINCE("this library was built without float16 arithmetic");
   } else if (!cpu_.float16) {
     FERRY_FLOAT32_SINCE("this CPU has no float16 arithmetic");
