@@ -31,8 +31,10 @@ endif()
 if(NOT DEFINED ANDROID_STL)
   set(ANDROID_STL c++_static)
 endif()
-# Devices with 16 KB pages refuse libraries with a smaller alignment.
-string(APPEND CMAKE_SHARED_LINKER_FLAGS_INIT " -Wl,-z,max-page-size=16384")
-string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,-z,max-page-size=16384")
-
 include("${ANDROID_NDK}/build/cmake/android.toolchain.cmake")
+
+# Devices with 16 KB pages refuse libraries with a smaller alignment, which is the default of older NDKs and of armv7. The
+# NDK's file has set these variables, so that CMAKE_*_LINKER_FLAGS_INIT would be ignored.
+foreach(kind SHARED MODULE EXE)
+  string(APPEND CMAKE_${kind}_LINKER_FLAGS " -Wl,-z,max-page-size=16384")
+endforeach()

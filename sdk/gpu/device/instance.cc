@@ -135,7 +135,7 @@ Status Instance::open(std::shared_ptr<const Instance>* out) {
   // The library stays loaded: drivers may crash when unloaded.
   static bool found = false;
   found = found || volkInitialize() == VK_SUCCESS;
-  if (!found) return error(FERRY_GPU_UNAVAILABLE, "there is no Vulkan library on this system (libvulkan.so.1)");
+  if (!found) return error(FERRY_GPU_UNAVAILABLE, "there is no Vulkan library (libvulkan.so) on this system");
   uint32_t version = VK_API_VERSION_1_0;
   if (vkEnumerateInstanceVersion != nullptr) (void)vkEnumerateInstanceVersion(&version);
   if (version < kFloor) return error(FERRY_GPU_UNAVAILABLE, "the Vulkan library is of version 1.0; 1.1 is needed");
