@@ -4,7 +4,11 @@ add_library(ferry_options INTERFACE)
 # Designated initializers omit fields with default values on purpose; gcc warns about each.
 target_compile_options(ferry_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
                        -ffunction-sections -fdata-sections)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR NOT FERRY_SANITIZE) # gcc gives false positives in instrumented code
+option(FERRY_WARNINGS_ARE_ERRORS "For developers: the preset dev and scripts/check set it" OFF)
+if(FERRY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # gcc gives false positives in instrumented code
+  set(FERRY_WARNINGS_ARE_ERRORS OFF)
+endif()
+if(FERRY_WARNINGS_ARE_ERRORS)
   target_compile_options(ferry_options INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND FERRY_SANITIZE) # -O1 does not vectorise the loops for which kernels
@@ -12,7 +16,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND FERRY_SANITIZE) # -O1 does not vec
   target_compile_options(ferry_options INTERFACE -Wno-pass-failed)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(ferry_options INTERFACE -Wno-restrict) # gcc bug 105329: false alarms on "text" + string
+  # gcc bug 105329: false alarms on "text" + string
+  target_compile_options(ferry_options INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^arm") # notes about ABI changes of gcc 7
   target_compile_options(ferry_options INTERFACE -Wno-psabi)
@@ -26,8 +31,8 @@ else()
 endif()
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/operators/shape.h", "converter/error.h"...
 
-# The presets that scripts/check tests use unity builds (CMAKE_UNITY_BUILD). release and clang compile each file alone,
-# which finds files that lack an include. Files whose local names clash are compiled apart everywhere.
+# Presets use unity builds (CMAKE_UNITY_BUILD) and precompiled headers. Only clang compiles each file alone, which finds
+# files that lack an include. Files whose local names clash are compiled apart everywhere.
 set(FERRY_APART UNITY_BUILD OFF)
 
 # Blobs and packed files may exceed 2 GB on 32-bit targets.
@@ -43,7 +48,8 @@ if(FERRY_CCACHE)
   foreach(lang C CXX)
     if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
       # Makes objects independent of the clone's path, so that clones share the cache.
-      set(CMAKE_${lang}_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${FERRY_CCACHE}")
+      set(CMAKE_${lang}_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+          CCACHE_SLOPPINESS=pch_defines,time_macros "${FERRY_CCACHE}") # without the last, none with precompiled headers
     endif()
   endforeach()
 endif()

@@ -43,7 +43,7 @@ endfunction()
 # Folds identical functions; no code compares function addresses. gcc looks for lld next to its own ld.
 find_program(FERRY_LLD ld.lld)
 if(CMAKE_SYSTEM_NAME STREQUAL "Android") # the NDK's linker
-  set(FERRY_LINK_SMALL -Wl,--icf=all -Wl,-O2)
+  set(FERRY_LINK_SMALL -Wl,--icf=all -Wl,-O2 -Wl,--pack-dyn-relocs=android) # packed relocations: API 23
 elseif(FERRY_LLD AND NOT FERRY_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64|arm.*)$")
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/lld")
   file(CREATE_LINK "${FERRY_LLD}" "${PROJECT_BINARY_DIR}/lld/ld.lld" SYMBOLIC)
@@ -94,6 +94,7 @@ if(FERRY_GPU)
   add_dependencies(ferry_core ferry_shaders)
 endif()
 ferry_ships(ferry_core)
+ferry_precompile(ferry_core SDK)
 
 foreach(suffix kernel avx2 neon_fp16)
   add_library(ferry_${suffix} OBJECT ${${suffix}_sources})
@@ -105,6 +106,7 @@ foreach(suffix kernel avx2 neon_fp16)
                                                                    # files may not use
   target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_${suffix}>)
 endforeach()
+ferry_precompile(ferry_kernel SDK)
 # The reference rounds every operation as written, on every host: the converter folds weights with it, and blobs must have
 # the same bytes.
 ferry_sources(reference_sources sdk/reference/*.cc)
@@ -117,18 +119,20 @@ target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_reference_operators>)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   target_compile_options(ferry_neon_fp16 PRIVATE -march=armv8.2-a+fp16)
   # It enables float16 vector types in system headers, which other files of a unity must not see.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_fp16.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_fp16.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+                              SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
 if(FERRY_SANITIZE)
   # With sanitizers and optimisation these templates take minutes each to compile.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise.kernel.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_avx2.cc"
-                              PROPERTIES COMPILE_OPTIONS -O0)
+                              PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
   # for a PNG with an empty chunk, stb calls memcpy(NULL, NULL, 0)
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS -fno-sanitize=nonnull-attribute)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS -fno-sanitize=nonnull-attribute SKIP_PRECOMPILE_HEADERS ON)
 else() # stb's decoders, and the loops that hand out work
   ferry_sources(threads sdk/threads/*.cc)
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" ${threads} PROPERTIES COMPILE_OPTIONS "$<${optimised}:-O2>")
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" ${threads} PROPERTIES COMPILE_OPTIONS "$<${optimised}:-O2>"
+                              SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
 ferry_shared_library(ferry_shared ferry $<TARGET_OBJECTS:ferry_core> $<TARGET_OBJECTS:ferry_kernel> $<TARGET_OBJECTS:ferry_avx2>
@@ -154,6 +158,7 @@ add_custom_target(ferry_static_archive ALL DEPENDS "${FERRY_STATIC_ARCHIVE}")
 ferry_sources(text_sources sdk/text/*.cc sdk/text/*/*.cc)
 add_library(ferry_text STATIC ${text_sources})
 ferry_ships(ferry_text)
+ferry_precompile(ferry_text SDK)
 target_link_libraries(ferry_text PUBLIC ferry_core PRIVATE ferry_options)
 set(status_sources "${PROJECT_SOURCE_DIR}/sdk/status.cc" "${PROJECT_SOURCE_DIR}/sdk/attempt.cc")
 ferry_shared_library(ferry_text_shared ferry_text $<TARGET_OBJECTS:ferry_text> ${status_sources})

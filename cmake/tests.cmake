@@ -124,6 +124,11 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   else()
     target_compile_options(${folder}_tests PRIVATE -O0)
   endif()
+  if(folder MATCHES "^(unit|ops|gpu|runtime)$") # ops and gpu have other options, runtime has C files, too
+    ferry_precompile(${folder}_tests TESTS)
+  else()
+    ferry_precompile(${folder}_tests TESTS FROM unit_tests)
+  endif()
   if(folder STREQUAL "gpu") # functions are volk's
     target_compile_definitions(gpu_tests PRIVATE VK_NO_PROTOTYPES=)
   endif()
