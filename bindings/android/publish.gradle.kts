@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Maven publication of a module: AAR, sources, Javadoc if the module has it, and POM. `gradle publish` writes them to
-// build/maven. For another repository: gradle publish -Pferry.maven=URL -PferryUsername=... -PferryPassword=...; Maven
-// Central also needs -Pferry.home=URL, the project's page, and signatures.
+// The Maven publication of a module: AAR, sources, Javadoc if the module has it, and POM. `gradle publish` writes them
+// to build/maven. For another repository: gradle publish -Pferry.maven=URL -PferryUsername=... -PferryPassword=...;
+// Maven Central also needs -Pferry.home=URL, the project's page, and signatures.
 val home = providers.gradleProperty("ferry.home").orNull
 
 configure<PublishingExtension> {

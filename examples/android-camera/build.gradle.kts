@@ -48,8 +48,8 @@ dependencies {
 }
 
 /**
- * Writes the model among the assets: UltraFace, downloaded from its publisher, converted and certified by `ferry get` on
- * this machine, or the same blob as Ferry's source archive has it.
+ * Writes the model among the assets: UltraFace, downloaded from its publisher, converted and certified by `ferry get`
+ * on this machine, or the same blob as Ferry's source archive has it.
  */
 abstract class GetModel @Inject constructor(private val runner: ExecOperations) : DefaultTask() {
     @get:Optional

@@ -7,6 +7,7 @@ import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.ExperimentalCoroutinesApi
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.map
@@ -16,6 +17,7 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 
 /** Kotlin's additions: coroutines, their cancellation, and flows. */
+@OptIn(ExperimentalCoroutinesApi::class)
 object CoroutinesTest {
     private fun gray(): Frame = frame(Frame.Format.GRAY, 8, 8) {
         plane(ByteBuffer.allocateDirect(64), 8, 1)
@@ -118,6 +120,29 @@ object CoroutinesTest {
                 begun.await()
                 call.cancelAndJoin()
                 Tests.equal(1, closed.get())
+            }
+        }
+    }
+
+    @JvmStatic
+    fun whatIsClosedMeanwhileIsNotCancelled() {
+        val begun = CountDownLatch(1)
+        val end = CountDownLatch(1)
+        Worker("coroutines").use { worker ->
+            runBlocking(Dispatchers.Default) {
+                val call = async {
+                    worker.await({
+                        end.countDown()
+                        throw IllegalStateException("this task is closed")
+                    }) {
+                        begun.countDown()
+                        end.await()
+                        Thread.sleep(20)
+                    }
+                }
+                begun.await()
+                call.cancelAndJoin()
+                Tests.check(call.getCompletionExceptionOrNull() is CancellationException, "not only cancelled")
             }
         }
     }

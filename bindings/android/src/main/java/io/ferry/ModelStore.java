@@ -49,8 +49,9 @@ public final class ModelStore {
   }
 
   /**
-   * Copies a blob from a stream to the end of it, checks it with Model.check(), and replaces a former blob of this name.
-   * Models that are open keep the former one. On failure, and if the thread is interrupted, nothing is left behind.
+   * Copies a blob from a stream to the end of it, checks it with Model.check(), and replaces a former blob of this
+   * name. Models that are open keep the former one. On failure, and if the thread is interrupted, nothing is left
+   * behind.
    *
    * @param length bytes that the stream has, or -1 if unknown
    * @param progress called for each MiB with MiB done and in total (-1 if unknown); an exception from it ends the copy

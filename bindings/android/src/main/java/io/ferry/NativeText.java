@@ -13,7 +13,8 @@ final class NativeText {
     try {
       System.loadLibrary("ferry_text_jni");
     } catch (UnsatisfiedLinkError e) {
-      UnsatisfiedLinkError advised = new UnsatisfiedLinkError(e.getMessage() + " (language models need io.ferry:ferry-text)");
+      UnsatisfiedLinkError advised =
+          new UnsatisfiedLinkError(e.getMessage() + " (language models need io.ferry:ferry-text)");
       advised.initCause(e);
       throw advised;
     }

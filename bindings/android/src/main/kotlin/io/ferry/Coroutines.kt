@@ -5,6 +5,7 @@ import java.io.Closeable
 import java.util.concurrent.Callable
 import kotlin.coroutines.resume
 import kotlin.coroutines.suspendCoroutine
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.NonCancellable
@@ -16,7 +17,6 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.channelFlow
 import kotlinx.coroutines.flow.conflate
 import kotlinx.coroutines.flow.flow
-import kotlinx.coroutines.isActive
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.withContext
 
@@ -28,9 +28,10 @@ private const val CANCEL_AGAIN_MS = 2L
  *
  *     val model = worker.await { Assets.open(assets, "model.ferry") }
  *
- * It returns or throws only when [work] has ended or will not begin, so memory that [work] reads may be freed afterwards.
- * If the coroutine is cancelled, work that has not begun is skipped, and [cancel] is called, in any thread, until work
- * that runs has ended. A result that nobody receives then is closed if it is [Closeable].
+ * It returns or throws only when [work] has ended or will not begin, so memory that [work] reads may be freed
+ * afterwards. If the coroutine is cancelled, work that has not begun is skipped, and [cancel] is called, in any thread,
+ * until work that runs has ended; it may throw IllegalStateException, as objects do that are closed. A result that
+ * nobody receives then is closed if it is [Closeable].
  */
 suspend fun <T> Worker.await(cancel: () -> Unit = {}, work: () -> T): T = coroutineScope {
     val lock = Any()
@@ -41,7 +42,7 @@ suspend fun <T> Worker.await(cancel: () -> Unit = {}, work: () -> T): T = corout
         } finally {
             withContext(NonCancellable) {
                 // The worker cannot go to its next job between the question and the call.
-                while (synchronized(lock) { running.also { if (it) cancel() } }) delay(CANCEL_AGAIN_MS)
+                while (synchronized(lock) { running.also { if (it) unlessClosed(cancel) } }) delay(CANCEL_AGAIN_MS)
             }
         }
     }
@@ -63,10 +64,22 @@ suspend fun <T> Worker.await(cancel: () -> Unit = {}, work: () -> T): T = corout
             override fun onFailure(failure: Exception) = continuation.resume(Result.failure(failure))
         })
     }
-    if (!isActive) (outcome.getOrNull() as? Closeable)?.close()
-    ensureActive()
+    try {
+        ensureActive()
+    } catch (e: CancellationException) {
+        (outcome.getOrNull() as? Closeable)?.close()
+        throw e
+    }
     canceller.cancel()
     outcome.getOrThrow()
+}
+
+/** What is being closed cancels its run itself. */
+private inline fun unlessClosed(cancel: () -> Unit) {
+    try {
+        cancel()
+    } catch (_: IllegalStateException) {
+    }
 }
 
 /** Runs the task in the worker's thread; cancelling the coroutine ends the run within one operator. */
@@ -84,8 +97,8 @@ sealed class Step {
 }
 
 /**
- * Runs the task when the flow is collected. A slow collector misses progress, never the answer. Cancelling the collection
- * ends the run. Replaces the request's own [Request.progress].
+ * Runs the task when the flow is collected. A slow collector misses progress, never the answer. Cancelling the
+ * collection ends the run. Replaces the request's own [Request.progress].
  *
  *     task.steps(worker, Request.of(image)).collect { step ->
  *         when (step) {
@@ -100,8 +113,9 @@ fun Task.steps(worker: Worker, request: Request): Flow<Step> = channelFlow {
 }.conflate()
 
 /**
- * Generates tokens in the worker's thread while the flow is collected, up to an end token or [maxTokens] tokens. Nothing is
- * generated ahead of the collector. Cancelling the collection ends the run; collecting again continues the text.
+ * Generates tokens in the worker's thread while the flow is collected, up to an end token or [maxTokens] tokens.
+ * Nothing is generated ahead of the collector. Cancelling the collection ends the run; collecting again continues the
+ * text.
  *
  *     generator.tokens(worker, 200).collect { token -> view.append(token.text()) }
  */

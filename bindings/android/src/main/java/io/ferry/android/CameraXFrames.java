@@ -12,8 +12,8 @@ public final class CameraXFrames {
   private CameraXFrames() {}
 
   /**
-   * An image of ImageAnalysis, in YUV_420_888 or RGBA_8888, without a copy. Close the image only after the call that uses
-   * the frame. Rotation and crop are the image's own.
+   * An image of ImageAnalysis, in YUV_420_888 or RGBA_8888, without a copy. Close the image only after the call that
+   * uses the frame. Rotation and crop are the image's own.
    *
    * @param mirror swap left and right, as in a front camera's preview
    */

@@ -24,7 +24,6 @@ class CameraXCamera(private val activity: ComponentActivity, private val vision:
     }
     override val view = FrameLayout(activity).apply { addView(previewView) }
 
-    private val thread = Executors.newSingleThreadExecutor()
     private var provider: ProcessCameraProvider? = null
     private var starting: Job? = null
 
@@ -56,5 +55,9 @@ class CameraXCamera(private val activity: ComponentActivity, private val vision:
     override fun stop() {
         starting?.cancel()
         provider?.unbindAll()
+    }
+
+    private companion object {
+        val thread = Executors.newSingleThreadExecutor() // images; one for all activities that come and go
     }
 }

@@ -42,30 +42,34 @@ class MainActivity : ComponentActivity() {
     private var asked = false
     private var started = false
 
-    override fun onCreate(state: Bundle?) {
-        super.onCreate(state)
-        front = state?.getBoolean(FRONT) ?: true
-        asked = state?.getBoolean(ASKED) ?: false
+    override fun onCreate(savedInstanceState: Bundle?) {
+        super.onCreate(savedInstanceState)
+        front = savedInstanceState?.getBoolean(FRONT) ?: true
+        asked = savedInstanceState?.getBoolean(ASKED) ?: false
         window.addFlags(WindowManager.LayoutParams.FLAG_KEEP_SCREEN_ON)
         stage = FrameLayout(this)
         overlay = OverlayView(this)
         val status = TextView(this)
         settings = button("Settings") {
-            startActivity(Intent(Settings.ACTION_APPLICATION_DETAILS_SETTINGS, Uri.fromParts("package", packageName, null)))
+            val app = Uri.fromParts("package", packageName, null)
+            startActivity(Intent(Settings.ACTION_APPLICATION_DETAILS_SETTINGS, app))
         }
         settings.visibility = View.GONE
         val controls = LinearLayout(this)
         controls.orientation = LinearLayout.VERTICAL
         controls.addView(status)
         controls.addView(settings)
-        controls.addView(choice("GPU", vision.backend == Backend.GPU) { vision.prepare(if (it) Backend.GPU else Backend.CPU) })
-        controls.addView(choice("Camera2 in place of CameraX", state?.getBoolean(CAMERA2) ?: false) { use(camera2 = it) })
+        controls.addView(choice("GPU", vision.backend == Backend.GPU) {
+            vision.prepare(if (it) Backend.GPU else Backend.CPU)
+        })
+        val camera2 = savedInstanceState?.getBoolean(CAMERA2) ?: false
+        controls.addView(choice("Camera2 in place of CameraX", camera2) { use(camera2 = it) })
         controls.addView(button("Other camera") {
             front = !front
             begin()
         })
         show(controls)
-        use(camera2 = state?.getBoolean(CAMERA2) ?: false)
+        use(camera2)
         lifecycleScope.launch {
             repeatOnLifecycle(Lifecycle.State.STARTED) {
                 vision.screen.collect {
@@ -82,8 +86,13 @@ class MainActivity : ComponentActivity() {
         val all = LinearLayout(this)
         all.orientation = if (wide) LinearLayout.HORIZONTAL else LinearLayout.VERTICAL
         all.fitsSystemWindows = true
-        all.addView(stage, LinearLayout.LayoutParams(if (wide) 0 else MATCH_PARENT, if (wide) MATCH_PARENT else 0, 2f))
-        all.addView(controls, LinearLayout.LayoutParams(if (wide) 0 else MATCH_PARENT, WRAP_CONTENT, if (wide) 1f else 0f))
+        if (wide) {
+            all.addView(stage, LinearLayout.LayoutParams(0, MATCH_PARENT, 2f))
+            all.addView(controls, LinearLayout.LayoutParams(0, WRAP_CONTENT, 1f))
+        } else {
+            all.addView(stage, LinearLayout.LayoutParams(MATCH_PARENT, 0, 1f))
+            all.addView(controls, LinearLayout.LayoutParams(MATCH_PARENT, WRAP_CONTENT))
+        }
         setContentView(all)
     }
 
@@ -154,11 +163,11 @@ class MainActivity : ComponentActivity() {
         if (level >= TRIM_MEMORY_BACKGROUND) vision.release()
     }
 
-    override fun onSaveInstanceState(state: Bundle) {
-        super.onSaveInstanceState(state)
-        state.putBoolean(FRONT, front)
-        state.putBoolean(ASKED, asked)
-        state.putBoolean(CAMERA2, camera is Camera2Camera)
+    override fun onSaveInstanceState(outState: Bundle) {
+        super.onSaveInstanceState(outState)
+        outState.putBoolean(FRONT, front)
+        outState.putBoolean(ASKED, asked)
+        outState.putBoolean(CAMERA2, camera is Camera2Camera)
     }
 
     private companion object {

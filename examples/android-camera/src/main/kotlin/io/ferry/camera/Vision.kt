@@ -122,7 +122,9 @@ class Vision(application: Application) : AndroidViewModel(application) {
                         }
                     }
                     val time = SystemClock.elapsedRealtime() - begin
-                    if (overlay != null) mutableScreen.value = Screen("$time ms on $ready ${effort.description}", overlay)
+                    if (overlay != null) {
+                        mutableScreen.value = Screen("$time ms on $ready ${effort.description}", overlay)
+                    }
                 }
             } finally {
                 image.close()
@@ -165,7 +167,8 @@ class Vision(application: Application) : AndroidViewModel(application) {
     }
 
     // NaN where the device does not know, or is asked more often than once a second.
-    private fun headroom(): Float = if (Build.VERSION.SDK_INT >= 30) power.getThermalHeadroom(HEAT_AHEAD_S) else Float.NaN
+    private fun headroom(): Float =
+        if (Build.VERSION.SDK_INT >= 30) power.getThermalHeadroom(HEAT_AHEAD_S) else Float.NaN
 
     private fun thermalStatus(): Int = if (Build.VERSION.SDK_INT >= 29) power.currentThermalStatus else 0
 
