@@ -56,6 +56,7 @@ class Camera2Camera(private val activity: Activity, private val vision: Vision) 
             wide = if (turned) opened.size.height else opened.size.width
             high = if (turned) opened.size.width else opened.size.height
             frame.requestLayout()
+            turn(texture.width, texture.height) // again when the layout changes the size
             source = opened
             opened.start(texture.surfaceTexture)
         } catch (e: CameraAccessException) {
@@ -102,10 +103,7 @@ class Camera2Camera(private val activity: Activity, private val vision: Vision) 
 
     // ---- the preview's texture
 
-    override fun onSurfaceTextureAvailable(surface: SurfaceTexture, width: Int, height: Int) {
-        turn(width, height)
-        open()
-    }
+    override fun onSurfaceTextureAvailable(surface: SurfaceTexture, width: Int, height: Int) = open()
 
     override fun onSurfaceTextureSizeChanged(surface: SurfaceTexture, width: Int, height: Int) = turn(width, height)
 

@@ -14,6 +14,7 @@ import androidx.camera.view.PreviewView
 import androidx.lifecycle.lifecycleScope
 import io.ferry.android.CameraXFrames
 import java.util.concurrent.Executors
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.launch
 
@@ -32,7 +33,9 @@ class CameraXCamera(private val activity: ComponentActivity, private val vision:
         starting = activity.lifecycleScope.launch {
             try {
                 bind(ProcessCameraProvider.awaitInstance(activity).also { provider = it }, front)
-            } catch (e: IllegalArgumentException) { // no camera faces that way, or not in this combination
+            } catch (e: CancellationException) {
+                throw e
+            } catch (e: Exception) { // no camera faces that way, or CameraX finds none at all
                 vision.problem("The camera cannot be opened: ${e.message}")
             }
         }
