@@ -1,34 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AAR: io.ferry, libferry_jni.so, libferry_text_jni.so, and libferry.so with its headers for native apps (prefab).
-// Untested: Ferry is developed without an NDK and the Android Gradle plugin (docs/android.md).
+// io.ferry:ferry: Java and Kotlin, libferry_jni.so, and libferry.so with its headers for native apps (prefab).
+// gradle/libs.versions.toml has all versions. Untested: docs/android.md says what is built and run.
 plugins {
-    id("com.android.library") version "8.7.3"
-    id("org.jetbrains.kotlin.android") version "2.0.21"
+    alias(libs.plugins.android.library)
+    `maven-publish`
 }
-
-group = "io.ferry"
-version = "0.3.0"
 
 android {
     namespace = "io.ferry"
-    compileSdk = 35
-    ndkVersion = "27.2.12479018"
+    compileSdk = libs.versions.compileSdk.get().toInt()
+    ndkVersion = libs.versions.ndk.get()
 
     defaultConfig {
-        minSdk = 24
+        minSdk = libs.versions.minSdk.get().toInt()
+        testInstrumentationRunner = "androidx.test.runner.AndroidJUnitRunner"
         consumerProguardFiles("consumer-rules.pro")
         ndk { abiFilters += listOf("arm64-v8a", "armeabi-v7a", "x86_64") }
         externalNativeBuild {
             cmake {
-                // Devices with 16 KB pages refuse libraries with smaller alignment.
                 arguments += listOf("-DANDROID_STL=c++_static", "-DANDROID_SUPPORT_FLEXIBLE_PAGE_SIZES=ON")
-                targets += listOf("ferry_shared", "ferry_jni", "ferry_text_shared", "ferry_text_jni")
+                targets += listOf("ferry_shared", "ferry_jni")
             }
         }
     }
-    buildFeatures {
-        prefabPublishing = true
-    }
+    testOptions { targetSdk = libs.versions.targetSdk.get().toInt() }
+    lint { targetSdk = libs.versions.targetSdk.get().toInt() }
+    buildFeatures { prefabPublishing = true }
     prefab {
         create("ferry_shared") {
             headers = "../../sdk/include"
@@ -38,14 +35,30 @@ android {
     externalNativeBuild {
         cmake {
             path = file("jni/CMakeLists.txt")
-            version = "3.31.6" // Ferry needs 3.25
+            version = libs.versions.cmake.get()
         }
     }
-    compileOptions {
-        sourceCompatibility = JavaVersion.VERSION_1_8
-        targetCompatibility = JavaVersion.VERSION_1_8
+    compileOptions { // Kotlin follows them
+        sourceCompatibility = JavaVersion.toVersion(libs.versions.java.get())
+        targetCompatibility = JavaVersion.toVersion(libs.versions.java.get())
     }
-    kotlinOptions {
-        jvmTarget = "1.8"
+    // Blobs of the tests on a device: small ones of every kind.
+    sourceSets.getByName("androidTest").assets.srcDir("../../tests/golden")
+    androidResources { noCompress += "ferry" }
+    publishing {
+        singleVariant("release") {
+            withSourcesJar()
+            withJavadocJar()
+        }
     }
 }
+
+dependencies {
+    api(libs.jspecify)
+    api(libs.kotlinx.coroutines.core)
+    compileOnly(libs.androidx.camera.core) // CameraXFrames: for apps that depend on it themselves
+    androidTestImplementation(libs.androidx.test.junit)
+    androidTestImplementation(libs.androidx.test.runner)
+}
+
+apply(from = "publish.gradle.kts")

@@ -6,9 +6,12 @@ pluginManagement {
     }
 }
 dependencyResolutionManagement {
+    repositoriesMode = RepositoriesMode.FAIL_ON_PROJECT_REPOS
     repositories {
         google()
         mavenCentral()
     }
 }
 rootProject.name = "ferry"
+include(":ferry-text")
+project(":ferry-text").projectDir = file("text")

@@ -6,9 +6,13 @@ pluginManagement {
     }
 }
 dependencyResolutionManagement {
+    repositoriesMode = RepositoriesMode.FAIL_ON_PROJECT_REPOS
     repositories {
         google()
         mavenCentral()
+    }
+    versionCatalogs {
+        create("libs") { from(files("../../bindings/android/gradle/libs.versions.toml")) }
     }
 }
 rootProject.name = "ferry-camera"

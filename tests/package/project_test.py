@@ -11,7 +11,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 # Places that repeat the version: each must match at least once, and each match must be the version.
 VERSIONS = {
     "CHANGELOG.md": r"\A[^#]*# Changelog[^#]*## (\S+),",
-    "bindings/android/build.gradle.kts": r'^version = "(.+)"',
+    "bindings/android/gradle.properties": r"^version=(.+)",
     "bindings/android/src/main/java/io/ferry/Ferry.java": r'"(\d+\.\d+\.\d+)"',
     "bindings/python/ferry/_library.py": r'"(\d+\.\d+\.\d+)"',
     "docs/embedded-linux.md": r"ferry_(\d[\d.]*)\.bb",

@@ -2,6 +2,7 @@
 package io.ferry;
 
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An image of a camera or a decoder, in direct buffers. It is not copied: the buffers must be valid until the call that
@@ -38,7 +39,7 @@ public final class Frame {
   private static final int PLANES = 3;
 
   private final int[] numbers;
-  private final ByteBuffer[] planes;
+  private final @Nullable ByteBuffer[] planes;
   private final int width;
   private final int height;
 
@@ -68,7 +69,7 @@ public final class Frame {
     return numbers;
   }
 
-  ByteBuffer plane(int index) {
+  @Nullable ByteBuffer plane(int index) {
     return planes[index];
   }
 
@@ -88,7 +89,7 @@ public final class Frame {
     private final Format format;
     private final int width;
     private final int height;
-    private final ByteBuffer[] planes = new ByteBuffer[PLANES];
+    private final @Nullable ByteBuffer[] planes = new @Nullable ByteBuffer[PLANES];
     private final int[] strides = new int[2 * PLANES];
     private int count;
     private int rotation;

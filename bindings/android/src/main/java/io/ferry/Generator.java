@@ -3,6 +3,7 @@ package io.ferry;
 
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Text generation by a language model, from Model.generator().
@@ -54,13 +55,13 @@ public final class Generator extends Handle {
   }
 
   @SuppressWarnings("unused") // keeps it alive: Model.memory
-  private final Object memory;
+  private final @Nullable Object memory;
 
-  Generator(long pointer, Object memory) {
+  Generator(long pointer, @Nullable Object memory) {
     this(pointer, memory, new ReentrantLock(true));
   }
 
-  private Generator(long pointer, Object memory, Lock lock) {
+  private Generator(long pointer, @Nullable Object memory, Lock lock) {
     super("generator", pointer, lock, lock);
     this.memory = memory;
   }

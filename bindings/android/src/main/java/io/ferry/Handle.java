@@ -4,6 +4,7 @@ package io.ferry;
 import java.io.Closeable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A native pointer that is freed once and not used afterwards. A call holds the lock `use`, a close the lock `end`; the
@@ -24,7 +25,7 @@ abstract class Handle implements Closeable {
    * The thread whose call may call back into Java. The locks are reentrant, so its further calls are refused
    * explicitly.
    */
-  private volatile Thread calledBack;
+  private volatile @Nullable Thread calledBack;
 
   Handle(String what, long pointer, Lock use, Lock end) {
     this.what = what;

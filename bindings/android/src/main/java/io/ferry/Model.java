@@ -9,6 +9,7 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A blob (`ferry convert ... -o m.ferry`), mapped and verified. Many threads may use it at once. It may be closed
@@ -27,7 +28,7 @@ public final class Model extends Handle {
   private static final int ALIGNMENT = 64;
 
   /** The memory of a blob opened from a buffer: it must live as long as the model and its sessions. */
-  private final Object memory;
+  private final @Nullable Object memory;
   private final String name;
   private final String taskName;
   private final List<String> graphs;
@@ -35,7 +36,7 @@ public final class Model extends Handle {
   private final int inputCount;
   private final int outputCount;
 
-  private Model(long pointer, Object memory, ReadWriteLock lock) {
+  private Model(long pointer, @Nullable Object memory, ReadWriteLock lock) {
     super("model", pointer, lock.readLock(), lock.writeLock());
     this.memory = memory;
     Parcel parcel = new Parcel();
@@ -60,7 +61,7 @@ public final class Model extends Handle {
     return Collections.unmodifiableList(out);
   }
 
-  private static Model of(long[] handle, Object memory) {
+  private static Model of(long[] handle, @Nullable Object memory) {
     return new Model(handle[0], memory, new ReentrantReadWriteLock());
   }
 

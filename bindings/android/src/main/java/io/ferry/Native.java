@@ -3,6 +3,7 @@ package io.ferry;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The native functions of jni/, which use the C API only. Functions that can fail return a ferry_status; pass it to
@@ -23,9 +24,9 @@ final class Native {
   }
 
   /** Concatenated texts, each with a NUL; null counts as "". */
-  static byte[] texts(String... texts) {
+  static byte[] texts(@Nullable String... texts) {
     StringBuilder all = new StringBuilder();
-    for (String text : texts) {
+    for (@Nullable String text : texts) {
       if (text != null && text.indexOf('\0') >= 0) {
         throw new IllegalArgumentException("a path or name has no NUL character: \"" + text.replace('\0', '?') + "\"");
       }
@@ -107,7 +108,8 @@ final class Native {
 
   static native int readTap(long session, byte[] name, ByteBuffer to);
 
-  static native int setFrame(long session, int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third);
+  static native int setFrame(long session, int[] frame, @Nullable ByteBuffer first, @Nullable ByteBuffer second,
+      @Nullable ByteBuffer third);
 
   /** `index`: of a batch; -1: not a batch. */
   static native int setImage(long session, int index, int width, int height, ByteBuffer pixels);
@@ -153,8 +155,9 @@ final class Native {
   /** The session of the model's graph; the task owns it. */
   static native long taskSession(long task);
 
-  static native int runTask(long task, int[] numbers, float[] prompts, ByteBuffer image, ByteBuffer mask, int[] frame,
-      ByteBuffer first, ByteBuffer second, ByteBuffer third, Progress progress, Parcel out);
+  static native int runTask(long task, int[] numbers, float[] prompts, @Nullable ByteBuffer image,
+      @Nullable ByteBuffer mask, int @Nullable [] frame, @Nullable ByteBuffer first, @Nullable ByteBuffer second,
+      @Nullable ByteBuffer third, @Nullable Progress progress, Parcel out);
 
   // ---- images: jni/image.cc
 
@@ -164,5 +167,6 @@ final class Native {
 
   static native int saveImage(int width, int height, ByteBuffer pixels, byte[] path);
 
-  static native int frameSize(int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third, Parcel out);
+  static native int frameSize(int[] frame, @Nullable ByteBuffer first, @Nullable ByteBuffer second,
+      @Nullable ByteBuffer third, Parcel out);
 }

@@ -10,7 +10,14 @@ import java.nio.ByteBuffer;
 final class NativeText {
   static {
     Native.version(); // loads the library that both need
-    System.loadLibrary("ferry_text_jni");
+    try {
+      System.loadLibrary("ferry_text_jni");
+    } catch (UnsatisfiedLinkError e) {
+      UnsatisfiedLinkError advised =
+          new UnsatisfiedLinkError(e.getMessage() + " (language models need io.ferry:ferry-text)");
+      advised.initCause(e);
+      throw advised;
+    }
   }
 
   private NativeText() {}

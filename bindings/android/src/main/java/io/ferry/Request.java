@@ -3,21 +3,22 @@ package io.ferry;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The input of a task: an image or a frame, and prompts. Setters return this. */
 public final class Request {
-  private final Image image;
-  private final Frame frame;
-  private Image mask;
+  private final @Nullable Image image;
+  private final @Nullable Frame frame;
+  private @Nullable Image mask;
   private int top;
   private int tile;
   private int maskIndex;
   private boolean refine;
-  private Progress progress;
-  private float[] box;
+  private @Nullable Progress progress;
+  private float @Nullable [] box;
   private final List<float[]> points = new ArrayList<float[]>();
 
-  private Request(Image image, Frame frame) {
+  private Request(@Nullable Image image, @Nullable Frame frame) {
     this.image = image;
     this.frame = frame;
   }
@@ -48,8 +49,8 @@ public final class Request {
     return this;
   }
 
-  /** A mask of the image's size: pixels with red above 127 are inpainted. */
-  public Request mask(Image value) {
+  /** A mask of the image's size: pixels with red above 127 are inpainted; null: none. */
+  public Request mask(@Nullable Image value) {
     mask = value;
     return this;
   }
@@ -85,7 +86,7 @@ public final class Request {
   }
 
   /** Called after each part of the work; null: none. */
-  public Request progress(Progress value) {
+  public Request progress(@Nullable Progress value) {
     progress = value;
     return this;
   }

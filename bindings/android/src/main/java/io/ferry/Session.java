@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.util.List;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One network for one input size, from Model.session(). It keeps the model alive. Calls of several threads wait for
@@ -26,17 +27,17 @@ public final class Session extends Handle {
   private static final int ALONE = -1;
 
   @SuppressWarnings("unused") // keeps it alive: Model.memory
-  private final Object memory;
+  private final @Nullable Object memory;
   private final int inputCount;
   private final int outputCount;
   /** The lock of its states, which other sessions may share; acquired after the session's own. */
   private final Lock states;
 
-  Session(long pointer, Object memory, int inputCount, int outputCount, Lock states) {
+  Session(long pointer, @Nullable Object memory, int inputCount, int outputCount, Lock states) {
     this(pointer, memory, inputCount, outputCount, states, new ReentrantLock(true));
   }
 
-  private Session(long pointer, Object memory, int inputCount, int outputCount, Lock states, Lock lock) {
+  private Session(long pointer, @Nullable Object memory, int inputCount, int outputCount, Lock states, Lock lock) {
     super("session", pointer, lock, lock);
     this.states = states;
     this.memory = memory;

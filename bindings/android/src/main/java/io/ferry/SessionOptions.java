@@ -4,6 +4,7 @@ package io.ferry;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where and how a network runs. A new object has the library's defaults; setters return this. Options are read when
@@ -41,10 +42,10 @@ public final class SessionOptions {
   private boolean profile;
   private long memoryLimit;
   private int[] cpus = {};
-  private States states;
-  private String device;
-  private String gpuCacheDir;
-  private String cacheDir;
+  private @Nullable States states;
+  private @Nullable String device;
+  private @Nullable String gpuCacheDir;
+  private @Nullable String cacheDir;
   private final List<String> taps = new ArrayList<String>();
 
   public SessionOptions backend(Backend value) {
@@ -77,7 +78,7 @@ public final class SessionOptions {
   }
 
   /** For sessions only: shared states to use instead of its own; null: its own. */
-  public SessionOptions states(States value) {
+  public SessionOptions states(@Nullable States value) {
     states = value;
     return this;
   }
@@ -95,19 +96,19 @@ public final class SessionOptions {
   }
 
   /** A GPU's index, or part of its name; null: the best. */
-  public SessionOptions device(String value) {
+  public SessionOptions device(@Nullable String value) {
     device = value;
     return this;
   }
 
-  /** Folder for weights packed for this CPU or GPU, which later sessions map: Context.getCacheDir(). */
-  public SessionOptions cacheDir(String value) {
+  /** Folder for weights packed for this CPU or GPU, which later sessions map: Context.getCacheDir(); null: none. */
+  public SessionOptions cacheDir(@Nullable String value) {
     cacheDir = value;
     return this;
   }
 
-  /** Folder for a GPU's pipelines and canary results: Context.getCacheDir(). */
-  public SessionOptions gpuCacheDir(String value) {
+  /** Folder for a GPU's pipelines and canary results: Context.getCacheDir(); null: none. */
+  public SessionOptions gpuCacheDir(@Nullable String value) {
     gpuCacheDir = value;
     return this;
   }
@@ -152,12 +153,12 @@ public final class SessionOptions {
     return out;
   }
 
-  States states() {
+  @Nullable States states() {
     return states;
   }
 
   byte[] texts() {
-    String[] all = new String[3 + taps.size()];
+    @Nullable String[] all = new @Nullable String[3 + taps.size()];
     all[0] = device;
     all[1] = gpuCacheDir;
     all[2] = cacheDir;

@@ -4,6 +4,7 @@ package io.ferry;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.locks.Lock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Data that a network keeps between runs, such as a language model's KV cache. Session.states() returns a session's
@@ -21,9 +22,9 @@ import java.util.concurrent.locks.Lock;
 public final class States extends Handle {
   final Lock lock;
   @SuppressWarnings("unused") // keeps it alive: Model.memory
-  private final Object memory;
+  private final @Nullable Object memory;
 
-  States(long pointer, Object memory, Lock lock) {
+  States(long pointer, @Nullable Object memory, Lock lock) {
     super("states object", pointer, lock, lock);
     this.memory = memory;
     this.lock = lock;

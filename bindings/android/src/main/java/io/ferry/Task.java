@@ -3,6 +3,7 @@ package io.ferry;
 
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A task: an image as input, an answer in its pixels as output, from Model.task(). Calls of several threads wait for
@@ -10,13 +11,13 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 public final class Task extends Handle {
   @SuppressWarnings("unused") // keeps it alive: Model.memory
-  private final Object memory;
+  private final @Nullable Object memory;
 
-  Task(long pointer, Object memory) {
+  Task(long pointer, @Nullable Object memory) {
     this(pointer, memory, new ReentrantLock(true));
   }
 
-  private Task(long pointer, Object memory, Lock lock) {
+  private Task(long pointer, @Nullable Object memory, Lock lock) {
     super("task", pointer, lock, lock);
     this.memory = memory;
   }

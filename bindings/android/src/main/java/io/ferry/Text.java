@@ -4,6 +4,7 @@ package io.ferry;
 import java.util.List;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The tokenizer and chat template of a language model's blob, from Model.text(). Many threads may use it at once, and
@@ -22,13 +23,13 @@ public final class Text extends Handle {
   }
 
   @SuppressWarnings("unused") // keeps it alive: Model.memory
-  private final Object memory;
+  private final @Nullable Object memory;
 
-  Text(long pointer, Object memory) {
+  Text(long pointer, @Nullable Object memory) {
     this(pointer, memory, new ReentrantReadWriteLock());
   }
 
-  private Text(long pointer, Object memory, ReadWriteLock lock) {
+  private Text(long pointer, @Nullable Object memory, ReadWriteLock lock) {
     super("text", pointer, lock.readLock(), lock.writeLock());
     this.memory = memory;
   }

@@ -9,6 +9,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A thread for slow calls (opening a model, creating, running and closing a task), to keep them off an app's main
@@ -35,7 +36,7 @@ public final class Worker implements Executor, Closeable {
   }
 
   /** Runs the task and calls the listener. IllegalStateException: the worker is closed. */
-  public <T> void submit(final Callable<T> work, final Listener<? super T> listener) {
+  public <T extends @Nullable Object> void submit(final Callable<T> work, final Listener<? super T> listener) {
     execute(new Runnable() {
       @Override
       public void run() {

@@ -21,10 +21,10 @@ import java.util.Arrays;
 import java.util.List;
 
 /** One camera: its preview goes to a texture, its frames in YUV_420_888 to a listener, both at one size. */
-final class CameraSource implements ImageReader.OnImageAvailableListener {
-  interface Listener {
-    /** Called in the camera's thread; the listener must close the image. */
-    void onImage(Image image);
+public final class CameraSource implements ImageReader.OnImageAvailableListener {
+  public interface Listener {
+    /** Called in the camera's thread; the listener must call done() when it has read the image. */
+    void onImage(CameraSource from, Image image);
 
     /** There will be no more frames, for this reason. */
     void onLost(String why);
@@ -50,7 +50,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
   // Used only by the camera's thread, once a camera is being opened.
   private boolean opening;
   private boolean closed;
-  private boolean released;
+  private int images; // with the listener
 
   /** A camera that faces that way, or the first one. */
   CameraSource(Context context, boolean front, Listener listener) throws CameraAccessException {
@@ -168,10 +168,24 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
   @Override
   public void onImageAvailable(ImageReader from) {
     Image image = closed ? null : from.acquireLatestImage();
-    if (image != null) listener.onImage(image);
+    if (image == null) return;
+    ++images;
+    listener.onImage(this, image);
   }
 
-  /** Closes it in the camera's thread; no image is delivered after those in progress. */
+  /** Closes an image of onImage(), from any thread. */
+  void done(final Image image) {
+    handler.post(new Runnable() {
+      @Override
+      public void run() {
+        image.close();
+        --images;
+        if (closed) finish();
+      }
+    });
+  }
+
+  /** Closes it in the camera's thread, and frees the memory of its images when the last of them is done. */
   void close() {
     handler.post(new Runnable() {
       @Override
@@ -182,22 +196,12 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
     });
   }
 
-  /** Frees the memory of its images, once it and the last of them are closed. */
-  void release() {
-    handler.post(new Runnable() {
-      @Override
-      public void run() {
-        released = true;
-        reader.close();
-        finish();
-      }
-    });
-  }
-
   /** Releases what can be released now; a camera that is still being opened is closed afterwards. */
   private void finish() {
     if (device != null) device.close();
     if (preview != null && !opening) preview.release();
-    if (released && !opening) thread.quitSafely();
+    if (!closed || images > 0) return;
+    reader.close();
+    if (!opening) thread.quitSafely();
   }
 }

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** An answer, prepared for drawing over its image of `width` x `height` pixels. */
-final class Overlay {
+public final class Overlay {
   private static final int MOST = 0xC0000000;
   private static final int HALF = 0x90000000;
 

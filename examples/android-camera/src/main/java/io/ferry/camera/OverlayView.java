@@ -10,7 +10,7 @@ import android.view.View;
 import io.ferry.Answer;
 
 /** Draws an Overlay over the preview; both have the same bounds. */
-final class OverlayView extends View {
+public final class OverlayView extends View {
   private final Paint lines = new Paint(Paint.ANTI_ALIAS_FLAG);
   private final Paint words = new Paint(Paint.ANTI_ALIAS_FLAG);
   private final Paint images = new Paint(Paint.FILTER_BITMAP_FLAG);
