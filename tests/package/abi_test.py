@@ -31,7 +31,7 @@ BREAKS = (
      "function ferry_text_chat is ferry_status(const ferry_text*, ferry_message*, size_t, char*, size_t*), and was "),
 )
 ADDITIONS = (
-    ("ferry.h", "  size_t cpu_mask_words;\n", "  size_t cpu_mask_words;\n  bool more;\n",
+    ("ferry.h", "} ferry_session_options;\n", "  bool more;\n} ferry_session_options;\n",
      "ferry.h: ferry_session_options.more"),
     ("task.h", "FERRY_TASK_OCR = 12", "FERRY_TASK_OCR = 12,\n  FERRY_TASK_MORE = 13",
      "task.h: FERRY_TASK_MORE"),

@@ -47,14 +47,32 @@ toolchain=("$cmake" -P "$sources/toolchains/android.cmake")
 refused "ANDROID_NDK is not set" "${toolchain[@]}"
 refused "holds no build/cmake/android.toolchain.cmake" env ANDROID_NDK="$scratch" "${toolchain[@]}"
 mkdir -p "$scratch/build/cmake"
-echo 'message("${ANDROID_ABI} ${ANDROID_PLATFORM} ${ANDROID_STL}${CMAKE_SHARED_LINKER_FLAGS_INIT}")' \
-  >"$scratch/build/cmake/android.toolchain.cmake"
+# The real NDK's file sets the linker's flags in the cache, too.
+cat >"$scratch/build/cmake/android.toolchain.cmake" <<'END'
+foreach(kind SHARED MODULE EXE)
+  set(CMAKE_${kind}_LINKER_FLAGS "-Wl,--of-${kind}" CACHE STRING "")
+endforeach()
+END
+cat >"$scratch/settings.cmake" <<END
+include("$sources/toolchains/android.cmake")
+message("\${ANDROID_ABI} \${ANDROID_PLATFORM} \${ANDROID_STL}")
+foreach(kind SHARED MODULE EXE)
+  message("\${CMAKE_\${kind}_LINKER_FLAGS}")
+endforeach()
+END
 export ANDROID_NDK=$scratch
 refused "Ferry needs android-24 or later" "$cmake" -DANDROID_PLATFORM=android-21 -P "$sources/toolchains/android.cmake"
-settings=$("${toolchain[@]}" 2>&1)
-[ "$settings" = "arm64-v8a android-24 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK gets: $settings"; exit 1; }
-settings=$("$cmake" -DANDROID_ABI=x86_64 -DANDROID_PLATFORM=28 -P "$sources/toolchains/android.cmake" 2>&1)
-[ "$settings" = "x86_64 28 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK gets: $settings"; exit 1; }
+pages="-Wl,-z,max-page-size=16384"
+ndk_gets() {  # the first line that is expected, options of cmake
+  local settings
+  settings=$("$cmake" "${@:2}" -P "$scratch/settings.cmake" 2>&1)
+  [ "$settings" = "$1
+-Wl,--of-SHARED $pages
+-Wl,--of-MODULE $pages
+-Wl,--of-EXE $pages" ] || { echo "the NDK gets: $settings"; exit 1; }
+}
+ndk_gets "arm64-v8a android-24 c++_static"
+ndk_gets "x86_64 28 c++_static" -DANDROID_ABI=x86_64 -DANDROID_PLATFORM=28
 
 # A list of operators with a line that is invalid.
 listed() {  # the list

@@ -28,10 +28,13 @@ def run(*command, **options):
 
 
 def compiler(commands, target):
-    """The command of a C++ file of the target, up to its output."""
+    """The command of a C++ file of the target, up to its output, without the build's own precompiled header."""
     found = next(entry for entry in commands if f"/{target}.dir/" in entry["command"] and "++" in entry["command"])
     words = shlex.split(found["command"])
     first = next(i for i, word in enumerate(words) if word.endswith("++"))
+    if "-Winvalid-pch" in words:
+        at = words.index("-Winvalid-pch")
+        del words[at:at + 3]  # and -include with its file
     return words[first:words.index("-o")], found["directory"]
 
 
