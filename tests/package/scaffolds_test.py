@@ -29,7 +29,8 @@ def run(*command, **options):
 
 def compiler(commands, target):
     """The command of a C++ file of the target, up to its output, without the build's own precompiled header."""
-    found = next(entry for entry in commands if f"/{target}.dir/" in entry["command"] and "++" in entry["command"])
+    found = next(entry for entry in commands if f"/{target}.dir/" in entry["command"] and "++" in entry["command"]
+                 and "cmake_pch" not in entry["file"])
     words = shlex.split(found["command"])
     first = next(i for i, word in enumerate(words) if word.endswith("++"))
     if "-Winvalid-pch" in words:
