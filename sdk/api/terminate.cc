@@ -1,6 +1,6 @@
-// libc++abi's terminate handler prints the exception's type in C++ syntax. The demangler for that is 130 KB of each Android
-// library, which links libc++abi statically, and no exception leaves the library (sdk/attempt.h). With this function in
-// its place the type is printed as the compiler encodes it.
+// libc++abi's terminate handler prints the exception's type in C++ syntax. The demangler for that is 130 KB of each
+// Android library, which links libc++abi statically, and no exception leaves the library (sdk/attempt.h). With this
+// function in its place the type is printed as the compiler encodes it.
 #if defined(__ANDROID__)
 #include <cstddef>
 

@@ -45,7 +45,7 @@ FERRY_KERNEL void narrow_4(const uint8_t* source, int first, const Axis& axis, c
         sums += __builtin_convertvector(samples, Sums) * *reinterpret_cast<const Weights*>(weights);
       }
       const HalfBlock half = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
-                           __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
+                             __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
       const Quarter sum =
           __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
       std::memcpy(block + 4 * x, &sum, sizeof(sum));
