@@ -3,11 +3,11 @@
 
 ferry_add_room(ferry_parity cli/html/*.cc cli/parity/*.cc cli/arguments.cc cli/machine.cc cli/parameters.cc cli/sdk.cc)
 target_link_libraries(ferry_parity PUBLIC ferry_tools)
-ferry_precompile(ferry_parity DESKTOP FROM ferry_graph)
+target_precompile_headers(ferry_parity REUSE_FROM ferry_graph)
 if(TARGET ferry_models)
   ferry_add_room(ferry_bisect cli/bisect/*.cc)
   target_compile_options(ferry_bisect PRIVATE ${FERRY_COLD})
-  ferry_precompile(ferry_bisect DESKTOP FROM ferry_preprocessing)
+  target_precompile_headers(ferry_bisect REUSE_FROM ferry_preprocessing)
   target_link_libraries(ferry_bisect PUBLIC ferry_parity ferry_models)
 endif()
 ferry_sources(cli_sources cli/*.cc cli/*/*.cc)

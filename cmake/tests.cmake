@@ -127,7 +127,7 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   if(folder MATCHES "^(unit|ops|gpu|runtime)$") # ops and gpu have other options, runtime has C files, too
     ferry_precompile(${folder}_tests TESTS)
   else()
-    ferry_precompile(${folder}_tests TESTS FROM unit_tests)
+    target_precompile_headers(${folder}_tests REUSE_FROM unit_tests)
   endif()
   if(folder STREQUAL "gpu") # functions are volk's
     target_compile_definitions(gpu_tests PRIVATE VK_NO_PROTOTYPES=)
