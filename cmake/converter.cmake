@@ -8,7 +8,7 @@ function(ferry_add_room name)
     add_library(${name} STATIC ${sources})
     # No contraction to FMA: folded weights, and so the blob, must have the same bytes on every host.
     target_compile_options(${name} PRIVATE -ffp-contract=off)
-    target_link_libraries(${name} PUBLIC ferry_core PRIVATE ferry_options)
+    target_link_libraries(${name} PUBLIC ferry_schema_objects ferry_core PRIVATE ferry_options)
   else()
     add_library(${name} INTERFACE)
   endif()
@@ -32,7 +32,7 @@ target_link_libraries(ferry_preprocessing PUBLIC ferry_checkpoint)
 target_link_libraries(ferry_pack PUBLIC ferry_checkpoint) # SHA-256
 target_link_libraries(ferry_text_files PUBLIC ferry_checkpoint ferry_text)
 add_library(ferry_tools INTERFACE) # all of these
-target_link_libraries(ferry_tools INTERFACE ferry_preprocessing ferry_text_files ferry_pack ferry_quantize ferry_reference
+target_link_libraries(ferry_tools INTERFACE ferry_schema_objects ferry_preprocessing ferry_text_files ferry_pack ferry_quantize ferry_reference
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)

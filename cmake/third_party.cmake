@@ -1,8 +1,8 @@
 # Header-only libraries and GoogleTest from Debian packages (docs/dependencies.md). Cross-builds use the same headers.
 # They are linked into a separate folder, because -I/usr/include would expose the host's libc.
 #
-# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema
-# (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
+# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema and
+# ferry_schema_objects (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
 
 # The root of the headers. On other distributions: -DFERRY_HEADER_ROOT=/opt/include
 set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, vulkan/, volk.h, nlohmann/ and CLI/")
@@ -32,29 +32,36 @@ function(ferry_provide_headers)
   target_include_directories(ferry_headers SYSTEM INTERFACE "${folder}" "${folder}/stb")
 endfunction()
 
-# The schemas' C++: "ferry_generated.h", "text_generated.h", "checkpoint_generated.h".
+# The schemas' C++: "ferry_generated.h", "text_generated.h", "checkpoint_generated.h", in two forms:
+#     ferry_schema           what reads a blob
+#     ferry_schema_objects   the same, and the object API (fbs::GraphT), which doubles a file's time to compile
+# A target uses one of them.
 find_program(FERRY_FLATC flatc)
 if(NOT FERRY_FLATC)
   message(FATAL_ERROR "flatc is missing: install flatbuffers-compiler (or run scripts/setup)")
 endif()
 set(generated "${PROJECT_BINARY_DIR}/generated")
-file(MAKE_DIRECTORY "${generated}")
-set(schemas)
-foreach(schema sdk/schema/ferry sdk/schema/text converter/export/checkpoint)
-  get_filename_component(name "${schema}" NAME)
-  add_custom_command(
-    OUTPUT "${generated}/${name}_generated.h"
-    COMMAND "${FERRY_FLATC}" --cpp --cpp-std c++17 --scoped-enums --gen-object-api -o "${generated}"
-            "${PROJECT_SOURCE_DIR}/${schema}.fbs"
-    DEPENDS "${PROJECT_SOURCE_DIR}/${schema}.fbs"
-    COMMENT "flatc ${schema}.fbs")
-  list(APPEND schemas "${generated}/${name}_generated.h")
-endforeach()
-add_custom_target(ferry_generate DEPENDS ${schemas})
-add_library(ferry_schema INTERFACE)
-add_dependencies(ferry_schema ferry_generate)
-target_include_directories(ferry_schema SYSTEM INTERFACE "${generated}")
-target_link_libraries(ferry_schema INTERFACE ferry_headers)
+function(ferry_generate_schema target folder)  # options of flatc
+  set(headers)
+  foreach(schema sdk/schema/ferry sdk/schema/text converter/export/checkpoint)
+    get_filename_component(name "${schema}" NAME)
+    add_custom_command(
+      OUTPUT "${folder}/${name}_generated.h"
+      COMMAND "${FERRY_FLATC}" --cpp --cpp-std c++17 --scoped-enums ${ARGN} -o "${folder}"
+              "${PROJECT_SOURCE_DIR}/${schema}.fbs"
+      DEPENDS "${PROJECT_SOURCE_DIR}/${schema}.fbs"
+      COMMENT "flatc ${schema}.fbs")
+    list(APPEND headers "${folder}/${name}_generated.h")
+  endforeach()
+  file(MAKE_DIRECTORY "${folder}")
+  add_custom_target(${target}_headers DEPENDS ${headers})
+  add_library(${target} INTERFACE)
+  add_dependencies(${target} ${target}_headers)
+  target_include_directories(${target} SYSTEM INTERFACE "${folder}" "${generated}")
+  target_link_libraries(${target} INTERFACE ferry_headers)
+endfunction()
+ferry_generate_schema(ferry_schema "${generated}/schema")
+ferry_generate_schema(ferry_schema_objects "${generated}/schema_objects" --gen-object-api)
 
 # models/vision/imagenet_1k.txt -> "data/imagenet_1k.inc", a string literal:
 #     constexpr char kNames[] =

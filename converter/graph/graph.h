@@ -156,6 +156,13 @@ class Graph {
   std::vector<Constant> constants_;  // by TensorT::buffer; [0] is empty
 };
 
+// The type of a tensor of a graph.
+inline Type type_of(const fbs::TensorT& tensor) {
+  const fbs::QuantizationT* q = tensor.quantization.get();
+  if (q == nullptr) return {tensor.dtype};
+  return {tensor.dtype, true, q->scale, q->axis, q->block, q->zero_point};
+}
+
 // The tables of a blob's first graph and of its other graphs.
 template <typename Table>  // fbs::GraphT, const or not
 std::vector<Table*> tables_of(Table& root) {

@@ -29,13 +29,6 @@ inline Type type_of(const fbs::Tensor& tensor) {
   return {tensor.dtype(), true, q->scale(), q->axis(), q->block(), q->zero_point()};
 }
 
-// The type of a tensor in the converter's graph.
-inline Type type_of(const fbs::TensorT& tensor) {
-  const fbs::QuantizationT* q = tensor.quantization.get();
-  if (q == nullptr) return {tensor.dtype};
-  return {tensor.dtype, true, q->scale, q->axis, q->block, q->zero_point};
-}
-
 // Bits per element; 0 for a type that does not occur in blobs or is unknown to this version.
 inline unsigned bits_of(fbs::DType dtype) {
   switch (dtype) {
