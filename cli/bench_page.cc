@@ -16,14 +16,14 @@ using parity::card;
 using parity::escaped;
 using parity::format;
 
-std::string text_of(const Json& object, const char* key) { return object.value(key, std::string()); }
+std::string string_of(const Json& object, const char* key) { return object.value(key, std::string()); }
 double number_of(const Json& object, const char* key) { return object.value(key, 0.0); }
 uint64_t count_of(const Json& object, const char* key) { return object.value(key, uint64_t{0}); }
 
 std::string milliseconds(double ms) { return format(ms < 10 ? "%.2f" : ms < 100 ? "%.1f" : "%.0f", ms); }
 
 std::string threads_text(const Json& run) {
-  if (const std::string device = text_of(run, "device"); !device.empty()) return device;
+  if (const std::string device = string_of(run, "device"); !device.empty()) return device;
   const uint64_t count = count_of(run, "threads");
   return std::to_string(count) + (count == 1 ? " thread" : " threads");
 }
@@ -51,9 +51,9 @@ std::string row_of(const Json& blob, const Json& run, bool first, size_t lines, 
     const std::string span = " rowspan=\"" + std::to_string(lines) + "\"";
     std::string inputs;
     for (const Json& input : blob["inputs"]) inputs += (inputs.empty() ? "" : ", ") + input.get<std::string>();
-    out += "<td class=\"name\"" + span + ">" + breakable(text_of(blob, "model")) + "<br><span class=\"mute\">" +
-           escaped(text_of(blob, "blob")) + "</span></td><td class=\"shape\"" + span + ">" + escaped(inputs) + "<br>" +
-           escaped(text_of(blob, "weights")) + ", " + bytes_text(count_of(blob, "file_bytes")) + "</td>";
+    out += "<td class=\"name\"" + span + ">" + breakable(string_of(blob, "model")) + "<br><span class=\"mute\">" +
+           escaped(string_of(blob, "blob")) + "</span></td><td class=\"shape\"" + span + ">" + escaped(inputs) +
+           "<br>" + escaped(string_of(blob, "weights")) + ", " + bytes_text(count_of(blob, "file_bytes")) + "</td>";
   }
   out += "<td class=\"shape\">" + escaped(threads_text(run)) + "</td>";
   if (language) {
@@ -98,27 +98,27 @@ std::string problems(const Json& suite) {
   std::string out;
   for (const Json& blob : suite["blobs"])
     if (blob.contains("problem"))
-      out +=
-          "<div class=\"card alarm\">" + escaped(text_of(blob, "blob") + ": " + text_of(blob, "problem")) + "</div>\n";
+      out += "<div class=\"card alarm\">" + escaped(string_of(blob, "blob") + ": " + string_of(blob, "problem")) +
+             "</div>\n";
   return out;
 }
 
 std::string cpu_text(const Json& machine) {
-  const std::string board = text_of(machine, "board");
-  return text_of(machine, "cpu") + (board.empty() ? "" : ", " + board);
+  const std::string board = string_of(machine, "board");
+  return string_of(machine, "cpu") + (board.empty() ? "" : ", " + board);
 }
 
 }  // namespace
 
 std::string suite_page(const Json& suite) {
   const Json& machine = suite["machine"];
-  std::string out = parity::report_head("Ferry on " + cpu_text(machine) + ", " + text_of(suite, "date"));
+  std::string out = parity::report_head("Ferry on " + cpu_text(machine) + ", " + string_of(suite, "date"));
   out += "<header><div><h1>Ferry on " + escaped(cpu_text(machine)) + "</h1><p class=\"lead\">" +
-         escaped(text_of(suite, "date")) + ", ferry " + escaped(text_of(suite, "version")) + ", commit " +
-         escaped(text_of(suite, "commit")) + ", " + escaped(text_of(suite, "backend")) + "</p></div>";
+         escaped(string_of(suite, "date")) + ", ferry " + escaped(string_of(suite, "version")) + ", commit " +
+         escaped(string_of(suite, "commit")) + ", " + escaped(string_of(suite, "backend")) + "</p></div>";
   if (machine.value("emulated", false)) out += "<div class=\"pill bad\">emulated: times say nothing of a device</div>";
   out += "</header>\n<section class=\"cards\">\n";
-  out += card(escaped(cores_text(machine)), escaped(text_of(machine, "architecture")));
+  out += card(escaped(cores_text(machine)), escaped(string_of(machine, "architecture")));
   out += card(bytes_text(count_of(machine, "memory_bytes")), "memory");
   out += card(std::to_string(suite["blobs"].size()), "blobs");
   out += "</section>\n" + problems(suite);
@@ -128,8 +128,8 @@ std::string suite_page(const Json& suite) {
   out += table(suite, {true, "language model",
                        "<th class=\"n\">prompt, tokens/s</th><th class=\"n\">then, tokens/s</th>"
                        "<th class=\"n\">first token, ms</th>"});
-  const std::string features = text_of(machine, "features");
-  out += "<footer>" + escaped(text_of(machine, "system")) +
+  const std::string features = string_of(machine, "features");
+  out += "<footer>" + escaped(string_of(machine, "system")) +
          (features.empty() ? "" : ". Kernels: " + escaped(features)) +
          ". Each blob ran in a process of its own, once in every way, on made-up inputs at its own size; the bars are "
          "the medians. On a machine that others use compare the fastest runs. Written by "
@@ -139,10 +139,10 @@ std::string suite_page(const Json& suite) {
 
 std::string suite_table(const Json& suite) {
   const Json& machine = suite["machine"];
-  std::string out = cpu_text(machine) + ", " + cores_text(machine) + "; " + text_of(suite, "date") + "; ferry " +
-                    text_of(suite, "version") + ", commit " + text_of(suite, "commit") + "\n";
+  std::string out = cpu_text(machine) + ", " + cores_text(machine) + "; " + string_of(suite, "date") + "; ferry " +
+                    string_of(suite, "version") + ", commit " + string_of(suite, "commit") + "\n";
   size_t width = 24;
-  for (const Json& blob : suite["blobs"]) width = std::max(width, text_of(blob, "blob").size());
+  for (const Json& blob : suite["blobs"]) width = std::max(width, string_of(blob, "blob").size());
   const auto line = [&](const std::string& blob, const std::string& on, const std::string& rest) {
     out += blob + std::string(width + 2 - std::min(width, blob.size()), ' ') + on +
            std::string(on.size() < 12 ? 12 - on.size() : 1, ' ') + rest + "\n";
@@ -158,7 +158,7 @@ std::string suite_table(const Json& suite) {
       first = false;
       for (const Json& run : blob["runs"]) {
         const double open = number_of(run, "load_ms") + number_of(run, "session_ms");
-        line(text_of(blob, "blob"), threads_text(run),
+        line(string_of(blob, "blob"), threads_text(run),
              (language
                   ? format("%10.1f  %10.1f  %8s", number_of(run, "prompt_tokens_per_second"),
                            number_of(run, "tokens_per_second"), milliseconds(number_of(run, "first_token_ms")).c_str())
@@ -170,7 +170,7 @@ std::string suite_table(const Json& suite) {
     }
   }
   for (const Json& blob : suite["blobs"])
-    if (blob.contains("problem")) line(text_of(blob, "blob"), text_of(blob, "problem"), "");
+    if (blob.contains("problem")) line(string_of(blob, "blob"), string_of(blob, "problem"), "");
   return out;
 }
 

@@ -29,7 +29,7 @@ struct BuildOptions {
   bool no_gpu = false, no_files = false, float16 = false;
 };
 
-constexpr const char* kScript = "scripts/build-device";
+constexpr const char* kBuildDevice = "scripts/build-device";
 
 // The lines that cmake/operators.cmake reads, each once.
 using Parts = std::set<std::string>;
@@ -70,15 +70,15 @@ void write_parts(const BuildOptions& o, const fs::path& file) {
 }
 
 // The folder of Ferry's sources, above this program or above the current folder.
-fs::path sources(const std::string& given) {
+fs::path source_folder(const std::string& given) {
   if (!given.empty()) {
-    if (!fs::exists(fs::path(given) / kScript)) fail("--source %s: it has no %s", given.c_str(), kScript);
+    if (!fs::exists(fs::path(given) / kBuildDevice)) fail("--source %s: it has no %s", given.c_str(), kBuildDevice);
     return given;
   }
   std::error_code ignored;
   for (const fs::path& start : {fs::read_symlink("/proc/self/exe", ignored), fs::current_path(ignored) / "here"}) {
     for (fs::path folder = start.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
-      if (fs::exists(folder / kScript, ignored)) return folder;
+      if (fs::exists(folder / kBuildDevice, ignored)) return folder;
   }
   fail("Ferry's sources are neither above this program nor above this folder: name them with --source");
 }
@@ -88,7 +88,7 @@ int build(const BuildOptions& o) {
     write_parts(o, o.output);
     return kDone;
   }
-  const fs::path script = sources(o.source) / kScript;
+  const fs::path script = source_folder(o.source) / kBuildDevice;
   fs::create_directories(o.output);
   const fs::path file = fs::path(o.output) / "operators.txt";
   write_parts(o, file);

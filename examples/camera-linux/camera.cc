@@ -7,14 +7,14 @@
 namespace camera {
 namespace {
 
-using std::chrono::milliseconds;
+using Milliseconds = std::chrono::milliseconds;
 
 constexpr int kDefaultWidth = 640, kDefaultHeight = 480, kDefaultRate = 30;
 constexpr int kSlice = 100;               // interval in ms at which `stop` is checked
 constexpr int kStalled = 2000;            // ms without a frame; webcams in the dark expose for less than 0.5 s
 constexpr int kMostDamaged = 100;         // consecutive
-constexpr milliseconds kFirstPause{250};  // before the second attempt to open, doubled for each further one
-constexpr milliseconds kLongestPause{4000};
+constexpr Milliseconds kFirstPause{250};  // before the second attempt to open, doubled for each further one
+constexpr Milliseconds kLongestPause{4000};
 
 class Camera final : public Source {
  public:
@@ -62,7 +62,7 @@ class Camera final : public Source {
   }
 
   bool open_again(std::stop_token stop) {
-    for (milliseconds pause = kFirstPause; wait_until(stop, Clock::now() + pause);
+    for (Milliseconds pause = kFirstPause; wait_until(stop, Clock::now() + pause);
          pause = std::min(2 * pause, kLongestPause)) {
       ferry::Result<std::shared_ptr<Capture>> opened = Capture::open(system_, path_, wanted_);
       if (!opened) continue;

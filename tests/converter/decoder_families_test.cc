@@ -34,7 +34,7 @@ json changed(const json& change) {
   return config;
 }
 
-using Family = language::Network (*)(const json& config);
+using MakeNetwork = language::Network (*)(const json& config);
 
 struct Parts {
   bool fused = false, biased = false, head_norms = false, sandwich = false, tied = false;
@@ -72,7 +72,7 @@ std::shared_ptr<MemoryCheckpoint> checkpoint_of(const Parts& has) {
   return out;
 }
 
-void build(Graph& graph, Family family, const json& change, const Parts& has, int max_length = 64) {
+void build(Graph& graph, MakeNetwork family, const json& change, const Parts& has, int max_length = 64) {
   Ledger ledger(checkpoint_of(has), kDecoderFamiliesNaming);
   const Tensor ids = graph.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
   const language::Network network = family(changed(change));
@@ -81,7 +81,7 @@ void build(Graph& graph, Family family, const json& change, const Parts& has, in
 }
 
 // The attention windows of the layers.
-std::vector<int> windows(Family family, const json& change, const Parts& has) {
+std::vector<int> windows(MakeNetwork family, const json& change, const Parts& has) {
   Graph graph;
   build(graph, family, change, has);
   std::vector<int> out;
@@ -178,7 +178,7 @@ TEST(DecoderFamilies, UnsupportedConfigsAreRefusedWithAMessage) {
   const json longrope = {{"rope_type", "longrope"}, {"short_factor", {1, 1, 1, 1}}, {"long_factor", {1, 1, 1}}};
   const json per_type = {{"sliding_attention", {{"rope_type", "default"}}}};
   const struct {
-    Family family;
+    MakeNetwork family;
     json change;
     const char* words;
   } cases[] = {

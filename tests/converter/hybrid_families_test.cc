@@ -37,7 +37,7 @@ json config(const json& change = {}) {
 }
 
 // With the sizes above; `delta`: layers with the delta rule.
-std::shared_ptr<MemoryCheckpoint> checkpoint_of(const std::vector<bool>& delta) {
+std::shared_ptr<MemoryCheckpoint> hybrid_checkpoint(const std::vector<bool>& delta) {
   auto out = std::make_shared<MemoryCheckpoint>();
   out->add("model.embed_tokens.weight", {40, 24});
   out->add("model.norm.weight", {24});
@@ -88,17 +88,18 @@ std::unique_ptr<Built> build(const json& config, std::shared_ptr<MemoryCheckpoin
 TEST(HybridFamilies, LayersHaveTheConfiguredTypes) {
   const char *delta = "linear_attention", *full = "full_attention";
   const auto listed = build(config({{"layer_types", {full, delta, delta, full, delta}}}),
-                            checkpoint_of({false, true, true, false, true}));
+                            hybrid_checkpoint({false, true, true, false, true}));
   EXPECT_EQ(count(listed->graph, fbs::OpParams::GatedDeltaRule), 3);
   EXPECT_EQ(count(listed->graph, fbs::OpParams::Attention), 2);
-  const auto fourth = build(config(), checkpoint_of({true, true, true, false, true}));
+  const auto fourth = build(config(), hybrid_checkpoint({true, true, true, false, true}));
   EXPECT_EQ(count(fourth->graph, fbs::OpParams::Attention), 1);
-  const auto second = build(config({{"full_attention_interval", 2}}), checkpoint_of({true, false, true, false, true}));
+  const auto second =
+      build(config({{"full_attention_interval", 2}}), hybrid_checkpoint({true, false, true, false, true}));
   EXPECT_EQ(count(second->graph, fbs::OpParams::Attention), 2);
 }
 
 TEST(HybridFamilies, HaveTheStatesOfTheirLayers) {
-  const auto built = build(config(), checkpoint_of({true, true, true, false, true}));
+  const auto built = build(config(), hybrid_checkpoint({true, true, true, false, true}));
   const auto& states = built->graph.table.states;
   ASSERT_EQ(states.size(), 10u);
   EXPECT_EQ(states[0]->name, "layers.0.inputs");
@@ -112,19 +113,19 @@ TEST(HybridFamilies, HaveTheStatesOfTheirLayers) {
 
 TEST(HybridFamilies, MayHaveNoAttentionAtAll) {
   const std::vector<bool> all(kHybridFamiliesLayers, true);
-  const auto built = build(config({{"full_attention_interval", 6}}), checkpoint_of(all));
+  const auto built = build(config({{"full_attention_interval", 6}}), hybrid_checkpoint(all));
   run_passes(built->graph, {});
   EXPECT_EQ(count(built->graph, fbs::OpParams::Positions), 0);
   EXPECT_EQ(count(built->graph, fbs::OpParams::GatedDeltaRule), 5);
 }
 
 TEST(HybridFamilies, IgnoreMultiTokenPredictionWithANote) {
-  const auto checkpoint = checkpoint_of({true, true, true, false, true});
+  const auto checkpoint = hybrid_checkpoint({true, true, true, false, true});
   checkpoint->add("mtp.fc.weight", {24, 48});
   checkpoint->add("mtp.layers.0.mlp.up_proj.weight", {20, 24});
   EXPECT_EQ(build(config(), checkpoint)->notes,
             std::vector<std::string>{"mtp.* is left out: prediction of several tokens at once, 2 tensors"});
-  EXPECT_TRUE(build(config(), checkpoint_of({true, true, true, false, true}))->notes.empty());
+  EXPECT_TRUE(build(config(), hybrid_checkpoint({true, true, true, false, true}))->notes.empty());
 }
 
 TEST(HybridFamilies, RefuseUnsupportedConfigs) {

@@ -16,7 +16,7 @@ namespace ferry {
 namespace {
 
 using nlohmann::json;
-using Family = language::Network (*)(const json& config);
+using MakeNetwork = language::Network (*)(const json& config);
 
 const Naming kMixturesNaming = {.framework = "transformers"};
 constexpr int kMixturesLayers = 4, kWidth = 12, kHidden = 6, kExperts = 4;
@@ -33,10 +33,10 @@ json config_with(const json& change) {
   return config;
 }
 
-using Checkpoint = std::shared_ptr<MemoryCheckpoint>;
+using SharedCheckpoint = std::shared_ptr<MemoryCheckpoint>;
 
 // The tensors of all layers outside of attention and experts.
-Checkpoint checkpoint() {
+SharedCheckpoint checkpoint() {
   auto out = std::make_shared<MemoryCheckpoint>();
   out->add("model.embed_tokens.weight", {40, kWidth});
   out->add("model.norm.weight", {kWidth});
@@ -67,7 +67,7 @@ void add_experts(MemoryCheckpoint& to, int i) {
   for (int e = 0; e < kExperts; ++e) add_mlp(to, layer(i, "mlp.experts.") + std::to_string(e));
 }
 
-void build(Graph& graph, Family family, const json& change, const Checkpoint& from) {
+void build(Graph& graph, MakeNetwork family, const json& change, const SharedCheckpoint& from) {
   Ledger ledger(from, kMixturesNaming);
   const Tensor ids = graph.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
   const language::Network network = family(config_with(change));
@@ -82,8 +82,8 @@ std::vector<const fbs::OperatorT*> all_of(const Graph& graph, fbs::OpParams type
   return out;
 }
 
-Checkpoint qwen(const std::vector<bool>& with_experts) {
-  const Checkpoint out = checkpoint();
+SharedCheckpoint qwen(const std::vector<bool>& with_experts) {
+  const SharedCheckpoint out = checkpoint();
   for (int i = 0; i < kMixturesLayers; ++i) {
     add_attention(*out, i, true);
     with_experts[static_cast<size_t>(i)] ? add_experts(*out, i) : add_mlp(*out, layer(i, "mlp"));
@@ -129,7 +129,7 @@ TEST(Mixtures, ExpertsMayBeStoredOneByOneOrAllInOne) {
   const auto expected = stacks(apart);
   ASSERT_EQ(expected[0].size(), size_t{kExperts * 2 * kHidden * kWidth});
   for (const bool columns : {false, true}) {
-    const Checkpoint fused = qwen({false, false, false, false});
+    const SharedCheckpoint fused = qwen({false, false, false, false});
     for (const char* name : {"gate_proj", "up_proj", "down_proj"}) fused->remove(layer(0, "mlp.") + name + ".weight");
     fused->add(layer(0, "mlp.gate.weight"), {kExperts, kWidth});
     const std::vector<float> up = narrow(expected[0]), down = narrow(expected[1]);
@@ -147,7 +147,7 @@ TEST(Mixtures, ExpertsMayBeStoredOneByOneOrAllInOne) {
   }
 }
 
-Checkpoint gpt_oss_without_experts(int hidden_size) {
+SharedCheckpoint gpt_oss_without_experts(int hidden_size) {
   auto out = std::make_shared<MemoryCheckpoint>();
   out->add("model.embed_tokens.weight", {40, hidden_size});
   out->add("model.norm.weight", {hidden_size});
@@ -167,7 +167,7 @@ Checkpoint gpt_oss_without_experts(int hidden_size) {
 }
 
 TEST(Mixtures, GptOssInterleavesGatesAndUpsAndTransposesWeights) {
-  const Checkpoint from = gpt_oss_without_experts(kWidth);
+  const SharedCheckpoint from = gpt_oss_without_experts(kWidth);
   std::vector<float> up(kExperts * kWidth * 2 * kHidden), down(kExperts * kHidden * kWidth),
       bias(kExperts * 2 * kHidden);
   for (std::vector<float>* values : {&up, &down, &bias})
@@ -193,8 +193,8 @@ TEST(Mixtures, GptOssInterleavesGatesAndUpsAndTransposesWeights) {
 }
 
 // Blocks of 32 along the rows of the product; a byte's lower half is the first value.
-Checkpoint gpt_oss_of_mxfp4() {
-  const Checkpoint from = gpt_oss_without_experts(32);
+SharedCheckpoint gpt_oss_of_mxfp4() {
+  const SharedCheckpoint from = gpt_oss_without_experts(32);
   std::vector<uint8_t> up(kExperts * 64 * 16), up_scales(kExperts * 64), down(kExperts * 32 * 16),
       down_scales(kExperts * 32);
   for (size_t i = 0; i < up.size(); ++i) up[i] = static_cast<uint8_t>(i * 37);
@@ -231,7 +231,7 @@ TEST(Mixtures, Mxfp4IsReadExactly) {
 
 TEST(Mixtures, InvalidMxfp4IsRefused) {
   const auto complaint_of = [](const auto& change) {
-    const Checkpoint from = gpt_oss_of_mxfp4();
+    const SharedCheckpoint from = gpt_oss_of_mxfp4();
     change(*from);
     Graph graph;
     return complaint([&] { build(graph, gpt_oss::network, kMxfp4Sizes, from); });
@@ -252,8 +252,8 @@ TEST(Mixtures, InvalidMxfp4IsRefused) {
             std::string::npos);
 }
 
-Checkpoint deepseek(bool low_rank, int dense = 1) {
-  const Checkpoint out = checkpoint();
+SharedCheckpoint deepseek(bool low_rank, int dense = 1) {
+  const SharedCheckpoint out = checkpoint();
   for (int i = 0; i < kMixturesLayers; ++i) {
     const auto add = [&](const char* name, std::vector<int64_t> shape) {
       out->add(layer(i, "self_attn.") + name + ".weight", shape);
@@ -306,7 +306,7 @@ TEST(Mixtures, DeepSeeksScoresAreScaledWithYarn) {
 }
 
 TEST(Mixtures, MultiTokenPredictionIsIgnored) {
-  const Checkpoint from = deepseek(true);
+  const SharedCheckpoint from = deepseek(true);
   from->add("model.layers.4.embed_tokens.weight", {40, kWidth});
   from->add("model.layers.4.eh_proj.weight", {kWidth, 2 * kWidth});
   from->add("mtp.fc.weight", {kWidth, kWidth});
@@ -321,7 +321,7 @@ TEST(Mixtures, MultiTokenPredictionIsIgnored) {
 
 TEST(Mixtures, UnsupportedConfigsAreRefusedWithAMessage) {
   const struct {
-    Family family;
+    MakeNetwork family;
     json change;
     const char* words;
   } cases[] = {

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
 #include "converter/quantize/quantize.h"
@@ -13,10 +11,6 @@
 
 namespace ferry {
 namespace {
-
-struct FreeMemory {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
 
 // The choice for a graph of one operator with a constant weight, on a CPU with everything that this architecture has.
 template <typename Params>
@@ -28,12 +22,9 @@ std::string choice(const Params& params, const Shape& input, const Shape& weight
   const Tensor w = graph.add_constant("w", weight, values);
   graph.add_output("y", graph.add_op("y", params, {x, w}), fbs::Layout::Same);
   if (quantized) quantize_weights(graph, WeightBits::Eight);
-  const std::vector<std::byte> bytes = pack(graph);
-  const std::unique_ptr<std::byte, FreeMemory> blob(
-      static_cast<std::byte*>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)));
-  std::memcpy(blob.get(), bytes.data(), bytes.size());
+  testing::AlignedBytes blob(pack(graph));
   std::shared_ptr<Model> model;
-  const Status status = Model::open_memory(blob.get(), bytes.size(), &model);
+  const Status status = Model::open_memory(blob.data(), blob.size(), &model);
   EXPECT_TRUE(status.ok()) << status.message();
   cpu::CpuFeatures cpu;
   cpu.avx2 = cpu.avx512f = cpu.float16 = cpu.out_of_order = true;

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <optional>
 #include <thread>
 
 #include "converter/graph/graph.h"
@@ -14,10 +14,6 @@
 
 namespace ferry {
 namespace {
-
-struct FreeMemory {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
 
 // Two convolutions that share a weight tensor, the second one grouped, and a linear layer.
 class PackedWeights : public ::testing::Test {
@@ -35,10 +31,8 @@ class PackedWeights : public ::testing::Test {
     const Tensor third = graph.add_op("third", fbs::LinearT(), {first, matrix});
     graph.add_output("second", second, fbs::Layout::Same);
     graph.add_output("third", third, fbs::Layout::Same);
-    const std::vector<std::byte> bytes = pack(graph);
-    blob_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)));
-    std::memcpy(blob_.get(), bytes.data(), bytes.size());
-    ASSERT_TRUE(Model::open_memory(blob_.get(), bytes.size(), &model_).ok());
+    blob_.emplace(pack(graph));
+    ASSERT_TRUE(Model::open_memory(blob_->data(), blob_->size(), &model_).ok());
     ASSERT_TRUE(cpu::initialize().ok());
   }
 
@@ -53,7 +47,7 @@ class PackedWeights : public ::testing::Test {
     return ops;
   }
 
-  std::unique_ptr<std::byte, FreeMemory> blob_;
+  std::optional<testing::AlignedBytes> blob_;
   std::shared_ptr<Model> model_;
 
  private:
