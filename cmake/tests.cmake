@@ -43,7 +43,7 @@ set(by_suite unit ops converter memory)
 
 # Tests labelled "long" run with scripts/check --all only: whole networks on software GPUs, the second Vulkan driver, and
 # single tests of about half a minute or more.
-set(long_tests "^parity_gpu/|SwiftShader|^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b)$")
+set(long_tests "^parity_gpu/|^second_gpu/|^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b)$")
 function(ferry_labels result test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
     list(APPEND label long)
@@ -56,14 +56,21 @@ function(ferry_add_parts name count filter)
   foreach(part RANGE 1 ${count})
     set(test ${name})
     # Keeps freed memory of large networks in the heap; otherwise the kernel maps its pages again and again.
-    set(environment "GTEST_FILTER=${filter}" ${test_environment}
+    set(environment ${test_environment})
+    if(name MATCHES "^parity_gpu/")
+      set(environment ${all_gpus_environment})
+    elseif(name MATCHES "^second_gpu/")
+      set(environment ${second_gpu_environment})
+    endif()
+    list(APPEND environment "GTEST_FILTER=${filter}"
         "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592")
     if(count GREATER 1)
       set(test ${name}/${part})
       math(EXPR index "${part} - 1")
       list(APPEND environment GTEST_TOTAL_SHARDS=${count} GTEST_SHARD_INDEX=${index})
     endif()
-    string(REGEX REPLACE "(_gpu)?/.*$" "" folder ${name})
+    string(REGEX REPLACE "^second_gpu/" "" folder ${name})
+    string(REGEX REPLACE "(_gpu)?/.*$" "" folder ${folder})
     ferry_labels(labels ${test} ${folder})
     add_test(NAME ${test} COMMAND ${folder}_tests)
     # COST: starts the long ones first, even on a machine without timings of earlier runs.
@@ -179,11 +186,17 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   elseif(folder IN_LIST by_suite)
     ferry_add_suites(${folder})
   else()
-    gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" TEST_FILTER "-${left_out}" DISCOVERY_MODE PRE_TEST
+    gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" TEST_FILTER "-${left_out}:*/SwiftShader" DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS ${folder})
     list(APPEND discovered ${folder}_tests_TESTS)
   endif()
 endforeach()
+
+# The second driver: what a driver computes, not how our code takes its failures.
+if(second_gpu_environment)
+  ferry_add_parts(second_gpu/ops 2 "*")
+  ferry_add_parts(second_gpu/gpu 2 "-*Fault*:*Loss*:*Misuse*:*/llvmpipe")
+endif()
 
 # gtest_discover_tests() splits lists, so a script that ctest reads later sets properties that contain lists.
 list(JOIN discovered " " discovered_lists)

@@ -9,6 +9,10 @@ namespace ferry::reference {
 void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Attention& p = *op.params_as_Attention();
   const Array &q = *inputs[0], &k = *inputs[1], &v = *inputs[2];
+  const double scale = static_cast<double>(p.scale());
+  const bool causal = p.causal(), sinks = p.sinks();
+  const int64_t window = p.window();
+  const Inputs biases = inputs.subspan(3, inputs.size() - 3 - (sinks ? 1 : 0));
   const int64_t keys = k.shape[1], shared = p.heads() / p.kv_heads();
   const int64_t key_size = q.shape[2] / p.heads(), value_size = v.shape[2] / p.kv_heads();
   std::vector<double> row(static_cast<size_t>(keys)), sums(static_cast<size_t>(value_size));
@@ -19,17 +23,17 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
       const double* key = &k.values[index_of(k.shape, {n, s, head / shared * key_size})];
       double score = 0;
       for (int64_t d = 0; d < key_size; ++d) score += query[d] * key[d];
-      score *= static_cast<double>(p.scale());
-      for (const Array* bias : inputs.subspan(3, inputs.size() - 3 - (p.sinks() ? 1 : 0))) {
+      score *= scale;
+      for (const Array* bias : biases) {
         const Shape& b = bias->shape;
         score += bias->values[index_of(b, {n % b[0], head % b[1], l % b[2], s})];
       }
       const int64_t last = keys - q.shape[1] + l;  // that the query sees
-      const bool hidden = p.causal() && (s > last || (p.window() > 0 && s <= last - p.window()));
+      const bool hidden = causal && (s > last || (window > 0 && s <= last - window));
       row[static_cast<size_t>(s)] = hidden ? -std::numeric_limits<double>::infinity() : score;
     }
     double maximum = *std::max_element(row.begin(), row.end()), sum = 0;
-    if (p.sinks()) {
+    if (sinks) {
       const double sink = inputs.back()->values[static_cast<size_t>(head)];
       maximum = std::max(maximum, sink);
       sum = std::exp(sink - maximum);

@@ -65,11 +65,13 @@ int64_t apply(fbs::BinaryKind kind, int64_t a, int64_t b) {
 
 void binary(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Binary& p = *op.params_as_Binary();
+  const fbs::BinaryKind kind = p.kind();
+  const float low = p.output_min(), high = p.output_max();
   for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
     const double a = broadcast(*inputs[0], output.shape, at), b = broadcast(*inputs[1], output.shape, at);
     output.values[index] = inputs[0]->dtype == fbs::DType::Int32
-                               ? wrapped(apply(p.kind(), static_cast<int64_t>(a), static_cast<int64_t>(b)))
-                               : clamp(apply(p.kind(), a, b), p.output_min(), p.output_max());
+                               ? wrapped(apply(kind, static_cast<int64_t>(a), static_cast<int64_t>(b)))
+                               : clamp(apply(kind, a, b), low, high);
   });
 }
 

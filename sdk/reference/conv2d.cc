@@ -8,6 +8,10 @@ namespace ferry::reference {
 
 void conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Conv2d& p = *op.params_as_Conv2d();
+  const int64_t stride_h = p.stride_h(), stride_w = p.stride_w(), dilation_h = p.dilation_h(),
+                dilation_w = p.dilation_w();
+  const int64_t pad_top = p.pad_top(), pad_left = p.pad_left();
+  const float low = p.output_min(), high = p.output_max();
   const Shape &xs = inputs[0]->shape, &ws = inputs[1]->shape, &ys = output.shape;
   const double* bias = inputs.size() > 2 ? inputs[2]->values.data() : nullptr;
   const bool rounds = inputs[1]->rounds_rows && is_pointwise(p, ws);
@@ -23,10 +27,10 @@ void conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
           double sums[4] = {};
           if (bias) std::copy_n(bias + o, some, sums);
           for (int64_t ky = 0; ky < ws[1]; ++ky) {
-            const int64_t y = oy * p.stride_h() + ky * p.dilation_h() - p.pad_top();
+            const int64_t y = oy * stride_h + ky * dilation_h - pad_top;
             if (y < 0 || y >= xs[1]) continue;
             for (int64_t kx = 0; kx < ws[2]; ++kx) {
-              const int64_t x = ox * p.stride_w() + kx * p.dilation_w() - p.pad_left();
+              const int64_t x = ox * stride_w + kx * dilation_w - pad_left;
               if (x < 0 || x >= xs[2]) continue;
               const double* cell = &pixels[static_cast<size_t>(((n * xs[1] + y) * xs[2] + x) * xs[3])];
               cell += o / group_out * group_in;
@@ -35,8 +39,7 @@ void conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
             }
           }
           const auto at = static_cast<size_t>(((n * ys[1] + oy) * ys[2] + ox) * ys[3] + o);
-          for (int64_t j = 0; j < some; ++j)
-            output.values[at + static_cast<size_t>(j)] = clamp(sums[j], p.output_min(), p.output_max());
+          for (int64_t j = 0; j < some; ++j) output.values[at + static_cast<size_t>(j)] = clamp(sums[j], low, high);
         }
 }
 

@@ -25,6 +25,9 @@ double sampled(const Array& map, int64_t n, double y, double x, int64_t c) {
 
 void deform_conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::DeformConv2d& p = *op.params_as_DeformConv2d();
+  const int64_t stride_h = p.stride_h(), stride_w = p.stride_w(), dilation_h = p.dilation_h(),
+                dilation_w = p.dilation_w();
+  const int64_t pad_top = p.pad_top(), pad_left = p.pad_left();
   const Array &map = *inputs[0], &weight = *inputs[1], &offsets = *inputs[3];
   const Array* mask = inputs.size() > 4 ? inputs[4] : nullptr;
   const Shape &xs = map.shape, &ws = weight.shape;
@@ -36,8 +39,8 @@ void deform_conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
     for (int64_t k = 0; k < cells; ++k)
       for (int64_t c = 0; c < channels; ++c) {
         const int64_t cell = c / block * cells + k;
-        const auto y = static_cast<double>(oy * p.stride_h() - p.pad_top() + k / ws[2] * p.dilation_h());
-        const auto x = static_cast<double>(ox * p.stride_w() - p.pad_left() + k % ws[2] * p.dilation_w());
+        const auto y = static_cast<double>(oy * stride_h - pad_top + k / ws[2] * dilation_h);
+        const auto x = static_cast<double>(ox * stride_w - pad_left + k % ws[2] * dilation_w);
         double& value = seen[static_cast<size_t>(k * channels + c)];
         value = sampled(map, n, y + offsets.values[index_of(offsets.shape, {n, oy, ox, 2 * cell})],
                         x + offsets.values[index_of(offsets.shape, {n, oy, ox, 2 * cell + 1})], c);

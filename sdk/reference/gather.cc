@@ -39,10 +39,10 @@ size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array
 }
 
 void gather(const fbs::Operator& op, Inputs inputs, Array& output) {
-  const fbs::Gather& p = *op.params_as_Gather();
+  const fbs::GatherKind kind = op.params_as_Gather()->kind();
+  const int axis = op.params_as_Gather()->axis();
   for_each_element(output.shape, [&](size_t index, const Coordinates& at) {
-    output.values[index] =
-        inputs[0]->values[gathered_from(p.kind(), p.axis(), *inputs[0], *inputs[1], output.shape, at)];
+    output.values[index] = inputs[0]->values[gathered_from(kind, axis, *inputs[0], *inputs[1], output.shape, at)];
   });
 }
 

@@ -7,6 +7,7 @@ namespace ferry::reference {
 
 void linear(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Linear& p = *op.params_as_Linear();
+  const float low = p.output_min(), high = p.output_max();
   const auto outs = static_cast<size_t>(inputs[1]->shape[0]), ins = static_cast<size_t>(inputs[1]->shape[1]);
   const std::vector<double> rounded =
       inputs[1]->rounds_rows ? rounded_rows(inputs[0]->values, ins) : std::vector<double>();
@@ -19,8 +20,7 @@ void linear(const fbs::Operator& op, Inputs inputs, Array& output) {
       if (inputs.size() > 2) std::copy_n(&inputs[2]->values[o], some, sums);
       add_products(&x[row * ins], &inputs[1]->values[o * ins], static_cast<int64_t>(ins), static_cast<int64_t>(ins),
                    static_cast<int64_t>(some), sums);
-      for (size_t j = 0; j < some; ++j)
-        output.values[row * outs + o + j] = clamp(sums[j], p.output_min(), p.output_max());
+      for (size_t j = 0; j < some; ++j) output.values[row * outs + o + j] = clamp(sums[j], low, high);
     }
 }
 

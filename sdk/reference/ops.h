@@ -1,4 +1,5 @@
 // A reference::Function per operator, conv2d() and so on, each in its own file, for inputs that fit the parameters.
+// Each reads its parameters before its loops, because an accessor of the blob takes longer than a product.
 #pragma once
 
 #include <span>

@@ -34,17 +34,19 @@ double combined(fbs::ReduceKind kind, bool integers, double a, double b) {
 
 void reduce(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Reduce& p = *op.params_as_Reduce();
+  const fbs::ReduceKind kind = p.kind();
+  const std::vector<int32_t> axes(p.axes()->begin(), p.axes()->end());
   const Array& x = *inputs[0];
-  std::fill(output.values.begin(), output.values.end(), first(p.kind()));
+  std::fill(output.values.begin(), output.values.end(), first(kind));
   Shape kept = x.shape;  // the output's shape with keep_dims
-  for (const int32_t axis : *p.axes()) kept[axis] = 1;
+  for (const int32_t axis : axes) kept[axis] = 1;
   for_each_element(x.shape, [&](size_t index, const Coordinates& at) {
     Coordinates to = at;
-    for (const int32_t axis : *p.axes()) to[static_cast<size_t>(axis)] = 0;
+    for (const int32_t axis : axes) to[static_cast<size_t>(axis)] = 0;
     double& value = output.values[index_of(kept, to)];
-    value = combined(p.kind(), x.dtype == fbs::DType::Int32, value, x.values[index]);
+    value = combined(kind, x.dtype == fbs::DType::Int32, value, x.values[index]);
   });
-  if (p.kind() != fbs::ReduceKind::Mean) return;
+  if (kind != fbs::ReduceKind::Mean) return;
   const double count = static_cast<double>(x.values.size() / output.values.size());
   for (double& value : output.values) value /= count;
 }

@@ -6,10 +6,10 @@
 namespace ferry::reference {
 namespace {
 
-double apply(const fbs::Unary& p, double x) {
-  switch (p.kind()) {
-    case fbs::UnaryKind::Clamp: return clamp(x, p.alpha(), p.beta());
-    case fbs::UnaryKind::LeakyRelu: return x > 0 ? x : x * static_cast<double>(p.alpha());
+double apply(fbs::UnaryKind kind, float alpha, float beta, double x) {
+  switch (kind) {
+    case fbs::UnaryKind::Clamp: return clamp(x, alpha, beta);
+    case fbs::UnaryKind::LeakyRelu: return x > 0 ? x : x * static_cast<double>(alpha);
     case fbs::UnaryKind::Sigmoid: return 1.0 / (1.0 + std::exp(-x));
     case fbs::UnaryKind::Tanh: return std::tanh(x);
     case fbs::UnaryKind::HardSwish: return x * clamp(x + 3.0, 0.0f, 6.0f) / 6.0;  // Howard et al. 2019, MobileNetV3
@@ -34,7 +34,7 @@ double apply(const fbs::Unary& p, double x) {
     case fbs::UnaryKind::Tan: return std::tan(x);
     case fbs::UnaryKind::Not: return x == 0;
     case fbs::UnaryKind::IsNaN: return std::isnan(x);
-    case fbs::UnaryKind::IsInf: return std::isinf(x) && (x > 0 ? p.alpha() : p.beta()) != 0;
+    case fbs::UnaryKind::IsInf: return std::isinf(x) && (x > 0 ? alpha : beta) != 0;
   }
   return 0.0;
 }
@@ -43,9 +43,11 @@ double apply(const fbs::Unary& p, double x) {
 
 void unary(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Unary& p = *op.params_as_Unary();
+  const fbs::UnaryKind kind = p.kind();
+  const float alpha = p.alpha(), beta = p.beta();
   const bool integers = inputs[0]->dtype == fbs::DType::Int32;
   for (size_t i = 0; i < output.values.size(); ++i) {
-    const double value = apply(p, inputs[0]->values[i]);
+    const double value = apply(kind, alpha, beta, inputs[0]->values[i]);
     output.values[i] = integers ? wrapped(static_cast<int64_t>(value)) : value;
   }
 }

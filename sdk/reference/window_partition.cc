@@ -6,13 +6,15 @@ namespace {
 // visit(pixel's index in the image, its index among the windows) for every element of `image`.
 template <typename Params, typename Visit>
 void for_each_pixel(const Params& p, const Shape& image, const Visit& visit) {
-  const int64_t across = image[2] / p.window_w(), down = image[1] / p.window_h();
-  const Shape windows{static_cast<int32_t>(image[0] * down * across), p.window_h() * p.window_w(), image[3]};
+  const int32_t height = p.window_h(), width = p.window_w();
+  const int64_t shift_h = p.shift_h(), shift_w = p.shift_w();
+  const int64_t across = image[2] / width, down = image[1] / height;
+  const Shape windows{static_cast<int32_t>(image[0] * down * across), height * width, image[3]};
   for_each_element(image, [&](size_t index, const Coordinates& at) {
-    const int64_t y = (at[1] - p.shift_h() + image[1]) % image[1];
-    const int64_t x = (at[2] - p.shift_w() + image[2]) % image[2];
-    const int64_t window = (at[0] * down + y / p.window_h()) * across + x / p.window_w();
-    visit(index, index_of(windows, {window, y % p.window_h() * p.window_w() + x % p.window_w(), at[3]}));
+    const int64_t y = (at[1] - shift_h + image[1]) % image[1];
+    const int64_t x = (at[2] - shift_w + image[2]) % image[2];
+    const int64_t window = (at[0] * down + y / height) * across + x / width;
+    visit(index, index_of(windows, {window, y % height * width + x % width, at[3]}));
   });
 }
 
