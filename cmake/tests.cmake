@@ -57,7 +57,7 @@ function(ferry_add_parts name count filter)
     set(test ${name})
     # Keeps freed memory of large networks in the heap; otherwise the kernel maps its pages again and again.
     set(environment ${test_environment})
-    if(name MATCHES "^parity_gpu/")
+    if(name MATCHES "^(parity_gpu/|second_gpu/gpu$)") # of which some compare drivers with each other
       set(environment ${all_gpus_environment})
     elseif(name MATCHES "^second_gpu/")
       set(environment ${second_gpu_environment})
@@ -201,7 +201,7 @@ endforeach()
 # The second driver: what it computes, not how our code takes its failures.
 if(second_gpu_environment)
   ferry_add_parts(second_gpu/ops 2 "*")
-  ferry_add_parts(second_gpu/gpu 1 "*/SwiftShader:Canary.SingsForEveryKernel:GpuStates.PiecesOfASequenceMatchTheCpu")
+  ferry_add_parts(second_gpu/gpu 1 "*/SwiftShader:Canary.SingsForEveryKernel:GpuFrames.Of*:PackedOnGpu.GivesTheBits*:GpuStates.PiecesOf*")
 endif()
 
 # gtest_discover_tests() splits lists, so a script that ctest reads later sets properties that contain lists.
