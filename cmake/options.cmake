@@ -34,8 +34,8 @@ else()
 endif()
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/operators/shape.h", "converter/error.h"...
 
-# Presets use unity builds (CMAKE_UNITY_BUILD) and precompiled headers. Only clang compiles each file alone, which finds
-# files that lack an include. Files whose local names clash are compiled apart everywhere.
+# Presets use unity builds (CMAKE_UNITY_BUILD) and precompiled headers. Only `includes` compiles each file alone, which
+# finds files that lack an include. Files whose local names clash are compiled apart everywhere.
 set(FERRY_APART UNITY_BUILD OFF)
 
 # Blobs and packed files may exceed 2 GB on 32-bit targets.
@@ -62,7 +62,8 @@ if(FERRY_SANITIZE)
   # vptr needs RTTI, which the SDK is built without.
   add_compile_options(-fsanitize=${FERRY_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=${FERRY_SANITIZE})
+  # Programs at a fixed address: instrumented ones have half a million relocations, which every start would process.
+  add_link_options(-fsanitize=${FERRY_SANITIZE} $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
   find_program(FERRY_LLD ld.lld)
   if(FERRY_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # large programs, in a fifth of ld's time
     add_link_options(-fuse-ld=lld)

@@ -1,5 +1,5 @@
 # Precompiled headers: the standard library, the blob's schema and the JSON library are most of what a file parses (3 of the
-# 4 seconds of a short one). They only save time: every file still includes what it uses; the preset clang, without them,
+# 4 seconds of a short one). They only save time: every file still includes what it uses; the preset includes, without them,
 # finds one that does not.
 #
 # A precompiled header fits one set of compile options: a target has its own, or uses that of a target with the same options

@@ -23,14 +23,18 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/gpu/alternatives_test.c
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/conformance/run_blob.cc" "${PROJECT_SOURCE_DIR}/tests/memory/failing.cc"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
-set(test_environment "FERRY_BUILD=${PROJECT_BINARY_DIR}")
+# Page faults are dear on virtual machines: glibc keeps freed memory of large tensors in the heap, in huge pages.
+set(test_environment "FERRY_BUILD=${PROJECT_BINARY_DIR}"
+    "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.hugetlb=1")
 if(FERRY_SANITIZE MATCHES fuzzer) # preset fuzz: only the harnesses
   add_subdirectory(tests/fuzz)
   return()
 endif()
 if(FERRY_SANITIZE)
   target_compile_definitions(ferry_test_support PUBLIC FERRY_SANITIZED)
-  list(APPEND test_environment "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"
+  # The last two bound memory that is kept after its release: each of its pages is one that the kernel maps.
+  list(APPEND test_environment
+       "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:quarantine_size_mb=64:max_uar_stack_size_log=16"
        "UBSAN_OPTIONS=print_stacktrace=1")
 endif()
 include(cmake/test_gpus.cmake)
@@ -41,9 +45,14 @@ include(cmake/test_gpus.cmake)
 set(whole_programs cli threads)
 set(by_suite unit ops converter memory)
 
-# Tests labelled "long" run with scripts/check --all only: whole networks on software GPUs, the second Vulkan driver, and
-# single tests of about half a minute or more.
-set(long_tests "^parity_gpu/|^second_gpu/|^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b)$")
+# Tests labelled "long" run with scripts/check --all only: whole networks on software GPUs, the second Vulkan driver, large
+# networks and those that differ from another in weights alone, and what builds or packs the project once more.
+string(JOIN "|" long_tests
+  "^parity_gpu/" "^second_gpu/" "^soak/"
+  "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1)$"
+  "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/SplitLargeWeight$"
+  "^gpu/Canary.DiesOfEveryFault$" "^gpu/Faults/"
+  "^package/(archives|gpu_off|operators|scaffolds)$" "^device/faults$" "^android/apk$" "^java/kotlin$")
 function(ferry_labels result test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
     list(APPEND label long)
@@ -51,19 +60,23 @@ function(ferry_labels result test label)
   set(${result} "${label}" PARENT_SCOPE)
 endfunction()
 
+# A test's label, and "long".
+function(ferry_label test label)
+  ferry_labels(labels ${test} ${label})
+  set_tests_properties(${test} PROPERTIES LABELS "${labels}")
+endfunction()
+
 # Whole networks take minutes. They are separate tests, in parts that run in parallel.
 function(ferry_add_parts name count filter)
   foreach(part RANGE 1 ${count})
     set(test ${name})
-    # Keeps freed memory of large networks in the heap; otherwise the kernel maps its pages again and again.
     set(environment ${test_environment})
     if(name MATCHES "^(parity_gpu/|second_gpu/gpu$)") # of which some compare drivers with each other
       set(environment ${all_gpus_environment})
     elseif(name MATCHES "^second_gpu/")
       set(environment ${second_gpu_environment})
     endif()
-    list(APPEND environment "GTEST_FILTER=${filter}"
-        "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592")
+    list(APPEND environment "GTEST_FILTER=${filter}")
     if(count GREATER 1)
       set(test ${name}/${part})
       math(EXPR index "${part} - 1")
@@ -84,6 +97,9 @@ function(ferry_add_parts name count filter)
 endfunction()
 
 function(ferry_add_suites folder)
+  if(FERRY_SANITIZE AND folder STREQUAL "ops") # on the CPU only: tests/gpu runs every kernel by its canaries
+    set(test_environment ${base_environment})
+  endif()
   set(program "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${folder}_tests")
   configure_file(cmake/discover_suites.cmake.in "${PROJECT_BINARY_DIR}/${folder}_suites.cmake" @ONLY)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${PROJECT_BINARY_DIR}/${folder}_suites.cmake")
@@ -105,7 +121,7 @@ if(FERRY_SANITIZE)
   # Large networks; a small one is read by the same names.
   string(APPEND repeated ":*MatchTimm/vit:*MatchTimm/swin:*MatchTimm/convnext:TransformersResNet.IsReadWithoutAClassifier")
   # Only the lightest network of each kind; the converter's tests read BiRefNet.
-  set(repeated_networks "_in1c$|_seed1$|vgg11|convnext_tiny|hf_resnet50|fcn_resnet50|deeplabv3_resnet50|coatnet_0_224|hf_dinov3_vits16|migan_256|birefnet_lite|esrgan_x4_6b")
+  set(repeated_networks "_in1c$|_seed1$|vgg11|convnext_tiny|hf_resnet50|fcn_resnet50|deeplabv3_resnet50|coatnet_0_224|hf_dinov3_vits16|migan_256|birefnet_lite|mobile_sam|timm_resnetv2_50x1_bit|esrgan_x4_6b")
 endif()
 if(FERRY_SANITIZE STREQUAL "thread") # single-threaded code is covered by the other sanitizers
   set(whole_program "-Hostile*:GoldenBlob*:Examples*:Veneer*")

@@ -14,8 +14,8 @@
 namespace ferry::image {
 namespace {
 
-// Samples per iteration, so that their sums stay in registers.
-constexpr int kBytes = 32;
+// Samples per iteration, so that their sums stay in registers; without vectors there are no such iterations.
+[[maybe_unused]] constexpr int kBytes = 32;
 
 // Products are truncated (half a bit on average), or rounded.
 #if defined(__aarch64__)

@@ -94,7 +94,7 @@ def built_for(target, given):
 
 def qemu_user(cpus, given):
     output_of("setup", "qemu-user")
-    vulkan = "" if given.backend == "cpu" else output_of("fetch-debian-arm64", "vulkan")
+    vulkan = "" if given.backend == "cpu" else output_of("fetch-debian", "arm64", "vulkan")
     # An emulated software GPU takes minutes: by default only one CPU tests it.
     with_gpu = cpus if len(cpus) == 1 or given.backend == "gpu" else ["cortex-a76"]
     return [transports.QemuUser(cpu, vulkan if cpu in with_gpu else "") for cpu in cpus]
@@ -102,7 +102,7 @@ def qemu_user(cpus, given):
 
 def qemu_system(cpu):
     output_of("setup", "qemu-system")
-    return [transports.QemuSystem(cpu, output_of("fetch-debian-arm64", "linux"))]
+    return [transports.QemuSystem(cpu, output_of("fetch-debian", "arm64", "linux"))]
 
 
 def devices_of(given):

@@ -57,7 +57,7 @@ class Host(Transport):
 
 class QemuUser(Host):
     """An arm64 CPU by qemu-aarch64-static: a process on this machine's kernel. `vulkan`: a folder of
-    scripts/fetch-debian-arm64 with a software driver, or ""."""
+    `scripts/fetch-debian arm64 vulkan` with a software driver, or ""."""
 
     emulated = True
     target = "arm64"

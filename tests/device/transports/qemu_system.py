@@ -16,7 +16,7 @@ MEMORY_MB = 1024
 
 
 class QemuSystem(ShellTransport):
-    """`cpu`: a name of qemu's. `linux`: the folder of scripts/fetch-debian-arm64 with kernel, modules and busybox."""
+    """`cpu`: a name of qemu's. `linux`: the folder of `scripts/fetch-debian arm64 linux` with kernel, modules and busybox."""
 
     emulated = True
     target = "arm64"
