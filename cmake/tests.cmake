@@ -49,10 +49,10 @@ set(by_suite unit ops converter memory)
 # networks and those that differ from another in weights alone, and what builds or packs the project once more.
 string(JOIN "|" long_tests
   "^parity_gpu/" "^second_gpu/" "^soak/"
-  "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1)$"
+  "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted)$"
   "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/SplitLargeWeight$"
   "^gpu/Canary.DiesOfEveryFault$" "^gpu/Faults/"
-  "^package/(archives|gpu_off|operators|scaffolds)$" "^device/faults$" "^android/apk$" "^java/kotlin$")
+  "^package/(archives|gpu_off|operators|scaffolds)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
 function(ferry_labels result test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
     list(APPEND label long)
@@ -193,7 +193,9 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
         ferry_add_parts(parity_gpu/${network} 1 "Fixtures/FamilyOnGpus*/${network}:Fixtures/*OnAGpu*/${network}")
       endif()
     endforeach()
-    ferry_add_parts(parity 2 "-*EveryGpu*:Fixtures/Family*${repeated}")
+    set(planted "Bisect.*:Planted/*:Unknown/*") # faults that bisect finds
+    ferry_add_parts(parity/planted 1 "${planted}-*EveryGpu*${repeated}")
+    ferry_add_parts(parity/others 1 "-*EveryGpu*:Fixtures/Family*:${planted}${repeated}")
     if(FERRY_TEST_GPUS AND NOT FERRY_SANITIZE)
       ferry_add_parts(parity_gpu/others 1 "*EveryGpu*-Fixtures/Family*")
     endif()
