@@ -51,7 +51,7 @@ if(FERRY_CCACHE)
   foreach(lang C CXX)
     if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
       # Makes objects independent of the clone's path, so that clones share the cache.
-      set(CMAKE_${lang}_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      set(CMAKE_${lang}_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
           CCACHE_SLOPPINESS=pch_defines,time_macros "${FERRY_CCACHE}") # without the last, none with precompiled headers
     endif()
   endforeach()

@@ -75,7 +75,7 @@ if(FERRY_GPU)
   ferry_sources(gpu_sources sdk/gpu/*/*.cc)
   list(APPEND sdk_sources ${gpu_sources})
   # volk loads Vulkan's functions at run time. Its single C file is compiled unchanged.
-  set(volk "${PROJECT_BINARY_DIR}/third_party/include/volk.c")
+  set(volk "${FERRY_HEADERS}/volk.c")
   set_source_files_properties("${volk}" PROPERTIES COMPILE_OPTIONS -w)
   list(APPEND sdk_sources "${volk}")
 endif()

@@ -1,6 +1,10 @@
 # shaders/*.comp -> SPIR-V, in two variants (float32 and float16 storage): glslc, spirv-opt, spirv-val; then one
 # compressed array. Defines the target ferry_shaders: "sdk/gpu/kernels.h" and "generated_shaders.inc".
 
+if(FERRY_PREPARED)
+  add_custom_target(ferry_shaders)
+  return()
+endif()
 find_program(FERRY_GLSLC glslc)
 find_program(FERRY_SPIRV_OPT spirv-opt)
 find_program(FERRY_SPIRV_VAL spirv-val)

@@ -52,7 +52,7 @@ string(JOIN "|" long_tests
   "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted)$"
   "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/SplitLargeWeight$"
   "^gpu/Canary.DiesOfEveryFault$" "^gpu/Faults/"
-  "^package/(archives|gpu_off|operators|scaffolds)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
+  "^package/(archives|gpu_off|operators|scaffolds|source_archive)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
 function(ferry_labels result test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
     list(APPEND label long)

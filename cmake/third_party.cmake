@@ -1,14 +1,23 @@
 # Header-only libraries and GoogleTest from Debian packages (docs/dependencies.md). Cross-builds use the same headers.
 # They are linked into a separate folder, because -I/usr/include would expose the host's libc.
 #
-# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema and
+# Defines: FERRY_HEADERS, their folder, and targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema and
 # ferry_schema_objects (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
 
 # The root of the headers. On other distributions: -DFERRY_HEADER_ROOT=/opt/include
 set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, vulkan/, volk.h, nlohmann/ and CLI/")
 
 function(ferry_provide_headers)
+  add_library(ferry_headers INTERFACE)
   set(folder "${PROJECT_BINARY_DIR}/third_party/include")
+  if(FERRY_PREPARED)
+    set(folder "${FERRY_PREPARED}/include")
+  endif()
+  set(FERRY_HEADERS "${folder}" PARENT_SCOPE)
+  target_include_directories(ferry_headers SYSTEM INTERFACE "${folder}" "${folder}/stb")
+  if(FERRY_PREPARED)
+    return()
+  endif()
   file(MAKE_DIRECTORY "${folder}")
   set(needed flatbuffers:flatbuffers/flatbuffers.h:libflatbuffers-dev stb:stb/stb_image.h:libstb-dev)
   if(FERRY_GPU)
@@ -28,20 +37,29 @@ function(ferry_provide_headers)
     endif()
     file(CREATE_LINK "${FERRY_HEADER_ROOT}/${name}" "${folder}/${name}" SYMBOLIC)
   endforeach()
-  add_library(ferry_headers INTERFACE)
-  target_include_directories(ferry_headers SYSTEM INTERFACE "${folder}" "${folder}/stb")
 endfunction()
 
 # The schemas' C++: "ferry_generated.h", "text_generated.h", "checkpoint_generated.h", in two forms:
 #     ferry_schema           what reads a blob
 #     ferry_schema_objects   the same, and the object API (fbs::GraphT), which doubles a file's time to compile
 # A target uses one of them.
-find_program(FERRY_FLATC flatc)
-if(NOT FERRY_FLATC)
-  message(FATAL_ERROR "flatc is missing: install flatbuffers-compiler (or run scripts/setup)")
+if(NOT FERRY_PREPARED)
+  find_program(FERRY_FLATC flatc)
+  if(NOT FERRY_FLATC)
+    message(FATAL_ERROR "flatc is missing: install flatbuffers-compiler (or run scripts/setup)")
+  endif()
 endif()
 set(generated "${PROJECT_BINARY_DIR}/generated")
-function(ferry_generate_schema target folder)  # options of flatc
+function(ferry_generate_schema target)  # options of flatc
+  string(REPLACE "ferry_" "" form "${target}")
+  add_library(${target} INTERFACE)
+  target_link_libraries(${target} INTERFACE ferry_headers)
+  if(FERRY_PREPARED)
+    target_include_directories(${target} SYSTEM INTERFACE "${FERRY_PREPARED}/generated/${form}" "${FERRY_PREPARED}/generated"
+                               "${generated}")
+    return()
+  endif()
+  set(folder "${generated}/${form}")
   set(headers)
   foreach(schema sdk/schema/ferry sdk/schema/text converter/export/checkpoint)
     get_filename_component(name "${schema}" NAME)
@@ -55,13 +73,11 @@ function(ferry_generate_schema target folder)  # options of flatc
   endforeach()
   file(MAKE_DIRECTORY "${folder}")
   add_custom_target(${target}_headers DEPENDS ${headers})
-  add_library(${target} INTERFACE)
   add_dependencies(${target} ${target}_headers)
   target_include_directories(${target} SYSTEM INTERFACE "${folder}" "${generated}")
-  target_link_libraries(${target} INTERFACE ferry_headers)
 endfunction()
-ferry_generate_schema(ferry_schema "${generated}/schema")
-ferry_generate_schema(ferry_schema_objects "${generated}/schema_objects" --gen-object-api)
+ferry_generate_schema(ferry_schema)
+ferry_generate_schema(ferry_schema_objects --gen-object-api)
 
 # models/vision/imagenet_1k.txt -> "data/imagenet_1k.inc", a string literal:
 #     constexpr char kNames[] =

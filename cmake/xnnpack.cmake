@@ -11,8 +11,10 @@ option(FERRY_XNNPACK_KLEIDIAI "Use KleidiAI's arm64 kernels in XNNPACK (XNNPACK 
 
 if(DEFINED ENV{XDG_CACHE_HOME})
   set(FERRY_CACHE_DIR "$ENV{XDG_CACHE_HOME}/ferry")
-else()
+elseif(DEFINED ENV{HOME})
   set(FERRY_CACHE_DIR "$ENV{HOME}/.cache/ferry")
+else() # Windows
+  set(FERRY_CACHE_DIR "$ENV{LOCALAPPDATA}/ferry")
 endif()
 
 set(FERRY_XNNPACK_THREADS "${PROJECT_SOURCE_DIR}/cmake/xnnpack_threads.syms")
@@ -162,13 +164,18 @@ function(ferry_provide_xnnpack)
     list(APPEND options "-DFERRY_NO_PREFETCH=-D__builtin_prefetch(address,...)=(void)(address)") # likewise
   endif()
 
-  execute_process(
-    COMMAND "${PROJECT_SOURCE_DIR}/scripts/fetch-sources" OUTPUT_VARIABLE sources RESULT_VARIABLE result
-    OUTPUT_STRIP_TRAILING_WHITESPACE)
-  if(NOT result EQUAL 0)
-    message(FATAL_ERROR "The third-party sources could not be fetched (see above)")
+  if(FERRY_PREPARED)
+    file(GLOB sources "${FERRY_PREPARED}/sources/*") # name-commit
+    list(TRANSFORM sources REPLACE "^(.*/([a-z0-9]+)-[0-9a-f]+)$" "\\2=\\1")
+  else()
+    execute_process(
+      COMMAND "${PROJECT_SOURCE_DIR}/scripts/fetch-sources" OUTPUT_VARIABLE sources RESULT_VARIABLE result
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT result EQUAL 0)
+      message(FATAL_ERROR "The third-party sources could not be fetched (see above)")
+    endif()
+    string(REPLACE "\n" ";" sources "${sources}")
   endif()
-  string(REPLACE "\n" ";" sources "${sources}")
 
   # The inputs that determine the archive's bytes.
   string(REPLACE "${PROJECT_SOURCE_DIR}" "" kind "${options}")
@@ -179,7 +186,10 @@ function(ferry_provide_xnnpack)
     file(SHA256 "${FERRY_XNNPACK_CPUINFO}" cpuinfo)
     string(APPEND threads "|${cpuinfo}")
   endif()
-  string(SHA256 hash "${kind}|${threads}|${sources}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
+  set(pinned ${sources}) # name-commit, in any folder
+  list(TRANSFORM pinned REPLACE "^.*/" "")
+  list(SORT pinned)
+  string(SHA256 hash "${kind}|${threads}|${pinned}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
   string(SUBSTRING "${hash}" 0 8 hash)
   string(TOLOWER "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_C_COMPILER_ID}${CMAKE_C_COMPILER_VERSION}" host)
   set(prefix "${FERRY_CACHE_DIR}/xnnpack/${FERRY_XNNPACK_VERSION}-${host}-${hash}")

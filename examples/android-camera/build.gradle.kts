@@ -101,7 +101,7 @@ if (!file("src/main/assets/model.ferry").exists()) {
     val built = listOf("release", "dev").map { tree.file("build/$it/bin/$program").asFile }.firstOrNull { it.exists() }
     androidComponents.onVariants { variant ->
         val getModel = tasks.register<GetModel>("get${variant.name.replaceFirstChar(Char::uppercase)}Model") {
-            val blob = tree.file("generated/faces.ferry")
+            val blob = tree.file("prepared/faces.ferry") // of a source archive
             if (blob.asFile.exists()) ready = blob
             command = providers.gradleProperty("ferry.command").orElse(built?.path ?: program)
             certificate = layout.projectDirectory.dir("certificate/ultraface_rfb_320")
