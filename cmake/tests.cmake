@@ -53,17 +53,11 @@ string(JOIN "|" long_tests
   "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/SplitLargeWeight$"
   "^gpu/Canary.DiesOfEveryFault$" "^gpu/Faults/"
   "^package/(archives|gpu_off|operators|scaffolds|source_archive)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
-function(ferry_labels result test label)
+function(ferry_label test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
     list(APPEND label long)
   endif()
-  set(${result} "${label}" PARENT_SCOPE)
-endfunction()
-
-# A test's label, and "long".
-function(ferry_label test label)
-  ferry_labels(labels ${test} ${label})
-  set_tests_properties(${test} PROPERTIES LABELS "${labels}")
+  set_tests_properties(${test} PROPERTIES LABELS "${label}")
 endfunction()
 
 # Whole networks take minutes. They are separate tests, in parts that run in parallel.
@@ -84,10 +78,10 @@ function(ferry_add_parts name count filter)
     endif()
     string(REGEX REPLACE "^second_gpu/" "" folder ${name})
     string(REGEX REPLACE "(_gpu)?/.*$" "" folder ${folder})
-    ferry_labels(labels ${test} ${folder})
     add_test(NAME ${test} COMMAND ${folder}_tests)
+    ferry_label(${test} ${folder})
     # COST: starts the long ones first, even on a machine without timings of earlier runs.
-    set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS "${labels}" TIMEOUT 1200 COST 1000
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 1200 COST 1000
                          FAIL_REGULAR_EXPRESSION "${validation_message}")
     if(FERRY_SANITIZE AND name MATCHES "^parity_gpu/")
       # tests/gpu checks for leaks. LeakSanitizer may crash here among the threads that drivers leave behind.

@@ -1,8 +1,8 @@
 # Header-only libraries and GoogleTest from Debian packages (docs/dependencies.md). Cross-builds use the same headers.
 # They are linked into a separate folder, because -I/usr/include would expose the host's libc.
 #
-# Defines: FERRY_HEADERS, their folder, and targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema and
-# ferry_schema_objects (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
+# Defines: FERRY_HEADERS, their folder, and the targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11),
+# ferry_schema and ferry_schema_objects (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
 
 # The root of the headers. On other distributions: -DFERRY_HEADER_ROOT=/opt/include
 set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, vulkan/, volk.h, nlohmann/ and CLI/")

@@ -1,8 +1,7 @@
 # The source archive of scripts/package: the files of the repository, and prepared/ (cmake/prepared.cmake).
 
-# Header-only libraries: name in /usr/include, package whose copyright file comes along.
-source_headers="flatbuffers:libflatbuffers-dev stb:libstb-dev vulkan:libvulkan-dev vk_video:libvulkan-dev
-  volk.h:libvulkan-volk-dev volk.c:libvulkan-volk-dev nlohmann:nlohmann-json3-dev CLI:libcli11-dev"
+# The packages of the header-only libraries, whose copyright files come along.
+header_packages="libflatbuffers-dev libstb-dev libvulkan-dev libvulkan-volk-dev nlohmann-json3-dev libcli11-dev"
 
 # Builds what is generated, and the command that gets the example's model. Prints the build folder.
 generate() {
@@ -16,18 +15,16 @@ generate() {
 }
 
 source_archive() {
-  local version name tree prepared build entry part line
-  number() { sed -n "s/^#define FERRY_VERSION_$1 //p" "$source/sdk/include/ferry/ferry.h"; }
-  version=$(number MAJOR).$(number MINOR).$(number PATCH)
-  name=ferry-$version-android
+  local name tree prepared build package part line
+  name=ferry-$(version_of "$source/sdk")-android
   tree=$scratch/$name prepared=$scratch/$name/prepared
   build=${built:-$(generate)}
 
-  mkdir -p "$prepared/include" "$prepared/licences" "$prepared/sources" "$prepared/generated/sdk/gpu"
+  mkdir -p "$prepared/licences" "$prepared/sources" "$prepared/generated/sdk/gpu"
   (cd "$source" && git ls-files -z | tar --null --files-from=- -c) | tar -x -C "$tree"
-  for entry in $source_headers; do
-    cp -rL "/usr/include/${entry%:*}" "$prepared/include"
-    cp "/usr/share/doc/${entry#*:}/copyright" "$prepared/licences/LICENSE.${entry#*:}"
+  cp -rL "$build/third_party/include" "$prepared"
+  for package in $header_packages; do
+    cp "/usr/share/doc/$package/copyright" "$prepared/licences/LICENSE.$package"
   done
   find "$prepared/include/vulkan" -name '*.hpp' -delete
   for part in schema schema_objects; do cp -r "$build/generated/$part" "$prepared/generated"; done
@@ -42,8 +39,6 @@ source_archive() {
   done <"$scratch/sources"
 
   find "$tree" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-  tar --sort=name --owner=0 --group=0 --numeric-owner --format=gnu -C "$scratch" -c "$name" |
-    gzip -n "$($quick && echo -1 || echo -9)" >"$folder/$name.tar.gz.part"
-  finish "$folder/$name.tar.gz"
+  archive "$name"
   rm -rf "$tree"
 }
