@@ -130,6 +130,10 @@ void Importer::add_branch(const Node& node) {
 }
 
 void Importer::add_node(const Node& node) {
+  if (!node.problem.empty()) {
+    for (const std::string& output : node.outputs) values_[output] = Unknown{};
+    return give_reason(node, node.problem);
+  }
   if (node.branches.size() == 2 && !node.inputs.empty()) return add_branch(node);
   std::vector<Value> inputs;
   std::vector<Type> types;
@@ -145,7 +149,6 @@ void Importer::add_node(const Node& node) {
   }
   const OpFunction function = find_op(node);
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  if (!node.problem.empty()) return give_reason(node, node.problem);
   if (!function) return give_reason(node, "the operator is not supported");
   if (unknown) return;  // its producer has already given the reason
   const size_t before = graph_->table.operators.size();
@@ -154,10 +157,7 @@ void Importer::add_node(const Node& node) {
   if (row && row->adapt) adapted = node;
   Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types));
   try {
-    if (row) {
-      if (const std::string unread = unread_attribute(*row, node); !unread.empty()) op.refuse("%s", unread.c_str());
-      if (row->adapt) row->adapt(op, &adapted);
-    }
+    if (row && row->adapt) row->adapt(op, &adapted);
     function(op);
   } catch (const Error& error) {
     return give_reason(node, error.what());

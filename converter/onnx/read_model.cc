@@ -85,6 +85,7 @@ class ModelReader {
 
   std::shared_ptr<::onnx::ModelProto> proto_;
   std::map<std::tuple<std::string, std::string, std::string>, Function> functions_;  // by domain, name and overload
+  std::map<std::string, std::string> unreadable_;  // why an initializer cannot be read: refused where it is used
   Opsets opsets_;
   size_t count_ = 0;  // number of nodes
   size_t inlined_bytes_ = 0;
@@ -174,6 +175,10 @@ void ModelReader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
     node.problem = "the file has no function of that name with the overload '" + proto.overload() + "'";
   if (node.problem.empty() && node.domain.empty() && node.opset == 0)
     node.problem = "the file does not say which opset of ai.onnx it is of";
+  const OpsetRow* row = find_opset_row(node);
+  if (node.problem.empty() && row != nullptr) node.problem = unread_attribute(*row, node);
+  for (const std::string& input : node.inputs)
+    if (const auto found = unreadable_.find(input); found != unreadable_.end()) node.problem = found->second;
   if (node.op == "If" && node.domain.empty())
     for (const char* name : {"then_branch", "else_branch"})
       for (const auto& attribute : proto.attribute())
@@ -296,13 +301,19 @@ Model ModelReader::read() {
 
   std::vector<std::string> given;
   for (const auto& tensor : graph.initializer()) {
-    model_.constants[tensor.name()] = read_tensor(tensor, model_.path.parent_path(), proto_);
     given.push_back(tensor.name());
+    try {
+      model_.constants[tensor.name()] = read_tensor(tensor, model_.path.parent_path(), proto_);
+    } catch (const Error& error) {
+      if (type_size(static_cast<Type>(tensor.data_type())) != 0) throw;  // damaged
+      unreadable_[tensor.name()] = error.what();
+    }
   }
   std::set<std::string> names;
   for (const auto& input : graph.input()) {
     if (!names.insert(input.name()).second) fail("two inputs have the name '%s'", input.name().c_str());
-    if (model_.constants.contains(input.name())) continue;  // before IR version 4, initializers were inputs as well
+    // Before IR version 4, initializers were inputs as well.
+    if (model_.constants.contains(input.name()) || unreadable_.contains(input.name())) continue;
     model_.inputs.push_back(read_value(input));
     given.push_back(input.name());
   }

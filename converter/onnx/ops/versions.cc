@@ -302,6 +302,9 @@ constexpr OpsetRow kRows[] = {
     {"Xor", 7, ""},
 };
 
+constexpr bool before(const OpsetRow& a, const OpsetRow& b) { return a.op != b.op ? a.op < b.op : a.from < b.from; }
+static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), before));
+
 // Whether `list` has the attribute, with its value where it names one.
 bool lists(std::string_view list, const std::string& name, const Attribute& attribute) {
   while (!list.empty()) {
@@ -319,9 +322,10 @@ bool lists(std::string_view list, const std::string& name, const Attribute& attr
 
 const OpsetRow* find_opset_row(const Node& node) {
   if (!node.domain.empty()) return nullptr;
+  const auto rows = std::ranges::equal_range(kRows, std::string_view(node.op), {}, &OpsetRow::op);
   const OpsetRow* found = nullptr;
-  for (const OpsetRow& row : kRows)
-    if (row.op == node.op && (found == nullptr || row.from <= node.opset)) found = &row;
+  for (const OpsetRow& row : rows)
+    if (found == nullptr || row.from <= node.opset) found = &row;
   return found;
 }
 
