@@ -89,6 +89,9 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
       fail("%s: output '%s' is the same for every input: nothing is left to run",
            model.path.filename().string().c_str(), imported.known.begin()->first.c_str());
     if (request.finish) request.finish(*imported.graph);
+    for (const auto& [name, value] : imported.known)
+      if (request.notes && value.elements() == 0)
+        request.notes->push_back("output '" + name + "' is left out: it has no elements, " + to_string(value.dims));
     if (request.passes) {
       sink_transposes(*imported.graph, {});
       slice_before_reshape(*imported.graph, {});

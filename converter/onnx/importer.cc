@@ -197,7 +197,7 @@ void Importer::add_output(const ValueInfo& output, Tensor value) {
   graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same, to_dtype(types_.at(output.name)));
 }
 
-// Outputs that depend on no input are part of the answer if another one is computed.
+// Outputs that depend on no input are part of the answer if another one is computed, and they have elements.
 void Importer::add_outputs() {
   const bool computes = std::any_of(model_.outputs.begin(), model_.outputs.end(), [&](const ValueInfo& output) {
     const auto found = values_.find(output.name);
@@ -213,7 +213,7 @@ void Importer::add_outputs() {
       if (const Array* array = std::get_if<Array>(&found->second)) {
         known_outputs_[output.name] = *array;
         types_[output.name] = array->type;
-        if (computes) add_output(output, add_constant(*graph_, output.name, *array));
+        if (computes && array->elements() > 0) add_output(output, add_constant(*graph_, output.name, *array));
       } else if (const Tensor* tensor = std::get_if<Tensor>(&found->second)) {
         add_output(output, *tensor);
       }

@@ -132,6 +132,10 @@ one("lp_pool_of_float_p", 1, "LpPool", [x4], [np.sqrt((blocks ** 2).sum((3, 5)))
 up = x4.repeat(2, 2).repeat(3, 3)
 one("upsample_by_sides", 1, "Upsample", [x4], [up], height_scale=2.0, width_scale=3.0)
 one("upsample_by_scales", 7, "Upsample", [x4], [up], scales=[1.0, 1.0, 2.0, 3.0])
+# As in the node tests of ONNX 1.5, and in ONNX Runtime.
+counted = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4)
+one("resize_10_shrinks", 10, "Resize", [counted], [np.array([[[[1, 3]]]], np.float32)],
+    constants=[("scales", np.array([1, 1, 0.6, 0.6], np.float32))])
 one("tile_along_an_axis", 1, "Tile", [a], [np.tile(a, (1, 2, 1))],
     constants=[("tiles", np.array(2, np.float32)), ("axis", np.array(1, np.float32))])
 one("split_along_an_axis", 1, "Split", [a], [a[:, :1], a[:, 1:]], axis=1, split=[1, 2])
@@ -345,6 +349,10 @@ made = model(17, nodes, [("x0", TensorProto.FLOAT, a.shape)],
              [("y%d" % i, TYPES[np.asarray(y).dtype], np.asarray(y).shape) for i, y in enumerate(expected)],
              constants, ir_version=8)
 add("constant_outputs", made, [a], expected)
+made = model(17, [helper.make_node("Identity", ["none"], ["y0"]), helper.make_node("Relu", ["x0"], ["y1"])],
+             [("x0", TensorProto.FLOAT, a.shape)], [("y0", TensorProto.FLOAT, None), ("y1", TensorProto.FLOAT, None)],
+             [("none", np.zeros((2, 0), np.float32))], ir_version=8)
+add("constant_output_without_elements", made, [a], [np.maximum(a, 0)])
 made = model(17, [helper.make_node("Relu", ["x0"], ["y0"]), helper.make_node("Identity", ["ids"], ["y1"])],
              [("x0", TensorProto.FLOAT, a.shape)], [("y0", TensorProto.FLOAT, None), ("y1", TensorProto.INT64, None)],
              [("ids", np.array([1 << 40], np.int64))], ir_version=8)
