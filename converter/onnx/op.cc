@@ -90,6 +90,13 @@ const Array& Op::constant(const std::string& name) const {
   return found->tensor;
 }
 
+void Op::reshape_input(size_t i, const Dims& to) {
+  if (const Tensor* tensor = std::get_if<Tensor>(&inputs_[i]))
+    inputs_[i] = reshape_to(*tensor, to);
+  else
+    inputs_[i] = std::get<Array>(inputs_[i]).reshaped(to);
+}
+
 std::optional<std::vector<int64_t>> Op::input_or_attribute(size_t i, const std::string& name) const {
   if (has(i)) return array(i, name.c_str()).ints();
   if (has_attribute(name)) return integers(name);
@@ -200,8 +207,7 @@ fbs::DType to_dtype(Type type) {
     case Type::UInt32: return fbs::DType::UInt32;
     case Type::UInt64: return fbs::DType::UInt64;
     case Type::Bool: return fbs::DType::Bool;
-    case Type::Undefined:
-    case Type::String: break;
+    default: break;
   }
   fail("activations of type %s are not supported", type_name(type).c_str());
 }

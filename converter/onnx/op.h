@@ -60,6 +60,8 @@ class Op {
   std::vector<int64_t> integers(const std::string& name, const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> numbers(const std::string& name) const;
   const Array& constant(const std::string& name) const;
+  // For rules of older opsets (versions.h): the same elements in another shape.
+  void reshape_input(size_t i, const Dims& to);
   // The integers of input i, or of attribute `name` in older opsets; nothing if both are absent.
   std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
   // Resolves negative axes, which count from `rank`; refuses those out of range.

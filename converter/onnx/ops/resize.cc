@@ -10,6 +10,9 @@
 namespace ferry::onnx {
 namespace {
 
+// The rule before opset 11, which has no name there: down where the side grows, up where it shrinks.
+constexpr char kOldest[] = "before opset 11";
+
 struct Resize {
   std::string mode, coordinates, nearest;
   double cubic = -0.75, outside_value = 0;
@@ -42,7 +45,8 @@ double source_place(const Resize& r, const Axis& a, int64_t position) {
   return (x + 0.5) / a.scale - 0.5;
 }
 
-int64_t nearest_place(const Resize& r, double x) {
+int64_t nearest_place(const Resize& r, const Axis& a, double x) {
+  if (r.nearest == kOldest) return to_integer(a.scale < 1 ? std::ceil(x) : std::floor(x));
   if (r.nearest == "floor") return to_integer(std::floor(x));
   if (r.nearest == "ceil") return to_integer(std::ceil(x));
   if (r.nearest == "round_prefer_ceil") return to_integer(std::floor(x + 0.5));
@@ -67,7 +71,7 @@ std::vector<double> shares(const Resize& r, const Axis& a) {
     const double x = source_place(r, a, position);
     if (r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) continue;
     if (r.mode == "nearest") {
-      row[std::clamp<int64_t>(nearest_place(r, x), 0, a.in - 1)] = 1;
+      row[std::clamp<int64_t>(nearest_place(r, a, x), 0, a.in - 1)] = 1;
       continue;
     }
     const double stretch = r.antialias && a.scale < 1 ? 1 / a.scale : 1;
@@ -101,7 +105,8 @@ std::optional<fbs::ResizeKind> own_kind(const Resize& r, const std::vector<Axis>
     // Integer factors: every rule but align_corners repeats each position.
     for (const Axis& a : axes)
       for (int64_t position = 0; position < a.out; ++position)
-        if (std::clamp<int64_t>(nearest_place(r, source_place(r, a, position)), 0, a.in - 1) != position * a.in / a.out)
+        if (std::clamp<int64_t>(nearest_place(r, a, source_place(r, a, position)), 0, a.in - 1) !=
+            position * a.in / a.out)
           return {};
     return fbs::ResizeKind::Nearest;
   }
@@ -161,7 +166,7 @@ void resize(Op& op) {
   Resize r;
   r.mode = op.text("mode", "nearest");
   r.coordinates = op.text("coordinate_transformation_mode", op.opset() < 11 ? "asymmetric" : "half_pixel");
-  r.nearest = op.text("nearest_mode", op.opset() < 11 ? "floor" : "round_prefer_floor");
+  r.nearest = op.text("nearest_mode", op.opset() < 11 ? kOldest : "round_prefer_floor");
   r.cubic = op.number("cubic_coeff_a", -0.75);
   r.outside_value = op.number("extrapolation_value", 0);
   r.exclude_outside = op.integer("exclude_outside", 0) != 0;
