@@ -59,6 +59,11 @@ const Attribute* Op::attribute(const std::string& name, Attribute::Kind kind) co
   return &found->second;
 }
 
+int64_t Op::declared_size(size_t dimension) const {
+  const bool stated = !node_.declared.empty() && dimension < node_.declared[0].size();
+  return stated ? node_.declared[0][dimension] : -1;
+}
+
 int64_t Op::integer(const std::string& name, int64_t otherwise) const {
   const Attribute* found = attribute(name, Attribute::Kind::Int);
   return found ? found->ints.front() : otherwise;

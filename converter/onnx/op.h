@@ -52,6 +52,8 @@ class Op {
   // Type of input i in the file.
   Type type(size_t i) const;
   int rank(size_t i) const { return static_cast<int>(dims(i).size()); }
+  // The size of a dimension of the first output as the file states it; -1 if it does not.
+  int64_t declared_size(size_t dimension) const;
 
   bool has_attribute(const std::string& name) const { return node_.attributes.contains(name); }
   int64_t integer(const std::string& name, int64_t otherwise) const;

@@ -81,6 +81,7 @@ class ModelReader {
   Attribute read_attribute(const ::onnx::AttributeProto& proto);
   void read_attributes(const ::onnx::NodeProto& proto, const Scope& scope, Node* node);
   ValueInfo read_value(const ::onnx::ValueInfoProto& proto);
+  void add_declared_shapes();
   void read_functions();
 
   std::shared_ptr<::onnx::ModelProto> proto_;
@@ -289,6 +290,24 @@ ValueInfo ModelReader::read_value(const ::onnx::ValueInfoProto& proto) {
   return value;
 }
 
+void ModelReader::add_declared_shapes() {
+  std::map<std::string, Dims> shapes;
+  const auto add = [&](const ::onnx::ValueInfoProto& proto) {
+    Dims& dims = shapes[proto.name()];
+    for (const Dimension& d : read_value(proto).shape) dims.push_back(d.size);
+  };
+  for (const auto& value : proto_->graph().value_info()) add(value);
+  for (const auto& value : proto_->graph().output()) add(value);
+  for (Node& node : model_.nodes) {
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const auto found = shapes.find(node.outputs[i]);
+      if (found == shapes.end() || found->second.empty()) continue;
+      node.declared.resize(node.outputs.size());
+      node.declared[i] = found->second;
+    }
+  }
+}
+
 Model ModelReader::read() {
   const auto& graph = proto_->graph();
   check_ir_version(*proto_);
@@ -325,6 +344,7 @@ Model ModelReader::read() {
 
   const Scope outermost{.opsets = &opsets_};
   for (const auto& node : graph.node()) add(node, outermost);
+  add_declared_shapes();
   sort_nodes(&model_.nodes, given);
   return std::move(model_);
 }

@@ -25,7 +25,11 @@ struct Axis {
   double scale = 1;
   double start = 0, end = 1;  // of the region of interest, tf_crop_and_resize only
 
-  bool exact() const { return std::fabs(static_cast<double>(out) - scale * static_cast<double>(in)) < 1e-6; }
+  // Whether the scale is the quotient of the sizes, up to the rounding of a float32 scale.
+  bool exact() const {
+    const auto size = static_cast<double>(out);
+    return std::fabs(size - scale * static_cast<double>(in)) < 1e-6 + 1e-7 * size;
+  }
 };
 
 double source_place(const Resize& r, const Axis& a, int64_t position) {
@@ -159,6 +163,14 @@ std::vector<double> scales_of(Op& op, size_t input) {
   return op.numbers("scales");
 }
 
+// The size that the file states if the scale gives it up to rounding, because exporters compute sizes before they round
+// the scale to float32; else that of ONNX Runtime, whose product is in float32.
+int64_t scaled_size(Op& op, size_t dimension, const Axis& a) {
+  const int64_t stated = op.declared_size(dimension);
+  if (stated > 0 && std::fabs(static_cast<double>(stated) - a.scale * static_cast<double>(a.in)) < 1) return stated;
+  return to_integer(std::floor(static_cast<float>(a.in) * static_cast<float>(a.scale)));
+}
+
 }  // namespace
 
 void resize(Op& op) {
@@ -201,7 +213,7 @@ void resize(Op& op) {
       a.scale = policy == "stretch" ? static_cast<double>(a.out) / in : common;
     } else {
       a.scale = scales[i];
-      a.out = to_integer(std::floor(in * a.scale));
+      a.out = scaled_size(op, static_cast<size_t>(named[i]), a);
     }
     if (r.coordinates == "tf_crop_and_resize" && roi.size() == 2 * named.size()) {
       a.start = roi[i];
