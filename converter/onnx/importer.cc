@@ -159,10 +159,10 @@ void Importer::add_node(const Node& node) {
   try {
     if (row && row->adapt) row->adapt(op, &adapted);
     function(op);
+    if (op.known() && graph_->table.operators.size() > before) fold(&op);
   } catch (const Error& error) {
     return give_reason(node, error.what());
   }
-  if (op.known() && graph_->table.operators.size() > before) fold(&op);
   for (size_t i = before; i < graph_->table.operators.size(); ++i) {
     fbs::OperatorT& added = *graph_->table.operators[i];
     if (added.name.empty()) added.name = node.name;
@@ -213,7 +213,9 @@ void Importer::add_outputs() {
       if (const Array* array = std::get_if<Array>(&found->second)) {
         known_outputs_[output.name] = *array;
         types_[output.name] = array->type;
-        if (computes && array->elements() > 0) add_output(output, add_constant(*graph_, output.name, *array));
+        if (!computes || array->elements() == 0) continue;
+        add_output(output, add_constant(*graph_, output.name, *array));
+        graph_->table.operators.back()->name = output.name;
       } else if (const Tensor* tensor = std::get_if<Tensor>(&found->second)) {
         add_output(output, *tensor);
       }

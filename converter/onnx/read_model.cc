@@ -77,6 +77,7 @@ class ModelReader {
   void inline_function(const Function& function, Node call, const Scope& scope);
   void count_node();
   void count_attributes(const ::onnx::NodeProto& proto, const Scope& scope);
+  void count_bytes(size_t bytes);
   void read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node);
   Attribute read_attribute(const ::onnx::AttributeProto& proto);
   void read_attributes(const ::onnx::NodeProto& proto, const Scope& scope, Node* node);
@@ -192,14 +193,17 @@ void ModelReader::count_node() {
   if (++count_ > kMaxNodes) fail("the graph has more than %zu nodes", kMaxNodes);
 }
 
+void ModelReader::count_bytes(size_t bytes) {
+  inlined_bytes_ += bytes;
+  if (inlined_bytes_ > kMaxInlinedBytes)
+    fail("attributes of functions take more than %zu MB where they are called", kMaxInlinedBytes >> 20);
+}
+
 void ModelReader::count_attributes(const ::onnx::NodeProto& proto, const Scope& scope) {
   for (const auto& attribute : proto.attribute()) {
     const auto given = scope.caller->attributes.find(attribute.ref_attr_name());
-    inlined_bytes_ +=
-        attribute.ByteSizeLong() + (given != scope.caller->attributes.end() ? bytes_of(given->second) : 0);
+    count_bytes(attribute.ByteSizeLong() + (given != scope.caller->attributes.end() ? bytes_of(given->second) : 0));
   }
-  if (inlined_bytes_ > kMaxInlinedBytes)
-    fail("attributes of functions take more than %zu MB where they are called", kMaxInlinedBytes >> 20);
 }
 
 void ModelReader::read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node) {
@@ -243,7 +247,7 @@ void ModelReader::inline_function(const Function& function, Node call, const Sco
       fail("node '%s' calls function '%s' with attribute '%s', which it does not have", call.name.c_str(),
            call.op.c_str(), name.c_str());
   for (const auto& [name, attribute] : function.defaults)
-    if (call.attributes.emplace(name, attribute).second) inlined_bytes_ += bytes_of(attribute);
+    if (call.attributes.emplace(name, attribute).second) count_bytes(bytes_of(attribute));
   Scope body;
   for (const std::string& output : call.outputs)  // output names are unique, node names need not be
     if (body.prefix.empty() && !output.empty()) body.prefix = output + "/";

@@ -117,6 +117,7 @@ one("batch_normalization_per_element", 7, "BatchNormalization", [x2], [normalize
 one("batch_normalization_spatial_in_opset_9", 9, "BatchNormalization", [x2], constants=statistics, spatial=0,
     says="attribute 'spatial' is 0: it is not supported in opset 9")
 one("dropout_is_test", 6, "Dropout", [a], [a], is_test=1)
+one("dropout_mask", 7, "Dropout", [a], [a, 0 * a], ratio=0.25)  # as in ONNX Runtime: it is undefined here
 one("dropout_in_training", 6, "Dropout", [a], says="it is in training mode")
 one("cast_by_name", 1, "Cast", [a], [a.astype(np.int32)], to="INT32")
 one("concat_channels", 1, "Concat", [a, a], [np.concatenate([a, a], 1)])
@@ -349,7 +350,7 @@ made = model(17, nodes, [("x0", TensorProto.FLOAT, a.shape)],
              [("y%d" % i, TYPES[np.asarray(y).dtype], np.asarray(y).shape) for i, y in enumerate(expected)],
              constants, ir_version=8)
 add("constant_outputs", made, [a], expected)
-made = model(17, [helper.make_node("Identity", ["none"], ["y0"]), helper.make_node("Relu", ["x0"], ["y1"])],
+made = model(17, [helper.make_node("Relu", ["x0"], ["y0"]), helper.make_node("Identity", ["none"], ["y1"])],
              [("x0", TensorProto.FLOAT, a.shape)], [("y0", TensorProto.FLOAT, None), ("y1", TensorProto.FLOAT, None)],
              [("none", np.zeros((2, 0), np.float32))], ir_version=8)
 add("constant_output_without_elements", made, [a], [np.maximum(a, 0)])

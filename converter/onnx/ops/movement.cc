@@ -30,10 +30,11 @@ void dropout(Op& op) {
   if (op.has(2) && op.single(2, "training_mode") != 0 && (!op.has(1) || op.single(1, "ratio") != 0))
     op.refuse("it is in training mode");
   identity(op);
-  if (op.wants(1) && op.opset() < 12) op.refuse("its mask is wanted, which is undefined before opset 12");
   if (op.wants(1)) {
+    // Undefined before opset 12, where ONNX Runtime writes zeros; of the input's type before opset 10.
     const Dims dims = op.dims(0);
-    op.set(1, make_array(Type::Bool, dims, std::vector<int64_t>(static_cast<size_t>(count_computed(dims)), 1)));
+    const std::vector<int64_t> mask(static_cast<size_t>(count_computed(dims)), op.opset() < 12 ? 0 : 1);
+    op.set(1, make_array(op.opset() < 10 ? op.type(0) : Type::Bool, dims, mask));
   }
 }
 

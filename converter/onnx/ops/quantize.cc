@@ -40,6 +40,9 @@ Value spread(Op& op, size_t input, int axis) {
   if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of a scalar");
   if (own.size() == dims.size() && own.size() > 0 && own != to && own[at] > 0) {
     const int64_t block = op.integer("block_size", 0) > 0 ? op.integer("block_size", 0) : 1;
+    if (own[at] != (dims[at] + block - 1) / block)
+      op.refuse("%s for blocks of %lld along dimension %d of %s", to_string(own).c_str(), static_cast<long long>(block),
+                axis, to_string(dims).c_str());
     std::vector<int64_t> positions;
     for (int64_t p = 0; p < dims[at]; ++p) positions.push_back(std::min(p / block, own[at] - 1));
     to = own;
