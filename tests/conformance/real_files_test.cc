@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 
 // Refused with a reason until the converter reads them.
 const std::set<std::string> kRefused = {"conv-by-a-computed-kernel", "int64-beyond-32-bits/int64_large_input",
-                                        "last-place-of-an-open-length", "reflect-padding-of-open-sides",
                                         "standard-operators-missing/loop_const"};
 
 TEST(RealFiles, AreRightOrRefused) {
