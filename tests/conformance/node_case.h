@@ -33,8 +33,8 @@ struct Tolerance {
 };
 
 // Inputs that determine shapes are known at conversion, as in real networks; all others are inputs of the blob. If the
-// converter needs more, scalars and all inputs except the first (weights, scales) are known too. `disabled`:
-// recognisers to skip.
+// converter needs more, scalars and all inputs except the first (weights, scales) are known too. Norms
+// and convolutions run both ways. `disabled`: recognisers to skip.
 Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance = {},
                  const std::set<std::string>& disabled = {});
 

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Refused with a reason until the converter reads them.
-const std::set<std::string> kRefused = {"conv-by-a-computed-kernel", "int64-beyond-32-bits/int64_large_input",
+const std::set<std::string> kRefused = {"int64-beyond-32-bits/int64_large_input",
                                         "standard-operators-missing/loop_const"};
 
 TEST(RealFiles, AreRightOrRefused) {

@@ -6,10 +6,12 @@
 namespace ferry::onnx {
 namespace {
 
-std::vector<int64_t> kernel_of(Op& op, const Array& w) {
-  if (w.dims.size() < 3 || w.dims.size() != op.dims(0).size())
-    op.refuse("the weight %s does not fit an input of %d dimensions", to_string(w.dims).c_str(), op.rank(0));
-  return {w.dims.begin() + 2, w.dims.end()};
+constexpr int64_t kMaxComputedCells = 1 << 10;  // of a computed kernel: each becomes operators
+
+std::vector<int64_t> kernel_of(Op& op, const Dims& w) {
+  if (w.size() < 3 || w.size() != op.dims(0).size())
+    op.refuse("the weight %s does not fit an input of %d dimensions", to_string(w).c_str(), op.rank(0));
+  return {w.begin() + 2, w.end()};
 }
 
 std::vector<Tensor> with_weight(Op& op, Tensor x, const Array& weight, bool bias) {
@@ -40,7 +42,7 @@ Array for_maps(const Array& w) {
 }  // namespace
 
 Tensor convolve(Op& op, Tensor x, const Array& weight, bool bias) {
-  const std::vector<Side> sides = read_sides(op, kernel_of(op, weight));
+  const std::vector<Side> sides = read_sides(op, kernel_of(op, weight.dims));
   const int64_t groups = op.integer("group", 1);
   if (groups < 1 || op.dims(0)[1] % groups != 0)
     op.refuse("%lld groups do not divide the channels", static_cast<long long>(groups));
@@ -53,7 +55,56 @@ Tensor convolve(Op& op, Tensor x, const Array& weight, bool bias) {
   return from_maps(y, sides.size(), op.dims(0)[0]);
 }
 
-void conv(Op& op) { op.set(convolve(op, op.tensor(0), op.array(1, "the weight"), op.has(2))); }
+namespace {
+
+// The input of every kernel cell, [N,G,C/G*cells,positions]: im2col.
+Tensor columns_of(Op& op, const std::vector<Side>& sides, const Dims& positions, int64_t groups) {
+  const Dims d = op.dims(0);
+  int64_t cells = 1;
+  for (const Side& side : sides) cells *= side.kernel;
+  if (cells > kMaxComputedCells)
+    op.refuse("a computed kernel of %lld positions, at most %lld", static_cast<long long>(cells),
+              static_cast<long long>(kMaxComputedCells));
+  std::vector<Tensor> columns;
+  for (int64_t cell = 0; cell < cells; ++cell) {
+    Tensor x = op.tensor(0);
+    int64_t rest = cell;
+    for (size_t i = sides.size(); i-- > 0; rest /= sides[i].kernel)
+      x = input_of_cell(op, x, static_cast<int>(i) + 2, sides[i], positions[i], rest % sides[i].kernel, 0);
+    columns.push_back(reshape_to(x, {d[0], groups, d[1] / groups, 1, count_elements(positions)}));
+  }
+  return reshape_to(ferry::concat(columns, 3), {d[0], groups, d[1] / groups * cells, count_elements(positions)});
+}
+
+// A kernel that the graph computes (correlation with a template, modulated weights): a product with im2col.
+Tensor convolve_computed(Op& op) {
+  const Dims d = op.dims(0), w = op.dims(1);
+  const std::vector<Side> sides = read_sides(op, kernel_of(op, w));
+  const int64_t groups = op.integer("group", 1);
+  if (groups < 1 || d[1] % groups != 0 || w[0] % groups != 0 || w[1] != d[1] / groups)
+    op.refuse("the weight %s does not fit %lld channels in %lld groups", to_string(w).c_str(),
+              static_cast<long long>(d[1]), static_cast<long long>(groups));
+  Dims positions, to = {d[0], w[0]};
+  for (const Side& side : sides) positions.push_back(side.outputs());
+  to.insert(to.end(), positions.begin(), positions.end());
+  const Tensor kernels = reshape_to(op.tensor(1), {1, groups, w[0] / groups, count_elements(w) / w[0]});
+  return reshape_to(multiply(op, kernels, columns_of(op, sides, positions, groups)), to);
+}
+
+Tensor with_bias(Op& op, Tensor y) {
+  Dims channels(static_cast<size_t>(op.rank(0)) - 1, 1);
+  channels[0] = op.dims(1)[0];
+  return y + reshape_to(op.tensor(2), channels);
+}
+
+}  // namespace
+
+void conv(Op& op) {
+  const bool bias_known = !op.has(2) || op.known(2);
+  if (op.known(1) && bias_known) return op.set(convolve(op, op.tensor(0), op.array(1, "the weight"), op.has(2)));
+  const Tensor y = op.known(1) ? convolve(op, op.tensor(0), op.array(1, "the weight"), false) : convolve_computed(op);
+  op.set(op.has(2) ? with_bias(op, y) : y);
+}
 
 namespace {
 
@@ -108,7 +159,7 @@ Array transposed_for_maps(const Array& w, int64_t groups) {
 
 void conv_transpose(Op& op) {
   const Array& weight = op.array(1, "the weight");
-  std::vector<Side> sides = read_sides(op, kernel_of(op, weight));
+  std::vector<Side> sides = read_sides(op, kernel_of(op, weight.dims));
   const int64_t groups = op.integer("group", 1);
   if (groups < 1 || weight.dims[0] % groups != 0 || weight.dims[0] != op.dims(0)[1])
     op.refuse("the weight %s does not fit %lld channels in %lld groups", to_string(weight.dims).c_str(),

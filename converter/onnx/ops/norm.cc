@@ -42,6 +42,30 @@ Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, con
   return reshape_to(to_channels_first(y), dims);
 }
 
+// y * scale + shift with vectors of input 1 and, if there is one, input 2, in that shape.
+Tensor scaled(Op& op, Tensor y, const Dims& shape) {
+  y = y * reshape_to(op.tensor(1), shape);
+  return op.has(2) ? y + reshape_to(op.tensor(2), shape) : y;
+}
+
+// Whether inputs 1 to `last`, those that the node has, are constants.
+bool parameters_known(const Op& op, size_t last) {
+  for (size_t i = 1; i <= last; ++i)
+    if (op.has(i) && !op.known(i)) return false;
+  return true;
+}
+
+// GroupNorm whose scales and shifts of each channel are inputs 1 and 2.
+Tensor group_norm_by_inputs(Op& op, int64_t groups, double epsilon) {
+  const int64_t channels = op.rank(0) > 1 ? op.dims(0)[1] : 0;
+  for (const size_t i : {size_t{1}, size_t{2}})
+    if (op.dims(i) != Dims{channels})
+      op.refuse("scales or shifts %s for %lld channels", to_string(op.dims(i)).c_str(),
+                static_cast<long long>(channels));
+  const auto all = [&](double value) { return std::vector<double>(static_cast<size_t>(channels), value); };
+  return scaled(op, group_norm(op, groups, all(1), all(0), epsilon), per_channel(channels, op.rank(0) - 2));
+}
+
 // The constant of an input, or `otherwise` repeated, for the normalized dimensions.
 Tensor per_column(Op& op, size_t input, const char* what, const Dims& normalized, double otherwise) {
   const int64_t columns = count_elements(normalized);
@@ -60,8 +84,14 @@ Tensor layer_norm(Op& op, int axis, bool centered) {
   params.centered = centered;
   Dims flat(dims.begin(), dims.begin() + axis);
   flat.push_back(count_elements(normalized));
-  const Tensor weight = per_column(op, 1, "Scale", normalized, 1), bias = per_column(op, 2, "B", normalized, 0);
-  return reshape_to(op.graph().add_op("", params, {reshape_to(op.tensor(0), flat), weight, bias}), dims);
+  const bool known = parameters_known(op, 2);
+  const size_t absent = op.input_count();
+  const Tensor weight = per_column(op, known ? 1 : absent, "Scale", normalized, 1),
+               bias = per_column(op, known ? 2 : absent, "B", normalized, 0);
+  const Tensor y = reshape_to(op.graph().add_op("", params, {reshape_to(op.tensor(0), flat), weight, bias}), dims);
+  if (known) return y;
+  const Tensor product = y * op.tensor(1);
+  return op.has(2) ? product + op.tensor(2) : product;
 }
 
 Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) { return reduce(x, kind, axes, true); }
@@ -88,10 +118,20 @@ void normalize_batch(Op& op) {
   if (op.wants(2)) run(2, op.tensor(4), variance);
 }
 
+// Statistics per channel that are computed.
+void normalize_by_inputs(Op& op) {
+  if (op.rank(0) < 2) op.refuse("an input of %d dimensions, expected 2 or more", op.rank(0));
+  const Dims shape = per_channel(op.dims(0)[1], op.rank(0) - 2);
+  const auto vector = [&](size_t i) { return reshape_to(op.tensor(i), shape); };
+  const Tensor deviation = unary(vector(4) + op.number("epsilon", 1e-5), fbs::UnaryKind::Sqrt);
+  op.set(scaled(op, binary(fbs::BinaryKind::Div, op.tensor(0) - vector(3), deviation), shape));
+}
+
 }  // namespace
 
 void batch_normalization(Op& op) {
   if (op.integer("training_mode", 0) != 0) return normalize_batch(op);
+  if (!parameters_known(op, 4)) return normalize_by_inputs(op);
   const std::vector<double> gamma = op.array(1, "scale").floats(), beta = op.array(2, "B").floats();
   const std::vector<double> mean = op.array(3, "mean").floats(), var = op.array(4, "var").floats();
   const Dims dims = op.dims(0);
@@ -114,12 +154,15 @@ void batch_normalization(Op& op) {
 }
 
 void instance_normalization(Op& op) {
+  if (!parameters_known(op, 2))
+    return op.set(group_norm_by_inputs(op, op.rank(0) > 1 ? op.dims(0)[1] : 0, op.number("epsilon", 1e-5)));
   op.set(group_norm(op, op.dims(0).size() > 1 ? op.dims(0)[1] : 0, op.array(1, "scale").floats(),
                     op.array(2, "B").floats(), op.number("epsilon", 1e-5)));
 }
 
 void group_normalization(Op& op) {
   const int64_t groups = op.integer("num_groups", 0);
+  if (!parameters_known(op, 2)) return op.set(group_norm_by_inputs(op, groups, op.number("epsilon", 1e-5)));
   std::vector<double> weight = op.array(1, "scale").floats(), bias = op.array(2, "bias").floats();
   const int64_t channels = op.dims(0).size() > 1 ? op.dims(0)[1] : 0;
   // Scales are per group in opset 18, per channel in later ones.
@@ -158,13 +201,7 @@ void layer_normalization(Op& op) {
 // x / sqrt(mean(x^2) + epsilon) * scale.
 void rms_normalization(Op& op) {
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));
-  if (op.known(1)) return op.set(layer_norm(op, axis, false));
-  std::vector<int> axes(static_cast<size_t>(op.rank(0) - axis));
-  std::iota(axes.begin(), axes.end(), axis);
-  const Tensor x = op.tensor(0);
-  const Tensor squares = reduced(unary(x, fbs::UnaryKind::Square), fbs::ReduceKind::Mean, axes);
-  const Tensor root = unary(squares + op.number("epsilon", 1e-5), fbs::UnaryKind::Sqrt);
-  op.set(binary(fbs::BinaryKind::Div, x, root) * op.tensor(1));
+  op.set(layer_norm(op, axis, false));
 }
 
 void ferry_layer_norm(Op& op) { op.set(layer_norm(op, op.axis(-1, op.rank(0)), true)); }
