@@ -144,7 +144,7 @@ void Importer::add_node(const Node& node) {
   const OpFunction function = find_op(node);
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
   if (!node.problem.empty()) return give_reason(node, node.problem);
-  if (!function) return give_reason(node, "the operator is not supported");
+  if (!function) return give_reason(node, why_unsupported(node));
   if (unknown) return;  // its producer has already given the reason
   const size_t before = graph_->table.operators.size();
   Op op(node, *graph_, std::move(inputs), std::move(types));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "converter/graph/ops.h"
@@ -91,10 +92,19 @@ class Op {
 
 using OpFunction = void (*)(Op&);
 
+// A row of a domain's table: an operator and its function; without one, why it is refused.
+struct OpRow {
+  std::string_view op;
+  OpFunction function;
+  const char* refused = nullptr;
+};
+
 // The function for a node; null if it is not supported.
 OpFunction find_op(const Node& node);
-// Supported operators of a domain: ONNX's (""), or those created by patterns ("ferry").
-std::vector<std::string> operator_names(std::string_view domain);
+// For a node without a function: why, with its domain.
+std::string why_unsupported(const Node& node);
+// The operators of a domain: ONNX's (""), ONNX Runtime's ("com.microsoft"), or those created by patterns ("ferry").
+std::span<const OpRow> operators_of(std::string_view domain);
 
 // ---- shared by import functions
 
