@@ -246,7 +246,8 @@ def multi_head(c):
     c.node("MultiHeadAttention", [q, k, v, bias, padding, added], num_heads=2, mask_filter_value=-4.0)
     same = c.input(c.floats(2, 3, 8))
     c.node("MultiHeadAttention", [q, same, same], num_heads=2, unidirectional=1)
-    c.node("MultiHeadAttention", [q, k, v, bias], [1, 0, 0, 1], num_heads=2)
+    c.node("MultiHeadAttention", [q, k, v, bias, padding, added], [1, 0, 0, 1], num_heads=2, mask_filter_value=-4.0)
+    c.node("MultiHeadAttention", [q, same, same], [1, 0, 0, 1], num_heads=2)
 
 
 def multi_head_packed(c):
@@ -325,6 +326,30 @@ def group_query(c):
     c.node("GroupQueryAttention", [q, k, v, "", "", lengths, total, cos, sin, places], 3, do_rotary=1, **common)
     bias = c.input(c.floats(1, 4, 4, 4))
     c.node("GroupQueryAttention", [q, k, v, "", "", lengths, total, "", "", "", bias], 3, **common)
+
+
+def group_query_scores(c):
+    """Output 3, and attention in both directions."""
+    q, k, v = c.input(c.floats(1, 4, 4 * SIZE)), c.input(c.floats(1, 4, 2 * SIZE)), c.input(c.floats(1, 4, 2 * SIZE))
+    lengths, total = c.input(np.array([3], np.int32)), c.weight(np.array(4, np.int32))
+    common = dict(num_heads=4, kv_num_heads=2)
+    c.node("GroupQueryAttention", [q, k, v, "", "", lengths, total], 4, qk_output=2, **common)
+    c.node("GroupQueryAttention", [q, k, v, "", "", lengths, total], 3, causal=0, **common)
+    c.node("GroupQueryAttention", [q, k, v, "", "", c.weight(np.array([3], np.int32)), total], 3, causal=0, **common)
+    norm_q, norm_k = c.weight(c.floats(SIZE)), c.weight(c.floats(SIZE))
+
+    def heads(name, count, weight):
+        x = np.swapaxes(c.inputs[name].reshape(1, 4, count, SIZE), 1, 2)
+        if weight is None:
+            return x
+        return x / np.sqrt((x ** 2).mean(-1, keepdims=True) + 1e-6) * c.weights[weight]
+
+    queries, keys, values = heads(q, 4, norm_q), heads(k, 2, norm_k), heads(v, 2, None)
+    scores = queries @ np.swapaxes(np.repeat(keys, 2, 1), 2, 3) / np.sqrt(SIZE)
+    scores = np.where(np.tril(np.ones((4, 4), bool)), scores, -np.inf)
+    y = np.swapaxes(softmax(scores) @ np.repeat(values, 2, 1), 1, 2).reshape(1, 4, 4 * SIZE)
+    c.node("GroupQueryAttention", [q, k, v, "", "", lengths, total, "", "", "", "", "", "", "", norm_q, norm_k], 3,
+           defined=[y, keys, values], **common)
 
 
 def group_query_past(c):
@@ -606,7 +631,7 @@ def mathematics(c):
 
 
 CASES = [fused_conv, fused_matmul, fused_gemm, gelu, fused_bias, skip_norms, layer_norm_here, attention, attention_past,
-         multi_head, multi_head_packed, multi_head_past, embed, rotary, group_query, group_query_past, group_query_lengths,
+         multi_head, multi_head_packed, multi_head_past, embed, rotary, group_query, group_query_scores, group_query_past, group_query_lengths,
          matmul_nbits, matmul_nbits_order, matmul_bnb4, gather_blocks, qlinear, qlinear_pool, qlinear_conv, qmatmul,
          qattention, integers, nhwc, group_norms, movement, mathematics]
 

@@ -209,10 +209,12 @@ void group_query_attention(Op& op) {
   else if (op.integer("smooth_softmax", 0) != 0)
     h.sinks = add_constant(op.graph(), op.node().name + ".sinks",
                            make_array(Type::Float32, {heads}, std::vector<double>(static_cast<size_t>(heads), 0.0)));
-  const int64_t output = op.integer("qk_output", 0);
-  const Scores wanted = output == 0 ? Scores::None : output == 1 ? Scores::BeforeSoftmax : Scores::AfterSoftmax;
+  const bool wanted = op.wants(3) && op.integer("qk_output", 0) != 0;
+  if (wanted && op.integer("qk_output", 0) != 2)
+    op.refuse("attribute 'qk_output' is %lld, expected 2: the scores after the softmax",
+              static_cast<long long>(op.integer("qk_output", 0)));
   std::optional<Tensor> scores;
-  op.set(0, attend(op, h, op.wants(3) ? wanted : Scores::None, &scores));
+  op.set(0, attend(op, h, wanted ? Scores::AfterSoftmax : Scores::None, &scores));
   if (scores) op.set(3, *scores);
 }
 

@@ -78,7 +78,7 @@ void multi_head_attention(Op& op) {
   if (op.has(Mha::Mask)) h.biases.push_back(mask_bias(op, Mha::Mask, q[0], q[1], keys));
   if (op.has(Mha::AttentionBias)) h.biases.push_back(op.tensor(Mha::AttentionBias));
   std::optional<Tensor> scores;
-  op.set(0, attend(op, h, op.wants(3) ? Scores::AfterSoftmax : Scores::None, &scores));
+  op.set(0, attend(op, h, op.wants(3) ? Scores::BeforeSoftmax : Scores::None, &scores));
   if (scores) op.set(3, *scores);
 }
 

@@ -1,6 +1,6 @@
 // Quantized operators. Integer products are exact, as those of the standard; the others dequantize, compute in float32
 // and quantize.
-#include <algorithm>
+#include <cmath>
 
 #include "converter/onnx/ops/microsoft/microsoft.h"
 
@@ -119,15 +119,21 @@ void qlinear_leaky_relu(Op& op) {
   set_quantized(op, unary(dequantized(op, 0), Unary::LeakyRelu, op.number("alpha", 0.01)), 3, 4);
 }
 
+// ONNX Runtime multiplies by the integer part of 1 / scale and rounds half up.
 void qlinear_softmax(Op& op) {
-  const int axis = op.axis(op.integer("axis", op.integer("opset", 13) < 13 ? 1 : -1), op.rank(0));
+  const bool flattens = op.integer("opset", 13) < 13;
+  const int axis = op.axis(op.integer("axis", flattens ? 1 : -1), op.rank(0));
   const Dims dims = op.dims(0);
-  const Tensor x = dequantized(op, 0);
-  if (op.integer("opset", 13) >= 13)
-    return set_quantized(op, swap_with_last(ferry::softmax(swap_with_last(x, axis)), axis), 3, 4);
-  Dims flat(dims.begin(), dims.begin() + axis);
-  flat.push_back(count_elements(Dims(dims.begin() + axis, dims.end())));
-  set_quantized(op, reshape_to(ferry::softmax(reshape_to(x, flat)), dims), 3, 4);
+  Tensor x = dequantized(op, 0);
+  if (flattens) {
+    Dims flat(dims.begin(), dims.begin() + axis);
+    flat.push_back(count_elements(Dims(dims.begin() + axis, dims.end())));
+    x = reshape_to(ferry::softmax(reshape_to(x, flat)), dims);
+  } else {
+    x = swap_with_last(ferry::softmax(swap_with_last(x, axis)), axis);
+  }
+  const float steps = std::floor(1.0f / static_cast<float>(op.single(3, "y_scale")));
+  set_rounded(op, unary(x * static_cast<double>(steps) + 0.5, Unary::Floor), 4, 0);
 }
 
 void qlinear_average_pool(Op& op) { pool(op, onnx::average_pool); }
