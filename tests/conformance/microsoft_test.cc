@@ -2,14 +2,22 @@
 // all of them. FERRY_WRITE_CONFORMANCE=1 writes that table.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/onnx/importer.h"
 #include "converter/onnx/op.h"
+#include "converter/pack/pack.h"
+#include "converter/passes/passes.h"
 #include "tests/conformance/node_case.h"
+#include "tests/conformance/run_blob.h"
+#include "tests/shared.h"
+#include "tests/support/blobs.h"
 #include "tests/support/paths.h"
 
 namespace ferry::testing {
@@ -19,9 +27,21 @@ namespace fs = std::filesystem;
 
 constexpr Tolerance kRounding{.relative = 1e-5, .absolute = 1e-6, .of_largest = 1e-5};
 
-// Operators with functions of their own that no case of the folder names, with the reason.
-const std::set<std::string> kUntested = {"BitmaskBiasDropout", "BitmaskDropout", "FusedMatMulActivation",
-                                         "RelativePositionBias"};
+// In docs/onnx.md, around what the test writes.
+constexpr char kTableBegin[] = "<!-- com.microsoft: written by tests/conformance -->\n";
+constexpr char kTableEnd[] = "<!-- end of com.microsoft -->\n";
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+BlobTensors tensors_of(const fs::path& file) {
+  BlobTensors tensors;
+  const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(file);
+  for (const auto& [name, tensor] : checkpoint->tensors()) tensors[name] = {tensor.shape, tensor.to_doubles()};
+  return tensors;
+}
 
 TEST(Microsoft, OperatorsAgreeWithOnnxRuntime) {
   std::set<std::string> tested;
@@ -32,8 +52,91 @@ TEST(Microsoft, OperatorsAgreeWithOnnxRuntime) {
       if (node.domain == "com.microsoft") tested.insert(node.op);
   }
   for (const onnx::OpRow& row : onnx::operators_of("com.microsoft"))
-    EXPECT_EQ(row.function != nullptr && !kUntested.contains(std::string(row.op)), tested.contains(std::string(row.op)))
-        << row.op;
+    EXPECT_EQ(row.function != nullptr, tested.contains(std::string(row.op))) << row.op;
+}
+
+// The supported operators, then those that are refused, by reason.
+std::string operator_table() {
+  std::string supported;
+  std::map<std::string, std::string> refused;
+  size_t column = 0;
+  for (const onnx::OpRow& row : onnx::operators_of("com.microsoft")) {
+    const std::string op(row.op);
+    if (row.function == nullptr) {
+      std::string& list = refused[row.refused];
+      list += (list.empty() ? "" : ", ") + op;
+      continue;
+    }
+    const bool wraps = column + 2 + op.size() > 118;
+    supported += supported.empty() ? "" : wraps ? ",\n" : ", ";
+    column = wraps ? op.size() : column + 2 + op.size();
+    supported += op;
+  }
+  std::string text = "\nSupported: \n" + supported + ".\n\n| refused | reason |\n| --- | --- |\n";
+  text.erase(text.find(" \n"), 1);
+  for (const auto& [reason, list] : refused) text += "| " + list + " | " + reason + " |\n";
+  return text + "\n";
+}
+
+TEST(Microsoft, TheDocumentationNamesEveryOperator) {
+  const fs::path page = source_folder() / "docs" / "onnx.md";
+  const std::string text = text_of(page);
+  const size_t begin = text.find(kTableBegin), end = text.find(kTableEnd);
+  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos) << "docs/onnx.md has no place for the table";
+  const size_t first = begin + sizeof kTableBegin - 1;
+  const std::string table = operator_table();
+  if (std::getenv("FERRY_WRITE_CONFORMANCE"))
+    std::ofstream(page, std::ios::binary) << text.substr(0, first) << table << text.substr(end);
+  EXPECT_TRUE(text.substr(first, end - first) == table)
+      << "docs/onnx.md is stale: run this test with FERRY_WRITE_CONFORMANCE=1";
+}
+
+// Domains and operators that are unknown are named in the refusal.
+TEST(Microsoft, UnknownOperatorsAreNamedWithTheirDomain) {
+  const auto why = [](const char* domain, const char* op) {
+    onnx::Node node;
+    node.domain = domain;
+    node.op = op;
+    EXPECT_EQ(onnx::find_op(node), nullptr);
+    return onnx::why_unsupported(node);
+  };
+  EXPECT_EQ(
+      why("com.example", "Frobnicate"),
+      "Frobnicate of domain 'com.example' is not supported: operators are those of ONNX and of 'com.microsoft', or "
+      "functions in the file");
+  EXPECT_EQ(why("com.microsoft", "Frobnicate"),
+            "Frobnicate of domain 'com.microsoft' is not supported: the domain has no operator of this name");
+  EXPECT_NE(why("com.microsoft", "BeamSearch").find("generate with ferry run"), std::string::npos);
+  EXPECT_NE(why("com.microsoft.nchwc", "Conv").find("write the file at level 'extended'"), std::string::npos);
+  std::string_view before;
+  for (const onnx::OpRow& row : onnx::operators_of("com.microsoft")) {
+    EXPECT_LT(before, row.op);
+    EXPECT_TRUE((row.function == nullptr) == (row.refused != nullptr)) << row.op;
+    before = row.op;
+  }
+}
+
+// Files that were refused once, with values by definition (cases/microsoft-operators).
+TEST(Microsoft, SharedCasesAreRight) {
+  const fs::path cases = shared_dir() / "cases" / "microsoft-operators";
+  if (shared_dir().empty() || !fs::is_directory(cases)) GTEST_SKIP() << "no ../shared/cases here";
+  for (const auto& entry : fs::directory_iterator(cases)) {
+    if (!fs::exists(entry.path() / "model.onnx")) continue;
+    SCOPED_TRACE(entry.path().filename());
+    const onnx::Imported imported = onnx::import_model(onnx::read_model(entry.path() / "model.onnx"), {});
+    run_passes(*imported.graph, {});
+    const std::vector<std::byte> packed = pack(*imported.graph);
+    AlignedBytes blob(packed);
+    BlobTensors outputs;
+    EXPECT_EQ(run_blob(blob.data(), blob.size(), tensors_of(entry.path() / "inputs.safetensors"), &outputs), "");
+    const BlobTensors expected = tensors_of(entry.path() / "expected.safetensors");
+    for (const auto& [name, want] : expected) {
+      const BlobTensor& got = outputs[name];
+      ASSERT_EQ(got.dims, want.dims) << name;
+      for (size_t i = 0; i < want.values.size(); ++i)
+        ASSERT_NEAR(got.values[i], want.values[i], 1e-4 + 1e-3 * std::fabs(want.values[i])) << name << "[" << i << "]";
+    }
+  }
 }
 
 }  // namespace

@@ -80,8 +80,9 @@ void bias_softmax(Op& op) {
 
 void bias_split_gelu(Op& op) {
   const Tensor x = with_bias(op);
-  const int axis = x.shape().rank - 1, half = x.shape()[axis] / 2;
-  if (half * 2 != x.shape()[axis]) op.refuse("%d channels, expected an even number", x.shape()[axis]);
+  const int axis = x.shape().rank - 1, half = axis < 0 ? 0 : x.shape()[axis] / 2;
+  if (half == 0 || half * 2 != x.shape()[axis])
+    op.refuse("an input of %s, expected an even number of channels", to_string(dims_of(x)).c_str());
   op.set(ferry::slice(x, axis, 0, half) * unary(ferry::slice(x, axis, half, half), Unary::Gelu));
 }
 

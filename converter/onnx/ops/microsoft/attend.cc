@@ -107,16 +107,15 @@ Tensor mask_bias(Op& op, size_t input, int64_t batch, int64_t queries, int64_t k
   const auto per_sample = [&](int64_t first) {
     return reshape_to(ferry::slice(mask, 0, static_cast<int>(first), static_cast<int>(batch)), {batch, 1, 1, 1});
   };
-  if (dims == Dims{batch})
-    return bias_where(binary(fbs::BinaryKind::Less, positions, per_sample(0)), filter);
+  if (dims == Dims{batch}) return bias_where(binary(fbs::BinaryKind::Less, positions, per_sample(0)), filter);
   if (dims == Dims{2 * batch}) {  // ends, then starts
     const Tensor before_end = binary(fbs::BinaryKind::Less, positions, per_sample(0));
     const Tensor from_start = binary(fbs::BinaryKind::LessOrEqual, per_sample(batch), positions);
     return bias_where(binary(fbs::BinaryKind::And, before_end, from_start), filter);
   }
   op.refuse("the mask '%s' is %s for %lld samples, %lld queries and %lld keys, expected [B], [2B], [B,S] or [B,L,S]",
-            op.node().inputs[input].c_str(), to_string(dims).c_str(), static_cast<long long>(batch), static_cast<long long>(queries),
-            static_cast<long long>(keys));
+            op.node().inputs[input].c_str(), to_string(dims).c_str(), static_cast<long long>(batch),
+            static_cast<long long>(queries), static_cast<long long>(keys));
 }
 
 double score_scale(Op& op, int64_t size) {

@@ -1,4 +1,6 @@
 // Attention with its own projection, as in BERT and GPT-2, of floating-point or quantized inputs.
+#include <algorithm>
+
 #include "converter/onnx/ops/microsoft/microsoft.h"
 
 namespace ferry::onnx::microsoft {
@@ -17,21 +19,23 @@ void attend_projected(Op& op, Tensor projected, const Inputs& inputs) {
   const Dims dims = dims_of(projected);
   const int64_t heads = op.integer("num_heads", 0);
   std::vector<int64_t> sizes = op.integers("qkv_hidden_sizes");
-  if (sizes.empty()) sizes.assign(3, dims.back() / 3);
-  if (dims.size() != 3 || sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != dims[2])
-    op.refuse("queries, keys and values of %s", to_string(dims).c_str());
+  if (dims.size() != 3) op.refuse("queries, keys and values of %s", to_string(dims).c_str());
+  if (sizes.empty()) sizes.assign(3, dims[2] / 3);
+  if (sizes.size() != 3 || std::any_of(sizes.begin(), sizes.end(), [&](int64_t s) { return s < 1 || s > dims[2]; }) ||
+      sizes[0] + sizes[1] + sizes[2] != dims[2])
+    op.refuse("attribute 'qkv_hidden_sizes' does not divide %lld channels", static_cast<long long>(dims[2]));
   Heads h;
   int64_t first = 0;
   Tensor* const parts[] = {&h.q, &h.k, &h.v};
   for (size_t i = 0; i < 3; first += sizes[i++])
-    *parts[i] =
-        split_heads(op, ferry::slice(projected, 2, static_cast<int>(first), static_cast<int>(sizes[i])), heads);
+    *parts[i] = split_heads(op, ferry::slice(projected, 2, static_cast<int>(first), static_cast<int>(sizes[i])), heads);
   const bool has_past = op.has(inputs.past) && count_elements(op.dims(inputs.past)) > 0;
   if (has_past) {  // [2,B,H,P,D]
     const Dims past = op.dims(inputs.past);
     if (past.size() != 5 || past[0] != 2) op.refuse("past is %s, expected five dimensions", to_string(past).c_str());
     const auto before = [&](int which, Tensor fresh) {
-      const Tensor one = reshape_to(ferry::slice(op.tensor(inputs.past), 0, which, 1), Dims(past.begin() + 1, past.end()));
+      const Tensor one =
+          reshape_to(ferry::slice(op.tensor(inputs.past), 0, which, 1), Dims(past.begin() + 1, past.end()));
       return ferry::concat({swap_heads(one), fresh}, 1);
     };
     h.k = before(0, h.k);

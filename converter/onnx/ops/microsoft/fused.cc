@@ -30,9 +30,7 @@ Attributes activation_parameters(Op& op) {
   return parameters;
 }
 
-Tensor convolution(Op& op, const Argument& x) {
-  return call(op, onnx::conv, {x, argument(op, 1), argument(op, 2)});
-}
+Tensor convolution(Op& op, const Argument& x) { return call(op, onnx::conv, {x, argument(op, 1), argument(op, 2)}); }
 
 // Moves the first dimension behind the other batch dimensions: [M,B...,K] to [B...,M,K].
 std::vector<int> batch_permutation(int rank) {
@@ -66,26 +64,27 @@ Tensor product(Op& op) {
 }  // namespace
 
 Tensor channels_to_front(Tensor x) {
+  if (x.shape().rank < 3) return x;
   std::vector<int32_t> perm(static_cast<size_t>(x.shape().rank));
   std::iota(perm.begin(), perm.end(), -1);
   perm[0] = 0;
-  if (perm.size() > 1) perm[1] = x.shape().rank - 1;
+  perm[1] = x.shape().rank - 1;
   return ferry::transpose(x, perm);
 }
 
 Tensor channels_to_back(Tensor x) {
+  if (x.shape().rank < 3) return x;
   std::vector<int32_t> perm(static_cast<size_t>(x.shape().rank));
   std::iota(perm.begin(), perm.end(), 1);
   perm[0] = 0;
-  if (perm.size() > 1) perm.back() = 1;
+  perm.back() = 1;
   return ferry::transpose(x, perm);
 }
 
 void with_channels_first(Op& op, bool always, OpFunction function) {
   if (!always && op.integer("channels_last", 0) == 0) return as_standard(op, function);
-  std::vector<Argument> inputs;
-  for (size_t i = 0; i < op.input_count(); ++i) inputs.push_back(argument(op, i));
-  inputs.at(0) = Argument(channels_to_front(op.tensor(0)), op.type(0));
+  std::vector<Argument> inputs = {Argument(channels_to_front(op.tensor(0)), op.type(0))};
+  for (size_t i = 1; i < op.input_count(); ++i) inputs.push_back(argument(op, i));
   const Argument y = call_all(op, function, inputs, op.node().attributes, 1).front();
   op.set(channels_to_back(tensor_of(op, y)), y.type);
 }

@@ -54,9 +54,16 @@ void check_attributes(Op& op) {
 
 Lengths read_lengths(Op& op, const Heads& h) {
   const Dims q = dims_of(h.q);
-  Lengths n{q[0], q[1], q[1], op.has(Gqa::PastKey) ? op.dims(Gqa::PastKey).at(2) : 0, {}};
+  Lengths n{q[0], q[1], q[1], 0, {}};
+  if (op.has(Gqa::PastKey)) {
+    const Dims past = op.dims(Gqa::PastKey);
+    if (past.size() != 4 || op.dims(Gqa::PastValue) != past)
+      op.refuse("past_key and past_value are %s and %s, expected four equal dimensions", to_string(past).c_str(),
+                to_string(op.dims(Gqa::PastValue)).c_str());
+    n.capacity = past[2];
+  }
   if (op.known(Gqa::Total))
-    n.total = op.array(Gqa::Total, "total_sequence_length").ints().at(0);
+    n.total = to_integer(op.single(Gqa::Total, "total_sequence_length"));
   else if (n.capacity > 0)
     op.refuse("total_sequence_length '%s' depends on the graph's inputs, expected a constant: it determines a size",
               op.node().inputs[Gqa::Total].c_str());
@@ -82,9 +89,8 @@ Tensor sample_rows(Op& op, const Lengths& n, Tensor past, Tensor fresh, int64_t 
   const Tensor rows = ferry::concat({sample(past), sample(fresh)}, 1);
   const Tensor position = counted(op, 0, n.total);
   const Tensor used = reshape_to(sample(*n.past), {1});
-  const Tensor behind =
-      binary(Binary::Min, position - used + scalar(position, static_cast<double>(n.capacity)),
-             scalar(position, static_cast<double>(n.capacity + n.queries - 1)));
+  const Tensor behind = binary(Binary::Min, position - used + scalar(position, static_cast<double>(n.capacity)),
+                               scalar(position, static_cast<double>(n.capacity + n.queries - 1)));
   const Tensor at = select(binary(Binary::Less, position, used), position, behind);
   fbs::GatherT gather;
   gather.axis = 1;

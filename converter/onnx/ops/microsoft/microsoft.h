@@ -82,8 +82,8 @@ Tensor swap_heads(Tensor x);
 Tensor bias_where(Tensor condition, double filter);
 // Int32 [first, first + 1, ..., first + count - 1] as [count] followed by `after` dimensions of 1.
 Tensor counted(Op& op, int64_t first, int64_t count, int after = 0);
-// The additive mask that an integer input says: 1 for visible keys, [B,S] or [B,L,S]; or the number of visible keys [B];
-// or the ends of the visible keys and their beginnings, [2B]. Masked scores get attribute 'mask_filter_value'.
+// The additive mask that an integer input says: 1 for visible keys, [B,S] or [B,L,S]; or the number of visible keys
+// [B]; or the ends of the visible keys and their beginnings, [2B]. Masked scores get attribute 'mask_filter_value'.
 Tensor mask_bias(Op& op, size_t input, int64_t batch, int64_t queries, int64_t keys);
 // Scale attribute of an attention; 0 or absent: 1 / sqrt(size).
 double score_scale(Op& op, int64_t size);

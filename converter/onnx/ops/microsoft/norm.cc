@@ -63,7 +63,8 @@ void embed_layer_normalization(Op& op) {
   if (op.wants(1) && op.has(7))
     op.set(1, reduce(op.tensor(7), fbs::ReduceKind::Sum, {1}, false), Type::Int32);
   else if (op.wants(1))
-    op.set(1, make_array(Type::Int32, {ids[0]}, std::vector<int64_t>(static_cast<size_t>(count_computed({ids[0]})), 0)));
+    op.set(1,
+           make_array(Type::Int32, {ids[0]}, std::vector<int64_t>(static_cast<size_t>(count_computed({ids[0]})), 0)));
   op.set(2, sum);
 }
 

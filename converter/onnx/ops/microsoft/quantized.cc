@@ -29,8 +29,8 @@ void set_quantized(Op& op, Tensor y, size_t scale, size_t zero_point, size_t lik
   op.set(call(op, onnx::quantize_linear, {y, argument(op, scale), zero}, {}), type);
 }
 
-// Sets round(y + zero point), saturated: where y has been divided by the scale. Unlike set_quantized(), a tie is decided
-// with the zero point added.
+// Sets round(y + zero point), saturated: where y has been divided by the scale. Unlike set_quantized(), a tie is
+// decided with the zero point added.
 void set_rounded(Op& op, Tensor y, size_t zero_point, size_t like) {
   const Type type = op.type(like);
   if (op.has(zero_point)) y = y + op.floating(zero_point);

@@ -22,7 +22,8 @@ Tensor rows_at(Op& op, size_t cache, const Argument& positions) {
     if (same) rows.resize(static_cast<size_t>(length));
     const Dims to = {same ? 1 : known->dims[0], length, 1, table[1]};
     if (op.known(cache))
-      return add_constant(op.graph(), op.node().inputs[cache], pick(op.array(cache, "the cache"), 0, rows).reshaped(to));
+      return add_constant(op.graph(), op.node().inputs[cache],
+                          pick(op.array(cache, "the cache"), 0, rows).reshaped(to));
     return reshape_to(pick(op, op.tensor(cache), 0, rows), to);
   }
   const Tensor at = std::get<Tensor>(positions.value);
@@ -56,7 +57,8 @@ Argument positions_of(Op& op, size_t input, int64_t batch, int64_t length) {
 void rotary_embedding(Op& op) {
   const Dims dims = op.dims(0);
   const int64_t given = op.integer("rotary_embedding_dim", 0);
-  if (op.rank(2) != 2) op.refuse("cos_cache is %s, expected two dimensions", to_string(op.dims(2)).c_str());
+  if (op.rank(2) != 2 || count_elements(op.dims(2)) == 0)
+    op.refuse("cos_cache is %s, expected two dimensions", to_string(op.dims(2)).c_str());
   if (given != 0 && op.dims(2)[1] * 2 != given)
     op.refuse("attribute 'rotary_embedding_dim' is %lld, the cache turns %lld channels", static_cast<long long>(given),
               static_cast<long long>(op.dims(2)[1] * 2));
@@ -72,8 +74,8 @@ void rotary_embedding(Op& op) {
   }
   const Dims d = dims_of(x);
   const Argument positions = positions_of(op, 1, d[0], d[1]);
-  const Tensor y = onnx::rotate(op, x, rows_at(op, 2, positions), rows_at(op, 3, positions),
-                                op.integer("interleaved", 0) != 0);
+  const Tensor y =
+      onnx::rotate(op, x, rows_at(op, 2, positions), rows_at(op, 3, positions), op.integer("interleaved", 0) != 0);
   op.set(dims.size() == 4 ? swap_heads(y) : reshape_to(y, dims));
 }
 

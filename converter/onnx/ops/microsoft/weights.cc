@@ -87,13 +87,24 @@ std::vector<double> read_zero_points(Op& op, size_t input, const Blocks& b) {
 }
 
 // Values of 4 bits of bitsandbytes' types (Dettmers et al. 2023), which a block's absolute maximum scales.
-constexpr std::array<double, 16> kFp4 = {0, 0.00520833333, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25,
+constexpr std::array<double, 16> kFp4 = {0,    0.00520833333,  0.66666667,  1,  0.33333333,  0.5,  0.16666667,  0.25,
                                          -0.0, -0.00520833333, -0.66666667, -1, -0.33333333, -0.5, -0.16666667, -0.25};
-constexpr std::array<double, 16> kNf4 = {-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453,
-                                         -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0,
-                                         0.07958029955625534, 0.16093020141124725, 0.24611230194568634,
-                                         0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
-                                         0.7229568362236023, 1.0};
+constexpr std::array<double, 16> kNf4 = {-1.0,
+                                         -0.6961928009986877,
+                                         -0.5250730514526367,
+                                         -0.39491748809814453,
+                                         -0.28444138169288635,
+                                         -0.18477343022823334,
+                                         -0.09105003625154495,
+                                         0.0,
+                                         0.07958029955625534,
+                                         0.16093020141124725,
+                                         0.24611230194568634,
+                                         0.33791524171829224,
+                                         0.44070982933044434,
+                                         0.5626170039176941,
+                                         0.7229568362236023,
+                                         1.0};
 
 // Blocks of the flattened matrix; the first of two values is in the high bits.
 struct BnbBlocks {
@@ -124,10 +135,17 @@ Tensor times(Op& op, Tensor x, const Array& weight, std::optional<Tensor> bias) 
 }  // namespace
 
 void matmul_nbits(Op& op) {
-  Blocks b{op.integer("N", 0), op.integer("K", 0), op.integer("block_size", 0), op.integer("bits", 4),
-           op.array(1, "B"), op.array(2, "scales"), {}, {}};
+  Blocks b{op.integer("N", 0),
+           op.integer("K", 0),
+           op.integer("block_size", 0),
+           op.integer("bits", 4),
+           op.array(1, "B"),
+           op.array(2, "scales"),
+           {},
+           {}};
   check_bits(op, b.bits);
-  if (op.integer("weight_prepacked", 0) != 0) op.refuse("attribute 'weight_prepacked': B has the layout of one processor");
+  if (op.integer("weight_prepacked", 0) != 0)
+    op.refuse("attribute 'weight_prepacked': B has the layout of one processor");
   if (b.rows < 1 || b.columns < 1 || b.size < 8 || b.size > 1 << 20 || count_elements({b.rows, b.columns}) < 1)
     op.refuse("a weight of %lld x %lld in blocks of %lld", static_cast<long long>(b.rows),
               static_cast<long long>(b.columns), static_cast<long long>(b.size));
@@ -153,8 +171,9 @@ void matmul_bnb4(Op& op) {
   if (op.integer("transB", 1) == 0) op.refuse("attribute 'transB' is 0, which only training uses");
   if (kind != 0 && kind != 1)
     op.refuse("attribute 'quant_type' is %lld, expected 0 (FP4) or 1 (NF4)", static_cast<long long>(kind));
-  BnbBlocks b{rows * columns, op.integer("block_size", 0), kind == 1, op.array(1, "B"), op.array(2, "absmax")};
-  if (rows < 1 || columns < 1 || b.size < 1 || count_elements({rows, columns}) < 1)
+  BnbBlocks b{count_elements({std::max<int64_t>(rows, 0), std::max<int64_t>(columns, 0)}), op.integer("block_size", 0),
+              kind == 1, op.array(1, "B"), op.array(2, "absmax")};
+  if (rows < 1 || columns < 1 || b.size < 1 || b.size > 1 << 20)
     op.refuse("a weight of %lld x %lld in blocks of %lld", static_cast<long long>(rows),
               static_cast<long long>(columns), static_cast<long long>(b.size));
   check_count(op, "B", b.bytes.elements(), (b.count + 1) / 2);
@@ -177,8 +196,14 @@ void gather_block_quantized(Op& op) {
               static_cast<long long>(op.integer("quantize_axis", 1)));
   Dims dims = data.dims;
   dims.back() *= 8 / bits;
-  Blocks b{count_elements(dims) / std::max<int64_t>(dims.back(), 1), dims.back(), op.integer("block_size", 128), bits,
-           data, op.array(2, "scales"), {}, {}};
+  Blocks b{count_elements(dims) / std::max<int64_t>(dims.back(), 1),
+           dims.back(),
+           op.integer("block_size", 128),
+           bits,
+           data,
+           op.array(2, "scales"),
+           {},
+           {}};
   if (b.columns < 1 || b.size < 1 || b.columns % b.size != 0)
     op.refuse("rows of %lld in blocks of %lld", static_cast<long long>(b.columns), static_cast<long long>(b.size));
   check_count(op, "scales", b.scales.elements(), b.rows * b.per_row());
