@@ -20,9 +20,11 @@ namespace ferry::onnx {
 
 class Op {
  public:
-  // `types`: of the inputs in the file.
-  Op(const Node& node, Graph& graph, std::vector<Value> inputs, std::vector<Type> types)
-      : node_(node),
+  // `types`: of the inputs in the file. `decoder`: null unless the file's cache becomes states.
+  Op(const Node& node, Graph& graph, std::vector<Value> inputs, std::vector<Type> types,
+     const DecoderStates* decoder = nullptr)
+      : decoder_(decoder),
+        node_(node),
         graph_(graph),
         inputs_(std::move(inputs)),
         types_(std::move(types)),
@@ -32,6 +34,8 @@ class Op {
   const Node& node() const { return node_; }
   Graph& graph() const { return graph_; }
   int opset() const { return node_.opset; }
+
+  const DecoderStates* decoder() const { return decoder_; }
 
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
@@ -81,6 +85,7 @@ class Op {
  private:
   const Attribute* attribute(const std::string& name, Attribute::Kind kind) const;
 
+  const DecoderStates* decoder_;
   const Node& node_;
   Graph& graph_;
   std::vector<Value> inputs_;

@@ -7,11 +7,6 @@
 namespace ferry::onnx::microsoft {
 namespace {
 
-Tensor joined_heads(Tensor x) {
-  const Dims d = dims_of(x);
-  return reshape_to(x, {d[0], d[1], d[2] * d[3]});
-}
-
 // -infinity for keys that a causal query with a window does not see: [1,1,L,S].
 Tensor causal_bias(Op& op, const Heads& h, int64_t queries, int64_t keys) {
   std::vector<double> bias(static_cast<size_t>(count_computed({queries, keys})), 0.0);
@@ -79,6 +74,11 @@ Tensor split_heads(Op& op, Tensor x, int64_t heads) {
     op.refuse("%s is split into %lld heads, expected three dimensions", to_string(d).c_str(),
               static_cast<long long>(heads));
   return reshape_to(x, {d[0], d[1], heads, d[2] / heads});
+}
+
+Tensor joined_heads(Tensor x) {
+  const Dims d = dims_of(x);
+  return reshape_to(x, {d[0], d[1], d[2] * d[3]});
 }
 
 Tensor swap_heads(Tensor x) { return ferry::transpose(x, {0, 2, 1, 3}); }

@@ -144,6 +144,7 @@ Tensor visible(Op& op, const Lengths& n, bool causal, int64_t window) {
 
 // Positions of the new tokens, [B,L] or [1,L].
 Argument positions_of(Op& op, const Lengths& n) {
+  if (op.decoder() && !op.has(Gqa::Positions)) return *op.decoder()->positions;
   if (op.has(Gqa::Positions)) {
     if (op.dims(Gqa::Positions) != Dims{n.batch, n.queries})
       op.refuse("position_ids are %s, expected [%lld,%lld]", to_string(op.dims(Gqa::Positions)).c_str(),
@@ -173,6 +174,27 @@ void read_heads(Op& op, int64_t heads, int64_t kv_heads, Heads* h) {
   h->v = part(heads + kv_heads, kv_heads);
 }
 
+// Attention to the tokens of earlier runs as well: keys and values are appended to states, which have any length.
+void attend_states(Op& op, const Heads& h) {
+  const std::map<std::string, State>& states = op.decoder()->states;
+  if (h.softcap > 0 || op.has(Gqa::Bias) || op.wants(3) || !h.causal || dims_of(h.q)[0] != 1)
+    op.refuse("a language model's attention with a cache is causal, of one sample, without softcap, bias and scores");
+  fbs::AttentionT params;
+  params.heads = to_int32({dims_of(h.q)[2]})[0];
+  params.kv_heads = to_int32({dims_of(h.k)[2]})[0];
+  params.scale = static_cast<float>(h.scale);
+  params.causal = true;
+  params.window = to_int32({h.window})[0];
+  params.sinks = h.sinks.has_value();
+  std::vector<Tensor> inputs = {joined_heads(h.q),
+                                ferry::append(joined_heads(h.k), states.at(op.node().inputs[Gqa::PastKey])),
+                                ferry::append(joined_heads(h.v), states.at(op.node().inputs[Gqa::PastValue]))};
+  if (h.sinks) inputs.push_back(*h.sinks);
+  op.set(0, op.graph().add_op("", params, inputs));
+  // The outputs of the cache are not read.
+  for (const size_t i : {1, 2}) op.set(i, make_array(Type::Float32, {0}, std::vector<double>{}));
+}
+
 }  // namespace
 
 void group_query_attention(Op& op) {
@@ -193,15 +215,15 @@ void group_query_attention(Op& op) {
     h.q = rotate(op, h.q, cos, sin, interleaved);
     h.k = rotate(op, h.k, cos, sin, interleaved);
   }
-  h.k = with_past(op, n, Gqa::PastKey, h.k);
-  h.v = with_past(op, n, Gqa::PastValue, h.v);
-  op.set(1, present(op, n, h.k));
-  op.set(2, present(op, n, h.v));
-
   const bool causal = op.integer("causal", 1) != 0;
-  const int64_t window = std::max<int64_t>(op.integer("local_window_size", -1), 0);
+  const int64_t window = std::max<int64_t>(op.integer("local_window_size", -1), 0), heads = dims_of(h.q)[2];
   h.scale = score_scale(op, dims_of(h.q)[3]);
   h.softcap = op.number("softcap", 0);
+  if (op.has(Gqa::Sink))
+    h.sinks = op.floating(Gqa::Sink);
+  else if (op.integer("smooth_softmax", 0) != 0)
+    h.sinks = add_constant(op.graph(), op.node().name + ".sinks",
+                           make_array(Type::Float32, {heads}, std::vector<double>(static_cast<size_t>(heads), 0.0)));
   if (n.past && (!n.prompt() || !causal)) {
     h.biases.push_back(visible(op, n, causal, window));
   } else {
@@ -209,12 +231,12 @@ void group_query_attention(Op& op) {
     h.window = window;
   }
   if (op.has(Gqa::Bias)) h.biases.push_back(op.tensor(Gqa::Bias));
-  const int64_t heads = dims_of(h.q)[2];
-  if (op.has(Gqa::Sink))
-    h.sinks = op.floating(Gqa::Sink);
-  else if (op.integer("smooth_softmax", 0) != 0)
-    h.sinks = add_constant(op.graph(), op.node().name + ".sinks",
-                           make_array(Type::Float32, {heads}, std::vector<double>(static_cast<size_t>(heads), 0.0)));
+  if (op.decoder()) return attend_states(op, h);
+
+  h.k = with_past(op, n, Gqa::PastKey, h.k);
+  h.v = with_past(op, n, Gqa::PastValue, h.v);
+  op.set(1, present(op, n, h.k));
+  op.set(2, present(op, n, h.v));
   const bool wanted = op.wants(3) && op.integer("qk_output", 0) != 0;
   if (wanted && op.integer("qk_output", 0) != 2)
     op.refuse("attribute 'qk_output' is %lld, expected 2: the scores after the softmax",

@@ -76,6 +76,8 @@ enum class Scores { None, BeforeSoftmax, AfterSoftmax };
 Tensor attend(Op& op, const Heads& heads, Scores wanted = Scores::None, std::optional<Tensor>* scores = nullptr);
 // [B,L,H*D] as [B,L,H,D].
 Tensor split_heads(Op& op, Tensor x, int64_t heads);
+// The inverse.
+Tensor joined_heads(Tensor x);
 // Exchanges positions and heads: [B,L,H,D] and [B,H,L,D].
 Tensor swap_heads(Tensor x);
 // An additive mask: 0 where the condition (Int32) is not 0, else `filter`.

@@ -3,7 +3,7 @@
 
 #include "converter/graph/graph.h"
 
-namespace ferry::language {
+namespace ferry {
 
 inline constexpr const char* kLastToken = "last";
 
@@ -11,4 +11,4 @@ inline constexpr const char* kLastToken = "last";
 // those of the last position alone, [1, 1, vocabulary], and removes its taps.
 void keep_last_token(Graph* graph);
 
-}  // namespace ferry::language
+}  // namespace ferry

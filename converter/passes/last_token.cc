@@ -1,8 +1,8 @@
-#include "models/language/last_token.h"
+#include "converter/passes/last_token.h"
 
 #include <algorithm>
 
-namespace ferry::language {
+namespace ferry {
 namespace {
 
 // Finds the linear layer that computes the logits.
@@ -32,4 +32,4 @@ void keep_last_token(Graph* graph) {
   std::rotate(operators.begin() + static_cast<std::ptrdiff_t>(head), operators.end() - 1, operators.end());
 }
 
-}  // namespace ferry::language
+}  // namespace ferry
