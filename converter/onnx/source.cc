@@ -193,7 +193,8 @@ Outline outline(const std::filesystem::path& path, const Settings& settings) {
   for (const auto& [name, array] : model.constants)
     if (is_float(array.type)) out.parameters += static_cast<uint64_t>(array.elements());
   try {
-    out.graph = std::move(import_model(model, {.shapes = parse_shapes(settings.values(kShape))}).graph);
+    if (!settings.has(kShape)) out.graph = build_language_model({.file = path});
+    if (!out.graph) out.graph = std::move(import_model(model, {.shapes = parse_shapes(settings.values(kShape))}).graph);
   } catch (const Refused& refused) {
     out.refused = refused.reasons();
   }
