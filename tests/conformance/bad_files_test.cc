@@ -103,6 +103,7 @@ TEST(BadOnnxFiles, AnyInputsOfAnyOperatorNeverCrash) {
   const std::vector<std::string> inputs = {"", "x", "number", "huge", "none", "index", "matrix"};
   for (const std::string domain : {"", "com.microsoft", "ferry"})
     for (const onnx::OpRow& row : onnx::operators_of(domain)) {
+      if (row.function == nullptr) continue;
       const std::string op(row.op);
       SCOPED_TRACE(domain + "." + op);
       ::onnx::ModelProto model = one_node(op);
