@@ -68,7 +68,8 @@ if(FERRY_BUILD_CONVERTER)
       set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/hub/http.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # tests/fuzz/hub.cc replaces it
       target_sources(ferry_converter PRIVATE ${hub_sources})
       target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_HUB=1)
-      target_link_libraries(ferry_converter PRIVATE CURL::libcurl)
+      target_include_directories(ferry_converter SYSTEM PRIVATE ${CURL_INCLUDE_DIRS}) # curl.cc loads the library
+      target_link_libraries(ferry_converter PRIVATE ${CMAKE_DL_LIBS})
     endif()
     if(FERRY_ONNX)
       include(cmake/onnx.cmake)

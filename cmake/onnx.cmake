@@ -1,12 +1,12 @@
-# The ONNX project's schema, compiled by protoc: target ferry_onnx_schema with "onnx.pb.h". Only the converter uses it.
+# The ONNX project's schema (third_party/onnx), compiled by protoc: target ferry_onnx_schema with "onnx.pb.h". Only the
+# converter uses it. A distribution's own copy may be older: what it does not know would be lost without a word.
 # protobuf is linked statically if possible, so that the ferry command runs on machines without it.
 
 set(Protobuf_USE_STATIC_LIBS ON)
 find_package(Protobuf 3.12)
-find_file(FERRY_ONNX_PROTO onnx/onnx.proto PATHS /usr/include)
-if(NOT Protobuf_FOUND OR NOT Protobuf_PROTOC_EXECUTABLE OR NOT FERRY_ONNX_PROTO)
-  message(FATAL_ERROR "protobuf or ONNX's schema is missing: install libprotobuf-dev, protobuf-compiler and libonnx-dev (or "
-                      "run scripts/setup), or build without ONNX files: -DFERRY_ONNX=OFF")
+if(NOT Protobuf_FOUND OR NOT Protobuf_PROTOC_EXECUTABLE)
+  message(FATAL_ERROR "protobuf is missing: install libprotobuf-dev and protobuf-compiler (or run scripts/setup), or "
+                      "build without ONNX files: -DFERRY_ONNX=OFF")
 endif()
 
 # A distribution's protobuf is built for one C++ library. With another one (clang's libc++ on Debian) the importer is
@@ -25,11 +25,11 @@ endif()
 
 set(generated "${PROJECT_BINARY_DIR}/generated/onnx")
 file(MAKE_DIRECTORY "${generated}")
-get_filename_component(schema_folder "${FERRY_ONNX_PROTO}" DIRECTORY)
+set(schema_folder "${PROJECT_SOURCE_DIR}/third_party/onnx")
 add_custom_command(
   OUTPUT "${generated}/onnx.pb.cc" "${generated}/onnx.pb.h"
   COMMAND "${Protobuf_PROTOC_EXECUTABLE}" "--proto_path=${schema_folder}" "--cpp_out=${generated}" onnx.proto
-  DEPENDS "${FERRY_ONNX_PROTO}"
+  DEPENDS "${schema_folder}/onnx.proto"
   COMMENT "protoc onnx.proto")
 add_library(ferry_onnx_schema STATIC "${generated}/onnx.pb.cc")
 target_include_directories(ferry_onnx_schema SYSTEM PUBLIC "${generated}" ${Protobuf_INCLUDE_DIRS})

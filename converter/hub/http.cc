@@ -1,12 +1,10 @@
 #include "converter/hub/http.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
 #include "converter/error.h"
+#include "converter/hub/curl.h"
 
 namespace ferry {
 namespace {
@@ -15,23 +13,23 @@ constexpr int kMaxRedirects = 10;
 constexpr long kConnectSeconds = 15, kStalledSeconds = 30;
 
 struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 
 struct FreeUrl {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+  void operator()(CURLU* url) const { curl().url_cleanup(url); }
 };
 
 // "https://host:443"; empty if it is not an address.
 std::string origin_of(const std::string& address) {
-  const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
-  if (!url || curl_url_set(url.get(), CURLUPART_URL, address.c_str(), 0) != CURLUE_OK) return "";
+  const std::unique_ptr<CURLU, FreeUrl> url(curl().url());
+  if (!url || curl().url_set(url.get(), CURLUPART_URL, address.c_str(), 0) != CURLUE_OK) return "";
   std::string origin;
   for (const CURLUPart part : {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT}) {
     char* text = nullptr;
-    if (curl_url_get(url.get(), part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return "";
+    if (curl().url_get(url.get(), part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return "";
     origin += (origin.empty() ? "" : part == CURLUPART_HOST ? "://" : ":") + std::string(text);
-    curl_free(text);
+    curl().free(text);
   }
   return origin;
 }
@@ -59,7 +57,7 @@ size_t on_body(char* data, size_t one, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   const size_t size = one * count;
   long status = 0;
-  curl_easy_getinfo(transfer.curl, CURLINFO_RESPONSE_CODE, &status);
+  curl().easy_getinfo(transfer.curl, CURLINFO_RESPONSE_CODE, &status);
   if (transfer.request.receive && (status == 200 || status == 206))
     return transfer.request.receive(status == 206, std::as_bytes(std::span(data, size))) ? size : 0;
   if (transfer.response.body.size() + size > transfer.request.max_body) return 0;
@@ -75,45 +73,43 @@ std::string HttpResponse::header(const std::string& name) const {
 }
 
 Http::Http(std::string site, std::string token) : origin_(origin_of(site)), token_(std::move(token)) {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-  curl_ = curl_easy_init();
+  curl_ = curl().easy_init();
   if (!curl_) fail("libcurl cannot be started");
 }
 
-Http::~Http() { curl_easy_cleanup(curl_); }
+Http::~Http() { curl().easy_cleanup(curl_); }
 
 HttpResponse Http::send_once(const HttpRequest& request, std::string* redirect) {
   Transfer transfer{request, {}, curl_};
-  std::unique_ptr<curl_slist, FreeList> headers(curl_slist_append(nullptr, "Accept-Encoding: identity"));
+  std::unique_ptr<curl_slist, FreeList> headers(curl().slist_append(nullptr, "Accept-Encoding: identity"));
   if (!token_.empty() && origin_of(request.url) == origin_)
-    curl_slist_append(headers.get(), ("Authorization: Bearer " + token_).c_str());
+    curl().slist_append(headers.get(), ("Authorization: Bearer " + token_).c_str());
   char detail[CURL_ERROR_SIZE] = "";
-  curl_easy_reset(curl_);
-  curl_easy_setopt(curl_, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl_, CURLOPT_USERAGENT, "ferry");
-  curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
-  curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, detail);
-  curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(curl_, CURLOPT_HEADERDATA, &transfer);
-  curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, on_body);
-  curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &transfer);
-  if (request.head) curl_easy_setopt(curl_, CURLOPT_NOBODY, 1L);
+  curl().easy_reset(curl_);
+  curl().easy_setopt(curl_, CURLOPT_URL, request.url.c_str());
+  curl().easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl().easy_setopt(curl_, CURLOPT_USERAGENT, "ferry");
+  curl().easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
+  curl().easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
+  curl().easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl().easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl().easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
+  curl().easy_setopt(curl_, CURLOPT_ERRORBUFFER, detail);
+  curl().easy_setopt(curl_, CURLOPT_HEADERFUNCTION, on_header);
+  curl().easy_setopt(curl_, CURLOPT_HEADERDATA, &transfer);
+  curl().easy_setopt(curl_, CURLOPT_WRITEFUNCTION, on_body);
+  curl().easy_setopt(curl_, CURLOPT_WRITEDATA, &transfer);
+  if (request.head) curl().easy_setopt(curl_, CURLOPT_NOBODY, 1L);
   const std::string range = std::to_string(request.from) + "-";
-  if (request.from > 0) curl_easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
+  if (request.from > 0) curl().easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
 
-  const CURLcode code = curl_easy_perform(curl_);
+  const CURLcode code = curl().easy_perform(curl_);
   long status = 0;
   char* location = nullptr;
-  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
-  curl_easy_getinfo(curl_, CURLINFO_REDIRECT_URL, &location);
+  curl().easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
+  curl().easy_getinfo(curl_, CURLINFO_REDIRECT_URL, &location);
   transfer.response.status = static_cast<int>(status);
-  if (code != CURLE_OK) transfer.response.failure = *detail ? detail : curl_easy_strerror(code);
+  if (code != CURLE_OK) transfer.response.failure = *detail ? detail : curl().easy_strerror(code);
   *redirect = location ? location : "";
   return std::move(transfer.response);
 }

@@ -38,8 +38,12 @@ template <typename To>
 std::vector<To> read_integers(const Array& array) {
   switch (array.type) {
     case Type::Bool: return read_all<To>(array, [](const std::byte* p) { return *p != std::byte{0}; });
-    case Type::UInt8: return read_all<To>(array, load<uint8_t>);
-    case Type::Int8: return read_all<To>(array, load<int8_t>);
+    case Type::UInt8:
+    case Type::UInt4:
+    case Type::UInt2: return read_all<To>(array, load<uint8_t>);
+    case Type::Int8:
+    case Type::Int4:
+    case Type::Int2: return read_all<To>(array, load<int8_t>);
     case Type::UInt16: return read_all<To>(array, load<uint16_t>);
     case Type::Int16: return read_all<To>(array, load<int16_t>);
     case Type::UInt32: return read_all<To>(array, load<uint32_t>);
@@ -83,6 +87,49 @@ Array write_integers(Type type, const Dims& dims, const std::vector<int64_t>& va
   return write_all<T>(type, dims, values, [](int64_t v) { return static_cast<T>(v); });
 }
 
+// Integers of 2 or 4 bits: floating point saturates, integers wrap.
+Array write_bits(Type type, const Dims& dims, const std::vector<double>& values, int64_t low, int64_t high) {
+  return write_all<uint8_t>(
+      type, dims, values, [low, high](double v) { return static_cast<uint8_t>(std::clamp(to_integer(v), low, high)); });
+}
+Array write_bits(Type type, const Dims& dims, const std::vector<int64_t>& values, int64_t low, int64_t high) {
+  const auto first = static_cast<uint64_t>(low), mask = static_cast<uint64_t>(high - low);
+  return write_all<uint8_t>(type, dims, values, [first, mask](int64_t v) {
+    return static_cast<uint8_t>(((static_cast<uint64_t>(v) - first) & mask) + first);
+  });
+}
+
+// Floating point of `exponent` and `mantissa` bits after the sign. "FNUZ" (one NaN, no infinity or negative zero), "FN"
+// (no infinity), or as IEEE 754: the OCP's 8-bit specification and ONNX's "Float stored in 8 bits".
+struct SmallFloat {
+  int exponent, mantissa, bias;
+  enum { kIeee, kFinite, kFiniteUnsignedZero, kNoNaN } kind;
+
+  double value(uint8_t bits) const {
+    const int sign_bit = 1 << (exponent + mantissa), field = (bits & (sign_bit - 1)) >> mantissa;
+    const int fraction = bits & ((1 << mantissa) - 1), top = (1 << exponent) - 1;
+    const double sign = (bits & sign_bit) != 0 ? -1 : 1;
+    if (kind == kFiniteUnsignedZero && bits == sign_bit) return std::numeric_limits<double>::quiet_NaN();
+    if (kind == kFinite && field == top && fraction == (1 << mantissa) - 1)
+      return std::numeric_limits<double>::quiet_NaN();
+    if (kind == kIeee && field == top)
+      return fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+    const double significand = (field == 0 ? 0 : 1 << mantissa) + fraction;
+    return sign * std::ldexp(significand, std::max(field, 1) - bias - mantissa);
+  }
+};
+
+double small_float(Type type, uint8_t bits) {
+  switch (type) {
+    case Type::Float8E4M3FN: return SmallFloat{4, 3, 7, SmallFloat::kFinite}.value(bits);
+    case Type::Float8E4M3FNUZ: return SmallFloat{4, 3, 8, SmallFloat::kFiniteUnsignedZero}.value(bits);
+    case Type::Float8E5M2: return SmallFloat{5, 2, 15, SmallFloat::kIeee}.value(bits);
+    case Type::Float8E5M2FNUZ: return SmallFloat{5, 2, 16, SmallFloat::kFiniteUnsignedZero}.value(bits);
+    case Type::Float4E2M1: return SmallFloat{2, 1, 1, SmallFloat::kNoNaN}.value(bits);
+    default: return bits == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, bits - 127);  // E8M0
+  }
+}
+
 template <typename From>
 Array make(Type type, const Dims& dims, const std::vector<From>& values) {
   switch (type) {
@@ -101,7 +148,11 @@ Array make(Type type, const Dims& dims, const std::vector<From>& values) {
     case Type::Int32: return write_integers<int32_t>(type, dims, values);
     case Type::UInt64: return write_integers<uint64_t>(type, dims, values);
     case Type::Int64: return write_integers<int64_t>(type, dims, values);
-    default: fail("there are no constants of type %s", type_name(type).c_str());
+    case Type::UInt4: return write_bits(type, dims, values, 0, 15);
+    case Type::Int4: return write_bits(type, dims, values, -8, 7);
+    case Type::UInt2: return write_bits(type, dims, values, 0, 3);
+    case Type::Int2: return write_bits(type, dims, values, -2, 1);
+    default: fail("constants of type %s cannot be computed", type_name(type).c_str());
   }
 }
 
@@ -125,7 +176,19 @@ std::string type_name(Type type) {
     case Type::Float64: return "float64";
     case Type::UInt32: return "uint32";
     case Type::UInt64: return "uint64";
+    case Type::Complex64: return "complex64";
+    case Type::Complex128: return "complex128";
     case Type::BFloat16: return "bfloat16";
+    case Type::Float8E4M3FN: return "float8e4m3fn";
+    case Type::Float8E4M3FNUZ: return "float8e4m3fnuz";
+    case Type::Float8E5M2: return "float8e5m2";
+    case Type::Float8E5M2FNUZ: return "float8e5m2fnuz";
+    case Type::UInt4: return "uint4";
+    case Type::Int4: return "int4";
+    case Type::Float4E2M1: return "float4e2m1";
+    case Type::Float8E8M0: return "float8e8m0";
+    case Type::UInt2: return "uint2";
+    case Type::Int2: return "int2";
   }
   return "number " + std::to_string(static_cast<int>(type));
 }
@@ -134,7 +197,17 @@ size_t type_size(Type type) {
   switch (type) {
     case Type::Bool:
     case Type::UInt8:
-    case Type::Int8: return 1;
+    case Type::Int8:
+    case Type::Float8E4M3FN:
+    case Type::Float8E4M3FNUZ:
+    case Type::Float8E5M2:
+    case Type::Float8E5M2FNUZ:
+    case Type::Float8E8M0:
+    case Type::UInt4:
+    case Type::Int4:
+    case Type::Float4E2M1:
+    case Type::UInt2:
+    case Type::Int2: return 1;
     case Type::Float16:
     case Type::BFloat16:
     case Type::UInt16:
@@ -146,13 +219,32 @@ size_t type_size(Type type) {
     case Type::UInt64:
     case Type::Int64: return 8;
     case Type::Undefined:
+    case Type::Complex64:
+    case Type::Complex128:
     case Type::String: return 0;
   }
   return 0;
 }
 
+int type_bits(Type type) {
+  switch (type) {
+    case Type::UInt2:
+    case Type::Int2: return 2;
+    case Type::UInt4:
+    case Type::Int4:
+    case Type::Float4E2M1: return 4;
+    default: return static_cast<int>(8 * type_size(type));
+  }
+}
+
+bool is_small_float(Type type) {
+  return (type >= Type::Float8E4M3FN && type <= Type::Float8E5M2FNUZ) || type == Type::Float4E2M1 ||
+         type == Type::Float8E8M0;
+}
+
 bool is_float(Type type) {
-  return type == Type::Float32 || type == Type::Float64 || type == Type::Float16 || type == Type::BFloat16;
+  return type == Type::Float32 || type == Type::Float64 || type == Type::Float16 || type == Type::BFloat16 ||
+         is_small_float(type);
 }
 
 std::string to_string(const Dims& dims) {
@@ -210,8 +302,10 @@ std::vector<double> Array::floats() const {
       return read_all<double>(*this, [](const std::byte* p) { return from_float16(load<uint16_t>(p)); });
     case Type::BFloat16:
       return read_all<double>(*this, [](const std::byte* p) { return from_bfloat16(load<uint16_t>(p)); });
-    default: return read_integers<double>(*this);
+    default: break;
   }
+  if (!is_small_float(type)) return read_integers<double>(*this);
+  return read_all<double>(*this, [this](const std::byte* p) { return small_float(type, load<uint8_t>(p)); });
 }
 
 std::vector<int64_t> Array::ints() const { return read_integers<int64_t>(*this); }

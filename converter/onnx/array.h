@@ -25,13 +25,30 @@ enum class Type : int {
   Float64 = 11,
   UInt32 = 12,
   UInt64 = 13,
+  Complex64 = 14,
+  Complex128 = 15,
   BFloat16 = 16,
+  Float8E4M3FN = 17,
+  Float8E4M3FNUZ = 18,
+  Float8E5M2 = 19,
+  Float8E5M2FNUZ = 20,
+  UInt4 = 21,
+  Int4 = 22,
+  Float4E2M1 = 23,
+  Float8E8M0 = 24,
+  UInt2 = 25,
+  Int2 = 26,
 };
 
 std::string type_name(Type type);
-// Bytes per element; 0 for types that an Array does not support (strings, complex numbers, 8-bit floats...).
+// Bytes per element of an Array; 0 for types that it does not support (strings, complex numbers). Elements of 2 and 4
+// bits take a byte each, integers sign-extended.
 size_t type_size(Type type);
+// Bits per element in a file.
+int type_bits(Type type);
 bool is_float(Type type);
+// Floating point of 4 or 8 bits: constants of these types are read, none is computed.
+bool is_small_float(Type type);
 
 // Truncates towards zero and saturates to the type's range; NaN becomes 0.
 int64_t to_integer(double value);

@@ -85,10 +85,13 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const auto import_at = [&](const std::map<std::string, Dims>& shapes) {
     Imported imported =
         import_model(model, {.shapes = shapes, .disabled_patterns = {request.without.begin(), request.without.end()}});
-    if (!imported.known.empty())
+    if (imported.graph->table.outputs.empty())
       fail("%s: output '%s' is the same for every input: nothing is left to run",
            model.path.filename().string().c_str(), imported.known.begin()->first.c_str());
     if (request.finish) request.finish(*imported.graph);
+    for (const auto& [name, value] : imported.known)
+      if (request.notes && value.elements() == 0)
+        request.notes->push_back("output '" + name + "' is left out: it has no elements, " + to_string(value.dims));
     if (request.passes) {
       sink_transposes(*imported.graph, {});
       slice_before_reshape(*imported.graph, {});

@@ -16,11 +16,12 @@ namespace ferry::onnx {
 
 struct OnnxRequest {
   std::filesystem::path file;
-  std::vector<std::string> shapes;          // of inputs: "input=1x3x224x224"
-  std::vector<std::string> dynamic;         // dimensions of inputs that the blob leaves open: "batch", "input:0"
-  std::vector<std::string> without;         // recognisers to leave out: "gelu", "all"
-  bool passes = true;                       // false: no pass changes the imported graph
-  std::function<void(Graph&)> finish = {};  // edits the imported graph before the passes
+  std::vector<std::string> shapes;            // of inputs: "input=1x3x224x224"
+  std::vector<std::string> dynamic;           // dimensions of inputs that the blob leaves open: "batch", "input:0"
+  std::vector<std::string> without;           // recognisers to leave out: "gelu", "all"
+  bool passes = true;                         // false: no pass changes the imported graph
+  std::function<void(Graph&)> finish = {};    // edits the imported graph before the passes
+  std::vector<std::string>* notes = nullptr;  // gets sentences on what is left out of the graph
 };
 
 // Whether the outer fields of the message are those of a model. True for truncated files as well.

@@ -30,8 +30,9 @@ bool add_cache(const Model& model, const Node& node, size_t past, Decoder* decod
   const size_t output = past - kPastKey + 1;
   const ValueInfo* input = find_value(model.inputs, input_of(node, past));
   if (!input || output >= node.outputs.size() || !find_value(model.outputs, node.outputs[output])) return false;
-  if (input->shape.size() != 4 || input->shape[1].size < 1 || input->shape[3].size < 1) return false;
-  const int64_t width = input->shape[1].size * input->shape[3].size;
+  const std::vector<Dimension>& shape = input->shape;
+  if (shape.size() != 4 || shape[1].size < 1 || shape[2].size >= 0 || shape[3].size < 1) return false;
+  const int64_t width = shape[1].size * shape[3].size;
   if (width > 1 << 20) return false;
   return decoder->caches.emplace(input->name, Decoder::Cache{node.outputs[output], static_cast<int32_t>(width)}).second;
 }
@@ -42,6 +43,8 @@ void limit_rows(const Model& model, const std::string& table, Decoder* decoder) 
   const int64_t rows = found->second.dims[0];
   decoder->rows = decoder->rows == 0 ? rows : std::min(decoder->rows, rows);
 }
+
+constexpr const char* kOrdinary = " (with --shape for every input, the file is an ordinary network)";
 
 // A reason for each node but the attention's that reads the mask or a cache: there, they are not what it expects.
 std::vector<Reason> foreign_readers(const Model& model, const Decoder& decoder) {
@@ -55,18 +58,19 @@ std::vector<Reason> foreign_readers(const Model& model, const Decoder& decoder) 
       const bool past = is_attention(node) && (i == kPastKey || i == kPastValue);
       if (decoder.caches.contains(name) && !past)
         reasons.push_back({node.op, node.name, node.opset,
-                           "it reads the cache '" + name + "', which only GroupQueryAttention may read"});
+                           "it reads the cache '" + name + "', which only GroupQueryAttention may read" + kOrdinary});
       if (!name.empty() && of_mask.contains(name) && !length) reads_mask = true;
     }
     if (reads_mask && is_attention(node))
-      reasons.push_back({node.op, node.name, node.opset,
-                         "its inputs follow from the mask '" + decoder.mask + "', of which only lengths are known"});
+      reasons.push_back(
+          {node.op, node.name, node.opset,
+           "its inputs follow from the mask '" + decoder.mask + "', expected only its lengths" + kOrdinary});
     else if (reads_mask)
       of_mask.insert(node.outputs.begin(), node.outputs.end());
   }
   for (const ValueInfo& output : model.outputs)
     if (!output.name.empty() && of_mask.contains(output.name))
-      reasons.push_back({"", output.name, 0, "output '" + output.name + "' follows from the mask"});
+      reasons.push_back({"", output.name, 0, "output '" + output.name + "' follows from the mask" + kOrdinary});
   return reasons;
 }
 
@@ -88,7 +92,7 @@ std::optional<Decoder> find_decoder(const Model& model) {
                               : input.name == "attention_mask" ? &decoder.mask
                               : input.name == "position_ids"   ? &decoder.positions
                                                                : nullptr;
-    if (!part || input.shape.size() != 2) return {};
+    if (!part || input.shape.size() != 2 || input.shape[0].size > 1 || input.shape[1].size >= 0) return {};
     *part = input.name;
   }
   std::set<std::string> presents;

@@ -4,6 +4,7 @@
 
 #include "converter/onnx/op.h"
 #include "converter/onnx/patterns/patterns.h"
+#include "converter/onnx/versions.h"
 #include "converter/passes/passes.h"
 
 namespace ferry::onnx {
@@ -23,6 +24,7 @@ class Importer {
   void add_node(const Node& node);
   void add_branch(const Node& node);
   void fold(Op* op);
+  void add_output(const ValueInfo& output, Tensor value);
   void add_outputs();
   void give_reason(const Node& node, const std::string& what) {
     reasons_.push_back({node.op, node.name, node.opset, what});
@@ -163,6 +165,10 @@ void Importer::add_branch(const Node& node) {
 }
 
 void Importer::add_node(const Node& node) {
+  if (!node.problem.empty()) {
+    for (const std::string& output : node.outputs) values_[output] = Unknown{};
+    return give_reason(node, node.problem);
+  }
   if (node.branches.size() == 2 && !node.inputs.empty()) return add_branch(node);
   std::vector<Value> inputs;
   std::vector<Type> types;
@@ -178,17 +184,20 @@ void Importer::add_node(const Node& node) {
   }
   const OpFunction function = find_op(node);
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  if (!node.problem.empty()) return give_reason(node, node.problem);
   if (!function) return give_reason(node, why_unsupported(node));
   if (unknown) return;  // its producer has already given the reason
   const size_t before = graph_->table.operators.size();
-  Op op(node, *graph_, std::move(inputs), std::move(types), options_.decoder);
+  const OpsetRow* row = find_opset_row(node);
+  Node adapted;  // the node by today's rules, if it is of an older opset
+  if (row && row->adapt) adapted = node;
+  Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
   try {
+    if (row && row->adapt) row->adapt(op, &adapted);
     function(op);
+    if (op.known() && graph_->table.operators.size() > before) fold(&op);
   } catch (const Error& error) {
     return give_reason(node, error.what());
   }
-  if (op.known() && graph_->table.operators.size() > before) fold(&op);
   for (size_t i = before; i < graph_->table.operators.size(); ++i) {
     fbs::OperatorT& added = *graph_->table.operators[i];
     if (added.name.empty()) added.name = node.name;
@@ -212,7 +221,23 @@ void Importer::fold(Op* op) {
   }
 }
 
+void Importer::add_output(const ValueInfo& output, Tensor value) {
+  const bool map = value.shape().rank == 4;
+  if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
+  // An output must be computed: constants and inputs are copied.
+  const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
+  if (map) value = to_channels_last(value);
+  if (graph_->is_constant(value.id) || std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
+    value = reshape(value, to_int32(dims_of(value)));
+  graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same, to_dtype(types_.at(output.name)));
+}
+
+// Outputs that depend on no input are part of the answer if another one is computed, and they have elements.
 void Importer::add_outputs() {
+  const bool computes = std::any_of(model_.outputs.begin(), model_.outputs.end(), [&](const ValueInfo& output) {
+    const auto found = values_.find(output.name);
+    return found != values_.end() && std::holds_alternative<Tensor>(found->second);
+  });
   for (const ValueInfo& output : model_.outputs) {
     if (options_.decoder && output.name != options_.decoder->decoder.logits) continue;  // a cache
     const auto found = values_.find(output.name);
@@ -220,20 +245,19 @@ void Importer::add_outputs() {
       reasons_.push_back({"", output.name, 0, "output '" + output.name + "' is computed by no node"});
       continue;
     }
-    if (const Array* array = std::get_if<Array>(&found->second)) known_outputs_[output.name] = *array;
-    const Tensor* tensor = std::get_if<Tensor>(&found->second);
-    if (!tensor) continue;
-    const bool map = tensor->shape().rank == 4;
-    Tensor value = *tensor;
-    if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
-    // An output must be computed: constants and inputs are copied.
-    const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
-    if (map) value = to_channels_last(value);
-    if (graph_->is_constant(value.id) ||
-        std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
-      value = reshape(value, to_int32(dims_of(value)));
-    graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same,
-                       to_dtype(types_.at(output.name)));
+    try {
+      if (const Array* array = std::get_if<Array>(&found->second)) {
+        known_outputs_[output.name] = *array;
+        types_[output.name] = array->type;
+        if (!computes || array->elements() == 0) continue;
+        add_output(output, add_constant(*graph_, output.name, *array));
+        graph_->table.operators.back()->name = output.name;
+      } else if (const Tensor* tensor = std::get_if<Tensor>(&found->second)) {
+        add_output(output, *tensor);
+      }
+    } catch (const Error& error) {
+      reasons_.push_back({"", output.name, 0, "output '" + output.name + "': " + error.what()});
+    }
   }
 }
 

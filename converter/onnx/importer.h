@@ -30,7 +30,7 @@ using ferry::Refused;
 
 struct Imported {
   std::unique_ptr<Graph> graph;        // without provenance
-  std::map<std::string, Array> known;  // outputs that depend on no input; they are not in the graph
+  std::map<std::string, Array> known;  // outputs that depend on no input; the graph has them, too, if it has others
 };
 
 // Throws Refused with all reasons, or Error if the file cannot be read.

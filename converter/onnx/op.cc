@@ -59,6 +59,11 @@ const Attribute* Op::attribute(const std::string& name, Attribute::Kind kind) co
   return &found->second;
 }
 
+int64_t Op::declared_size(size_t dimension) const {
+  const bool stated = !node_.declared.empty() && dimension < node_.declared[0].size();
+  return stated ? node_.declared[0][dimension] : -1;
+}
+
 int64_t Op::integer(const std::string& name, int64_t otherwise) const {
   const Attribute* found = attribute(name, Attribute::Kind::Int);
   return found ? found->ints.front() : otherwise;
@@ -88,6 +93,13 @@ const Array& Op::constant(const std::string& name) const {
   const Attribute* found = attribute(name, Attribute::Kind::Tensor);
   if (!found) refuse("attribute '%s' is missing", name.c_str());
   return found->tensor;
+}
+
+void Op::reshape_input(size_t i, const Dims& to) {
+  if (const Tensor* tensor = std::get_if<Tensor>(&inputs_[i]))
+    inputs_[i] = reshape_to(*tensor, to);
+  else
+    inputs_[i] = std::get<Array>(inputs_[i]).reshaped(to);
 }
 
 std::optional<std::vector<int64_t>> Op::input_or_attribute(size_t i, const std::string& name) const {
@@ -200,8 +212,7 @@ fbs::DType to_dtype(Type type) {
     case Type::UInt32: return fbs::DType::UInt32;
     case Type::UInt64: return fbs::DType::UInt64;
     case Type::Bool: return fbs::DType::Bool;
-    case Type::Undefined:
-    case Type::String: break;
+    default: break;
   }
   fail("activations of type %s are not supported", type_name(type).c_str());
 }

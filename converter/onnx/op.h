@@ -57,6 +57,8 @@ class Op {
   // Type of input i in the file.
   Type type(size_t i) const;
   int rank(size_t i) const { return static_cast<int>(dims(i).size()); }
+  // The size of a dimension of the first output as the file states it; -1 if it does not.
+  int64_t declared_size(size_t dimension) const;
 
   bool has_attribute(const std::string& name) const { return node_.attributes.contains(name); }
   int64_t integer(const std::string& name, int64_t otherwise) const;
@@ -65,6 +67,8 @@ class Op {
   std::vector<int64_t> integers(const std::string& name, const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> numbers(const std::string& name) const;
   const Array& constant(const std::string& name) const;
+  // For rules of older opsets (versions.h): the same elements in another shape.
+  void reshape_input(size_t i, const Dims& to);
   // The integers of input i, or of attribute `name` in older opsets; nothing if both are absent.
   std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
   // Resolves negative axes, which count from `rank`; refuses those out of range.

@@ -163,12 +163,12 @@ ImportedNetwork import(const ImportRequest& request) {
   if (given.has(kMaxLength)) fail("--max-length: the file is no language model with a cache");
   const std::optional<detect::DetectorRequest> wanted = detector_request(given);
   const auto finish = [&](Graph& graph) {
+    made.notes.clear();  // a graph with open dimensions is imported more than once
     if (wanted) made.detector = detect::make_detector(graph, *wanted);
     const std::string like = given.text(kLike);
     if (made.detector && !like.empty())
       fail("--like %s: not for a detector, which has its own preprocessing (--detect)", like.c_str());
     if (made.detector) return;
-    made.notes.clear();  // a graph with open dimensions is imported more than once
     prepare_images(
         graph, request.families,
         {.settings = image_settings(given), .like = like, .labels = given.text(kLabels), .file = request.path},
@@ -179,7 +179,8 @@ ImportedNetwork import(const ImportRequest& request) {
                                      .dynamic = given.values(kDynamic),
                                      .without = given.values(kWithout),
                                      .passes = request.passes,
-                                     .finish = finish}));
+                                     .finish = finish,
+                                     .notes = &made.notes}));
   return made;
 }
 

@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "converter/onnx/schema_check.h"
+
 namespace ferry::onnx {
 namespace {
 
@@ -56,6 +58,33 @@ Array from_bits(Type type, const Dims& dims, const google::protobuf::RepeatedFie
   return bits;
 }
 
+// Elements of 2 or 4 bits, the first in the lowest bits of a byte, as one byte each.
+Array unpacked(Type type, const Dims& dims, std::span<const std::byte> packed) {
+  const auto bits = static_cast<unsigned>(type_bits(type)), each = 8 / bits;
+  const bool is_signed = type == Type::Int4 || type == Type::Int2;
+  auto owner = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(count_elements(dims)));
+  for (size_t i = 0; i < owner->size(); ++i) {
+    unsigned value = std::to_integer<unsigned>(packed[i / each]) >> (i % each * bits) & ((1u << bits) - 1);
+    if (is_signed && (value >> (bits - 1)) != 0) value |= ~((1u << bits) - 1);
+    (*owner)[i] = static_cast<std::byte>(value);
+  }
+  const std::span<const std::byte> bytes(*owner);
+  return {type, dims, {std::move(owner), bytes}};
+}
+
+// Small types are stored in int32_data as bits, a byte in each number.
+Array from_bytes(Type type, const Dims& dims, const google::protobuf::RepeatedField<int32_t>& list) {
+  std::vector<std::byte> bytes;
+  for (const int32_t value : list) bytes.push_back(static_cast<std::byte>(value));
+  const auto each = static_cast<size_t>(8 / type_bits(type)), count = static_cast<size_t>(count_elements(dims));
+  if (bytes.size() != (count + each - 1) / each)
+    fail("%zu values for a constant of shape %s", bytes.size(), to_string(dims).c_str());
+  if (each > 1) return unpacked(type, dims, bytes);
+  auto owner = std::make_shared<std::vector<std::byte>>(std::move(bytes));
+  const std::span<const std::byte> all(*owner);
+  return {type, dims, {std::move(owner), all}};
+}
+
 Array from_fields(const ::onnx::TensorProto& proto, Type type, const Dims& dims) {
   switch (type) {
     case Type::Float32: return from_list<double>(type, dims, proto.float_data());
@@ -65,8 +94,10 @@ Array from_fields(const ::onnx::TensorProto& proto, Type type, const Dims& dims)
     case Type::UInt64: return from_list<int64_t>(type, dims, proto.uint64_data());
     case Type::Float16:
     case Type::BFloat16: return from_bits(type, dims, proto.int32_data());
-    default: return from_list<int64_t>(type, dims, proto.int32_data());
+    default: break;
   }
+  if (is_small_float(type) || type_bits(type) < 8) return from_bytes(type, dims, proto.int32_data());
+  return from_list<int64_t>(type, dims, proto.int32_data());
 }
 
 }  // namespace
@@ -75,7 +106,10 @@ Array read_tensor(const ::onnx::TensorProto& proto, const fs::path& folder, std:
   const Type type = static_cast<Type>(proto.data_type());
   const Dims dims(proto.dims().begin(), proto.dims().end());
   const int64_t count = count_elements(dims);
-  if (type_size(type) == 0) fail("tensor '%s' has elements of type %s", proto.name().c_str(), type_name(type).c_str());
+  if (type_size(type) == 0)
+    fail("tensor '%s' has elements of type %s, which are not supported", proto.name().c_str(), type_name(type).c_str());
+  check_fields(proto);
+  if (proto.has_segment()) fail("tensor '%s' is stored in segments, which are not supported", proto.name().c_str());
   const bool external = proto.data_location() == ::onnx::TensorProto::EXTERNAL;
   if (!external && !proto.has_raw_data()) {
     try {
@@ -86,10 +120,11 @@ Array read_tensor(const ::onnx::TensorProto& proto, const fs::path& folder, std:
   }
   const Constant data =
       external ? external_data(proto, folder) : Constant{std::move(owner), std::as_bytes(std::span(proto.raw_data()))};
-  const auto want = static_cast<uint64_t>(count) * type_size(type);
+  const uint64_t want = (static_cast<uint64_t>(count) * static_cast<uint64_t>(type_bits(type)) + 7) / 8;
   if (data.bytes.size() != want)
     fail("tensor '%s' of shape %s has %zu bytes, expected %llu", proto.name().c_str(), to_string(dims).c_str(),
          data.bytes.size(), static_cast<unsigned long long>(want));
+  if (type_bits(type) < 8) return unpacked(type, dims, data.bytes);
   return {type, dims, data};
 }
 

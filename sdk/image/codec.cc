@@ -70,6 +70,16 @@ bool starts_like_a_png(const unsigned char* p, size_t size) {
   return size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
+// Image formats that people have and Ferry does not read; null for anything else.
+const char* foreign_image(const unsigned char* p, size_t size) {
+  if (size >= 12 && memcmp(p, "RIFF", 4) == 0 && memcmp(p + 8, "WEBP", 4) == 0) return "WebP";
+  if (size >= 12 && memcmp(p + 4, "ftypavif", 8) == 0) return "AVIF";
+  if (size >= 12 && (memcmp(p + 4, "ftyphei", 7) == 0 || memcmp(p + 4, "ftypmif1", 8) == 0)) return "HEIF";
+  if (size >= 4 && memcmp(p, "GIF8", 4) == 0) return "GIF";
+  if (size >= 4 && (memcmp(p, "II*", 4) == 0 || memcmp(p, "MM\0*", 4) == 0)) return "TIFF";
+  return nullptr;
+}
+
 bool starts_like_an_image(const unsigned char* p, size_t size) {
   const bool bmp = size >= 2 && p[0] == 'B' && p[1] == 'M';
   return starts_like_a_jpeg(p, size) || starts_like_a_png(p, size) || bmp;
@@ -84,6 +94,8 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
   if (!built_in(Feature::Files)) return without_files();
   const auto* bytes = static_cast<const unsigned char*>(data);
   if (!starts_like_an_image(bytes, size)) {
+    const char* foreign = foreign_image(bytes, size);
+    if (foreign) return error(FERRY_NOT_AN_IMAGE, "%s is a %s image, expected JPEG, PNG or BMP", name, foreign);
     return error(FERRY_NOT_AN_IMAGE, "%s is not a JPEG, PNG or BMP image", name);
   }
   if (size > INT_MAX) return error(FERRY_IMAGE_TOO_LARGE, "%s: an image file of more than 2 GiB", name);
@@ -115,7 +127,8 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     return error(FERRY_IMAGE_DAMAGED, "%s: damaged image (%s)", name, reason);
   }
   out->adopt(rgb.release(), width, height, 3);
-  return starts_like_a_jpeg(bytes, size) ? make_upright(exif_orientation(bytes, size), out) : Status();
+  const bool has_exif = starts_like_a_jpeg(bytes, size) || starts_like_a_png(bytes, size);
+  return has_exif ? make_upright(exif_orientation(bytes, size), out) : Status();
 }
 
 Status load(const char* path, Pixels* out) {

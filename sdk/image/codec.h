@@ -7,7 +7,7 @@
 
 namespace ferry::image {
 
-// Decodes to RGB: grey is repeated, alpha is dropped, 16 bits are cut to 8, and a JPEG's Exif orientation is applied.
+// Decodes to RGB: grey is repeated, alpha is dropped, 16 bits are cut to 8, and Exif orientation is applied.
 // `name` is the source in error messages. FERRY_NOT_AN_IMAGE: not a JPEG, PNG or BMP.
 // FERRY_IMAGE_DAMAGED. FERRY_IMAGE_TOO_LARGE (pixels.h).
 Status decode(const void* data, size_t size, const char* name, Pixels* out);

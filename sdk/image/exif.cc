@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "sdk/image/jpeg_reader.h"
+
 namespace ferry::image {
 namespace {
 
@@ -16,9 +18,9 @@ struct Tiff {
   size_t u32(size_t i) const { return little ? size_t{u16(i + 2)} << 16 | u16(i) : size_t{u16(i)} << 16 | u16(i + 2); }
 };
 
-// Entry 0x0112 of the first directory: a short, stored in the entry itself.
+// Entry 0x0112 of the first directory: a short or a long, stored in the entry itself.
 int orientation_of(Tiff tiff) {
-  constexpr unsigned kOrientation = 0x0112, kShort = 3;
+  constexpr unsigned kOrientation = 0x0112, kShort = 3, kLong = 4;
   constexpr size_t kEntryBytes = 12;
   tiff.little = tiff.at(0) == 'I';
   if (tiff.u16(2) != 42) return 1;
@@ -26,9 +28,50 @@ int orientation_of(Tiff tiff) {
   const unsigned entries = tiff.u16(directory);
   for (size_t i = 0; i < entries; ++i) {
     const size_t entry = directory + 2 + i * kEntryBytes;
-    if (tiff.u16(entry) != kOrientation || tiff.u16(entry + 2) != kShort) continue;
-    const unsigned value = tiff.u16(entry + 8);
+    const unsigned type = tiff.u16(entry + 2);
+    if (tiff.u16(entry) != kOrientation || (type != kShort && type != kLong)) continue;
+    const size_t value = type == kShort ? tiff.u16(entry + 8) : tiff.u32(entry + 8);
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
+// What follows "Exif", which JPEG requires and some writers of PNG put first as well.
+const unsigned char* after_name(const unsigned char* data, size_t size) {
+  constexpr size_t kNameBytes = 6;
+  return size >= kNameBytes && std::memcmp(data, "Exif\0", kNameBytes) == 0 ? data + kNameBytes : nullptr;
+}
+
+int orientation_of_jpeg(const unsigned char* data, size_t size) {
+  constexpr unsigned kStart = 0xd8, kExif = 0xe1, kScan = 0xda;
+  JpegReader in(data, size);
+  for (unsigned m = in.marker(); m != 0 && m != kScan; m = in.marker()) {
+    if (m == kStart) continue;
+    const int bytes = in.segment_bytes();
+    if (bytes <= 0) continue;
+    const unsigned char* segment = data + in.position();
+    const auto length = static_cast<size_t>(bytes);
+    if (length > size - in.position()) return 1;
+    const unsigned char* exif = m == kExif ? after_name(segment, length) : nullptr;
+    if (exif) return orientation_of({exif, static_cast<size_t>(segment + length - exif)});
+    in.skip(bytes);
+  }
+  return 1;
+}
+
+// Chunks: length, type, contents, checksum. An eXIf chunk may follow the image data.
+int orientation_of_png(const unsigned char* data, size_t size) {
+  constexpr size_t kSignature = 8, kHeader = 8, kChecksum = 4;
+  const Tiff png{data, size};
+  for (size_t at = kSignature; at + kHeader + kChecksum <= size;) {
+    const size_t bytes = png.u32(at);
+    const unsigned char *type = data + at + 4, *contents = data + at + kHeader;
+    if (bytes > size - at - kHeader - kChecksum) return 1;
+    if (std::memcmp(type, "eXIf", 4) == 0) {
+      const unsigned char* named = after_name(contents, bytes);
+      return orientation_of({named ? named : contents, bytes - (named ? static_cast<size_t>(named - contents) : 0)});
+    }
+    at += kHeader + bytes + kChecksum;
   }
   return 1;
 }
@@ -36,17 +79,7 @@ int orientation_of(Tiff tiff) {
 }  // namespace
 
 int exif_orientation(const unsigned char* data, size_t size) {
-  constexpr unsigned kExif = 0xe1, kScan = 0xda;
-  constexpr size_t kNameBytes = 6;
-  const Tiff jpeg{data, size};
-  // Segments between the start marker and the image data: marker, length (which includes its own two bytes), contents.
-  for (size_t at = 2; jpeg.at(at) == 0xff && jpeg.at(at + 1) != kScan; at += 2 + jpeg.u16(at + 2)) {
-    const size_t contents = at + 4, bytes = jpeg.u16(at + 2);
-    if (jpeg.at(at + 1) != kExif || bytes < 2 + kNameBytes || contents + bytes - 2 > size) continue;
-    if (std::memcmp(data + contents, "Exif\0", kNameBytes) != 0) continue;
-    return orientation_of({data + contents + kNameBytes, bytes - 2 - kNameBytes});
-  }
-  return 1;
+  return size > 0 && *data == 0x89 ? orientation_of_png(data, size) : orientation_of_jpeg(data, size);
 }
 
 Status make_upright(int orientation, Pixels* image) {

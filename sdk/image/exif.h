@@ -1,4 +1,4 @@
-// Exif orientation of JPEG files.
+// Exif orientation of JPEG and PNG files.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ferry::image {
 
-// The Exif orientation, 1 to 8; 1 (upright) if absent or invalid.
+// The Exif orientation, 1 to 8; 1 (upright) if absent or invalid. `data` is a JPEG or PNG file.
 int exif_orientation(const unsigned char* data, size_t size);
 
 // Rotates and mirrors an image with this orientation until it is upright.

@@ -1,33 +1,9 @@
 #include "sdk/image/jpeg_check.h"
 
+#include "sdk/image/jpeg_reader.h"
+
 namespace ferry::image {
 namespace {
-
-// Reads bytes in order; zeros past the end, as stb_image does.
-class JpegReader {
- public:
-  JpegReader(const unsigned char* data, size_t size) : data_(data), size_(size) {}
-
-  bool at_end() const { return at_ >= size_; }
-  unsigned byte() { return at_end() ? 0 : data_[at_++]; }
-  void skip(int count) { at_ = static_cast<size_t>(count) > size_ - at_ ? size_ : at_ + static_cast<size_t>(count); }
-
-  // The next marker: a byte other than 0xff that follows at least one 0xff. 0 at the end.
-  unsigned marker() {
-    while (!at_end()) {
-      if (byte() != 0xff) continue;
-      unsigned m = 0xff;
-      while (m == 0xff && !at_end()) m = byte();
-      if (m != 0 && m != 0xff) return m;  // 0xff 0x00 is an escaped byte of image data
-    }
-    return 0;
-  }
-
- private:
-  const unsigned char* data_;
-  size_t size_;
-  size_t at_ = 0;
-};
 
 // A segment may hold several tables: class and number, 16 counts, then that many values.
 bool tables_fit(JpegReader& in, int length) {
@@ -51,8 +27,7 @@ const char* fault_of_jpeg(const unsigned char* data, size_t size) {
   JpegReader in(data, size);
   for (unsigned m = in.marker(); m != 0 && m != kEnd; m = in.marker()) {
     if (m == kStart || (m >= kFirstRestart && m <= kLastRestart)) continue;
-    const int high = static_cast<int>(in.byte());
-    const int length = (high << 8 | static_cast<int>(in.byte())) - 2;
+    const int length = in.segment_bytes();
     if (m == kHuffman) {
       if (!tables_fit(in, length)) return "a Huffman table of more than 256 codes";
     } else if (length > 0) {

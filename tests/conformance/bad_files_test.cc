@@ -176,6 +176,8 @@ TEST(BadOnnxFiles, ExpansionIsBounded) {
   auto* last = empty.add_functions();
   last->set_name("f30");
   last->set_domain("own");
+  last->add_input("x");
+  last->add_output("y");
   EXPECT_NE(import_bytes(folder, empty.SerializeAsString()).find("more than 1000000 nodes"), std::string::npos);
 
   ::onnx::ModelProto copies = calls;
@@ -183,6 +185,7 @@ TEST(BadOnnxFiles, ExpansionIsBounded) {
   text->set_name("text");
   text->set_type(::onnx::AttributeProto::STRING);
   text->set_s(std::string(1 << 20, 'a'));
+  copies.mutable_functions(29)->add_attribute("text");
   EXPECT_NE(import_bytes(folder, copies.SerializeAsString()).find("more than 256 MB"), std::string::npos);
 
   onnx::begin_computing(/*stored=*/1000);

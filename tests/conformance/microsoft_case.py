@@ -20,6 +20,7 @@ class Case:
         self.random = np.random.default_rng(sum(name.encode()))
         self.before = []  # nodes whose outputs are not the case's
         self.nodes, self.inputs, self.weights, self.defined, self.outputs = [], {}, {}, {}, []
+        self.packed = []
 
     def floats(self, *dims, scale=1.0):
         return (self.random.standard_normal(dims) * scale).round(3).astype(np.float32)
@@ -35,6 +36,12 @@ class Case:
     def weight(self, array):
         name = f"w{len(self.weights)}"
         self.weights[name] = np.asarray(array)
+        return name
+
+    def packed_weight(self, kind, dims, data):
+        """A weight of a type that NumPy lacks, by its number in ONNX and its bytes."""
+        name = f"p{len(self.packed)}"
+        self.packed.append(onnx.TensorProto(name=name, data_type=kind, dims=dims, raw_data=data.tobytes()))
         return name
 
     def node(self, op, inputs, outputs=1, domain=DOMAIN, types=None, defined=None, **attributes):
@@ -58,7 +65,7 @@ class Case:
             self.before + nodes, self.name,
             [helper.make_tensor_value_info(n, type_of(a), a.shape) for n, a in self.inputs.items()],
             [helper.make_tensor_value_info(n, helper_type(t), None) for n, t in self.outputs if n in produced],
-            [numpy_helper.from_array(a, n) for n, a in self.weights.items()])
+            [numpy_helper.from_array(a, n) for n, a in self.weights.items()] + self.packed)
         return helper.make_model(graph, ir_version=8, producer_name="make_microsoft.py",
                                  opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)])
 

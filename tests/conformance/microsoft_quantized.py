@@ -68,6 +68,12 @@ def gather_blocks(c):
         common = dict(bits=bits, block_size=16, quantize_axis=1, gather_axis=0)
         c.node("GatherBlockQuantized", [data, ids, scales], **common)
         c.node("GatherBlockQuantized", [data, ids, scales, zeros], **common)
+    scales = c.weight(np.abs(c.floats(7, 4)))
+    for kind in (21, 22):  # ONNX's uint4 and int4
+        data = c.packed_weight(kind, (7, 64), c.integers(0, 256, 7 * 32, dtype=np.uint8))
+        zeros = c.packed_weight(kind, (7, 4), c.integers(0, 256, 7 * 2, dtype=np.uint8))
+        c.node("GatherBlockQuantized", [data, ids, scales], block_size=16, quantize_axis=1, gather_axis=0)
+        c.node("GatherBlockQuantized", [data, ids, scales, zeros], block_size=16, quantize_axis=1, gather_axis=0)
 
 
 def qlinear(c):

@@ -2,22 +2,14 @@
 // all of them. FERRY_WRITE_CONFORMANCE=1 writes that table.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 
-#include "converter/checkpoint/checkpoint.h"
-#include "converter/onnx/importer.h"
 #include "converter/onnx/op.h"
-#include "converter/pack/pack.h"
-#include "converter/passes/passes.h"
 #include "tests/conformance/node_case.h"
-#include "tests/conformance/run_blob.h"
-#include "tests/shared.h"
-#include "tests/support/blobs.h"
 #include "tests/support/paths.h"
 
 namespace ferry::testing {
@@ -34,13 +26,6 @@ constexpr char kTableEnd[] = "<!-- end of com.microsoft -->\n";
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-BlobTensors tensors_of(const fs::path& file) {
-  BlobTensors tensors;
-  const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(file);
-  for (const auto& [name, tensor] : checkpoint->tensors()) tensors[name] = {tensor.shape, tensor.to_doubles()};
-  return tensors;
 }
 
 TEST(Microsoft, OperatorsAgreeWithOnnxRuntime) {
@@ -113,29 +98,6 @@ TEST(Microsoft, UnknownOperatorsAreNamedWithTheirDomain) {
     EXPECT_LT(before, row.op);
     EXPECT_TRUE((row.function == nullptr) == (row.refused != nullptr)) << row.op;
     before = row.op;
-  }
-}
-
-// Files that were refused once, with values by definition (cases/microsoft-operators).
-TEST(Microsoft, SharedCasesAreRight) {
-  const fs::path cases = shared_dir() / "cases" / "microsoft-operators";
-  if (shared_dir().empty() || !fs::is_directory(cases)) GTEST_SKIP() << "no ../shared/cases here";
-  for (const auto& entry : fs::directory_iterator(cases)) {
-    if (!fs::exists(entry.path() / "model.onnx")) continue;
-    SCOPED_TRACE(entry.path().filename());
-    const onnx::Imported imported = onnx::import_model(onnx::read_model(entry.path() / "model.onnx"), {});
-    run_passes(*imported.graph, {});
-    const std::vector<std::byte> packed = pack(*imported.graph);
-    AlignedBytes blob(packed);
-    BlobTensors outputs;
-    EXPECT_EQ(run_blob(blob.data(), blob.size(), tensors_of(entry.path() / "inputs.safetensors"), &outputs), "");
-    const BlobTensors expected = tensors_of(entry.path() / "expected.safetensors");
-    for (const auto& [name, want] : expected) {
-      const BlobTensor& got = outputs[name];
-      ASSERT_EQ(got.dims, want.dims) << name;
-      for (size_t i = 0; i < want.values.size(); ++i)
-        ASSERT_NEAR(got.values[i], want.values[i], 1e-4 + 1e-3 * std::fabs(want.values[i])) << name << "[" << i << "]";
-    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "converter/checkpoint/checkpoint.h"
 #include "converter/onnx/importer.h"
 #include "converter/onnx/tensor_proto.h"
 #include "converter/pack/pack.h"
@@ -20,10 +21,32 @@ namespace fs = std::filesystem;
 using onnx::Array;
 using Arrays = std::vector<Array>;
 
-Arrays read_arrays(const fs::path& data_set, const char* kind) {
+Array read_array(const CheckpointTensor& tensor) {
+  const bool real = tensor.type == ElementType::F32 || tensor.type == ElementType::F16;
+  const onnx::Type type = tensor.type == ElementType::F32    ? onnx::Type::Float32
+                          : tensor.type == ElementType::F16  ? onnx::Type::Float16
+                          : tensor.type == ElementType::Bool ? onnx::Type::Bool
+                          : tensor.type == ElementType::U8   ? onnx::Type::UInt8
+                          : tensor.type == ElementType::I8   ? onnx::Type::Int8
+                          : tensor.type == ElementType::I32  ? onnx::Type::Int32
+                                                             : onnx::Type::Int64;
+  const std::vector<double> values = tensor.to_doubles();
+  if (real) return onnx::make_array(type, tensor.shape, values);
+  return onnx::make_array(type, tensor.shape, std::vector<int64_t>(values.begin(), values.end()));
+}
+
+// Inputs ("input") or outputs in the order of the model's.
+Arrays read_arrays(const fs::path& folder, const std::vector<onnx::ValueInfo>& values, const std::string& kind) {
   Arrays arrays;
+  if (const fs::path file = folder / (kind == "input" ? "inputs.safetensors" : "expected.safetensors");
+      fs::exists(file)) {
+    const auto checkpoint = open_checkpoint(file);
+    for (const onnx::ValueInfo& value : values) arrays.push_back(read_array(checkpoint->tensors().at(value.name)));
+    return arrays;
+  }
+  const fs::path data_set = folder / "test_data_set_0";
   for (int i = 0;; ++i) {
-    const fs::path file = data_set / (std::string(kind) + "_" + std::to_string(i) + ".pb");
+    const fs::path file = data_set / (kind + "_" + std::to_string(i) + ".pb");
     if (!fs::exists(file)) return arrays;
     arrays.push_back(onnx::read_tensor_file(file));
   }
@@ -172,7 +195,7 @@ std::string operator_of(const onnx::Model& model, const std::string& name) {
 Outcome run_imported(onnx::Imported imported, const onnx::Model& model, const fs::path& folder, const Arrays& inputs,
                      const Tolerance& tolerance) {
   Outcome outcome;
-  const Arrays outputs = read_arrays(folder / "test_data_set_0", "output");
+  const Arrays outputs = read_arrays(folder, model.outputs, "output");
   for (size_t i = 0; i < model.outputs.size(); ++i) {
     const auto known = imported.known.find(model.outputs[i].name);
     if (known == imported.known.end()) continue;
@@ -205,7 +228,7 @@ Outcome run_case(const fs::path& folder, const Tolerance& tolerance, const std::
       outcome.reason = *why;
       return outcome;
     }
-    const Arrays inputs = read_arrays(folder / "test_data_set_0", "input");
+    const Arrays inputs = read_arrays(folder, model.inputs, "input");
     for (const bool weights : {false, true}) {
       try {
         onnx::ImportOptions options = bind(model, inputs, weights);
@@ -225,9 +248,9 @@ Outcome run_case(const fs::path& folder, const Tolerance& tolerance, const std::
 }
 
 std::string compare_at_sizes(const Graph& graph, const fs::path& folder, const Tolerance& tolerance) {
-  const fs::path data = folder / "test_data_set_0";
-  return compare_blob(graph, onnx::read_model(folder / "model.onnx"), read_arrays(data, "input"),
-                      read_arrays(data, "output"), tolerance);
+  const onnx::Model model = onnx::read_model(folder / "model.onnx");
+  return compare_blob(graph, model, read_arrays(folder, model.inputs, "input"),
+                      read_arrays(folder, model.outputs, "output"), tolerance);
 }
 
 }  // namespace ferry::testing

@@ -1,4 +1,5 @@
-// A case of the ONNX project's node tests: a folder with model.onnx, inputs and expected outputs.
+// A case of the ONNX project's node tests: a folder with model.onnx, inputs and expected outputs. A case of ours has
+// inputs.safetensors and expected.safetensors instead.
 #pragma once
 
 #include <filesystem>

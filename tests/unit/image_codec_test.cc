@@ -93,18 +93,43 @@ Bytes jpeg_file(const Bytes& exif) {
   return file;
 }
 
-Bytes exif_segment(uint8_t orientation, bool little) {
-  Bytes tiff = {'I',  'I',  42, 0, 8, 0, 0, 0, 2,           0,        // one directory of two entries
-                0x0f, 0x01, 2,  0, 1, 0, 0, 0, 'x',         0, 0, 0,  // the maker
-                0x12, 0x01, 3,  0, 1, 0, 0, 0, orientation, 0, 0, 0,  // the orientation
-                0,    0,    0,  0};
+// The orientation is a short, or in a little-endian file a long.
+Bytes exif_contents(uint8_t orientation, bool little, uint8_t type = 3) {
+  Bytes tiff = {'I',  'I',  42,   0, 8, 0, 0, 0, 2,           0,        // one directory of two entries
+                0x0f, 0x01, 2,    0, 1, 0, 0, 0, 'x',         0, 0, 0,  // the maker
+                0x12, 0x01, type, 0, 1, 0, 0, 0, orientation, 0, 0, 0,  // the orientation
+                0,    0,    0,    0};
   if (!little)
     tiff = {'M', 'M', 0, 42,   0,    0, 0, 8, 0, 2, 0x01, 0x0f, 0,           2, 0, 0, 0, 1, 'x',
             0,   0,   0, 0x01, 0x12, 0, 3, 0, 0, 0, 1,    0,    orientation, 0, 0, 0, 0, 0, 0};
-  Bytes segment = {0xff, 0xe1, 0, static_cast<uint8_t>(8 + tiff.size()), 'E', 'x', 'i', 'f', 0, 0};
-  for (const uint8_t byte : tiff) segment.push_back(byte);
-  return segment;
+  return tiff;
 }
+
+const Bytes kExifName = {'E', 'x', 'i', 'f', 0, 0};
+
+Bytes joined(std::initializer_list<Bytes> parts) {
+  Bytes all;
+  for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+Bytes exif_segment(const Bytes& contents) {
+  return joined({{0xff, 0xe1, 0, static_cast<uint8_t>(8 + contents.size())}, kExifName, contents});
+}
+
+Bytes exif_segment(uint8_t orientation, bool little) { return exif_segment(exif_contents(orientation, little)); }
+
+// A PNG of 3x2 pixels of the levels 10, 20, ... 60 with an eXIf chunk before or after the image data.
+Bytes png_with_exif(const Bytes& contents, bool after_data) {
+  Bytes file = png_file({10, 20, 30, 40, 50, 60}, 3, 2, 1);
+  const Bytes chunk =
+      joined({{0, 0, 0, static_cast<uint8_t>(contents.size()), 'e', 'X', 'I', 'f'}, contents, Bytes(4, 0)});
+  constexpr ptrdiff_t kHeaderEnd = 8 + 25, kLastChunk = 12;
+  file.insert(after_data ? file.end() - kLastChunk : file.begin() + kHeaderEnd, chunk.begin(), chunk.end());
+  return file;
+}
+
+int orientation_of(const Bytes& file) { return image::exif_orientation(file.data(), file.size()); }
 
 // The corner with that level, such as "TL" (top left); "" if there is none.
 std::string corner_of(const View& v, int level) {
@@ -134,6 +159,47 @@ TEST(Exif, EveryOrientationIsRotatedUpright) {
       EXPECT_EQ(corner_of(out.view(), 128), grey[orientation - 1]);
     }
   }
+}
+
+TEST(Exif, ALongAndPaddingBeforeAMarkerAreRead) {
+  const Bytes segment = exif_segment(exif_contents(6, true, 4));
+  EXPECT_EQ(orientation_of(jpeg_file(segment)), 6);
+  EXPECT_EQ(orientation_of(jpeg_file(joined({{0xff, 0xff, 0xff}, segment}))), 6);
+  const Bytes comment = {0xff, 0xfe, 0, 4, 'h', 'i'};
+  EXPECT_EQ(orientation_of(jpeg_file(joined({comment, {0xff}, segment}))), 6);
+}
+
+// Pixels in row-major order of each orientation's upright image, by the standard's definition.
+TEST(Exif, OfAPngIsApplied) {
+  const Bytes upright[] = {{10, 20, 30, 40, 50, 60}, {30, 20, 10, 60, 50, 40}, {60, 50, 40, 30, 20, 10},
+                           {40, 50, 60, 10, 20, 30}, {10, 40, 20, 50, 30, 60}, {40, 10, 50, 20, 60, 30},
+                           {60, 30, 50, 20, 40, 10}, {30, 60, 20, 50, 10, 40}};
+  for (const bool little : {false, true}) {
+    for (uint8_t orientation = 1; orientation <= 8; ++orientation) {
+      SCOPED_TRACE(int{orientation});
+      const Bytes contents = exif_contents(orientation, little);
+      for (const Bytes& file : {png_with_exif(contents, false), png_with_exif(contents, true),
+                                png_with_exif(joined({kExifName, contents}), false)}) {
+        Pixels out;
+        const Status s = decode(file, &out);
+        ASSERT_TRUE(s.ok()) << s.message();
+        EXPECT_EQ(out.view().width, orientation < 5 ? 3 : 2);
+        Bytes levels;
+        for (size_t i = 0; i < packed(out.view()).size(); i += 3) levels.push_back(packed(out.view())[i]);
+        EXPECT_EQ(levels, upright[orientation - 1]);
+      }
+    }
+  }
+}
+
+TEST(Exif, ADamagedPngIsReadToItsEndOnly) {
+  Bytes file = png_with_exif(exif_contents(6, true), true);
+  EXPECT_EQ(orientation_of(file), 6);
+  for (size_t size = 1; size + 12 < file.size(); ++size)
+    EXPECT_EQ(image::exif_orientation(Bytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(size)).data(), size), 1)
+        << size;
+  file[8] = 0xff;  // a length beyond the file
+  EXPECT_EQ(orientation_of(file), 1);
 }
 
 TEST(Exif, InvalidDataLeavesTheImageUnchanged) {
@@ -192,7 +258,10 @@ TEST(Codec, AnotherFormatIsNamedAsNotAnImage) {
   Pixels out;
   const Status s = image::decode("GIF89a..", 8, "cat.gif", &out);
   EXPECT_EQ(s.code(), FERRY_NOT_AN_IMAGE);
-  EXPECT_EQ(s.message(), "cat.gif is not a JPEG, PNG or BMP image");
+  EXPECT_EQ(s.message(), "cat.gif is a GIF image, expected JPEG, PNG or BMP");
+  EXPECT_EQ(image::decode("RIFF....WEBPVP8 ", 16, "cat", &out).message(),
+            "cat is a WebP image, expected JPEG, PNG or BMP");
+  EXPECT_EQ(image::decode("notes", 5, "notes", &out).message(), "notes is not a JPEG, PNG or BMP image");
   EXPECT_EQ(image::decode("", 0, "empty", &out).code(), FERRY_NOT_AN_IMAGE);
 }
 
@@ -242,12 +311,6 @@ TEST(Codec, AHuffmanTableThatStbWouldOverrunIsRefused) {
   const Status s = decode(file, &out);
   EXPECT_EQ(s.code(), FERRY_IMAGE_DAMAGED);
   EXPECT_EQ(s.message(), "test.png: damaged image (a Huffman table of more than 256 codes)");
-}
-
-Bytes joined(std::initializer_list<Bytes> parts) {
-  Bytes all;
-  for (const Bytes& part : parts) std::copy(part.begin(), part.end(), std::back_inserter(all));
-  return all;
 }
 
 TEST(Codec, AHuffmanTableBehindFillBytesAndOtherSegmentsIsSeenToo) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "converter/onnx/ops/evaluate.h"
+#include "converter/onnx/ops/integer_bound.h"
 #include "converter/onnx/ops/ops.h"
 
 namespace ferry::onnx {
@@ -24,7 +25,7 @@ int64_t divide(const Op& op, int64_t a, int64_t b) {
   return b == -1 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a / b;
 }
 
-// Variadic.
+// Variadic: Sum, Max or Min.
 template <typename Function>
 void accumulate(Op& op, Binary kind, Function function) {
   if (op.known()) {
@@ -33,8 +34,9 @@ void accumulate(Op& op, Binary kind, Function function) {
     op.set(all);
     return;
   }
-  Tensor all = op.tensor(0);
-  for (size_t i = 1; i < op.input_count(); ++i) all = binary(kind, all, op.tensor(i));
+  const auto input = [&](size_t i) { return kind == Binary::Add ? op.tensor(i) : bound_in_32_bits(op, i); };
+  Tensor all = input(0);
+  for (size_t i = 1; i < op.input_count(); ++i) all = binary(kind, all, input(i));
   op.set(wrapped(all, op.type(0)));
 }
 
@@ -77,6 +79,7 @@ void sub(Op& op) {
   arithmetic(op, Binary::Sub, [](auto a, auto b) { return a - b; });
 }
 void mul(Op& op) {
+  refuse_large_product(op);
   arithmetic(op, Binary::Mul, [](auto a, auto b) { return a * b; });
 }
 
@@ -186,8 +189,8 @@ void clip(Op& op) {
   const bool bounds_known = (!op.has(1) || op.known(1)) && (!op.has(2) || op.known(2));
   if (!bounds_known || (!op.known() && !is_float(op.type(0)))) {
     Tensor y = op.tensor(0);
-    if (op.has(1)) y = binary(Binary::Max, y, op.tensor(1));
-    if (op.has(2)) y = binary(Binary::Min, y, op.tensor(2));
+    if (op.has(1)) y = binary(Binary::Max, y, bound_in_32_bits(op, 1));
+    if (op.has(2)) y = binary(Binary::Min, y, bound_in_32_bits(op, 2));
     return op.set(y);
   }
   const auto bound = [&](size_t i, const char* name, double otherwise) {

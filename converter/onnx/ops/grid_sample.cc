@@ -10,6 +10,7 @@ namespace ferry::onnx {
 namespace {
 
 constexpr int64_t kMaxWeight = int64_t{1} << 24;
+constexpr double kCubic = -0.75;  // a of Keys' cubic kernel, as in PyTorch
 
 struct Sampler {
   std::string mode, padding;  // "nearest", "linear", "cubic"; "zeros", "border", "reflection"
@@ -36,8 +37,9 @@ struct Sampler {
     const auto n = static_cast<double>(size);
     const double low = align_corners ? 0 : -0.5, high = align_corners ? n - 1 : n - 0.5;
     double x = align_corners ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
-    if (padding == "border") x = std::clamp(x, 0.0, n - 1);
-    if (padding == "reflection") x = reflect(x, low, high);
+    // Of a cubic, only the places of its four values are moved inside.
+    if (mode != "cubic" && padding == "border") x = std::clamp(x, 0.0, n - 1);
+    if (mode != "cubic" && padding == "reflection") x = reflect(x, low, high);
     std::vector<Share> taps;
     if (mode == "nearest") {
       taps.push_back({to_integer(std::nearbyint(x)), 1});
@@ -45,13 +47,12 @@ struct Sampler {
       const double at = std::floor(x);
       taps = {{to_integer(at), 1 - (x - at)}, {to_integer(at) + 1, x - at}};
     } else {
-      const double at = std::floor(x), a = -0.75;
+      const double at = std::floor(x);
       for (int i = -1; i <= 2; ++i) {
         const double d = std::fabs(x - at - i);
-        const double weight = d <= 1  ? ((a + 2) * d - (a + 3)) * d * d + 1
-                              : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-                                      : 0;
-        taps.push_back({to_integer(at) + i, weight});
+        const bool near = i == 0 || i == 1;
+        taps.push_back({to_integer(at) + i, near ? ((kCubic + 2) * d - (kCubic + 3)) * d * d + 1
+                                                 : ((d - 5) * d + 8) * d * kCubic - 4 * kCubic});
       }
     }
     std::vector<Share> inside;
@@ -77,16 +78,36 @@ struct Sampler {
 };
 
 // Converts grid coordinates in -1..1 along a side of `size` to positions.
-Tensor places(Tensor grid, const Sampler& s, int64_t size) {
+Tensor positions_of(Tensor grid, const Sampler& s, int64_t size) {
   const auto n = static_cast<double>(size);
-  Tensor at = s.align_corners ? (grid + 1.0) * ((n - 1) / 2) : (grid + 1.0) * (n / 2) + -0.5;
+  return s.align_corners ? (grid + 1.0) * ((n - 1) / 2) : (grid + 1.0) * (n / 2) + -0.5;
+}
+
+// Moves positions inside of a side of `size`, as the padding says; those of "zeros" stay.
+Tensor padded(Tensor at, const Sampler& s, int64_t size) {
+  const auto n = static_cast<double>(size);
   if (s.padding == "reflection") {
     const double low = s.align_corners ? 0 : -0.5, period = std::max(s.align_corners ? 2 * (n - 1) : 2 * n, 1e-6);
     const Tensor turn = binary(fbs::BinaryKind::Mod, at + -low, scalar(at, period));
     at = binary(fbs::BinaryKind::Min, turn, scalar(at, period) - turn) + low;
   }
-  if (s.padding != "zeros") at = unary(at, fbs::UnaryKind::Clamp, 0, n - 1);
-  return s.mode == "nearest" ? unary(at, fbs::UnaryKind::Round) : at;
+  return s.padding == "zeros" ? at : unary(at, fbs::UnaryKind::Clamp, 0, n - 1);
+}
+
+// The four neighbours of positions along a side of `size`.
+std::vector<Tap> cubic_taps(Tensor at, const Sampler& s, int64_t size) {
+  const Tensor first = unary(at, fbs::UnaryKind::Floor), beyond = at - first;
+  std::vector<Tap> taps;
+  for (int i = -1; i <= 2; ++i) {
+    const Tensor d = i <= 0 ? beyond + static_cast<double>(-i) : scalar(beyond, i) - beyond;
+    const bool near = i == 0 || i == 1;
+    const Tensor share =
+        near ? (d * (kCubic + 2) + -(kCubic + 3)) * d * d + 1.0 : ((d + -5.0) * d + 8.0) * d * kCubic + -4 * kCubic;
+    const Tensor place = padded(first + static_cast<double>(i), s, size);
+    const Tensor inside = unary(place, fbs::UnaryKind::Clamp, 0, static_cast<double>(size - 1));
+    taps.push_back({inside, s.padding == "zeros" ? share * is_inside(place, inside) : share});
+  }
+  return taps;
 }
 
 Tensor sampled_at_run_time(Op& op, const Sampler& s) {
@@ -94,12 +115,16 @@ Tensor sampled_at_run_time(Op& op, const Sampler& s) {
   if (dims.size() != 4 || grid.size() != 4 || grid[0] != dims[0] || grid[3] != 2)
     op.refuse("a computed grid %s for %s, expected maps and their coordinates", to_string(grid).c_str(),
               to_string(dims).c_str());
-  if (s.mode == "cubic") op.refuse("attribute 'mode' is 'cubic', and the grid is computed: expected nearest or linear");
   const auto side = [&](int last, int64_t size) {
-    return places(reshape_to(ferry::slice(op.tensor(1), 3, last, 1), {grid[0], grid[1] * grid[2]}), s, size);
+    return positions_of(reshape_to(ferry::slice(op.tensor(1), 3, last, 1), {grid[0], grid[1] * grid[2]}), s, size);
   };
-  const Tensor found =
-      sample(op, to_channels_last(op.tensor(0)), side(1, dims[2]), side(0, dims[3]), s.mode == "nearest");
+  const Tensor maps = to_channels_last(op.tensor(0)), y = side(1, dims[2]), x = side(0, dims[3]);
+  const auto rounded = [&](Tensor at, int64_t size) {
+    return s.mode == "nearest" ? unary(padded(at, s, size), fbs::UnaryKind::Round) : padded(at, s, size);
+  };
+  const Tensor found = s.mode == "cubic"
+                           ? sum_of_taps(op, maps, cubic_taps(y, s, dims[2]), cubic_taps(x, s, dims[3]))
+                           : sample(op, maps, rounded(y, dims[2]), rounded(x, dims[3]), s.mode == "nearest");
   return to_channels_first(reshape_to(found, {dims[0], grid[1], grid[2], dims[1]}));
 }
 

@@ -31,8 +31,10 @@ void dropout(Op& op) {
     op.refuse("it is in training mode");
   identity(op);
   if (op.wants(1)) {
+    // Undefined before opset 12, where ONNX Runtime writes zeros; of the input's type before opset 10.
     const Dims dims = op.dims(0);
-    op.set(1, make_array(Type::Bool, dims, std::vector<int64_t>(static_cast<size_t>(count_computed(dims)), 1)));
+    const std::vector<int64_t> mask(static_cast<size_t>(count_computed(dims)), op.opset() < 12 ? 0 : 1);
+    op.set(1, make_array(op.opset() < 10 ? op.type(0) : Type::Bool, dims, mask));
   }
 }
 
@@ -110,6 +112,7 @@ void transpose(Op& op) {
 }
 
 void concat(Op& op) {
+  if (!op.has_attribute("axis")) op.refuse("attribute 'axis' is missing");
   const int rank = op.rank(0), axis = op.axis(op.integer("axis", 0), rank);
   if (!op.known()) {
     std::vector<Tensor> parts;
@@ -211,7 +214,14 @@ void expand(Op& op) {
 
 void tile(Op& op) {
   const Dims dims = op.dims(0);
-  const std::vector<int64_t> repeats = op.array(1, "repeats").ints();
+  std::vector<int64_t> repeats;
+  if (op.opset() < 6) {  // a count and an axis, of the input's type
+    repeats.assign(dims.size(), 1);
+    repeats[static_cast<size_t>(op.axis(to_integer(op.single(2, "axis")), op.rank(0)))] =
+        to_integer(op.single(1, "tiles"));
+  } else {
+    repeats = op.array(1, "repeats").ints();
+  }
   if (repeats.size() != dims.size()) op.refuse("%zu repeats for %zu dimensions", repeats.size(), dims.size());
   Value x = op.value(0);
   for (size_t i = 0; i < dims.size(); ++i) {

@@ -96,9 +96,12 @@ void batch_normalization(Op& op) {
   const std::vector<double> mean = op.array(3, "mean").floats(), var = op.array(4, "var").floats();
   const Dims dims = op.dims(0);
   if (dims.size() < 2) op.refuse("an input of %zu dimensions, expected 2 or more", dims.size());
-  const auto count = static_cast<size_t>(dims[1]);
+  // Before opset 9, spatial=0 has statistics per element of a sample.
+  const bool spatial = op.opset() >= 9 || op.integer("spatial", 1) != 0;
+  const Dims shape = spatial ? per_channel(dims[1], op.rank(0) - 2) : Dims(dims.begin() + 1, dims.end());
+  const auto count = static_cast<size_t>(count_elements(shape));
   if (gamma.size() != count || beta.size() != count || mean.size() != count || var.size() != count)
-    op.refuse("the statistics do not fit %zu channels", count);
+    op.refuse("the statistics do not fit %zu %s", count, spatial ? "channels" : "elements");
   const double epsilon = op.number("epsilon", 1e-5);
   std::vector<double> scale(count), shift(count);
   for (size_t c = 0; c < count; ++c) {
@@ -106,7 +109,6 @@ void batch_normalization(Op& op) {
     scale[c] = gamma[c] / std::sqrt(var[c] + epsilon);
     shift[c] = beta[c] - mean[c] * scale[c];
   }
-  const Dims shape = per_channel(dims[1], op.rank(0) - 2);
   op.set(op.tensor(0) * add_values(op.graph(), op.node().name + ".scale", shape, scale) +
          add_values(op.graph(), op.node().name + ".shift", shape, shift));
 }

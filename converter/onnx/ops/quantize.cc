@@ -23,7 +23,11 @@ Range range_of(Op& op, Type type) {
     case Type::Int8: return {-128, 127};
     case Type::UInt16: return {0, 65535};
     case Type::Int16: return {-32768, 32767};
-    default: op.refuse("it quantizes to %s, expected integers of 8 or 16 bits", type_name(type).c_str());
+    case Type::UInt4: return {0, 15};
+    case Type::Int4: return {-8, 7};
+    case Type::UInt2: return {0, 3};
+    case Type::Int2: return {-2, 1};
+    default: op.refuse("it quantizes to %s, expected integers of 2, 4, 8 or 16 bits", type_name(type).c_str());
   }
 }
 
@@ -36,6 +40,9 @@ Value spread(Op& op, size_t input, int axis) {
   if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of a scalar");
   if (own.size() == dims.size() && own.size() > 0 && own != to && own[at] > 0) {
     const int64_t block = op.integer("block_size", 0) > 0 ? op.integer("block_size", 0) : 1;
+    if (own[at] != (dims[at] + block - 1) / block)
+      op.refuse("%s for blocks of %lld along dimension %d of %s", to_string(own).c_str(), static_cast<long long>(block),
+                axis, to_string(dims).c_str());
     std::vector<int64_t> positions;
     for (int64_t p = 0; p < dims[at]; ++p) positions.push_back(std::min(p / block, own[at] - 1));
     to = own;
@@ -62,7 +69,8 @@ int quantised_axis(Op& op) {
 // Saturates a rounded value with its zero point added.
 Tensor saturated(Op& op, Tensor x, Type type) {
   const Range range = range_of(op, type);
-  return cast_to(unary(x, Unary::Clamp, range.low, range.high), to_dtype(type));
+  const bool narrow = type_bits(type) < 8;  // the graph has no such type
+  return cast_to(unary(x, Unary::Clamp, range.low, range.high), to_dtype(narrow ? Type::Int8 : type));
 }
 
 Type quantised_type(Op& op, size_t zero_point) {
@@ -105,7 +113,8 @@ void dequantize_linear(Op& op) {
   const int axis = quantised_axis(op);
   Tensor x = op.floating(0);
   if (op.has(2)) x = x - as_floating(op, spread(op, 2, axis));
-  op.set(x * as_floating(op, spread(op, 1, axis)), op.type(1));
+  const auto said = static_cast<Type>(op.integer("output_dtype", 0));
+  op.set(x * as_floating(op, spread(op, 1, axis)), said == Type::Undefined ? op.type(1) : said);
 }
 
 // Quantizes to 8 bits over the range of the values and 0.

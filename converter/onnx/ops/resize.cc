@@ -10,6 +10,9 @@
 namespace ferry::onnx {
 namespace {
 
+// The rule before opset 11, which has no name there: down where the side grows, up where it shrinks.
+constexpr char kOldest[] = "before opset 11";
+
 struct Resize {
   std::string mode, coordinates, nearest;
   double cubic = -0.75, outside_value = 0;
@@ -22,7 +25,11 @@ struct Axis {
   double scale = 1;
   double start = 0, end = 1;  // of the region of interest, tf_crop_and_resize only
 
-  bool exact() const { return std::fabs(static_cast<double>(out) - scale * static_cast<double>(in)) < 1e-6; }
+  // Whether the scale is the quotient of the sizes, up to the rounding of a float32 scale.
+  bool exact() const {
+    const auto size = static_cast<double>(out);
+    return std::fabs(size - scale * static_cast<double>(in)) < 1e-6 + 1e-7 * size;
+  }
 };
 
 double source_place(const Resize& r, const Axis& a, int64_t position) {
@@ -42,7 +49,8 @@ double source_place(const Resize& r, const Axis& a, int64_t position) {
   return (x + 0.5) / a.scale - 0.5;
 }
 
-int64_t nearest_place(const Resize& r, double x) {
+int64_t nearest_place(const Resize& r, const Axis& a, double x) {
+  if (r.nearest == kOldest) return to_integer(a.scale < 1 ? std::ceil(x) : std::floor(x));
   if (r.nearest == "floor") return to_integer(std::floor(x));
   if (r.nearest == "ceil") return to_integer(std::ceil(x));
   if (r.nearest == "round_prefer_ceil") return to_integer(std::floor(x + 0.5));
@@ -67,7 +75,7 @@ std::vector<double> shares(const Resize& r, const Axis& a) {
     const double x = source_place(r, a, position);
     if (r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) continue;
     if (r.mode == "nearest") {
-      row[std::clamp<int64_t>(nearest_place(r, x), 0, a.in - 1)] = 1;
+      row[std::clamp<int64_t>(nearest_place(r, a, x), 0, a.in - 1)] = 1;
       continue;
     }
     const double stretch = r.antialias && a.scale < 1 ? 1 / a.scale : 1;
@@ -101,7 +109,8 @@ std::optional<fbs::ResizeKind> own_kind(const Resize& r, const std::vector<Axis>
     // Integer factors: every rule but align_corners repeats each position.
     for (const Axis& a : axes)
       for (int64_t position = 0; position < a.out; ++position)
-        if (std::clamp<int64_t>(nearest_place(r, source_place(r, a, position)), 0, a.in - 1) != position * a.in / a.out)
+        if (std::clamp<int64_t>(nearest_place(r, a, source_place(r, a, position)), 0, a.in - 1) !=
+            position * a.in / a.out)
           return {};
     return fbs::ResizeKind::Nearest;
   }
@@ -154,6 +163,14 @@ std::vector<double> scales_of(Op& op, size_t input) {
   return op.numbers("scales");
 }
 
+// The size that the file states if the scale gives it up to rounding, because exporters compute sizes before they round
+// the scale to float32; else that of ONNX Runtime, whose product is in float32.
+int64_t scaled_size(Op& op, size_t dimension, const Axis& a) {
+  const int64_t stated = op.declared_size(dimension);
+  if (stated > 0 && std::fabs(static_cast<double>(stated) - a.scale * static_cast<double>(a.in)) < 1) return stated;
+  return to_integer(std::floor(static_cast<float>(a.in) * static_cast<float>(a.scale)));
+}
+
 }  // namespace
 
 void resize(Op& op) {
@@ -161,7 +178,7 @@ void resize(Op& op) {
   Resize r;
   r.mode = op.text("mode", "nearest");
   r.coordinates = op.text("coordinate_transformation_mode", op.opset() < 11 ? "asymmetric" : "half_pixel");
-  r.nearest = op.text("nearest_mode", op.opset() < 11 ? "floor" : "round_prefer_floor");
+  r.nearest = op.text("nearest_mode", op.opset() < 11 ? kOldest : "round_prefer_floor");
   r.cubic = op.number("cubic_coeff_a", -0.75);
   r.outside_value = op.number("extrapolation_value", 0);
   r.exclude_outside = op.integer("exclude_outside", 0) != 0;
@@ -196,7 +213,7 @@ void resize(Op& op) {
       a.scale = policy == "stretch" ? static_cast<double>(a.out) / in : common;
     } else {
       a.scale = scales[i];
-      a.out = to_integer(std::floor(in * a.scale));
+      a.out = scaled_size(op, static_cast<size_t>(named[i]), a);
     }
     if (r.coordinates == "tf_crop_and_resize" && roi.size() == 2 * named.size()) {
       a.start = roi[i];

@@ -43,7 +43,7 @@ void top_k(Op& op) {
   op.set(1, swap_with_last(found[0], axis), Type::Int64);
 }
 
-// One-hot vectors; negative indices count from the end, indices out of range yield zeros.
+// One-hot vectors; negative indices count from the end (from opset 11 on), indices out of range yield zeros.
 void one_hot(Op& op) {
   const double depth_given = op.single(1, "depth");
   if (!(depth_given >= 1 && depth_given <= 1 << 24)) op.refuse("depth is %g", depth_given);
@@ -62,7 +62,8 @@ void one_hot(Op& op) {
   const Type type = index.dtype() == fbs::DType::Int32 ? Type::Int64 : Type::Float32;
   const Tensor row = add_constant(op.graph(), op.node().name + ".places", make_array(type, column, positions));
   const Tensor below = binary(fbs::BinaryKind::Less, index, scalar(index, 0));
-  const Tensor counted = select(below, index + scalar(index, static_cast<double>(depth)), index);
+  const Tensor counted =
+      op.opset() < 11 ? index : select(below, index + scalar(index, static_cast<double>(depth)), index);
   const Tensor hit = binary(fbs::BinaryKind::Equal, counted, row), values = op.tensor(2);
   op.set(select(hit, ferry::slice(values, 0, 1, 1), ferry::slice(values, 0, 0, 1)), op.type(2));
 }

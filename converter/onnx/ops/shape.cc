@@ -85,8 +85,7 @@ void eye_like(Op& op) {
   const Dims dims = op.dims(0);
   if (dims.size() != 2) op.refuse("an input of %zu dimensions, expected 2", dims.size());
   const int64_t k = op.integer("k", 0);
-  const Type type = static_cast<Type>(
-      op.integer("dtype", static_cast<int64_t>(op.known(0) ? op.array(0, "input").type : Type::Float32)));
+  const auto type = static_cast<Type>(op.integer("dtype", static_cast<int64_t>(op.type(0))));
   std::vector<int64_t> values(static_cast<size_t>(count_computed(dims)), 0);
   for (int64_t row = 0; row < dims[0]; ++row)
     if (row + k >= 0 && row + k < dims[1]) values[static_cast<size_t>(row * dims[1] + row + k)] = 1;

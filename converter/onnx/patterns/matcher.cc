@@ -105,9 +105,11 @@ std::vector<Node> Matcher::finish() {
 }
 
 bool is(const Node& node, std::string_view op) {
+  constexpr int kBroadcasting = 7;  // older binary operators broadcast by other rules (versions.h)
   constexpr std::string_view kBinary[] = {"Add", "Div", "MatMul", "Mul", "Pow", "Reshape", "Sub"};
   const size_t inputs = op == "Constant" ? 0 : std::count(std::begin(kBinary), std::end(kBinary), op) > 0 ? 2 : 1;
-  return node.domain.empty() && node.op == op && node.inputs.size() >= inputs && !node.outputs.empty();
+  return node.op == op && node.domain.empty() && node.opset >= kBroadcasting && node.problem.empty() &&
+         node.inputs.size() >= inputs && !node.outputs.empty();
 }
 
 Attribute number_attribute(double value) { return {.kind = Attribute::Kind::Float, .floats = {value}}; }

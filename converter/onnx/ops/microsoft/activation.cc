@@ -43,6 +43,13 @@ Tensor activated(Op& op, Tensor x, const std::string& name, const Attributes& pa
 
 void bias_add(Op& op) { op.set(op.tensor(0) + op.tensor(1) + op.tensor(2)); }
 
+// Without the mask, an output of bits.
+void bitmask_dropout(Op& op) {
+  if (op.has(2) && op.single(2, "training_mode") != 0) op.refuse("it is in training mode");
+  op.set(op.tensor(0));
+}
+
+// The same with a bias and a sum.
 void bias_dropout(Op& op) {
   if (op.has(4) && op.single(4, "training_mode") != 0) op.refuse("it is in training mode");
   Tensor y = op.tensor(0) + op.tensor(1);

@@ -95,6 +95,7 @@ void bias_add(Op& op);
 void bias_dropout(Op& op);
 void bias_gelu(Op& op);
 void bias_softmax(Op& op);
+void bitmask_dropout(Op& op);
 void bias_split_gelu(Op& op);
 void fast_gelu(Op& op);
 void gated_add(Op& op);

@@ -24,7 +24,7 @@ constexpr OpRow kOps[] = {
     {"BiasSplitGelu", bias_split_gelu},
     {"BifurcationDetector", nullptr, kPadding},
     {"BitmaskBiasDropout", bias_dropout},
-    {"BitmaskDropout", standard<onnx::dropout>},
+    {"BitmaskDropout", bitmask_dropout},
     {"CDist", cdist},
     {"CausalConvWithState", nullptr, kNoOperator},
     {"ComplexMul", complex_mul},

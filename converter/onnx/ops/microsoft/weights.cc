@@ -22,10 +22,12 @@ struct Packed {
 // A matrix [rows,columns] of integers in blocks along a row, in the layout of MatMulNBits: each row begins at a block,
 // its zero points at a byte.
 struct Blocks {
-  int64_t rows, columns, size, bits;
+  int64_t rows, columns, size;
+  int64_t bits;  // of a stored integer
   Array integers, scales;
-  std::vector<double> zero_points;  // [rows,blocks]; empty: 2^(bits - 1)
-  std::vector<int64_t> group;       // block of each column; empty: column / size
+  double zero_point;                     // of all blocks, unless they have their own
+  std::vector<double> zero_points = {};  // [rows,blocks], or empty
+  std::vector<int64_t> group = {};       // block of each column; empty: column / size
 
   int64_t per_row() const { return (columns + size - 1) / size; }
 
@@ -38,9 +40,11 @@ struct Blocks {
       for (int64_t c = 0; c < columns; ++c) {
         const int64_t chosen = group.empty() ? c / size : group[static_cast<size_t>(c)];
         const auto block = static_cast<size_t>(r * per_row() + chosen);
-        const double zero = zero_points.empty() ? static_cast<double>(int64_t{1} << (bits - 1)) : zero_points[block];
-        const double integer = static_cast<double>(packed.at(r * per_row() * size + c));
-        out[static_cast<size_t>(r * columns + c)] = static_cast<float>((integer - zero) * scale[block]);
+        const double zero = zero_points.empty() ? zero_point : zero_points[block];
+        int64_t integer = packed.at(r * per_row() * size + c);
+        if (integers.type == Type::Int4) integer = static_cast<int8_t>(integer);
+        out[static_cast<size_t>(r * columns + c)] =
+            static_cast<float>((static_cast<double>(integer) - zero) * scale[block]);
       }
     }
     return out;
@@ -62,6 +66,9 @@ void check_bits(Op& op, int64_t bits) {
   if (bits != 2 && bits != 4 && bits != 8)
     op.refuse("attribute 'bits' is %lld, expected 2, 4 or 8", static_cast<long long>(bits));
 }
+
+// The zero point of unsigned integers that have none of their own.
+double middle_of(int64_t bits) { return static_cast<double>(int64_t{1} << (bits - 1)); }
 
 void check_count(Op& op, const char* what, int64_t count, int64_t expected) {
   if (count != expected)
@@ -141,9 +148,9 @@ void matmul_nbits(Op& op) {
            op.integer("bits", 4),
            op.array(1, "B"),
            op.array(2, "scales"),
-           {},
-           {}};
+           0};
   check_bits(op, b.bits);
+  b.zero_point = middle_of(b.bits);
   if (op.integer("weight_prepacked", 0) != 0)
     op.refuse("attribute 'weight_prepacked': B has the layout of one processor");
   if (b.rows < 1 || b.columns < 1 || b.size < 8 || b.size > 1 << 20 || count_elements({b.rows, b.columns}) < 1)
@@ -184,8 +191,10 @@ void matmul_bnb4(Op& op) {
 // A table of rows in blocks along the last dimension.
 void gather_block_quantized(Op& op) {
   const Array& data = op.array(0, "data");
-  if (data.type != Type::UInt8) op.refuse("data is of type %s, expected uint8", type_name(data.type).c_str());
-  const int64_t bits = op.integer("bits", 4);
+  const bool nibbles = data.type == Type::UInt4 || data.type == Type::Int4;  // an array has a byte for each
+  if (!nibbles && data.type != Type::UInt8)
+    op.refuse("data is of type %s, expected uint8, uint4 or int4", type_name(data.type).c_str());
+  const int64_t bits = nibbles ? 8 : op.integer("bits", 4);
   check_bits(op, bits);
   const int rank = static_cast<int>(data.dims.size());
   if (rank < 2) op.refuse("data is %s, expected two or more dimensions", to_string(data.dims).c_str());
@@ -202,8 +211,7 @@ void gather_block_quantized(Op& op) {
            bits,
            data,
            op.array(2, "scales"),
-           {},
-           {}};
+           nibbles ? 0 : middle_of(bits)};
   if (b.columns < 1 || b.size < 1 || b.columns % b.size != 0)
     op.refuse("rows of %lld in blocks of %lld", static_cast<long long>(b.columns), static_cast<long long>(b.size));
   check_count(op, "scales", b.scales.elements(), b.rows * b.per_row());
