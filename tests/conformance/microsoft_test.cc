@@ -2,6 +2,7 @@
 // all of them. FERRY_WRITE_CONFORMANCE=1 writes that table.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -38,6 +39,18 @@ TEST(Microsoft, OperatorsAgreeWithOnnxRuntime) {
   }
   for (const onnx::OpRow& row : onnx::operators_of("com.microsoft"))
     EXPECT_EQ(row.function != nullptr, tested.contains(std::string(row.op))) << row.op;
+}
+
+// Whole networks after ONNX Runtime's optimizer (make_optimized.py) give PyTorch's results.
+TEST(Microsoft, OptimizedNetworksAgreeWithTheirFramework) {
+  for (const char* name : {"vit", "vit_batch", "cnn"}) {
+    const fs::path folder = source_folder() / "tests" / "data" / "onnx" / "optimized" / name;
+    const Outcome outcome = run_case(folder, {.relative = 0, .absolute = 1e-6, .of_largest = 1e-4});
+    EXPECT_EQ(outcome.verdict, Verdict::Passed) << name << ": " << outcome.reason;
+    const std::vector<onnx::Node> nodes = onnx::read_model(folder / "model.onnx").nodes;
+    EXPECT_TRUE(
+        std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.domain == "com.microsoft"; }));
+  }
 }
 
 // The supported operators, then those that are refused, by reason.
