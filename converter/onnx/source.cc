@@ -133,6 +133,9 @@ std::vector<std::unique_ptr<Graph>> import_decoder(const ImportRequest& request,
   std::unique_ptr<Graph> graph = build_language_model(
       {.file = request.path, .max_length = length, .without = given.values(kWithout), .passes = request.passes});
   if (!graph) return graphs;
+  for (const Setting& setting : given.all())
+    if (setting.name == kLabels || (setting.name != kWithout && find_option(options(), setting.name) != nullptr))
+      fail("--%s: not for a language model", setting.name.c_str());
   const Shape logits = graph->shape(graph->table.outputs.front()->tensor);
   std::unique_ptr<fbs::TextT> text = text_beside(request.path, logits[logits.rank - 1]);
   if (!text) {

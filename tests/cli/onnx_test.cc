@@ -45,6 +45,7 @@ TEST_F(Onnx, DecodersWithACacheContinueTexts) {
   }
   const std::string last = (source_folder() / "tests/data/onnx/language/rotary_inside/model.onnx").string();
   EXPECT_REFUSED(run({"convert", last, "-o", "net.ferry", "--max-length", "49"}), "rotary caches");
+  EXPECT_REFUSED(run({"convert", last, "-o", "net.ferry", "--mean", "0.5"}), "not for a language model");
   EXPECT_REFUSED(run({"convert", kNet, "-o", "net.ferry", "--max-length", "9"}), "no language model with a cache");
 }
 
