@@ -36,7 +36,7 @@ target_include_directories(ferry_onnx_schema SYSTEM PUBLIC "${generated}" ${Prot
 target_link_libraries(ferry_onnx_schema PUBLIC ${Protobuf_LITE_LIBRARIES})
 
 # The importer, from a file to a graph.
-ferry_sources(onnx_sources converter/onnx/*.cc converter/onnx/*/*.cc)
+ferry_sources(onnx_sources converter/onnx/*.cc converter/onnx/*/*.cc converter/onnx/*/*/*.cc)
 list(FILTER onnx_sources EXCLUDE REGEX "/onnx/(convert_onnx|source)\\.cc$") # in ferry_converter: says in any build what is missing
 add_library(ferry_onnx STATIC ${onnx_sources})
 # Its rows are functions found by name; names of other files would clash in a unity build.

@@ -26,6 +26,10 @@ std::span<const Option> common_options() {
        .help = "Text file with the class names, one per line",
        .records = Option::Records::Name,
        .rebuilds = false},
+      {.name = "max-length",
+       .argument = "N",
+       .help = "Maximum length of a language model's text, prompt and answer together, in tokens. Default: 4096, or "
+               "the length that it was trained for if that is shorter"},  // the import checks it with the network
   };
   return kOptions;
 }

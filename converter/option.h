@@ -48,7 +48,7 @@ struct Option {
 // The first option of this name; null without one.
 const Option* find_option(std::span<const Option> options, std::string_view name);
 
-// --weights and --labels, which every format accepts.
+// --weights, --labels and --max-length, which every format accepts.
 std::span<const Option> common_options();
 
 // Functions for Option::check. Their errors begin with "--name value: ".

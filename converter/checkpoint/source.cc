@@ -65,10 +65,6 @@ const std::vector<Option>& family_options() {
        .argument = "",
        .help = "With --num-classes 0: normalise the embedding to length 1",
        .takes = Option::Takes::Nothing},
-      {.name = "max-length",
-       .argument = "N",
-       .help = "Maximum length of a language model's text, prompt and answer together, in tokens. Default: 4096, or "
-               "the length that it was trained for if that is shorter"},  // the family checks it with config.json
   };
   return kOptions;
 }
@@ -89,7 +85,7 @@ Settings family_settings(const Settings& given, const Family& family) {
   for (const Setting& setting : given.all()) {
     if (std::find(known.begin(), known.end(), setting.name) != known.end()) {
       out.add(setting.name, setting.value);
-    } else if (find_option(family_options(), setting.name) != nullptr) {
+    } else if (find_option(family_options(), setting.name) != nullptr || setting.name == "max-length") {
       fail("--%s: is not for a %s", setting.name.c_str(), family.name());
     }
   }

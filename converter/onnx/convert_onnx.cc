@@ -107,6 +107,15 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   return graph;
 }
 
+std::unique_ptr<Graph> build_language_model(const DecoderRequest& request) {
+  const Model model = read_model(request.file);
+  std::unique_ptr<Graph> graph = build_decoder(model, request);
+  if (!graph) return nullptr;
+  graph->table.name = model.path.stem().string();
+  graph->table.provenance = provenance(model);
+  return graph;
+}
+
 std::unique_ptr<Graph> build_ocr(const OcrRequest& request) {
   OnnxRequest finder = finder_request(read_model(request.finder)), line = line_request(read_model(request.line));
   for (OnnxRequest* one : {&finder, &line}) {
@@ -122,6 +131,8 @@ std::unique_ptr<Graph> build_ocr(const OcrRequest& request) {
 std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   fail("%s: this build reads no ONNX files (FERRY_ONNX is off)", request.file.string().c_str());
 }
+
+std::unique_ptr<Graph> build_language_model(const DecoderRequest&) { return nullptr; }
 
 std::unique_ptr<Graph> build_ocr(const OcrRequest& request) { return build_graph({.file = request.finder}); }
 #endif

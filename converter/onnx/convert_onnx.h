@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,16 @@ struct OcrRequest {
 };
 // The detector's graph, which contains the recognizer's. Throws Error also if the files do not match.
 std::unique_ptr<Graph> build_ocr(const OcrRequest& request);
+
+struct DecoderRequest {
+  std::filesystem::path file;
+  std::optional<int64_t> max_length;  // in tokens; none: 4096, or what the rotary caches have if that is less
+  std::vector<std::string> without;   // as above
+  bool passes = true;
+};
+// The graph of a language model with a cache (converter/onnx/decoder.h), for runs of any number of tokens, without its
+// text. Null if the file is of another kind.
+std::unique_ptr<Graph> build_language_model(const DecoderRequest& request);
 
 // Sizes by input name, from texts like "input=1x3x224x224". Throws Error for a malformed one.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes);

@@ -44,7 +44,8 @@ std::vector<Shape> input_shapes(const fbs::OperatorT& op, const Graph& graph) {
 bool outputs_shape(const fbs::OperatorT& op, const Graph& graph) {
   Shape shape;
   const SerializedOp serialized(op);
-  return infer_shape(*serialized, input_shapes(op, graph), &shape).ok() && shape == graph.shape(op.outputs.front());
+  return infer_shape(*serialized, input_shapes(op, graph), &shape, graph.state_shapes()).ok() &&
+         shape == graph.shape(op.outputs.front());
 }
 
 // Whether dimension `i` of the input and the output of `op` are equal in both graphs.
@@ -86,6 +87,10 @@ Unrepeated hold_once(const std::vector<double>& values, const Shape& shape, cons
 }
 
 bool same_constant(const Graph& a, const Graph& b, TensorId tensor) {
+  const Constant &from_a = a.source(tensor), &from_b = b.source(tensor);
+  if (from_a.owner && from_a.owner == from_b.owner && from_a.bytes.data() == from_b.bytes.data() &&
+      from_a.byte_count() == from_b.byte_count() && a.at(tensor).dtype == b.at(tensor).dtype)
+    return a.shape(tensor) == b.shape(tensor);
   const Constant x = a.constant(tensor), y = b.constant(tensor);
   return a.at(tensor).dtype == b.at(tensor).dtype && a.shape(tensor) == b.shape(tensor) &&
          std::equal(x.bytes.begin(), x.bytes.end(), y.bytes.begin(), y.bytes.end());
@@ -354,7 +359,7 @@ void Generaliser::check(const Graph& other) {
       inputs.push_back(graph_.is_constant(input) ? other.shape(input) : shapes.at(input));
     std::vector<Shape> outputs(op.outputs.size());
     const SerializedOp serialized(op);
-    if (!infer_shapes(*serialized, inputs, {}, outputs).ok()) {
+    if (!infer_shapes(*serialized, inputs, graph_.state_shapes(), outputs).ok()) {
       reasons_.resize(before);
       return;
     }
@@ -419,8 +424,8 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
   for (const auto& op : model.operators) {
     std::vector<Shape> outputs(op->outputs.size());
     const SerializedOp serialized(*op);
-    if (const Status status = infer_shapes(*serialized, input_shapes(*op, graph_), {}, outputs); !status.ok())
-      fail("'%s': %s", op->name.c_str(), status.message().data());
+    const Status status = infer_shapes(*serialized, input_shapes(*op, graph_), graph_.state_shapes(), outputs);
+    if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().data());
     for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
   remove_dead_code(graph_, {});

@@ -19,6 +19,8 @@ class Importer {
 
  private:
   void add_input(const ValueInfo& input);
+  void add_decoder();
+  bool add_decoder_input(const ValueInfo& input);
   void add_node(const Node& node);
   void add_branch(const Node& node);
   void fold(Op* op);
@@ -82,7 +84,40 @@ Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
   return dims;
 }
 
+// The tokens of a decoder, its states, and the positions of the tokens.
+void Importer::add_decoder() {
+  DecoderStates& made = *options_.decoder;
+  for (const ValueInfo& input : model_.inputs)
+    if (input.name == made.decoder.ids) add_input(input);
+  const Tensor* ids = std::get_if<Tensor>(&values_.at(made.decoder.ids));
+  if (!ids) throw Refused(model_.path.filename().string(), std::move(reasons_));
+  for (const auto& [past, cache] : made.decoder.caches)
+    made.states[past] = graph_->add_state(past, {1, made.max_length, cache.width}, 1);
+  made.positions = reshape_to(ferry::positions(*ids, made.states.begin()->second), dims_of(*ids));
+}
+
+// The inputs of a decoder besides its tokens, which come first: an empty cache, a mask of this run's tokens, and
+// positions that count on from earlier runs.
+bool Importer::add_decoder_input(const ValueInfo& input) {
+  if (!options_.decoder || input.name == options_.decoder->decoder.ids) return false;
+  DecoderStates& made = *options_.decoder;
+  const Tensor ids = std::get<Tensor>(values_.at(made.decoder.ids));
+  if (input.name == made.decoder.positions) {
+    values_[input.name] = *made.positions;
+    types_[input.name] = input.type;
+  } else if (made.decoder.caches.contains(input.name)) {
+    values_[input.name] =
+        make_array(input.type, {1, input.shape[1].size, 0, input.shape[3].size}, std::vector<double>{});
+  } else {
+    const Dims dims = dims_of(ids);
+    values_[input.name] =
+        make_array(input.type, dims, std::vector<double>(static_cast<size_t>(count_computed(dims)), 1.0));
+  }
+  return true;
+}
+
 void Importer::add_input(const ValueInfo& input) {
+  if (add_decoder_input(input)) return;
   Value& value = values_[input.name];
   if (const auto constant = options_.constants.find(input.name); constant != options_.constants.end()) {
     value = constant->second;
@@ -149,13 +184,13 @@ void Importer::add_node(const Node& node) {
   }
   const OpFunction function = find_op(node);
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  if (!function) return give_reason(node, "the operator is not supported");
+  if (!function) return give_reason(node, why_unsupported(node));
   if (unknown) return;  // its producer has already given the reason
   const size_t before = graph_->table.operators.size();
   const OpsetRow* row = find_opset_row(node);
   Node adapted;  // the node by today's rules, if it is of an older opset
   if (row && row->adapt) adapted = node;
-  Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types));
+  Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
   try {
     if (row && row->adapt) row->adapt(op, &adapted);
     function(op);
@@ -204,6 +239,7 @@ void Importer::add_outputs() {
     return found != values_.end() && std::holds_alternative<Tensor>(found->second);
   });
   for (const ValueInfo& output : model_.outputs) {
+    if (options_.decoder && output.name != options_.decoder->decoder.logits) continue;  // a cache
     const auto found = values_.find(output.name);
     if (found == values_.end()) {
       reasons_.push_back({"", output.name, 0, "output '" + output.name + "' is computed by no node"});
@@ -227,7 +263,9 @@ void Importer::add_outputs() {
 
 Imported Importer::import() {
   for (const auto& [name, array] : model_.constants) values_[name] = array;
-  for (const ValueInfo& input : model_.inputs) add_input(input);
+  if (options_.decoder) add_decoder();
+  for (const ValueInfo& input : model_.inputs)
+    if (!options_.decoder || input.name != options_.decoder->decoder.ids) add_input(input);
   for (const auto& shape : options_.shapes) {
     const std::string& name = shape.first;
     if (std::none_of(model_.inputs.begin(), model_.inputs.end(), [&](const auto& input) { return input.name == name; }))

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "converter/graph/graph.h"
+#include "converter/onnx/decoder.h"
 #include "converter/onnx/model.h"
 #include "converter/refused.h"
 
@@ -21,6 +22,7 @@ struct ImportOptions {
   std::map<std::string, Dims> shapes;       // of inputs: from --shape, or for dimensions to be opened
   std::map<std::string, Array> constants;   // inputs known at conversion: shapes, axes, weights
   std::set<std::string> disabled_patterns;  // patterns (converter/onnx/patterns) to disable; "all"
+  DecoderStates* decoder = nullptr;         // of a language model whose cache becomes states: gets them
 };
 
 using ferry::Reason;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "converter/graph/ops.h"
@@ -19,9 +20,11 @@ namespace ferry::onnx {
 
 class Op {
  public:
-  // `types`: of the inputs in the file.
-  Op(const Node& node, Graph& graph, std::vector<Value> inputs, std::vector<Type> types)
-      : node_(node),
+  // `types`: of the inputs in the file. `decoder`: null unless the file's cache becomes states.
+  Op(const Node& node, Graph& graph, std::vector<Value> inputs, std::vector<Type> types,
+     const DecoderStates* decoder = nullptr)
+      : decoder_(decoder),
+        node_(node),
         graph_(graph),
         inputs_(std::move(inputs)),
         types_(std::move(types)),
@@ -31,6 +34,8 @@ class Op {
   const Node& node() const { return node_; }
   Graph& graph() const { return graph_; }
   int opset() const { return node_.opset; }
+
+  const DecoderStates* decoder() const { return decoder_; }
 
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
@@ -84,6 +89,7 @@ class Op {
  private:
   const Attribute* attribute(const std::string& name, Attribute::Kind kind) const;
 
+  const DecoderStates* decoder_;
   const Node& node_;
   Graph& graph_;
   std::vector<Value> inputs_;
@@ -95,10 +101,19 @@ class Op {
 
 using OpFunction = void (*)(Op&);
 
+// A row of a domain's table: an operator and its function; without one, why it is refused.
+struct OpRow {
+  std::string_view op;
+  OpFunction function;
+  const char* refused = nullptr;
+};
+
 // The function for a node; null if it is not supported.
 OpFunction find_op(const Node& node);
-// Supported operators of a domain: ONNX's (""), or those created by patterns ("ferry").
-std::vector<std::string> operator_names(std::string_view domain);
+// For a node without a function: why, with its domain.
+std::string why_unsupported(const Node& node);
+// The operators of a domain: ONNX's (""), ONNX Runtime's ("com.microsoft"), or those created by patterns ("ferry").
+std::span<const OpRow> operators_of(std::string_view domain);
 
 // ---- shared by import functions
 

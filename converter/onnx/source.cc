@@ -5,8 +5,10 @@
 #include "converter/checkpoint/mapped_file.h"
 #include "converter/detect/detector_spec.h"
 #include "converter/onnx/convert_onnx.h"
+#include "converter/passes/last_token.h"
 #include "converter/preprocessing/prepare_images.h"
 #include "converter/suggest.h"
+#include "converter/text/text_files.h"
 #if defined(FERRY_HAS_ONNX)
 #include "converter/onnx/importer.h"
 #endif
@@ -15,7 +17,8 @@ namespace ferry::onnx {
 namespace {
 
 constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect",
-                     *kLike = "like", *kRead = "read", *kCharacters = "characters", *kLabels = "labels";
+                     *kLike = "like", *kRead = "read", *kCharacters = "characters", *kLabels = "labels",
+                     *kMaxLength = "max-length";
 
 std::string all_detectors() {
   std::string all;
@@ -112,6 +115,45 @@ std::unique_ptr<Graph> import_ocr(const ImportRequest& request) {
                     .passes = request.passes});
 }
 
+// The tokenizer in the file's folder, or in the one above, as the onnx/ folders of published models have it.
+std::unique_ptr<fbs::TextT> text_beside(const std::filesystem::path& file, int vocabulary) {
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  for (const std::filesystem::path& place : {folder, folder.parent_path()})
+    if (auto text = text_in(place, vocabulary); text && text->tokenizer) return text;
+  return nullptr;
+}
+
+// A language model with a cache: the graphs for runs of any length. Nothing if the file is of another kind, or if
+// options say how its inputs are bound.
+std::vector<std::unique_ptr<Graph>> import_decoder(const ImportRequest& request, std::vector<std::string>* notes) {
+  const Settings& given = request.settings;
+  std::vector<std::unique_ptr<Graph>> graphs;
+  if (given.has(kShape) || given.has(kDynamic)) return graphs;
+  const std::optional<int> length = given.integer(kMaxLength, 1, 1 << 24);
+  std::unique_ptr<Graph> graph = build_language_model(
+      {.file = request.path, .max_length = length, .without = given.values(kWithout), .passes = request.passes});
+  if (!graph) return graphs;
+  for (const Setting& setting : given.all())
+    if (setting.name == kLabels || (setting.name != kWithout && find_option(options(), setting.name) != nullptr))
+      fail("--%s: not for a language model", setting.name.c_str());
+  const Shape logits = graph->shape(graph->table.outputs.front()->tensor);
+  std::unique_ptr<fbs::TextT> text = text_beside(request.path, logits[logits.rank - 1]);
+  if (!text) {
+    notes->push_back("no tokenizer beside the file or in the folder above: ferry run needs --tokens");
+    text = std::make_unique<fbs::TextT>();
+  }
+  text->graph = kLastToken;
+  graph->table.postprocess = std::make_unique<fbs::PostprocessT>();
+  graph->table.postprocess->task = fbs::Task::Text;
+  graphs.push_back(std::move(graph));
+  graphs.push_back(graphs.front()->copy());
+  graphs.back()->table.name = kLastToken;
+  graphs.back()->table.provenance = nullptr;
+  graphs.front()->table.text = packed(*text);
+  keep_last_token(graphs.back().get());
+  return graphs;
+}
+
 ImportedNetwork import(const ImportRequest& request) {
   const Settings& given = request.settings;
   ImportedNetwork made;
@@ -119,6 +161,9 @@ ImportedNetwork import(const ImportRequest& request) {
     made.graphs.push_back(import_ocr(request));
     return made;
   }
+  made.graphs = import_decoder(request, &made.notes);
+  if (!made.graphs.empty()) return made;
+  if (given.has(kMaxLength)) fail("--max-length: the file is no language model with a cache");
   const std::optional<detect::DetectorRequest> wanted = detector_request(given);
   const auto finish = [&](Graph& graph) {
     made.notes.clear();  // a graph with open dimensions is imported more than once
@@ -152,7 +197,8 @@ Outline outline(const std::filesystem::path& path, const Settings& settings) {
   for (const auto& [name, array] : model.constants)
     if (is_float(array.type)) out.parameters += static_cast<uint64_t>(array.elements());
   try {
-    out.graph = std::move(import_model(model, {.shapes = parse_shapes(settings.values(kShape))}).graph);
+    if (!settings.has(kShape)) out.graph = build_language_model({.file = path});
+    if (!out.graph) out.graph = std::move(import_model(model, {.shapes = parse_shapes(settings.values(kShape))}).graph);
   } catch (const Refused& refused) {
     out.refused = refused.reasons();
   }

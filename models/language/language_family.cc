@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "converter/passes/last_token.h"
 #include "converter/text/text_files.h"
 #include "models/language/config.h"
-#include "models/language/last_token.h"
 #include "models/language/vision_graph.h"
 
 namespace ferry::language {

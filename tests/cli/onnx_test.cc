@@ -29,6 +29,26 @@ TEST_F(Onnx, ConvertsAndRuns) {
   EXPECT_EQ(j["provenance"]["framework"], "pytorch");
 }
 
+// Decoders with a cache continue token ids as ONNX Runtime does (tests/conformance/make_decoders.py).
+TEST_F(Onnx, DecodersWithACacheContinueTexts) {
+  for (const char* name : {"rotary_inside", "rotary_outside", "norms_of_heads"}) {
+    SCOPED_TRACE(name);
+    const std::filesystem::path folder = source_folder() / "tests/data/onnx/language" / name;
+    const Result done = run({"convert", (folder / "model.onnx").string(), "-o", "net.ferry"});
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const auto expected = nlohmann::json::parse(read_text(folder / "generate.json"));
+    std::string prompt;
+    for (const int id : expected["prompt"]) prompt += (prompt.empty() ? "" : ",") + std::to_string(id);
+    const Result text = run({"run", "net.ferry", "--tokens", prompt, "--max-tokens", "24", "--json"});
+    ASSERT_EQ(text.exit_code, 0) << text.err;
+    EXPECT_EQ(nlohmann::json::parse(text.out)["tokens"], expected["tokens"]);
+  }
+  const std::string last = (source_folder() / "tests/data/onnx/language/rotary_inside/model.onnx").string();
+  EXPECT_REFUSED(run({"convert", last, "-o", "net.ferry", "--max-length", "49"}), "rotary caches");
+  EXPECT_REFUSED(run({"convert", last, "-o", "net.ferry", "--mean", "0.5"}), "not for a language model");
+  EXPECT_REFUSED(run({"convert", kNet, "-o", "net.ferry", "--max-length", "9"}), "no language model with a cache");
+}
+
 TEST_F(Onnx, ADryRunSaysWhatWouldBeBuiltAndWritesNothing) {
   const Result dry = run({"convert", kNet, "-o", "net.ferry", "--dry-run"});
   ASSERT_EQ(dry.exit_code, 0) << dry.err;

@@ -157,6 +157,57 @@ void attention(Op& op) {
   op.set(op.rank(0) == 4 ? heads_first(*y) : joined_heads(*y));
 }
 
+namespace {
+
+// Each half of a head's channels, or if `interleaved` every other one, from [B,L,1,W].
+Tensor for_both_halves(Tensor table, bool interleaved) {
+  const Dims d = dims_of(table);
+  if (!interleaved) return ferry::concat({table, table}, 3);
+  const Tensor column = reshape_to(table, {d[0], d[1], d[3], 1});
+  return reshape_to(ferry::concat({column, column}, 3), {d[0], d[1], 1, 2 * d[3]});
+}
+
+// The first `rotated` channels of x [B,L,H,D] with tables of their own per sample.
+Tensor rotate_samples(Op& op, Tensor x, Tensor cos, Tensor sin, bool interleaved) {
+  const Dims dims = dims_of(x);
+  const int64_t half = dims_of(cos)[3];
+  std::vector<int64_t> first, second;
+  for (int64_t i = 0; i < half; ++i) {
+    first.push_back(interleaved ? 2 * i : i);
+    second.push_back(interleaved ? 2 * i + 1 : half + i);
+  }
+  const Tensor a = pick(op, x, 3, first), b = pick(op, x, 3, second);
+  const Tensor left = a * cos - b * sin, right = a * sin + b * cos;
+  if (!interleaved) return ferry::concat({left, right}, 3);
+  const Dims column = {dims[0], dims[1], dims[2], half, 1};
+  return reshape_to(ferry::concat({reshape_to(left, column), reshape_to(right, column)}, 4),
+                    {dims[0], dims[1], dims[2], 2 * half});
+}
+
+}  // namespace
+
+Tensor rotate(Op& op, Tensor x, Tensor cos, Tensor sin, bool interleaved) {
+  const Dims dims = dims_of(x), table = dims_of(cos);
+  const int64_t rotated = 2 * table[3];
+  if (rotated > dims[3] || (table[0] != 1 && table[0] != dims[0]) || table[1] != dims[1] || dims_of(sin) != table)
+    op.refuse("caches of %s turn %lld of %lld channels", to_string(table).c_str(), static_cast<long long>(rotated),
+              static_cast<long long>(dims[3]));
+  const Tensor turned = rotated == dims[3] ? x : ferry::slice(x, 3, 0, static_cast<int>(rotated));
+  Tensor y = turned;
+  if (table[0] == 1) {
+    const Dims row = {dims[1], rotated};
+    const Tensor flat = reshape_to(turned, {dims[0], dims[1], dims[2] * rotated});
+    y = ferry::rotary_embedding(flat, reshape_to(for_both_halves(cos, interleaved), row),
+                                reshape_to(for_both_halves(sin, interleaved), row), to_int32({dims[2]})[0],
+                                interleaved);
+    y = reshape_to(y, {dims[0], dims[1], dims[2], rotated});
+  } else {
+    y = rotate_samples(op, turned, cos, sin, interleaved);
+  }
+  if (rotated == dims[3]) return y;
+  return ferry::concat({y, ferry::slice(x, 3, static_cast<int>(rotated), static_cast<int>(dims[3] - rotated))}, 3);
+}
+
 void rotary_embedding(Op& op) {
   const Tensor x = tokens(op, 0, "num_heads");
   const Dims dims = dims_of(x);  // [B,S,H,D]
@@ -181,25 +232,7 @@ void rotary_embedding(Op& op) {
   const Dims each = {dims[0], dims[1], 1, rotated / 2};
   const Tensor cos = add_constant(op.graph(), op.node().inputs[1], cosines.reshaped(each));
   const Tensor sin = add_constant(op.graph(), op.node().inputs[2], sines.reshaped(each));
-  const bool interleaved = op.integer("interleaved", 0) != 0;
-  std::vector<int64_t> first, second;
-  for (int64_t i = 0; i < rotated / 2; ++i) {
-    first.push_back(interleaved ? 2 * i : i);
-    second.push_back(interleaved ? 2 * i + 1 : rotated / 2 + i);
-  }
-  const Tensor a = pick(op, x, 3, first), b = pick(op, x, 3, second);
-  const Tensor left = a * cos - b * sin, right = a * sin + b * cos;
-  std::vector<Tensor> parts;
-  if (interleaved) {
-    const Dims column = {dims[0], dims[1], dims[2], rotated / 2, 1};
-    parts = {reshape_to(ferry::concat({reshape_to(left, column), reshape_to(right, column)}, 4),
-                        {dims[0], dims[1], dims[2], rotated})};
-  } else {
-    parts = {left, right};
-  }
-  if (rotated < dims[3])
-    parts.push_back(ferry::slice(x, 3, static_cast<int>(rotated), static_cast<int>(dims[3] - rotated)));
-  const Tensor y = parts.size() == 1 ? parts[0] : ferry::concat(parts, 3);
+  const Tensor y = rotate(op, x, cos, sin, op.integer("interleaved", 0) != 0);
   op.set(op.rank(0) == 4 ? heads_first(y) : joined_heads(y));
 }
 

@@ -180,7 +180,9 @@ void resize(Op& op);
 // grid_sample.cc
 void grid_sample(Op& op);
 
-// attention.cc
+// attention.cc: `rotate` is the rotary position embedding of x [B,L,H,D] by cos and sin [B or 1,L,1,W], of the first 2W
+// channels of each head.
+Tensor rotate(Op& op, Tensor x, Tensor cos, Tensor sin, bool interleaved);
 void attention(Op& op);
 void rotary_embedding(Op& op);
 

@@ -2,18 +2,14 @@
 #include <span>
 #include <string_view>
 
+#include "converter/onnx/ops/microsoft/microsoft.h"
 #include "converter/onnx/ops/ops.h"
 
 namespace ferry::onnx {
 namespace {
 
-struct Row {
-  std::string_view op;
-  OpFunction function;
-};
-
 // ONNX's own operators, sorted.
-constexpr Row kOps[] = {
+constexpr OpRow kOps[] = {
     {"Abs", abs},
     {"Add", add},
     {"And", logical_and},
@@ -155,7 +151,7 @@ constexpr Row kOps[] = {
 };
 
 // Operators that patterns insert.
-constexpr Row kFerryOps[] = {
+constexpr OpRow kFerryOps[] = {
     {"Attention", ferry_attention},
     {"FilledPlaces", ferry_filled_places},
     {"Gelu", ferry_gelu},
@@ -168,24 +164,54 @@ constexpr Row kFerryOps[] = {
     {"Silu", ferry_silu},
 };
 
-OpFunction find(std::span<const Row> rows, std::string_view op) {
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.op == op; });
-  return row == rows.end() ? nullptr : row->function;
-}
+// Other domains that files name, and why their operators are refused.
+struct Domain {
+  std::string_view name;
+  const char* refused;
+};
 
-std::span<const Row> rows_of(std::string_view domain) {
-  if (domain.empty()) return kOps;
-  return domain == "ferry" ? std::span<const Row>(kFerryOps) : std::span<const Row>();
+constexpr const char* kOneProcessor =
+    "ONNX Runtime wrote it for one processor at optimization level 'all': write the file at level 'extended'";
+
+constexpr Domain kDomains[] = {
+    {"ai.onnx.ml", "trees, vectorizers and other classical models are not supported"},
+    {"ai.onnx.preview.training", "it belongs to training"},
+    {"ai.onnx.training", "it belongs to training"},
+    {"ai.onnx.contrib", "it is of onnxruntime-extensions: convert the network without its tokenizer or decoder"},
+    {"com.microsoft.extensions",
+     "it is of onnxruntime-extensions: convert the network without its tokenizer or decoder"},
+    {"com.microsoft.nchwc", kOneProcessor},
+    {"com.ms.internal.nhwc", kOneProcessor},
+    {"org.pytorch.aten", "it calls PyTorch: export the network without ATen fallbacks"},
+};
+
+const OpRow* find(const Node& node) {
+  const std::span<const OpRow> rows = operators_of(node.domain);
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const OpRow& r) { return r.op == node.op; });
+  return row == rows.end() ? nullptr : &*row;
 }
 
 }  // namespace
 
-std::vector<std::string> operator_names(std::string_view domain) {
-  std::vector<std::string> names;
-  for (const Row& row : rows_of(domain)) names.emplace_back(row.op);
-  return names;
+std::span<const OpRow> operators_of(std::string_view domain) {
+  if (domain.empty()) return kOps;
+  if (domain == "com.microsoft") return microsoft::rows();
+  return domain == "ferry" ? std::span<const OpRow>(kFerryOps) : std::span<const OpRow>();
 }
 
-OpFunction find_op(const Node& node) { return find(rows_of(node.domain), node.op); }
+OpFunction find_op(const Node& node) {
+  const OpRow* row = find(node);
+  return row ? row->function : nullptr;
+}
+
+std::string why_unsupported(const Node& node) {
+  if (node.domain.empty()) return "the operator is not supported";
+  const std::string name = node.op + " of domain '" + node.domain + "' is not supported";
+  if (const OpRow* row = find(node)) return name + ": " + row->refused;
+  for (const Domain& domain : kDomains)
+    if (domain.name == node.domain) return name + ": " + domain.refused;
+  if (!operators_of(node.domain).empty()) return name + ": the domain has no operator of this name";
+  return name + ": operators are those of ONNX and of 'com.microsoft', or functions in the file";
+}
 
 }  // namespace ferry::onnx

@@ -1,0 +1,1 @@
+By1_0J`ihŒ_ojx~Ye‚‰uš|…xyr•†z~~p‰znxyxxznYZwjk}zŠoq_u‡uhsv|Xqz}tŒ|‚yxc“{‡{c€…mtww{pRxuOlyxyrm{

@@ -1,0 +1,1 @@
+By11_0J0eRl`óig?gxNwKb6`ócPJY_ewKbnWÕcård>M!mnWE	srdw

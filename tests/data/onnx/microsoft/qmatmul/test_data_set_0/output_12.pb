@@ -1,0 +1,1 @@
+By12_0Jxý›B€¦çBƒÞ’B­ÏBùþÃBA9C9c[CbÐÑB÷fCžM C¸mC€4C{2§BòŸMC`TCŸ+FCâÇqC`ÔCëÀgC;C^C¬š%Cü‡£B<Û8CóC‡47CBsCë@C±=lCLä5C

@@ -1,0 +1,1 @@
+By15_0Jmtell}x{w‰_SbVR
