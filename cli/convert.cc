@@ -166,6 +166,7 @@ void print_dry_run(const Conversion& done, const fs::path& output, double second
   for (const auto& more : done.graph->table.graphs) std::printf("%-12s  %s\n", "other graph", more->name.c_str());
   if (done.labels > 0) std::printf("%-12s  %zu\n", "labels", done.labels);
   print_notes(done);
+  for (const std::string& detail : done.details) std::printf("%s\n", detail.c_str());
 }
 
 int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
@@ -229,8 +230,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.footer(
       "\nCheckpoints are safetensors files, PyTorch files (.pth, .pt, .bin), TensorFlow.js layers models\n"
       "(model.json), or a folder with one of them; sharded ones have an *.index.json. No code in a PyTorch file is\n"
-      "run: files with more than tensors, containers and plain values are refused. Every tensor of the checkpoint\n"
-      "must belong to the network, and none may be missing.\n"
+      "run; objects beside the weights are skipped. Every tensor of the checkpoint must belong to the network, and "
+      "none\n"
+      "may be missing. Prefixes of wrappers (module., _orig_mod.) are removed from keys; --ignore-keys leaves keys "
+      "out.\n"
       "\nWithout --model, the config.json of timm or transformers, or the checkpoint's keys, identify the network.\n"
       "\nAn ONNX file contains its network. If it cannot be converted, all reasons are printed.\n"
       "\nhf:ORG/NAME is a repository of the Hugging Face hub. Its files are downloaded once, to the cache of Python's\n"
