@@ -209,7 +209,7 @@ std::vector<KeyPrefix> prefixes_for(const Checkpoint& checkpoint, std::span<cons
       const KeyPrefix prefix{key.substr(0, key.size() - rest.size()), add};
       if (!prefix.strip.empty() && !is_separator(prefix.strip.back())) continue;
       const auto same = [&](const KeyPrefix& known) { return known.strip == prefix.strip + known.add; };
-      if (cut > 0 && prefix.strip.ends_with(add)) continue;  // found without the addition
+      if (cut > 0 && ("." + prefix.strip).ends_with("." + add)) continue;  // found without the addition
       if (std::none_of(found.begin(), found.end(), same) && has_all(prefix)) found.push_back(prefix);
     }
     if (component_end(first, cut) == first.size()) break;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "converter/checkpoint/file_checkpoint.h"
 #include "converter/checkpoint/json.h"
@@ -181,14 +182,19 @@ CheckpointTensor TensorReader::rebuild_array(const PickleValue& call, const std:
   const std::string_view name = dtype.items[0]->text;
   const auto* known =
       std::find_if(std::begin(kArrayTypes), std::end(kArrayTypes), [&](const auto& row) { return row.name == name; });
-  if (known == std::end(kArrayTypes) || columns.integer != 0 ||
-      (dtype.state && dtype.state->items.size() > 1 && dtype.state->items[1]->text == ">"))
-    fail("%s: is a NumPy array of type %s, expected row-major and little-endian elements of a plain type",
-         where.c_str(), in_quotes(name).c_str());
+  const bool swapped = dtype.state && dtype.state->items.size() > 1 && dtype.state->items[1]->text == ">";
+  if (known == std::end(kArrayTypes) || swapped)
+    fail("%s: is a NumPy array of type %s%s, expected little-endian elements of a plain type", where.c_str(),
+         swapped ? ">" : "", std::string(name).c_str());
   out.type = known->type;
   auto bytes = bytes_of(*state->items[4]);
   if (!bytes || tensor_bytes(out.type, out.shape) != bytes->size()) malformed(where, "array");
-  out.bytes = owned_.emplace_back(std::move(*bytes));
+  const std::span<const std::byte> stored = owned_.emplace_back(std::move(*bytes));
+  out.bytes = stored;
+  if (columns.integer == 0 || stored.empty()) return out;
+  std::vector<int64_t> strides;  // column-major
+  for (int64_t stride = 1; const int64_t side : out.shape) strides.push_back(std::exchange(stride, stride * side));
+  out.bytes = contiguous(stored, out.shape, strides, element_size(out.type), stored.size(), where);
   return out;
 }
 

@@ -20,6 +20,7 @@ constexpr const char* kSupported =
     "fp8, fbgemm_fp8, compressed-tensors and modelopt with weights of 8 bits and one scale for a tensor, row or block, "
     "and mxfp4";
 
+constexpr std::array kScaleSuffixes = {"_scale_inv", "_scale"};
 // Scales of what is not a weight: activations, and keys and values in a cache.
 constexpr std::array<std::string_view, 9> kActivationScales = {"input_scale", "activation_scale", "output_scale",
                                                                "k_scale",     "v_scale",          "q_scale",
@@ -169,6 +170,15 @@ json configuration_of(const Checkpoint& checkpoint, const json& config) {
   return found;
 }
 
+// Without a configuration, elements of 8 bits are values, but not if there are scales.
+void refuse_scales(const Checkpoint& checkpoint) {
+  for (const auto& [key, tensor] : checkpoint.tensors())
+    for (const char* suffix : kScaleSuffixes)
+      if (is_quantized(tensor.type) && checkpoint.tensors().contains(key + suffix))
+        fail("'%s' is %s with the scales '%s%s', but no config.json with a quantization_config says how to apply them",
+             key.c_str(), element_name(tensor.type), key.c_str(), suffix);
+}
+
 }  // namespace
 
 void BlockScales::apply(const std::vector<int64_t>& shape, std::vector<float>* values) const {
@@ -180,6 +190,7 @@ void BlockScales::apply(const std::vector<int64_t>& shape, std::vector<double>* 
 
 std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> checkpoint, const json& config) try {
   const json quantization = configuration_of(*checkpoint, config);
+  if (quantization.is_null()) refuse_scales(*checkpoint);
   if (quantization.is_null() || text_member(quantization, "quant_method") == "mxfp4") return checkpoint;
   const std::vector<int64_t> block = blocks_of(quantization);
   std::map<std::string, CheckpointTensor> tensors = checkpoint->tensors();
@@ -191,7 +202,7 @@ std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> 
       ++activations;
       continue;
     }
-    for (const char* suffix : {"_scale_inv", "_scale"}) {
+    for (const char* suffix : kScaleSuffixes) {
       const auto scale = checkpoint->tensors().find(key + suffix);
       if (scale == checkpoint->tensors().end()) continue;
       if (!is_quantized(tensor.type))

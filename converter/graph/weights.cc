@@ -135,14 +135,10 @@ void Ledger::finish() {
     }
     if (++unread <= kNamed) names += (names.empty() ? "'" : ", '") + key + "' " + list(tensor.shape);
   }
-  size_t buffers = 0;
-  std::string list_of_buffers;
-  for (const auto& [name, count] : computed_) {
-    buffers += count;
-    list_of_buffers += (list_of_buffers.empty() ? "" : ", ") + name + " (" + std::to_string(count) + ")";
-  }
-  if (buffers > 0)
-    details.push_back(std::to_string(buffers) + " keys have no effect on the outputs: " + list_of_buffers);
+  std::string buffers;
+  for (const auto& [name, count] : computed_)
+    buffers += (buffers.empty() ? "" : ", ") + name + " (" + std::to_string(count) + ")";
+  if (!buffers.empty()) details.push_back("keys that cannot change an output: " + buffers);
   if (unread == 0) return;
   if (unread > kNamed) names += " and " + std::to_string(unread - kNamed) + " more";
   fail("the network does not use %zu %s of the checkpoint: %s (--ignore-keys REGEX leaves out keys that do not matter)",

@@ -185,6 +185,11 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   check_rotary_buffers(c, w);
   const Weights head = weights["lm_head"];
   if (c.tied) head.discard();  // some checkpoints store the embedding twice
+  if (!c.tied && !head.has("weight"))
+    fail(
+        "the checkpoint has no '%s.weight': it is a base model (of AutoModel), whose outputs are no logits; save one "
+        "of AutoModelForCausalLM",
+        head.name().c_str());
   const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
   return c.logit_softcap > 0 ? tanh(logits * (1 / c.logit_softcap)) * c.logit_softcap : logits;
 }
