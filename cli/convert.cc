@@ -78,13 +78,13 @@ Settings settings_of(const ParsedOptions& parsed) {
   return settings;
 }
 
-// Sets the checkpoint's path and origin. Downloads a checkpoint of the hub to the cache first.
-void locate(const ConvertArguments& o, ConvertOptions* options) {
+// Sets the checkpoint's path and origin. Downloads a checkpoint of the hub to the cache first. Returns notes about it.
+std::vector<std::string> locate(const ConvertArguments& o, ConvertOptions* options) {
   options->checkpoint = o.checkpoint;
   if (!is_hub_reference(o.checkpoint)) {
     if (!o.revision.empty()) fail("--revision %s: only for hf:ORG/NAME", o.revision.c_str());
     if (!fs::exists(options->checkpoint)) fail("%s does not exist", o.checkpoint.c_str());
-    return;
+    return {};
   }
 #if defined(FERRY_HAS_HUB)
   ProgressLine line("downloading");
@@ -94,6 +94,7 @@ void locate(const ConvertArguments& o, ConvertOptions* options) {
                                       });
   options->checkpoint = file.path;
   options->source = file.source;
+  return file.notes;
 #else
   fail("%s: this build cannot download (FERRY_HUB is off); download the files and pass their folder",
        o.checkpoint.c_str());
@@ -186,7 +187,7 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
       return parity::certificates_of(blob, fixture);
     };
   check_values(options.settings, families());  // before a download
-  locate(o, &options);
+  const std::vector<std::string> notes = locate(o, &options);
 
   const auto start = std::chrono::steady_clock::now();
   Conversion done;
@@ -200,6 +201,7 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
   } catch (const Refused& refused) {
     return print_refusal(refused, o.report == "json");
   }
+  done.notes.insert(done.notes.begin(), notes.begin(), notes.end());
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   if (o.dry_run) {
     print_dry_run(done, options.output, seconds());

@@ -263,7 +263,7 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
   if (!tried.empty())
     fail("%s has the keys of a %s, but matches none that Ferry knows (the last one tried: %s); choose with --model",
          file.c_str(), tried.c_str(), why_not.c_str());
-  const bool keras = std::string_view(checkpoint->format()) == "tensorflowjs";
+  const bool keras = std::string_view(checkpoint->format()) == "tensorflow.js";
   fail("%s has the keys of no model that Ferry knows; `ferry models` lists all%s", file.c_str(),
        keras ? "" : "; any other network needs an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
 }

@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-// Element types found in checkpoints. The 8-bit floats are those of the OCP specifications OFP8 (E4M3 without infinities,
-// E5M2) and MX (E8M0, a power of two).
+// Element types found in checkpoints. The 8-bit floats are those of the OCP specifications OFP8 (E4M3 without
+// infinities, E5M2) and MX (E8M0, a power of two).
 enum class ElementType { F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, I64, I32, I16, I8, U64, U32, U16, U8, Bool };
 
 size_t element_size(ElementType type);
@@ -28,8 +28,8 @@ struct CheckpointTensor {
   ElementType type = ElementType::F32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
-  // Of a quantised tensor: each element is multiplied by the scale of its block (converter/checkpoint/quantized.h). Null:
-  // the elements are the values.
+  // Of a quantised tensor: each element is multiplied by the scale of its block (converter/checkpoint/quantized.h).
+  // Null: the elements are the values.
   std::shared_ptr<const BlockScales> scales = {};
 
   int64_t elements() const;

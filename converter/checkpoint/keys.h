@@ -52,9 +52,9 @@ struct KeyPrefix {
 std::vector<KeyPrefix> prefixes_for(const Checkpoint& checkpoint, std::span<const std::string> probes);
 
 // Renames the keys by `prefix`, one of prefixes_for(). Names that do not begin with `strip` are unchanged, as are those
-// that begin with a component in `apart`, if nothing is stripped. If there are several copies of the network, which differ
-// in `strip` only, one remains: averaged weights (EMA), unless they lack a key. Throws Error, with the prefixes, if no
-// rule chooses one.
+// that begin with a component in `apart`, if nothing is stripped. If there are several copies of the network, which
+// differ in `strip` only, one remains: averaged weights (EMA), unless they lack a key. Throws Error, with the prefixes,
+// if no rule chooses one.
 std::shared_ptr<const Checkpoint> with_prefix(std::shared_ptr<const Checkpoint> checkpoint, const KeyPrefix& prefix,
                                               std::span<const std::string> probes, std::span<const std::string> apart);
 

@@ -169,8 +169,8 @@ std::optional<std::vector<std::byte>> bytes_of(const PickleValue& value) {
   return out;
 }
 
-// NumPy's _reconstruct(class, shape, type), whose state is (version, shape, dtype, is column-major, bytes). The dtype is
-// dtype(name, ...), whose state begins (version, byte order, ...).
+// NumPy's _reconstruct(class, shape, type), whose state is (version, shape, dtype, is column-major, bytes). The dtype
+// is dtype(name, ...), whose state begins (version, byte order, ...).
 CheckpointTensor TensorReader::rebuild_array(const PickleValue& call, const std::string& where) {
   const PickleValue* state = call.state;
   if (!state || state->kind != Kind::Tuple || state->items.size() != 5) malformed(where, "array");

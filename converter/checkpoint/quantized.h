@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-// Scales of a tensor's blocks. An element at index i is multiplied by the factor at index i / block, in every dimension:
-// the last block of a dimension may be incomplete.
+// Scales of a tensor's blocks. An element at index i is multiplied by the factor at index i / block, in every
+// dimension: the last block of a dimension may be incomplete.
 struct BlockScales {
   std::vector<int64_t> block;  // one extent per dimension of the tensor
   CheckpointTensor factors;    // one factor per block, of the tensor's rank

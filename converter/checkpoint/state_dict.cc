@@ -13,6 +13,9 @@ namespace {
 using Kind = PickleValue::Kind;
 
 constexpr size_t kMaxDepth = 4;
+constexpr size_t kMaxModuleDepth = 64, kMaxEntries = 1'000'000;  // a hostile file may share modules in every level
+
+using Entries = std::vector<std::pair<std::string, const PickleValue*>>;
 
 struct Candidate {
   std::vector<std::string_view> path;
@@ -33,10 +36,63 @@ struct Chosen {
   std::string prefix = {}, note = {};
 };
 
-// Collects the dictionaries that contain tensors directly, each once.
+// The value of a dictionary's key; null without one.
+const PickleValue* member(const PickleValue& dict, std::string_view key) {
+  for (size_t i = 1; i < dict.items.size(); i += 2)
+    if (dict.items[i - 1]->kind == Kind::Text && dict.items[i - 1]->text == key) return dict.items[i];
+  return nullptr;
+}
+
+// A torch.nn.Module: an object of any class with the attributes of its base class.
+bool is_module(const PickleValue& value) {
+  if (value.kind != Kind::Call || value.state == nullptr || value.state->kind != Kind::Dict) return false;
+  for (const char* name : {"_parameters", "_buffers", "_modules"})
+    if (const PickleValue* all = member(*value.state, name); all == nullptr || all->kind != Kind::Dict) return false;
+  return true;
+}
+
+void add_tensors(const PickleValue& dict, const std::string& prefix, const PickleValue* without, Entries* out) {
+  for (size_t i = 1; i < dict.items.size(); i += 2) {
+    const PickleValue& key = *dict.items[i - 1];
+    const auto is_key = [&](const PickleValue* name) { return name->text == key.text; };
+    const bool left_out = without != nullptr && std::any_of(without->items.begin(), without->items.end(), is_key);
+    if (key.kind == Kind::Text && is_tensor(*dict.items[i]) && !left_out)
+      out->emplace_back(prefix + std::string(key.text), dict.items[i]);
+  }
+}
+
+// Module.state_dict(): parameters and persistent buffers of the module and of those inside it.
+void add_state(const PickleValue& module, const std::string& prefix, size_t depth, const std::string& where,
+               Entries* out) {
+  if (depth > kMaxModuleDepth || out->size() > kMaxEntries)
+    fail("%s: holds modules in more than %zu levels, or more than %zu tensors", where.c_str(), kMaxModuleDepth,
+         kMaxEntries);
+  add_tensors(*member(*module.state, "_parameters"), prefix, nullptr, out);
+  add_tensors(*member(*module.state, "_buffers"), prefix, member(*module.state, "_non_persistent_buffers_set"), out);
+  const PickleValue& inner = *member(*module.state, "_modules");
+  for (size_t i = 1; i < inner.items.size(); i += 2)
+    if (inner.items[i - 1]->kind == Kind::Text && is_module(*inner.items[i]))
+      add_state(*inner.items[i], prefix + std::string(inner.items[i - 1]->text) + ".", depth + 1, where, out);
+}
+
+// The tensors of a dictionary or module, by name.
+Entries entries_of(const PickleValue& value, const std::string& where) {
+  Entries out;
+  if (value.kind == Kind::Dict)
+    add_tensors(value, "", nullptr, &out);
+  else
+    add_state(value, "", 0, where, &out);
+  return out;
+}
+
+// Collects the dictionaries that contain tensors directly, and modules, each once.
 void collect(const PickleValue& dict, std::vector<std::string_view>& path, std::set<const PickleValue*>& seen,
              std::vector<Candidate>& found) {
   if (!seen.insert(&dict).second) return;
+  if (is_module(dict)) {
+    found.push_back({path, &dict});
+    return;
+  }
   for (size_t i = 1; i < dict.items.size(); i += 2)
     if (dict.items[i - 1]->kind == Kind::Text && is_tensor(*dict.items[i])) {
       found.push_back({path, &dict});
@@ -44,7 +100,8 @@ void collect(const PickleValue& dict, std::vector<std::string_view>& path, std::
     }
   if (path.size() == kMaxDepth) return;
   for (size_t i = 1; i < dict.items.size(); i += 2) {
-    if (dict.items[i - 1]->kind != Kind::Text || dict.items[i]->kind != Kind::Dict) continue;
+    const bool nests = dict.items[i]->kind == Kind::Dict || is_module(*dict.items[i]);
+    if (dict.items[i - 1]->kind != Kind::Text || !nests) continue;
     path.push_back(dict.items[i - 1]->text);
     collect(*dict.items[i], path, seen, found);
     path.pop_back();
@@ -82,10 +139,10 @@ Chosen resolve(const std::vector<Candidate>& candidates, const std::string& path
   if (path.empty()) return choose(candidates, where);
   for (const Candidate& candidate : candidates)
     if (candidate.name() == path) return {candidate.dict};
-  const auto has_prefix = [](const PickleValue& dict, const std::string& prefix) {
-    for (size_t i = 0; i < dict.items.size(); i += 2)
-      if (dict.items[i]->kind == Kind::Text && dict.items[i]->text.starts_with(prefix + ".")) return true;
-    return false;
+  const auto has_prefix = [&where](const PickleValue& dict, const std::string& prefix) {
+    const Entries all = entries_of(dict, where);
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& entry) { return entry.first.starts_with(prefix + "."); });
   };
   std::vector<Chosen> found;
   for (const Candidate& candidate : candidates) {
@@ -111,7 +168,7 @@ StateDict find_state_dict(const PickleValue& root, const std::string& path, cons
   std::vector<Candidate> candidates;
   std::vector<std::string_view> at;
   std::set<const PickleValue*> seen;
-  if (root.kind == Kind::Dict) collect(root, at, seen, candidates);
+  if (root.kind == Kind::Dict || is_module(root)) collect(root, at, seen, candidates);
   if (candidates.empty() && root.kind == Kind::Call)
     fail(
         "%s: is the Python object %s, not a dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") "
@@ -121,12 +178,10 @@ StateDict find_state_dict(const PickleValue& root, const std::string& path, cons
     fail("%s: contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one",
          where.c_str());
   const auto [dict, prefix, note] = resolve(candidates, path, where);
-  StateDict out{{}, note};
-  for (size_t i = 1; i < dict->items.size(); i += 2) {
-    const PickleValue& key = *dict->items[i - 1];
-    if (key.kind == Kind::Text && is_tensor(*dict->items[i]) && (prefix.empty() || key.text.starts_with(prefix + ".")))
-      out.tensors.emplace_back(key.text, dict->items[i]);
-  }
+  StateDict out{entries_of(*dict, where), note};
+  if (!prefix.empty())
+    std::erase_if(out.tensors,
+                  [&prefix = prefix](const auto& entry) { return !entry.first.starts_with(prefix + "."); });
   return out;
 }
 

@@ -12,7 +12,8 @@ namespace ferry {
 // Whether `value` is a call that rebuilds a tensor or a parameter, or a NumPy array. Its reader may refuse it.
 bool is_tensor(const PickleValue& value);
 
-// Returns the tensors of one dictionary, by name. Entries that are not tensors are omitted.
+// Returns the tensors of one dictionary, by name. Entries that are not tensors are omitted. A torch.nn.Module counts as
+// the dictionary that its state_dict() returns.
 //
 // The dictionary is the one at `path` ("model", "model/ema"), if given; `path` may end with a prefix of its keys
 // ("state_dict/ema"). Otherwise it is chosen among those that contain tensors: the only one; else the only one whose

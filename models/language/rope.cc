@@ -160,7 +160,8 @@ Rope rope_of(const Configuration& all, int head, const RopeDefaults& spelling) {
 }
 
 void check_inv_freq(const Rope& rope, const Weights& w) {
-  // Older transformers scaled positions instead of frequencies (linear), or computed scaled ones in each run (longrope).
+  // Older transformers scaled positions instead of frequencies (linear), or computed scaled ones in each run
+  // (longrope).
   std::vector<std::vector<double>> expected = {rope.frequencies, rope.unscaled};
   if (rope.long_context) expected.push_back(rope.long_context->frequencies);
   for (const char* leaf : {"inv_freq", "original_inv_freq"}) w.computed(leaf, expected);

@@ -45,8 +45,8 @@ struct RopeDefaults {
 // For heads of `head` channels. Throws Error for an unsupported rope type.
 Rope rope_of(const Configuration& config, int head, const RopeDefaults& spelling = {});
 
-// Checks the frequencies that older checkpoints store in a rotary embedding's module against `rope`. Throws Error if they
-// differ: their configuration is another one.
+// Checks the frequencies that older checkpoints store in a rotary embedding's module against `rope`. Throws Error if
+// they differ: their configuration is another one.
 void check_inv_freq(const Rope& rope, const Weights& w);
 
 // Multimodal rope (Wang et al., arXiv:2409.12191) with Qwen3-VL's interleaving: the axis (time, height, width) of each

@@ -128,6 +128,9 @@ objects = {
 }
 save("objects.pth", objects)
 save("objects_protocol4.pth", objects, pickle_protocol=4)
+save("object.pth", State(7))
+net.register_buffer("computed", torch.zeros(1), persistent=False)
+save("modules.pth", {"epoch": 1, "model": net})
 save("objects_before_1_6.pth", objects, _use_new_zipfile_serialization=False)
 
 arrays = {name: numpy.array(tensors[name].numpy()) for name in ["float32", "float64", "int64", "uint8", "scalar"]}

@@ -113,6 +113,10 @@ TEST(PyTorchStateDict, WrapperPrefixesAreRemoved) {
 TEST(PyTorchObjects, BesideTheWeightsAreSkipped) {
   for (const char* file : {"objects.pth", "objects_protocol4.pth", "objects_before_1_6.pth", "namespace.pth"})
     EXPECT_EQ(names(*open(file)), kNet) << file;
+  for (const char* file : {"module.pth", "modules.pth"}) {
+    EXPECT_EQ(names(*open(file)), kNet) << file << ": state_dict() of a module";
+    EXPECT_EQ(floats(*open(file), "conv.weight"), floats(*open("objects.pth"), "conv.weight")) << file;
+  }
   EXPECT_EQ(names(*open("command.pth")), std::set<std::string>{"weight"});
   EXPECT_FALSE(std::filesystem::exists("ran")) << "a command of the pickle was run";
 }
@@ -160,9 +164,9 @@ TEST(PyTorchStateDict, ShardsAreOneCheckpoint) {
 }
 
 TEST(PyTorchRefusals, NameObjectsInThePlaceOfTensors) {
-  EXPECT_EQ(refused("module.pth"),
-            "is the Python object \"torch.nn.modules.container.Sequential\", not a dictionary of tensors: "
-            "torch.save(model.state_dict(), \"weights.pth\") writes one");
+  EXPECT_EQ(refused("object.pth"),
+            "is the Python object \"trainer.State\", not a dictionary of tensors: torch.save(model.state_dict(), "
+            "\"weights.pth\") writes one");
   EXPECT_EQ(refused("sparse.pth"),
             "tensor \"weight\": is made by torch._utils._rebuild_sparse_tensor, which is not supported: only plain "
             "tensors, parameters and NumPy arrays are");
