@@ -53,10 +53,8 @@ Status Generator::check(std::span<const int32_t> tokens, size_t before) const {
     if (token < 0 || token >= vocabulary_)
       return error(FERRY_INVALID_ARGUMENT, "token %d is not in the model's vocabulary of %d", token, vocabulary_);
   if (tokens.size() > static_cast<size_t>(max_length_) - before)
-    return error(
-        FERRY_STATE_FULL,
-        "the text has %zu tokens, %zu more exceed the model's maximum of %d, the --max-length of its conversion",
-        before, tokens.size(), max_length_);
+    return error(FERRY_STATE_FULL, "the text has %zu tokens, %zu more exceed the model's maximum of %d", before,
+                 tokens.size(), max_length_);
   return {};
 }
 
@@ -266,10 +264,7 @@ Status Generator::last_logits(std::span<const float>* logits) const {
 Status Generator::next(int32_t* token) {
   if (tokens_.empty()) return error(FERRY_INVALID_ARGUMENT, "the text is empty: append tokens or text first");
   if (tokens_.size() == static_cast<size_t>(max_length_))
-    return error(FERRY_STATE_FULL,
-                 "the text has %d tokens, which is the model's maximum, the --max-length of its "
-                 "conversion",
-                 max_length_);
+    return error(FERRY_STATE_FULL, "the text has %d tokens, which is the model's maximum", max_length_);
   if (places_.within_image())
     return error(FERRY_INVALID_ARGUMENT, "the text ends within an image: append the rest of its tokens first");
   cancelled_ = false;

@@ -13,25 +13,25 @@
 namespace ferry {
 namespace {
 
-using Names = std::set<std::string>;
+using KeyNames = std::set<std::string>;
 
 // A checkpoint with a tensor of one element per name, whose value is the name's place.
-std::shared_ptr<const Checkpoint> with(const std::vector<std::string>& names) {
+std::shared_ptr<const Checkpoint> checkpoint_with(const std::vector<std::string>& names) {
   auto checkpoint = std::make_shared<MemoryCheckpoint>();
   for (size_t i = 0; i < names.size(); ++i) checkpoint->add(names[i], {1}, std::vector{static_cast<float>(i)});
   return checkpoint;
 }
 
-Names names_of(const Checkpoint& checkpoint) {
-  Names out;
+KeyNames key_names(const Checkpoint& checkpoint) {
+  KeyNames out;
   for (const auto& [name, tensor] : checkpoint.tensors()) out.insert(name);
   return out;
 }
 
 // Reads the keys as open_network() does for a network with the probes "a.b.weight" and "a.c.weight", and "head" apart.
-std::shared_ptr<const Checkpoint> read(const std::vector<std::string>& names) {
+std::shared_ptr<const Checkpoint> read_keys(const std::vector<std::string>& names) {
   const std::string probes[] = {"a.b.weight", "a.c.weight"}, apart[] = {"head"};
-  const auto checkpoint = without_wrappers(with(names));
+  const auto checkpoint = without_wrappers(checkpoint_with(names));
   const std::vector<KeyPrefix> found = prefixes_for(*checkpoint, probes);
   return found.empty() ? nullptr : with_prefix(checkpoint, found.front(), probes, apart);
 }
@@ -39,7 +39,7 @@ std::shared_ptr<const Checkpoint> read(const std::vector<std::string>& names) {
 TEST(Keys, PrefixesOfWrappersAndOfLeftOutModulesAreTheNetworksOwn) {
   const struct {
     std::vector<std::string> stored;
-    Names read;
+    KeyNames read;
     std::vector<std::string> notes;
   } kCases[] = {
       {{"a.b.weight", "a.c.weight", "head.weight"}, {"a.b.weight", "a.c.weight", "head.weight"}, {}},
@@ -65,13 +65,13 @@ TEST(Keys, PrefixesOfWrappersAndOfLeftOutModulesAreTheNetworksOwn) {
       {{"a.b.weight", "a.c.weight", "module.a.b.weight"}, {"a.b.weight", "a.c.weight", "module.a.b.weight"}, {}},
   };
   for (const auto& c : kCases) {
-    const auto checkpoint = read(c.stored);
+    const auto checkpoint = read_keys(c.stored);
     ASSERT_TRUE(checkpoint) << c.stored.front();
-    EXPECT_EQ(names_of(*checkpoint), c.read) << c.stored.front();
+    EXPECT_EQ(key_names(*checkpoint), c.read) << c.stored.front();
     EXPECT_EQ(checkpoint->notes(), c.notes) << c.stored.front();
   }
-  EXPECT_FALSE(read({"a.b.weight", "x.a.c.weight"})) << "no prefix fits both";
-  EXPECT_FALSE(read({"x.ab.weight", "x.ac.weight"})) << "a prefix ends at a component";
+  EXPECT_FALSE(read_keys({"a.b.weight", "x.a.c.weight"})) << "no prefix fits both";
+  EXPECT_FALSE(read_keys({"x.ab.weight", "x.ac.weight"})) << "a prefix ends at a component";
 }
 
 TEST(Keys, OfSeveralCopiesTheAveragedIsRead) {
@@ -79,35 +79,36 @@ TEST(Keys, OfSeveralCopiesTheAveragedIsRead) {
   std::vector<std::string> both = plain;
   for (const std::string& name : plain) both.push_back("ema." + name.substr(6));
   both.push_back("ema.n_averaged");
-  const auto checkpoint = read(both);
+  const auto checkpoint = read_keys(both);
   ASSERT_TRUE(checkpoint);
-  EXPECT_EQ(names_of(*checkpoint), (Names{"a.b.weight", "a.c.weight", "a.c.bias", "n_averaged"}));
+  EXPECT_EQ(key_names(*checkpoint), (KeyNames{"a.b.weight", "a.c.weight", "a.c.bias", "n_averaged"}));
   EXPECT_EQ(checkpoint->tensors().at("a.b.weight").to_floats(), std::vector<float>{3});
   EXPECT_EQ(checkpoint->notes().front(),
             "of 2 copies of the network, 'ema.' is read (averaged weights), not 'model.' (3 keys), which --state-dict "
             "model reads");
   // Averages of parameters only, without buffers, are no whole network.
   both.erase(both.end() - 2);
-  const auto incomplete = read(both);
+  const auto incomplete = read_keys(both);
   EXPECT_EQ(incomplete->tensors().at("a.b.weight").to_floats(), std::vector<float>{0});
   EXPECT_NE(incomplete->notes().front().find("(the averaged weights under 'ema.' lack 1 key), not 'ema.'"),
             std::string::npos)
       << incomplete->notes().front();
   // Beside names without a prefix.
-  const auto beside = read({"a.b.weight", "a.c.weight", "ema_model.module.a.b.weight", "ema_model.module.a.c.weight"});
+  const auto beside =
+      read_keys({"a.b.weight", "a.c.weight", "ema_model.module.a.b.weight", "ema_model.module.a.c.weight"});
   EXPECT_EQ(beside->tensors().at("a.b.weight").to_floats(), std::vector<float>{2});
-  EXPECT_EQ(names_of(*beside), (Names{"a.b.weight", "a.c.weight"}));
+  EXPECT_EQ(key_names(*beside), (KeyNames{"a.b.weight", "a.c.weight"}));
   EXPECT_EQ(complaint([] {
-              read({"x.a.b.weight", "x.a.c.weight", "y.a.b.weight", "y.a.c.weight"});
+              read_keys({"x.a.b.weight", "x.a.c.weight", "y.a.b.weight", "y.a.c.weight"});
             }),
             "model.safetensors: holds 2 copies of the network; choose one with --state-dict: x, y");
 }
 
 TEST(Keys, RulesOfTheUserComeInOrder) {
-  const auto checkpoint = with({"encoder.0.w", "encoder.1.w", "loss.w"});
+  const auto checkpoint = checkpoint_with({"encoder.0.w", "encoder.1.w", "loss.w"});
   const auto renamed =
       with_key_rules(checkpoint, {.ignore = {"^loss\\."}, .rename = {"^encoder\\.=", "^(\\d)\\.w$=layer$1.weight"}});
-  EXPECT_EQ(names_of(*renamed), (Names{"layer0.weight", "layer1.weight"}));
+  EXPECT_EQ(key_names(*renamed), (KeyNames{"layer0.weight", "layer1.weight"}));
   EXPECT_EQ(renamed->notes(),
             (std::vector<std::string>{
                 "--ignore-keys ^loss\\. leaves out 1 key, for example 'loss.w'",
@@ -125,7 +126,7 @@ TEST(Keys, RulesOfTheUserComeInOrder) {
 
 TEST(Keys, AStateDictMayBeAPrefix) {
   const auto under = [](const char* prefix) {
-    return tensors_under(with({"ema.a", "ema.b.c", "emax.a", "k/d"})->tensors(), prefix, "x");
+    return tensors_under(checkpoint_with({"ema.a", "ema.b.c", "emax.a", "k/d"})->tensors(), prefix, "x");
   };
   EXPECT_EQ(under("ema").size(), 2u);
   EXPECT_EQ(under("ema/b").size(), 1u);

@@ -56,7 +56,7 @@ std::shared_ptr<MemoryCheckpoint> quantized(const std::vector<int64_t>& shape, c
   return checkpoint;
 }
 
-json config_of(const json& quantization) { return {{"quantization_config", quantization}}; }
+json quantization_json(const json& quantization) { return {{"quantization_config", quantization}}; }
 
 const json kBlocks = {{"quant_method", "fp8"}, {"weight_block_size", {2, 3}}};
 const json kTensors = {{"quant_method", "fp8"}, {"activation_scheme", "static"}};
@@ -86,7 +86,7 @@ TEST(Quantized, ElementsAreMultipliedByTheScaleOfTheirBlock) {
   for (const auto& c : kCases) {
     const auto stored = quantized(c.shape, c.scale, c.scales);
     stored->add("m.input_scale", {}, std::vector<float>{2});
-    const auto read = dequantized(stored, config_of(c.quantization));
+    const auto read = dequantized(stored, quantization_json(c.quantization));
     EXPECT_EQ(read->tensors().size(), 1u) << c.quantization;
     EXPECT_EQ(read->tensors().at("m.weight").to_floats(), c.values) << c.quantization;
     EXPECT_EQ(read->tensors().at("m.weight").to_doubles(), std::vector<double>(c.values.begin(), c.values.end()));
@@ -97,7 +97,7 @@ TEST(Quantized, ElementsAreMultipliedByTheScaleOfTheirBlock) {
 TEST(Quantized, WhatIsNotUnderstoodIsRefusedByName) {
   const auto refused = [](const json& quantization, const std::vector<int64_t>& scales = {2, 2},
                           const std::string& scale = "weight_scale_inv") {
-    return complaint([&] { dequantized(quantized({3, 4}, scale, scales), config_of(quantization)); });
+    return complaint([&] { dequantized(quantized({3, 4}, scale, scales), quantization_json(quantization)); });
   };
   const auto unsupported = [&](const json& quantization) {
     const std::string all = refused(quantization);
@@ -124,7 +124,7 @@ TEST(Quantized, WhatIsNotUnderstoodIsRefusedByName) {
   EXPECT_EQ(complaint([] {
               const auto stored = quantized({2}, "weight_scale", {1});
               stored->set_type("m.weight", ElementType::U8);
-              dequantized(stored, config_of(kTensors));
+              dequantized(stored, quantization_json(kTensors));
             }),
             "'m.weight' is U8, but has the scales 'm.weight_scale': expected F8_E4M3, F8_E5M2 or I8");
   EXPECT_EQ(
