@@ -111,8 +111,7 @@ size_t choose(const std::vector<Copy>& copies, const std::string& file, std::str
     const Copy &average = copies[*averaged], &other = copies[1 - *averaged];
     const auto lacks = [&](const std::string& name) { return !average.names.contains(name); };
     const auto missing = static_cast<size_t>(std::count_if(other.names.begin(), other.names.end(), lacks));
-    // The plain copy may also have what is not part of the network; the average must not lack what others have.
-    if (missing > 0 && average.names.size() < other.names.size()) {
+    if (missing > 0) {
       *why = "the averaged weights under " + quoted(average.strip) + " lack " + keys_text(missing);
       return 1 - *averaged;
     }

@@ -169,7 +169,7 @@ StateDict find_state_dict(const PickleValue& root, const std::string& path, cons
   std::vector<std::string_view> at;
   std::set<const PickleValue*> seen;
   if (root.kind == Kind::Dict || is_module(root)) collect(root, at, seen, candidates);
-  if (candidates.empty() && root.kind == Kind::Call)
+  if (candidates.empty() && root.kind == Kind::Call && !is_tensor(root))
     fail(
         "%s: is the Python object %s, not a dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") "
         "writes one",

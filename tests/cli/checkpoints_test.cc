@@ -11,8 +11,6 @@
 namespace ferry::cli_test {
 namespace {
 
-using nlohmann::json;
-
 class SavedCheckpoints : public ::testing::Test {
  protected:
   // The folder of a case.
@@ -36,12 +34,12 @@ TEST_F(SavedCheckpoints, OfLanguageModelsGenerateTheSameTokens) {
       {"rotary-buffers-in-the-checkpoint", ""}};
   for (const auto& [name, note] : kCases) {
     EXPECT_NE(convert(files(name) / "model").find(note), std::string::npos) << name;
-    const json expected = json::parse(read_text(files(name) / "expected.json"));
+    const nlohmann::json expected = nlohmann::json::parse(read_text(files(name) / "expected.json"));
     std::string tokens;
     for (const int token : expected["prompt"]) tokens += (tokens.empty() ? "" : ",") + std::to_string(token);
     const Result said = ferry(folder_.path(), {"run", "m.ferry", "--tokens", tokens, "--max-tokens", "32", "--json"});
     ASSERT_EQ(said.exit_code, 0) << name << said.err;
-    EXPECT_EQ(json::parse(said.out)["tokens"], expected["greedy"]) << name;
+    EXPECT_EQ(nlohmann::json::parse(said.out)["tokens"], expected["greedy"]) << name;
   }
   EXPECT_NE(convert(files("rotary-buffers-in-the-checkpoint") / "model", {"--dry-run"})
                 .find("keys that cannot change an output: inv_freq (4)"),

@@ -137,7 +137,8 @@ TEST(Ledger, BuffersThatTheConfigurationDeterminesAreCompared) {
   const Naming naming{.framework = "transformers"};
   const auto finished = [&](const std::string& key, std::vector<float> values) {
     auto file = std::make_shared<MemoryCheckpoint>();
-    file->add(key, {static_cast<int64_t>(values.size())}, std::move(values));
+    const auto count = static_cast<int64_t>(values.size());
+    file->add(key, {count}, std::move(values));
     Graph graph;
     Ledger ledger(file, naming);
     return complaint([&] {
