@@ -197,7 +197,7 @@ std::vector<KeyPrefix> prefixes_for(const Checkpoint& checkpoint, std::span<cons
   const std::string& first = probes.front();
   const auto has_all = [&](const KeyPrefix& prefix) {
     return std::all_of(probes.begin(), probes.end(), [&](const std::string& probe) {
-      return tensors.contains(probe.starts_with(prefix.add) ? prefix.strip + probe.substr(prefix.add.size()) : probe);
+      return probe.starts_with(prefix.add) && tensors.contains(prefix.strip + probe.substr(prefix.add.size()));
     });
   };
   // What is added leaves two components of the first probe, which are more likely to be its own than one.

@@ -71,6 +71,9 @@ TEST(Keys, PrefixesOfWrappersAndOfLeftOutModulesAreTheNetworksOwn) {
     EXPECT_EQ(checkpoint->notes(), c.notes) << c.stored.front();
   }
   EXPECT_FALSE(read_keys({"a.b.weight", "x.a.c.weight"})) << "no prefix fits both";
+  const std::string probes[] = {"a.b.weight", "c.weight"};
+  EXPECT_TRUE(prefixes_for(*checkpoint_with({"x.b.weight", "c.weight"}), probes).empty())
+      << "all probes have one prefix";
   EXPECT_FALSE(read_keys({"x.ab.weight", "x.ac.weight"})) << "a prefix ends at a component";
 }
 
