@@ -55,7 +55,10 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
   const int prompt_tokens = o.prompt_tokens > 0 ? o.prompt_tokens : std::min(kPromptTokens, holds / 2);
   const int new_tokens = o.new_tokens > 0 ? o.new_tokens : std::clamp(holds - prompt_tokens, 1, kNewTokens);
   if (prompt_tokens > holds - new_tokens)
-    fail("--prompt-tokens %d and --new-tokens %d: the model holds %d together", prompt_tokens, new_tokens, holds);
+    fail(
+        "--prompt-tokens %d and --new-tokens %d: the model holds %d together: `ferry convert --max-length` sets the "
+        "length",
+        prompt_tokens, new_tokens, holds);
   const Ids prompt = some_ids(static_cast<size_t>(prompt_tokens), logits.shape[2]);
   for (int round = 0; round < o.rounds; ++round) {
     check(ferry_generator_reset(generator.get()));

@@ -90,7 +90,10 @@ std::string answer(const ChatOptions& o, const Conversation& conversation, const
   const size_t room = ferry_generator_max_length(generator.get());
   const ferry_status status = ferry_generator_set_text(generator.get(), prompt.data(), prompt.size());
   if (status == FERRY_STATE_FULL)
-    fail("the conversation is longer than the %zu tokens that the model holds: /reset starts again", room);
+    fail(
+        "the conversation is longer than the %zu tokens that the model holds: /reset starts again, and `ferry convert "
+        "--max-length` sets the length",
+        room);
   check(status);
   const size_t tokens = tokens_of(generator).size();
   if (tokens == room)

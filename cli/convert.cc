@@ -78,13 +78,13 @@ Settings settings_of(const ParsedOptions& parsed) {
   return settings;
 }
 
-// Sets the checkpoint's path and origin. Downloads a checkpoint of the hub to the cache first.
-void locate(const ConvertArguments& o, ConvertOptions* options) {
+// Sets the checkpoint's path and origin. Downloads a checkpoint of the hub to the cache first. Returns notes about it.
+std::vector<std::string> locate(const ConvertArguments& o, ConvertOptions* options) {
   options->checkpoint = o.checkpoint;
   if (!is_hub_reference(o.checkpoint)) {
     if (!o.revision.empty()) fail("--revision %s: only for hf:ORG/NAME", o.revision.c_str());
     if (!fs::exists(options->checkpoint)) fail("%s does not exist", o.checkpoint.c_str());
-    return;
+    return {};
   }
 #if defined(FERRY_HAS_HUB)
   ProgressLine line("downloading");
@@ -94,6 +94,7 @@ void locate(const ConvertArguments& o, ConvertOptions* options) {
                                       });
   options->checkpoint = file.path;
   options->source = file.source;
+  return file.notes;
 #else
   fail("%s: this build cannot download (FERRY_HUB is off); download the files and pass their folder",
        o.checkpoint.c_str());
@@ -166,6 +167,7 @@ void print_dry_run(const Conversion& done, const fs::path& output, double second
   for (const auto& more : done.graph->table.graphs) std::printf("%-12s  %s\n", "other graph", more->name.c_str());
   if (done.labels > 0) std::printf("%-12s  %zu\n", "labels", done.labels);
   print_notes(done);
+  for (const std::string& detail : done.details) std::printf("%s\n", detail.c_str());
 }
 
 int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
@@ -185,7 +187,7 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
       return parity::certificates_of(blob, fixture);
     };
   check_values(options.settings, families());  // before a download
-  locate(o, &options);
+  const std::vector<std::string> notes = locate(o, &options);
 
   const auto start = std::chrono::steady_clock::now();
   Conversion done;
@@ -199,6 +201,7 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
   } catch (const Refused& refused) {
     return print_refusal(refused, o.report == "json");
   }
+  done.notes.insert(done.notes.begin(), notes.begin(), notes.end());
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   if (o.dry_run) {
     print_dry_run(done, options.output, seconds());
@@ -229,8 +232,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.footer(
       "\nCheckpoints are safetensors files, PyTorch files (.pth, .pt, .bin), TensorFlow.js layers models\n"
       "(model.json), or a folder with one of them; sharded ones have an *.index.json. No code in a PyTorch file is\n"
-      "run: files with more than tensors, containers and plain values are refused. Every tensor of the checkpoint\n"
-      "must belong to the network, and none may be missing.\n"
+      "run; objects beside the weights are skipped. Every tensor of the checkpoint must belong to the network, and "
+      "none\n"
+      "may be missing. Prefixes of wrappers (module., _orig_mod.) are removed from keys; --ignore-keys leaves keys "
+      "out.\n"
       "\nWithout --model, the config.json of timm or transformers, or the checkpoint's keys, identify the network.\n"
       "\nAn ONNX file contains its network. If it cannot be converted, all reasons are printed.\n"
       "\nhf:ORG/NAME is a repository of the Hugging Face hub. Its files are downloaded once, to the cache of Python's\n"

@@ -25,12 +25,17 @@ Ids prompt_of(const RunOptions& o, const TextHandle& text) {
 size_t tokens_to_add(const RunOptions& o, size_t prompt, size_t holds) {
   if (prompt == 0) fail("--prompt: the text is empty, and the model has no token that begins a text");
   if (prompt >= holds)
-    fail("the prompt has %zu tokens, and the model holds %zu, prompt and answer together", prompt, holds);
+    fail(
+        "the prompt has %zu tokens, and the model holds %zu, prompt and answer together: `ferry convert --max-length` "
+        "sets the length",
+        prompt, holds);
   const size_t room = holds - prompt;
   if (o.max_tokens == 0) return std::min(kMaxTokens, room);
   if (static_cast<size_t>(o.max_tokens) > room)
-    fail("--max-tokens %d: the prompt has %zu tokens, and the model holds %zu, prompt and answer together",
-         o.max_tokens, prompt, holds);
+    fail(
+        "--max-tokens %d: the prompt has %zu tokens, and the model holds %zu, prompt and answer together: `ferry "
+        "convert --max-length` sets the length",
+        o.max_tokens, prompt, holds);
   return static_cast<size_t>(o.max_tokens);
 }
 

@@ -26,12 +26,17 @@ using ModelHandle = std::unique_ptr<ferry_model, Close>;
 using SessionHandle = std::unique_ptr<ferry_session, Close>;
 using TaskHandle = std::unique_ptr<ferry_task, Close>;
 
+// Appended to the library's message: the option that prevents this error.
+inline const char* remedy_of(ferry_status status) {
+  return status == FERRY_STATE_FULL ? " (`ferry convert --max-length` sets the maximum)" : "";
+}
+
 // Throws Error with the library's message.
 inline void check(ferry_status status) {
-  if (status != FERRY_OK) throw Error(ferry_last_error());
+  if (status != FERRY_OK) throw Error(std::string(ferry_last_error()) + remedy_of(status));
 }
 inline void check(const Status& status) {
-  if (!status.ok()) throw Error(std::string(status.message()));
+  if (!status.ok()) throw Error(std::string(status.message()) + remedy_of(status.code()));
 }
 
 // A copy of a blob, aligned as ferry_model_open_memory() requires.

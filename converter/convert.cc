@@ -85,7 +85,8 @@ Conversion convert(Families families, const ConvertOptions& options) {
                      .labels = model.labels.size(),
                      .bytes = bytes,
                      .detector = std::move(found.detector),
-                     .notes = std::move(found.notes)};
+                     .notes = std::move(found.notes),
+                     .details = std::move(found.details)};
   if (options.dry_run) done.graph = std::move(graph);
   return done;
 }

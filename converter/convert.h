@@ -41,7 +41,8 @@ struct Conversion {
   uint64_t bytes = 0;                 // of the blob; a dry run excludes the data that restores the checkpoint
   std::unique_ptr<Graph> graph = {};  // of a dry run
   std::optional<detect::Detector> detector{};
-  std::vector<std::string> notes;  // sentences: what was left out, and what was assumed
+  std::vector<std::string> notes;    // sentences: what was left out, and what was assumed
+  std::vector<std::string> details;  // the same, of what cannot matter: for a dry run
 };
 
 // Throws Error with one sentence. No file is left at `output` then.

@@ -11,19 +11,41 @@ namespace {
 using nlohmann::json;
 using Trial = ConfigureRequest::Trial;
 
+enum class Keys {
+  Exact,     // as the naming has them
+  Prefixed,  // or with another prefix
+};
+
+struct Named {
+  const Naming* naming = nullptr;
+  KeyPrefix prefix = {};
+};
+
 bool fits(const Naming& naming, const Checkpoint& checkpoint) {
   for (const std::string& key : naming.probes)
     if (!checkpoint.tensors().contains(key)) return false;
   return true;
 }
 
-// The naming whose keys the checkpoint has. If several match: that of `framework`, else the first.
-const Naming* naming_of(const Family& family, const Checkpoint& checkpoint, const std::string& framework) {
-  const Naming* first = nullptr;
+// The naming whose keys the checkpoint has, with the smallest change of their prefix. If several match: that of
+// `framework`, else the first.
+Named naming_of(const Family& family, const Checkpoint& checkpoint, const std::string& framework,
+                Keys keys = Keys::Prefixed) {
+  Named first;
   for (const Naming& naming : family.namings()) {
     if (!fits(naming, checkpoint)) continue;
-    if (naming.framework == framework) return &naming;
-    if (!first) first = &naming;
+    if (naming.framework == framework) return {&naming};
+    if (!first.naming) first = {&naming};
+  }
+  if (first.naming || keys == Keys::Exact) return first;
+  for (const Naming& naming : family.namings()) {
+    const std::vector<KeyPrefix> found = prefixes_for(checkpoint, naming.probes);
+    if (found.empty()) continue;
+    const size_t size = found.front().size();
+    const bool wins =
+        !first.naming || size < first.prefix.size() ||
+        (size == first.prefix.size() && naming.framework == framework && first.naming->framework != framework);
+    if (wins) first = {&naming, found.front()};
   }
   return first;
 }
@@ -53,7 +75,7 @@ const Variant* default_variant(const Family& family, const Checkpoint& checkpoin
   for (const Variant* variant : family.variants())
     if (variant->architecture == architecture && named_by_digest(*variant, checkpoint)) return variant;
   const bool torchvision = has_torchvision_name(checkpoint.path().filename().string(), architecture);
-  const Naming* naming = naming_of(family, checkpoint, torchvision ? "torchvision" : "");
+  const Naming* naming = naming_of(family, checkpoint, torchvision ? "torchvision" : "").naming;
   const Variant* first = nullptr;
   for (const Variant* variant : family.variants()) {
     if (variant->architecture != architecture) continue;
@@ -64,8 +86,8 @@ const Variant* default_variant(const Family& family, const Checkpoint& checkpoin
 }
 
 Identified with_naming(const Family& family, const Variant& variant, const Checkpoint& checkpoint) {
-  const Naming* naming = naming_of(family, checkpoint, variant.framework);
-  if (naming) return {&family, &variant, naming};
+  const Named named = naming_of(family, checkpoint, variant.framework);
+  if (named.naming) return {&family, &variant, named.naming, named.prefix};
   std::string frameworks, example;
   for (const Naming& known : family.namings()) {
     if (frameworks.find(known.framework) != frameworks.npos) continue;
@@ -90,7 +112,7 @@ Identified with_assumption(Identified found, const Checkpoint& checkpoint) {
   int more = -1;
   for (const Variant* other : found.family->variants()) {
     if (other == found.variant || other->architecture != found.variant->architecture) continue;
-    const Naming* naming = naming_of(*found.family, checkpoint, other->framework);
+    const Naming* naming = naming_of(*found.family, checkpoint, other->framework).naming;
     if (!naming || naming->framework != other->framework) continue;
     const auto others = found.family->images(*other);
     if (!others || others->classes != mine->classes || bytes_of(others->preprocess) == bytes_of(mine->preprocess))
@@ -151,18 +173,40 @@ Identified by_config(Families families, const Checkpoint& checkpoint, const json
 
 // All architectures with the keys and shapes of the checkpoint; the first variant of each.
 std::map<std::string, Candidate> matching(Families families, const std::shared_ptr<const Checkpoint>& checkpoint,
-                                          Trial trial, std::string* tried, std::string* why_not) {
+                                          Trial trial, Keys keys, std::string* tried, std::string* why_not) {
   std::map<std::string, Candidate> found;
   for (const Family* family : families) {
-    const Naming* naming = naming_of(*family, *checkpoint, "");
-    if (!naming) continue;
+    const Named named = naming_of(*family, *checkpoint, "", keys);
+    if (!named.naming) continue;
     *tried = family->name();
-    for (const Variant* variant : family->candidates(*naming)) {
+    std::shared_ptr<const Checkpoint> renamed;
+    for (const Variant* variant : family->candidates(*named.naming)) {
       if (found.contains(variant->architecture)) continue;
-      Candidate candidate{{family, variant, naming}, {}};
-      candidate.graph = try_network(checkpoint, candidate.network, trial, why_not);
+      Candidate candidate{{family, variant, named.naming, named.prefix}, {}};
+      try {
+        if (!renamed) renamed = with_keys_of(candidate.network, checkpoint);
+      } catch (const Error& error) {
+        *why_not = error.what();
+        break;
+      }
+      candidate.graph = try_network(renamed, candidate.network, trial, why_not);
       if (!candidate.graph.empty()) found[variant->architecture] = std::move(candidate);
     }
+  }
+  return found;
+}
+
+// The same, first for networks of the published input size; then for those retrained for another one, where
+// architectures that differ only in that size are one.
+std::map<std::string, Candidate> matching(Families families, const std::shared_ptr<const Checkpoint>& checkpoint,
+                                          Keys keys, std::string* tried, std::string* why_not) {
+  std::map<std::string, Candidate> found = matching(families, checkpoint, Trial::AsPublished, keys, tried, why_not);
+  if (!found.empty()) return found;
+  std::string unused;
+  found = matching(families, checkpoint, Trial::AnySize, keys, tried, &unused);
+  for (auto it = found.begin(); it != found.end();) {
+    const bool same = it != found.begin() && it->second.graph == found.begin()->second.graph;
+    it = same ? found.erase(it) : std::next(it);
   }
   return found;
 }
@@ -196,15 +240,11 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
     if (const Identified found = by_config(families, *checkpoint, config); found.family) return found;
 
   std::string tried, why_not;
-  std::map<std::string, Candidate> found = matching(families, checkpoint, Trial::AsPublished, &tried, &why_not);
+  std::map<std::string, Candidate> found = matching(families, checkpoint, Keys::Exact, &tried, &why_not);
   if (found.empty()) {
-    // Known networks, retrained for another input size. Architectures that differ only in that size are one.
-    std::string unused;
-    found = matching(families, checkpoint, Trial::AnySize, &tried, &unused);
-    for (auto it = found.begin(); it != found.end();) {
-      const bool same = it != found.begin() && it->second.graph == found.begin()->second.graph;
-      it = same ? found.erase(it) : std::next(it);
-    }
+    std::string other, other_why;
+    found = matching(families, checkpoint, Keys::Prefixed, &other, &other_why);
+    if (tried.empty()) tried = other, why_not = other_why;
   }
   const std::string file = checkpoint->path().filename().string();
   if (found.size() == 1) {
@@ -223,9 +263,14 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
   if (!tried.empty())
     fail("%s has the keys of a %s, but matches none that Ferry knows (the last one tried: %s); choose with --model",
          file.c_str(), tried.c_str(), why_not.c_str());
-  const bool keras = std::string_view(checkpoint->format()) == "tensorflowjs";
+  const bool keras = std::string_view(checkpoint->format()) == "tensorflow.js";
   fail("%s has the keys of no model that Ferry knows; `ferry models` lists all%s", file.c_str(),
        keras ? "" : "; any other network needs an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
+}
+
+std::shared_ptr<const Checkpoint> with_keys_of(const Identified& network,
+                                               std::shared_ptr<const Checkpoint> checkpoint) {
+  return with_prefix(std::move(checkpoint), network.prefix, network.naming->probes, network.naming->apart);
 }
 
 std::string digest_mismatch(const Checkpoint& checkpoint) {

@@ -42,6 +42,7 @@ struct ImportedNetwork {
   // file name and SHA-256.
   std::vector<std::unique_ptr<Graph>> graphs;
   std::vector<std::string> notes;              // sentences: what was left out, and what was assumed
+  std::vector<std::string> details{};          // the same, of what cannot matter: a dry run prints them
   std::optional<detect::Detector> detector{};  // whose post-processing computes the outputs, boxes
   Converted checkpoint = {};                   // for `ferry export`; empty: the file cannot be restored
 };

@@ -16,7 +16,7 @@
 #include "cli/parameters.h"
 #include "cli/parity/compare.h"
 #include "cli/parity/prompts.h"
-#include "converter/checkpoint/checkpoint.h"
+#include "converter/checkpoint/source.h"
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
 #include "sdk/model/elements.h"
@@ -50,6 +50,7 @@ class Bisector {
            model_.provenance->source_sha256.c_str(), convert.checkpoint.c_str(), checkpoint_->sha256().c_str(),
            e.what());
     }
+    checkpoint_ = open_network(from, convert.checkpoint, convert.settings).checkpoint;  // with the network's keys
     list_constants();
   }
 

@@ -6,6 +6,7 @@
 
 #include "cli/parity/images.h"
 #include "cli/parity/prompts.h"
+#include "cli/sdk.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 #include "sdk/api/handles.h"
@@ -18,7 +19,7 @@ namespace ferry::parity {
 namespace {
 
 void check(ferry_status status, const std::string& where) {
-  if (status != FERRY_OK) fail("%s: %s", where.c_str(), ferry_last_error());
+  if (status != FERRY_OK) fail("%s: %s%s", where.c_str(), ferry_last_error(), cli::remedy_of(status));
 }
 
 bool is_image(const ferry_tensor& tensor) { return tensor.source_layout == FERRY_LAYOUT_NCHW && tensor.rank == 4; }

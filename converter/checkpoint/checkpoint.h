@@ -12,23 +12,30 @@
 
 namespace ferry {
 
-// Element types found in checkpoints.
-enum class ElementType { F64, F32, F16, BF16, I64, I32, I16, I8, U8, Bool };
+// Element types found in checkpoints. The 8-bit floats are those of the OCP specifications OFP8 (E4M3 without
+// infinities, E5M2) and MX (E8M0, a power of two).
+enum class ElementType { F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, I64, I32, I16, I8, U64, U32, U16, U8, Bool };
 
 size_t element_size(ElementType type);
 // "F32", as in safetensors.
 const char* element_name(ElementType type);
+bool is_float(ElementType type);
+
+struct BlockScales;
 
 // A tensor in the framework's own layout, row-major. `bytes` lives as long as the checkpoint; it may be unaligned.
 struct CheckpointTensor {
   ElementType type = ElementType::F32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
+  // Of a quantised tensor: each element is multiplied by the scale of its block (converter/checkpoint/quantized.h).
+  // Null: the elements are the values.
+  std::shared_ptr<const BlockScales> scales = {};
 
   int64_t elements() const;
-  // All elements as float32. F64 is rounded; the others are exact except for large integers.
+  // All values as float32. F64 and products with scales are rounded; the others are exact except for large integers.
   std::vector<float> to_floats() const;
-  // The same as double: exact except for I64 above 2^53.
+  // The same as double: exact except for integers above 2^53.
   std::vector<double> to_doubles() const;
 };
 
@@ -54,12 +61,16 @@ class Checkpoint {
   // Hints that `bytes` of a tensor will not be read again soon, so that mapped pages may be released. The content is
   // unchanged.
   virtual void forget(std::span<const std::byte>) const {}
+  // Sentences for the user: which file, copy and names are read.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 // Chooses the checkpoint among a folder's files: the first of model.safetensors, its index, pytorch_model.bin, its
-// index and model.json; else the only .safetensors file, else the only .pth or .pt. Subfolders are ignored. Throws
-// Error that begins with `where`.
-std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where);
+// index and model.json; else the only .safetensors file, else the only .pth or .pt. Subfolders and training state
+// (optimizer.pt) are ignored. If there are others, appends a sentence to `notes` (may be null) that says which one is
+// read, and why. Throws Error that begins with `where`.
+std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where,
+                              std::vector<std::string>* notes = nullptr);
 
 class MappedFile;
 // By content: a file that open_checkpoint() reads, or a damaged one.
@@ -67,8 +78,9 @@ bool looks_like_checkpoint(const MappedFile& file);
 
 // Opens a safetensors file, a file of torch.save, either of them sharded with a `*.index.json`, a TensorFlow.js layers
 // model by its `model.json`, or a folder with one of these (choose_checkpoint). The format is detected by content.
-// `state_dict`: the dictionary to read from a PyTorch file ("model_ema"); empty: chosen by state_dict.h. Throws Error
-// that names the file and the tensor.
+// `state_dict`: the dictionary to read from a PyTorch file ("model_ema"), or a prefix of the keys to read from any file
+// ("ema" for "ema.conv.weight"); empty: all, of the dictionary chosen by state_dict.h. Throws Error that names the file
+// and the tensor.
 std::shared_ptr<const Checkpoint> open_checkpoint(const std::filesystem::path& path,
                                                   const std::string& state_dict = "");
 

@@ -26,9 +26,11 @@ class FileCheckpoint : public Checkpoint {
   const std::filesystem::path& path() const override { return files_.front()->path(); }
   std::vector<File> files() const override;
   void forget(std::span<const std::byte> bytes) const override;
+  std::vector<std::string> notes() const override { return remarks; }
 
   // Buffers of tensors that cannot point into a mapping: dequantized, strided, or spread over two files.
   std::deque<std::vector<std::byte>> owned;
+  std::vector<std::string> remarks;  // notes()
 
  private:
   const char* format_;

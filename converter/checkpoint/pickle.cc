@@ -19,8 +19,7 @@ constexpr size_t kMaxValues = 20'000'000;
 // The opcodes are described in https://github.com/python/cpython/blob/main/Lib/pickletools.py.
 class PickleReader {
  public:
-  PickleReader(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where)
-      : bytes_(bytes), globals_(globals), where_(where) {}
+  PickleReader(std::string_view bytes, const std::string& where) : bytes_(bytes), where_(where) {}
 
   Pickle read() {
     while (step(static_cast<uint8_t>(take(1)[0]))) {
@@ -108,48 +107,63 @@ class PickleReader {
     push({.kind = Kind::Tuple, .items = std::move(items)});
   }
 
+  // An object that items are set on is a list or a dictionary of its own class.
   void extend(Kind kind, const std::vector<const PickleValue*>& items) {
     PickleValue& target = top();
+    if (target.kind == Kind::Call && target.state == nullptr) {
+      target.kind = kind;
+      target.items.clear();
+    }
     if (target.kind != kind || (kind == Kind::Dict && items.size() % 2 != 0))
       damaged("adds items to a value of the wrong type");
+    built_ += items.size();
     target.items.insert(target.items.end(), items.begin(), items.end());
   }
 
   void push_global(std::string_view module, std::string_view name) {
     if (module == "__builtin__") module = "builtins";  // Python 2's name, kept by protocol 2
-    std::string global = std::string(module) + "." + std::string(name);
-    if (std::find(globals_.begin(), globals_.end(), global) == globals_.end())
-      fail(
-          "%s: holds the Python object %s, which is not allowed: only tensors, containers and plain values are "
-          "supported; save "
-          "the weights alone with torch.save(model.state_dict(), \"weights.pth\")",
-          where_.c_str(), in_quotes(global).c_str());
-    pickle_.names.push_back(std::move(global));
+    pickle_.names.push_back(std::string(module) + "." + std::string(name));
     push({.kind = Kind::Global, .text = pickle_.names.back()});
+  }
+
+  // A call of a class or function, which is recorded. The result of a call may itself be called (a partial function).
+  void call(const PickleValue& callee, const std::vector<const PickleValue*>& arguments) {
+    if (callee.kind != Kind::Global && callee.kind != Kind::Call) damaged("calls a value that is not callable");
+    const std::string_view name = callee.text;
+    if (name == "collections.OrderedDict" || name == "collections.Counter") return push_dict(arguments);
+    if (name == "collections.defaultdict") return push_dict({});  // its argument makes absent values
+    if (name != "builtins.set" && name != "builtins.frozenset") {
+      push({.kind = Kind::Call, .text = name, .items = arguments});
+      return;
+    }
+    PickleValue set{.kind = Kind::Set};
+    if (!arguments.empty()) {
+      if (arguments.front()->kind != Kind::List) damaged("fills a container with a value that is not a list");
+      set.items = arguments.front()->items;
+    }
+    push(std::move(set));
+  }
+
+  // From a list of pairs, as Python 2 wrote them, or a dictionary.
+  void push_dict(const std::vector<const PickleValue*>& arguments) {
+    PickleValue dict{.kind = Kind::Dict};
+    if (!arguments.empty() && arguments.front()->kind == Kind::Dict) {
+      dict.items = arguments.front()->items;
+    } else if (!arguments.empty()) {
+      if (arguments.front()->kind != Kind::List) damaged("fills a container with a value that is not a list");
+      for (const PickleValue* item : arguments.front()->items) {
+        if (item->items.size() != 2) damaged("fills a dictionary with values that are not pairs");
+        dict.items.insert(dict.items.end(), item->items.begin(), item->items.end());
+      }
+    }
+    push(std::move(dict));
   }
 
   void reduce() {
     const PickleValue& arguments = pop();
     const PickleValue& callee = pop();
-    if (callee.kind != Kind::Global || arguments.kind != Kind::Tuple) damaged("calls a value that is not callable");
-    const bool ordered = callee.text == "collections.OrderedDict";
-    if (!ordered && callee.text != "builtins.set" && callee.text != "builtins.frozenset") {
-      push({.kind = Kind::Call, .text = callee.text, .items = arguments.items});
-      return;
-    }
-    PickleValue container{.kind = ordered ? Kind::Dict : Kind::Set};
-    if (!arguments.items.empty()) {
-      if (arguments.items.front()->kind != Kind::List) damaged("fills a container with a value that is not a list");
-      for (const PickleValue* item : arguments.items.front()->items) {
-        if (!ordered) {
-          container.items.push_back(item);
-          continue;
-        }
-        if (item->items.size() != 2) damaged("fills a dictionary with values that are not pairs");  // as Python 2 did
-        container.items.insert(container.items.end(), item->items.begin(), item->items.end());
-      }
-    }
-    push(std::move(container));
+    if (arguments.kind != Kind::Tuple) damaged("calls a value that is not callable");
+    call(callee, arguments.items);
   }
 
   void remember(uint64_t index) { memo_[index] = &top(); }
@@ -166,7 +180,6 @@ class PickleReader {
   void step_object(uint8_t opcode);
 
   std::string_view bytes_;
-  std::span<const std::string_view> globals_;
   const std::string& where_;
   size_t at_ = 0;
   size_t built_ = 0;  // number of values and members
@@ -287,10 +300,35 @@ void PickleReader::step_object(uint8_t opcode) {
       push_global(module.text, name.text);
       break;
     }
-    case 'R': reduce(); break;
+    case 'R':
+    case 0x81: reduce(); break;  // REDUCE; NEWOBJ: cls.__new__(cls, *arguments)
+    case 0x92: {                 // NEWOBJ_EX: the same with keyword arguments, which follow the others
+      const PickleValue& keywords = pop();
+      const PickleValue& arguments = pop();
+      const PickleValue& callee = pop();
+      if (keywords.kind != Kind::Dict || arguments.kind != Kind::Tuple) damaged("calls a value that is not callable");
+      call(callee, arguments.items);
+      break;
+    }
+    case 'i': {  // INST: a class by name, its arguments on the stack
+      const std::string_view module = line();
+      push_global(module, line());
+      const PickleValue& callee = pop();
+      call(callee, pop_marked());
+      break;
+    }
+    case 'o': {  // OBJ: a class and its arguments on the stack
+      const std::vector<const PickleValue*> items = pop_marked();
+      if (items.empty()) damaged("calls a value that is not callable");
+      call(*items.front(), {items.begin() + 1, items.end()});
+      break;
+    }
     case 'b': {  // BUILD: sets attributes, such as the _metadata of a state_dict
-      pop();
-      if (const Kind kind = top().kind; kind != Kind::Dict && kind != Kind::Call)
+      const PickleValue& state = pop();
+      PickleValue& target = top();
+      if (target.kind == Kind::Call)
+        target.state = &state;
+      else if (target.kind != Kind::Dict && target.kind != Kind::List && target.kind != Kind::Set)
         damaged("sets attributes of a scalar");
       break;
     }
@@ -301,15 +339,13 @@ void PickleReader::step_object(uint8_t opcode) {
       break;
     }
     default:
-      fail("%s: its pickle has the opcode 0x%02x at byte %zu, which tensors, containers and plain values do not need",
+      fail("%s: its pickle has the opcode 0x%02x at byte %zu, which protocols 2 to 5 of torch.save do not write",
            where_.c_str(), opcode, at_ - 1);
   }
 }
 
 }  // namespace
 
-Pickle read_pickle(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where) {
-  return PickleReader(bytes, globals, where).read();
-}
+Pickle read_pickle(std::string_view bytes, const std::string& where) { return PickleReader(bytes, where).read(); }
 
 }  // namespace ferry

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +10,8 @@
 namespace ferry {
 
 struct PickleValue {
-  // Integer: fits int64_t; longer integers are Bytes. Dict: includes collections.OrderedDict, whose attributes are
-  // dropped. Call: the result of any other callable.
+  // Integer: fits int64_t; longer integers are Bytes. Dict: includes OrderedDict, defaultdict, Counter and any object
+  // that pairs are set on; its attributes are dropped. Call: an object, by the class or function that makes it.
   enum class Kind { None, Bool, Integer, Float, Text, Bytes, List, Tuple, Dict, Set, Global, Call, Persistent };
 
   Kind kind = Kind::None;
@@ -21,6 +20,7 @@ struct PickleValue {
   std::string_view text;  // Text, Bytes; Global and Call: "torch.FloatStorage"
   // Members of List, Tuple, Set and of a Persistent's tuple; arguments of a Call; for Dict: key, value, key, value...
   std::vector<const PickleValue*> items;
+  const PickleValue* state = nullptr;  // of a Call: what its attributes are set from
 };
 
 struct Pickle {
@@ -31,8 +31,8 @@ struct Pickle {
   std::deque<std::string> names;  // storage of the `text` of globals
 };
 
-// Reads protocols 2 to 5. Text and bytes point into `bytes`. `globals` lists the allowed names ("module.name", as in
-// Python 3). Throws Error that begins with `where`; for any other global, with its name.
-Pickle read_pickle(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where);
+// Reads protocols 2 to 5. Text and bytes point into `bytes`. Classes and functions have their names of Python 3
+// ("builtins.set"). Throws Error that begins with `where`.
+Pickle read_pickle(std::string_view bytes, const std::string& where);
 
 }  // namespace ferry

@@ -1,7 +1,9 @@
 #include "converter/checkpoint/pytorch.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "converter/checkpoint/file_checkpoint.h"
 #include "converter/checkpoint/json.h"
@@ -13,18 +15,6 @@ namespace ferry {
 namespace {
 
 using Kind = PickleValue::Kind;
-
-constexpr std::string_view kGlobals[] = {
-    "collections.OrderedDict", "builtins.set", "builtins.frozenset",
-    // Tensors and their storages.
-    "torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor_v3",
-    "torch._utils._rebuild_parameter", "torch._utils._rebuild_parameter_with_state", "torch.FloatStorage",
-    "torch.DoubleStorage", "torch.HalfStorage", "torch.BFloat16Storage", "torch.LongStorage", "torch.IntStorage",
-    "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage", "torch.BoolStorage", "torch.storage.UntypedStorage",
-    // Plain values of PyTorch, Python 2 and NumPy.
-    "torch.Size", "torch.device", "torch.float64", "torch.float32", "torch.float16", "torch.bfloat16", "torch.int64",
-    "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool", "_codecs.encode", "numpy.dtype",
-    "numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar"};
 
 constexpr struct {
   std::string_view storage, dtype;
@@ -40,7 +30,22 @@ constexpr struct {
     {"torch.CharStorage", "torch.int8", ElementType::I8},
     {"torch.ByteStorage", "torch.uint8", ElementType::U8},
     {"torch.BoolStorage", "torch.bool", ElementType::Bool},
+    {"", "torch.float8_e4m3fn", ElementType::F8_E4M3},  // without a typed storage
+    {"", "torch.float8_e5m2", ElementType::F8_E5M2},
+    {"", "torch.float8_e8m0fnu", ElementType::F8_E8M0},
+    {"", "torch.uint64", ElementType::U64},
+    {"", "torch.uint32", ElementType::U32},
+    {"", "torch.uint16", ElementType::U16},
 };
+
+// NumPy's names of types in dtype(...): a kind and a size in bytes.
+constexpr struct {
+  std::string_view name;
+  ElementType type;
+} kArrayTypes[] = {{"f8", ElementType::F64}, {"f4", ElementType::F32}, {"f2", ElementType::F16},
+                   {"i8", ElementType::I64}, {"i4", ElementType::I32}, {"i2", ElementType::I16},
+                   {"i1", ElementType::I8},  {"u8", ElementType::U64}, {"u4", ElementType::U32},
+                   {"u2", ElementType::U16}, {"u1", ElementType::U8},  {"b1", ElementType::Bool}};
 
 // torch.serialization.MAGIC_NUMBER as a pickle: the first pickle of a file before PyTorch 1.6.
 constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
@@ -71,6 +76,9 @@ class TensorReader {
   CheckpointTensor rebuild(const PickleValue& call, const std::string& where);
 
  private:
+  CheckpointTensor rebuild_tensor(const std::vector<const PickleValue*>& arguments, bool typed,
+                                  const std::string& where);
+  CheckpointTensor rebuild_array(const PickleValue& call, const std::string& where);
   std::span<const std::byte> contiguous(std::span<const std::byte> from, const std::vector<int64_t>& shape,
                                         const std::vector<int64_t>& strides, size_t element, size_t size,
                                         const std::string& where);
@@ -111,16 +119,88 @@ StorageName storage_name(const PickleValue& value, const std::string& where) {
   return name;
 }
 
+[[noreturn]] void unsupported(const std::string& where, std::string_view function) {
+  fail("%s: is made by %s, which is not supported: only plain tensors, parameters and NumPy arrays are", where.c_str(),
+       std::string(function).c_str());
+}
+
 CheckpointTensor TensorReader::rebuild(const PickleValue& call, const std::string& where) {
-  const std::string_view function = call.text.substr(std::string_view("torch._utils._rebuild_").size());
   const auto& a = call.items;
-  if (function.starts_with("parameter")) {  // (tensor, requires_grad, ...)
+  const std::string_view function = call.text.substr(call.text.rfind('.') + 1);
+  if (function == "_reconstruct") return rebuild_array(call, where);
+  if (function == "_rebuild_from_type_v2") {  // (function, class, its arguments, attributes)
+    if (a.size() < 3 || a[0]->kind != Kind::Global || a[2]->kind != Kind::Tuple) malformed(where, "tensor");
+    const PickleValue inner{.kind = Kind::Call, .text = a[0]->text, .items = a[2]->items};
+    if (!is_tensor(inner) || inner.text == call.text) unsupported(where, a[0]->text);
+    return rebuild(inner, where);
+  }
+  if (function == "_rebuild_parameter" ||
+      function == "_rebuild_parameter_with_state") {  // (tensor, requires_grad, ...)
     if (a.empty() || !is_tensor(*a[0]) || a[0]->text.find("_rebuild_tensor") == a[0]->text.npos)
       malformed(where, "parameter");
     return rebuild(*a[0], where);
   }
-  // (storage, offset, size, stride, ...); in version 3, the dtype follows requires_grad and hooks.
-  const bool typed = function == "tensor_v3";
+  const bool typed = function == "_rebuild_tensor_v3";
+  if (!typed && function != "_rebuild_tensor" && function != "_rebuild_tensor_v2") unsupported(where, call.text);
+  return rebuild_tensor(a, typed, where);
+}
+
+// Bytes in a pickle. Protocol 2 has them as text, each byte a code point up to U+00FF: _codecs.encode(text, "latin1").
+std::optional<std::vector<std::byte>> bytes_of(const PickleValue& value) {
+  const auto as_bytes = [](std::string_view text) {
+    const auto all = std::as_bytes(std::span(text.data(), text.size()));
+    return std::vector<std::byte>(all.begin(), all.end());
+  };
+  if (value.kind == Kind::Bytes) return as_bytes(value.text);
+  if (value.kind != Kind::Call || value.text != "_codecs.encode" || value.items.empty() ||
+      value.items[0]->kind != Kind::Text)
+    return {};
+  std::vector<std::byte> out;
+  const std::string_view text = value.items[0]->text;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    if (first < 0x80) {
+      out.push_back(static_cast<std::byte>(first));
+      continue;
+    }
+    if ((first != 0xc2 && first != 0xc3) || i + 1 == text.size()) return {};
+    out.push_back(static_cast<std::byte>((first & 3) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3f)));
+  }
+  return out;
+}
+
+// NumPy's _reconstruct(class, shape, type), whose state is (version, shape, dtype, is column-major, bytes). The dtype
+// is dtype(name, ...), whose state begins (version, byte order, ...).
+CheckpointTensor TensorReader::rebuild_array(const PickleValue& call, const std::string& where) {
+  const PickleValue* state = call.state;
+  if (!state || state->kind != Kind::Tuple || state->items.size() != 5) malformed(where, "array");
+  const PickleValue &dtype = *state->items[2], &columns = *state->items[3];
+  if (dtype.kind != Kind::Call || dtype.text != "numpy.dtype" || dtype.items.empty() ||
+      dtype.items[0]->kind != Kind::Text || columns.kind != Kind::Bool)
+    malformed(where, "array");
+  CheckpointTensor out{.type = ElementType::F32, .shape = numbers(*state->items[1], where, "shape"), .bytes = {}};
+  const std::string_view name = dtype.items[0]->text;
+  const auto* known =
+      std::find_if(std::begin(kArrayTypes), std::end(kArrayTypes), [&](const auto& row) { return row.name == name; });
+  const bool swapped = dtype.state && dtype.state->items.size() > 1 && dtype.state->items[1]->text == ">";
+  if (known == std::end(kArrayTypes) || swapped)
+    fail("%s: is a NumPy array of type %s%s, expected little-endian elements of a plain type", where.c_str(),
+         swapped ? ">" : "", std::string(name).c_str());
+  out.type = known->type;
+  auto bytes = bytes_of(*state->items[4]);
+  if (!bytes || tensor_bytes(out.type, out.shape) != bytes->size()) malformed(where, "array");
+  const std::span<const std::byte> stored = owned_.emplace_back(std::move(*bytes));
+  out.bytes = stored;
+  if (columns.integer == 0 || stored.empty()) return out;
+  std::vector<int64_t> strides;  // column-major
+  for (int64_t stride = 1; const int64_t side : out.shape) strides.push_back(std::exchange(stride, stride * side));
+  out.bytes = contiguous(stored, out.shape, strides, element_size(out.type), stored.size(), where);
+  return out;
+}
+
+// (storage, offset, size, stride, ...); of version 3 (`typed`), the dtype follows requires_grad and hooks.
+CheckpointTensor TensorReader::rebuild_tensor(const std::vector<const PickleValue*>& a, bool typed,
+                                              const std::string& where) {
   if (a.size() < (typed ? 7 : 4) || a[1]->kind != Kind::Integer || a[1]->integer < 0) malformed(where, "tensor");
   const StorageName storage = storage_name(*a[0], where);
   std::optional<ElementType> type = storage.type;
@@ -187,9 +267,12 @@ std::span<const std::byte> TensorReader::contiguous(std::span<const std::byte> f
 }
 
 std::map<std::string, CheckpointTensor> rebuild_all(const Pickle& pickle, const std::string& state_dict,
-                                                    const std::string& path, TensorReader& tensors) {
+                                                    const std::string& path, TensorReader& tensors,
+                                                    std::vector<std::string>& notes) {
   std::map<std::string, CheckpointTensor> out;
-  for (const auto& [name, call] : find_state_dict(*pickle.root, state_dict, path)) {
+  const StateDict found = find_state_dict(*pickle.root, state_dict, path);
+  if (!found.note.empty()) notes.push_back(found.note);
+  for (const auto& [name, call] : found.tensors) {
     const std::string where = path + ": tensor " + in_quotes(name);
     if (!out.emplace(name, tensors.rebuild(*call, where)).second) fail("%s: appears twice", where.c_str());
   }
@@ -198,7 +281,8 @@ std::map<std::string, CheckpointTensor> rebuild_all(const Pickle& pickle, const 
 
 // ARCHIVE/data.pkl, ARCHIVE/data/0, ARCHIVE/data/1...
 std::map<std::string, CheckpointTensor> read_zip(const MappedFile& file, const std::string& state_dict,
-                                                 std::deque<std::vector<std::byte>>& owned) {
+                                                 std::deque<std::vector<std::byte>>& owned,
+                                                 std::vector<std::string>& notes) {
   const std::string path = file.path().string();
   const ZipEntries entries = zip_entries(file);
   std::string root;
@@ -219,23 +303,24 @@ std::map<std::string, CheckpointTensor> read_zip(const MappedFile& file, const s
   if (const auto order = entries.find(root + "byteorder"); order != entries.end())
     if (read(order->first, order->second) != "little")
       fail("%s: was written on a big-endian machine, which is not supported", path.c_str());
-  const Pickle pickle = read_pickle(read(root + "data.pkl", entries.at(root + "data.pkl")), kGlobals, path);
+  const Pickle pickle = read_pickle(read(root + "data.pkl", entries.at(root + "data.pkl")), path);
   Storages storages;
   const std::string data = root + "data/";
   for (const auto& [name, entry] : entries)
     if (name.starts_with(data)) storages.emplace(name.substr(data.size()), read(name, entry));
   TensorReader tensors(std::move(storages), file.bytes().size(), owned);
-  return rebuild_all(pickle, state_dict, path, tensors);
+  return rebuild_all(pickle, state_dict, path, tensors, notes);
 }
 
 // Pickles of magic number, protocol version, system info, object and storage keys; then, per key, 8 bytes of element
 // count and the elements.
 std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, const std::string& state_dict,
-                                                    std::deque<std::vector<std::byte>>& owned) {
+                                                    std::deque<std::vector<std::byte>>& owned,
+                                                    std::vector<std::string>& notes) {
   const std::string path = file.path().string();
   std::string_view rest = text_of(file);
   const auto next = [&] {
-    Pickle pickle = read_pickle(rest, kGlobals, path);
+    Pickle pickle = read_pickle(rest, path);
     rest.remove_prefix(pickle.size);
     return pickle;
   };
@@ -251,6 +336,7 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
   std::map<std::string_view, size_t> element_sizes;
   for (const PickleValue& value : pickle.values) {
     if (value.kind != Kind::Persistent) continue;
+    if (!value.items.empty() && value.items[0]->text == "module") continue;  // the source of a class
     const StorageName name = storage_name(value, path);
     if (name.is_view)
       fail(
@@ -271,7 +357,7 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
     rest.remove_prefix(8 + bytes);
   }
   TensorReader tensors(std::move(storages), file.bytes().size(), owned);
-  return rebuild_all(pickle, state_dict, path, tensors);
+  return rebuild_all(pickle, state_dict, path, tensors, notes);
 }
 
 }  // namespace
@@ -279,8 +365,10 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
 bool looks_like_pytorch(std::string_view text) { return text.starts_with("PK\x03\x04") || is_legacy(text); }
 
 std::map<std::string, CheckpointTensor> read_pytorch(const MappedFile& file, const std::string& state_dict,
-                                                     std::deque<std::vector<std::byte>>& owned) {
-  return is_legacy(text_of(file)) ? read_legacy(file, state_dict, owned) : read_zip(file, state_dict, owned);
+                                                     std::deque<std::vector<std::byte>>& owned,
+                                                     std::vector<std::string>& notes) {
+  return is_legacy(text_of(file)) ? read_legacy(file, state_dict, owned, notes)
+                                  : read_zip(file, state_dict, owned, notes);
 }
 
 }  // namespace ferry

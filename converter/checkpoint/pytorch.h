@@ -16,9 +16,10 @@ namespace ferry {
 // Detected by content.
 bool looks_like_pytorch(std::string_view text);
 
-// Returns the tensors of the dictionary that state_dict.h chooses. Tensors point into the file; strided ones are copied
-// to `owned` as contiguous. Throws Error.
+// Returns the tensors of the dictionary that state_dict.h chooses. Tensors point into the file; strided ones, and NumPy
+// arrays that are stored as text, are copied to `owned`. `notes`: sentences for the user are appended. Throws Error.
 std::map<std::string, CheckpointTensor> read_pytorch(const MappedFile& file, const std::string& state_dict,
-                                                     std::deque<std::vector<std::byte>>& owned);
+                                                     std::deque<std::vector<std::byte>>& owned,
+                                                     std::vector<std::string>& notes);
 
 }  // namespace ferry

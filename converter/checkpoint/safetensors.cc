@@ -16,9 +16,10 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // the limit of the reference implementation
-constexpr ElementType kTypes[] = {ElementType::F64, ElementType::F32, ElementType::F16, ElementType::BF16,
-                                  ElementType::I64, ElementType::I32, ElementType::I16, ElementType::I8,
-                                  ElementType::U8,  ElementType::Bool};
+constexpr ElementType kTypes[] = {ElementType::F64,     ElementType::F32,     ElementType::F16,     ElementType::BF16,
+                                  ElementType::F8_E4M3, ElementType::F8_E5M2, ElementType::F8_E8M0, ElementType::I64,
+                                  ElementType::I32,     ElementType::I16,     ElementType::I8,      ElementType::U64,
+                                  ElementType::U32,     ElementType::U16,     ElementType::U8,      ElementType::Bool};
 
 struct Entry {
   uint64_t begin, end;
@@ -30,8 +31,9 @@ ElementType parse_type(const json& value, const std::string& where) {
   const auto& name = value.get_ref<const std::string&>();
   for (ElementType type : kTypes)
     if (name == element_name(type)) return type;
-  fail("%s: has the unknown dtype %s (known: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL)", where.c_str(),
-       in_quotes(name).c_str());
+  std::string known;
+  for (ElementType type : kTypes) known += std::string(known.empty() ? "" : " ") + element_name(type);
+  fail("%s: has the unknown dtype %s (known: %s)", where.c_str(), in_quotes(name).c_str(), known.c_str());
 }
 
 std::vector<int64_t> parse_shape(const json& value, const std::string& where) {

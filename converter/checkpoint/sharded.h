@@ -14,7 +14,7 @@ namespace ferry {
 std::shared_ptr<const Checkpoint> open_single(std::shared_ptr<const MappedFile> file, const std::string& state_dict);
 
 // Opens a checkpoint by its index (`{"weight_map": {tensor: file}}`, parsed as `root`). Shards lie in the index's
-// folder or below; all their tensors must be listed. Throws Error.
+// folder or below. Tensors that it does not list are read, too, with a note. Throws Error.
 std::shared_ptr<const Checkpoint> open_sharded(std::shared_ptr<const MappedFile> index, const nlohmann::json& root,
                                                const std::string& state_dict);
 

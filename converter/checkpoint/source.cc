@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/json.h"
-#include "converter/identify.h"
+#include "converter/checkpoint/keys.h"
+#include "converter/checkpoint/quantized.h"
 #include "converter/passes/passes.h"
 
 namespace ferry {
@@ -14,6 +15,12 @@ namespace {
 void known_model(const Option& option, const Settings& given, Families families) {
   if (!given.text(option.name).starts_with("transformers/")) known_variant(option, given, families);
 }
+
+KeyRules key_rules(const Settings& given) {
+  return {.ignore = given.values("ignore-keys"), .rename = given.values("rename-keys")};
+}
+
+void valid_rule(const Option&, const Settings& given, Families) { check_key_rules(key_rules(given)); }
 
 // Options of the format.
 const std::vector<Option>& own_options() {
@@ -25,8 +32,20 @@ const std::vector<Option>& own_options() {
        .records = Option::Records::Nothing},  // the provenance has a field for the variant
       {.name = "state-dict",
        .argument = "KEY",
-       .help = "The dictionary of a PyTorch file with several. Default: averaged weights (EMA), else plain weights",
+       .help = "The dictionary of a PyTorch file with several, or a prefix of the keys to read. Default: averaged\n"
+               "weights (EMA), else plain weights",
        .records = Option::Records::Nothing},  // the provenance has a field for it
+      {.name = "ignore-keys",
+       .argument = "REGEX",
+       .help = "Leave out keys in which this regular expression (ECMAScript) matches; may be repeated",
+       .takes = Option::Takes::Values,
+       .check = valid_rule},
+      {.name = "rename-keys",
+       .argument = "OLD=NEW",
+       .help = "Replace matches of the regular expression OLD in every key by NEW, in which $1 is a group; may be\n"
+               "repeated: '^encoder\\.='",
+       .takes = Option::Takes::Values,
+       .check = valid_rule},
       {.name = "exportable",
        .argument = "",
        .help = "Store all that `ferry export` needs to restore the checkpoint. Default: only if that is little",
@@ -108,11 +127,7 @@ ImportedNetwork import(const ImportRequest& request) {
   const auto step = [&](const char* what, double fraction) {
     if (request.progress) request.progress(what, fraction);
   };
-  const std::shared_ptr<const Checkpoint> checkpoint =
-      open_checkpoint(request.path, request.settings.text("state-dict"));
-  const std::string model = request.settings.text("model");
-  const Identified network =
-      model.empty() ? identify(request.families, checkpoint) : identify(request.families, *checkpoint, model);
+  const auto [checkpoint, network] = open_network(request.families, request.path, request.settings);
   const Settings settings = family_settings(request.settings, *network.family);
   const nlohmann::json config = read_config(*checkpoint);
   const Configured configured = network.family->configure({.checkpoint = checkpoint,
@@ -128,7 +143,9 @@ ImportedNetwork import(const ImportRequest& request) {
   try {
     Ledger ledger(checkpoint, *network.naming);
     made.graphs = build_graphs(configured, ledger);
-    made.notes = std::move(ledger.notes);
+    made.notes = checkpoint->notes();
+    made.notes.insert(made.notes.end(), ledger.notes.begin(), ledger.notes.end());
+    made.details = std::move(ledger.details);
     if (!network.assumed.empty()) made.notes.push_back(network.assumed);
     if (const std::string doubt = digest_mismatch(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
     made.checkpoint = {checkpoint, std::move(ledger.readings)};
@@ -152,6 +169,15 @@ ImportedNetwork import(const ImportRequest& request) {
 }
 
 }  // namespace
+
+OpenedNetwork open_network(Families families, const std::filesystem::path& path, const Settings& settings) {
+  auto checkpoint =
+      without_wrappers(with_key_rules(open_checkpoint(path, settings.text("state-dict")), key_rules(settings)));
+  checkpoint = dequantized(checkpoint, read_config(*checkpoint));
+  const std::string model = settings.text("model");
+  Identified network = model.empty() ? identify(families, checkpoint) : identify(families, *checkpoint, model);
+  return {with_keys_of(network, checkpoint), network};
+}
 
 Source checkpoint_source() {
   return {.name = "a checkpoint",

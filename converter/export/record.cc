@@ -32,6 +32,7 @@ constexpr std::array kCheckpointCompanions = {
     "processor_config.json",
     "video_preprocessor_config.json",
     "model_index.json",
+    "hf_quant_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

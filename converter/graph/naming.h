@@ -28,6 +28,9 @@ struct Naming {
   std::string framework = {};  // "timm", "torchvision", "transformers", "keras"
   // Keys in every checkpoint with this naming; they identify it.
   std::vector<std::string> probes = {};
+  // First components of keys that are not under the prefix of the probes: where a checkpoint leaves out "model.", they
+  // stay as they are.
+  std::vector<std::string> apart = {};
   WeightLayout layout = WeightLayout::PyTorch;
   std::vector<Rename> keys = {};  // modules; a module without a rule keeps its canonical name
   std::vector<Rename> taps = {};  // taken before `keys` when naming a tap

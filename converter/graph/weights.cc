@@ -1,6 +1,7 @@
 #include "converter/graph/weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -67,8 +68,27 @@ std::vector<T> permute(const std::vector<T>& in, const Shape& shape, const std::
   return out;
 }
 
-bool is_float(ElementType type) {
-  return type == ElementType::F32 || type == ElementType::F16 || type == ElementType::BF16 || type == ElementType::F64;
+// Whether the values are 0, 1, 2...
+bool counts(const CheckpointTensor& tensor) {
+  const std::vector<double> values = tensor.to_doubles();
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] != static_cast<double>(i)) return false;
+  return true;
+}
+
+// Counters of training and of profilers: BatchNorm's, those of averaged models, of thop.
+constexpr std::string_view kCounters[] = {"num_batches_tracked", "n_averaged", "num_updates", "total_ops",
+                                          "total_params"};
+
+// What an unused tensor is, if it cannot change an output; else empty.
+std::string cannot_matter(const std::string& key, const CheckpointTensor& tensor, Ledger::Mode mode) {
+  const std::string name = key.substr(key.find_last_of("./") + 1);
+  if (tensor.elements() == 0) return "tensors without elements";
+  if (tensor.elements() == 1 && std::find(std::begin(kCounters), std::end(kCounters), name) != std::end(kCounters))
+    return name;
+  // The positions that networks with learned position tables count up.
+  if (name == "position_ids" && (mode == Ledger::Mode::Try || counts(tensor))) return name;
+  return "";
 }
 
 }  // namespace
@@ -98,18 +118,31 @@ size_t Ledger::discard(const std::string& prefix) {
   return count;
 }
 
-void Ledger::finish() const {
+void Ledger::use_buffer(const std::string& key, const std::string& module, const std::string& what) {
+  use(key, module);
+  ++computed_[what];
+}
+
+void Ledger::finish() {
   constexpr size_t kNamed = 5;
-  constexpr std::string_view kCounter = "num_batches_tracked";
   size_t unread = 0;
   std::string names;
   for (const auto& [key, tensor] : checkpoint_->tensors()) {
-    if (used_.contains(key) || key.ends_with(kCounter)) continue;
+    if (used_.contains(key)) continue;
+    if (const std::string name = cannot_matter(key, tensor, mode_); !name.empty()) {
+      ++computed_[name];
+      continue;
+    }
     if (++unread <= kNamed) names += (names.empty() ? "'" : ", '") + key + "' " + list(tensor.shape);
   }
+  std::string buffers;
+  for (const auto& [name, count] : computed_)
+    buffers += (buffers.empty() ? "" : ", ") + name + " (" + std::to_string(count) + ")";
+  if (!buffers.empty()) details.push_back("keys that cannot change an output: " + buffers);
   if (unread == 0) return;
   if (unread > kNamed) names += " and " + std::to_string(unread - kNamed) + " more";
-  fail("the network does not use %zu %s of the checkpoint: %s", unread, unread == 1 ? "key" : "keys", names.c_str());
+  fail("the network does not use %zu %s of the checkpoint: %s (--ignore-keys REGEX leaves out keys that do not matter)",
+       unread, unread == 1 ? "key" : "keys", names.c_str());
 }
 
 Weights Weights::operator[](std::string_view name) const {
@@ -184,7 +217,7 @@ Tensor Weights::permuted(const std::string& key, const Shape& stored, const std:
 
 Tensor Weights::read(const std::string& key, const Shape& stored, const std::vector<int>& perm) const {
   const CheckpointTensor& tensor = use(key);
-  if (!is_float(tensor.type))
+  if (!is_float(tensor.type) && !tensor.scales)
     fail("'%s' is %s: weights of module '%s' must be floating-point", key.c_str(), element_name(tensor.type),
          path_.c_str());
   ledger_->readings.insert_or_assign(key, Reading{stored, perm});
@@ -297,6 +330,29 @@ Tensor Weights::reordered_mxfp4(std::string_view leaf, const Order& order) const
     return hold(permute(values, seen, perm));
   };
   return graph_->add_constant(k, fbs::DType::Float32, order.shape, std::move(constant));
+}
+
+void Weights::computed(std::string_view leaf, const std::vector<std::vector<double>>& expected) const {
+  const std::string k = key(leaf);
+  const CheckpointTensor* tensor = ledger_->find(k);
+  if (!tensor || run_ > 0) return;
+  ledger_->use_buffer(k, path_, std::string(leaf));
+  if (trying()) return;
+  const std::vector<double> values = tensor->to_doubles();
+  // Of the type's rounding, and of float32 arithmetic.
+  const double relative = tensor->type == ElementType::BF16 ? 0x1p-7 : tensor->type == ElementType::F16 ? 0x1p-9 : 1e-4;
+  const auto equal = [&](double a, double b) { return std::fabs(a - b) <= relative * std::fabs(b) + 0x1p-24; };
+  for (const std::vector<double>& one : expected)
+    if (std::equal(values.begin(), values.end(), one.begin(), one.end(), equal)) return;
+  size_t i = 0;
+  while (i < values.size() && i < expected.front().size() && equal(values[i], expected.front()[i])) ++i;
+  if (values.size() != expected.front().size())
+    fail("'%s' has %zu values, but the configuration results in %zu", k.c_str(), values.size(),
+         expected.front().size());
+  fail(
+      "'%s' has %g at %zu, but the configuration results in %g: config.json is another model's, or --ignore-keys "
+      "'%s' trusts it",
+      k.c_str(), values[i], i, expected.front()[i], std::string(leaf).c_str());
 }
 
 std::vector<double> Weights::values(std::string_view leaf, int count) const {

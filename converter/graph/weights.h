@@ -55,18 +55,22 @@ class Ledger {
   size_t discard(const std::string& prefix);
   // Keys that became constants; those that only entered arithmetic are not included.
   std::map<std::string, Reading> readings;
-  // Notes for the user about unused parts of the checkpoint.
-  std::vector<std::string> notes;
+  // Notes for the user about unused parts of the checkpoint, and those about what cannot matter.
+  std::vector<std::string> notes, details;
+  // Marks a buffer as used: `what` is computed from the configuration, and the checkpoint has the same values.
+  void use_buffer(const std::string& key, const std::string& module, const std::string& what);
   // Constants of modules that run several times, by their source.
   std::map<std::string, Tensor>& made() { return made_; }
-  // Throws Error with the unused keys. num_batches_tracked, BatchNorm's step counter, is ignored.
-  void finish() const;
+  // Adds the details. Throws Error with the unused keys. Counters (num_batches_tracked, n_averaged...), position_ids in
+  // order and tensors without elements cannot matter.
+  void finish();
 
  private:
   std::shared_ptr<const Checkpoint> checkpoint_;
   const Naming& naming_;
   Mode mode_;
   std::set<std::string> used_;
+  std::map<std::string, size_t> computed_;  // buffers, by what they are
   std::map<std::string, Tensor> made_;
 };
 
@@ -103,6 +107,9 @@ class Weights {
   Tensor reordered_mxfp4(std::string_view leaf, const Order& order) const;
   // A vector's elements in double, for arithmetic at conversion.
   std::vector<double> values(std::string_view leaf, int count) const;
+  // Marks a buffer as used that the configuration determines, if the checkpoint has it. Throws Error unless its values
+  // are one of `expected`, within the precision of its type: the checkpoint would be of another configuration.
+  void computed(std::string_view leaf, const std::vector<std::vector<double>>& expected) const;
   // Marks this module's keys, or this parameter, as deliberately unused.
   void discard() const;
   // The same for an optional module, with a note for the user. `what` describes the module.

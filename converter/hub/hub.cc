@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCompanions[] = {"config.json", "preprocessor_config.json", "model_index.json"};
+constexpr const char* kCompanions[] = {"config.json", "preprocessor_config.json", "model_index.json",
+                                       "hf_quant_config.json"};
 
 // Percent-encodes all bytes but letters, digits, -._~ and `keep`.
 std::string escaped(const std::string& text, char keep) {
@@ -87,7 +88,7 @@ class Repository {
 };
 
 HubFile Repository::found(const std::string& commit, const std::string& file) const {
-  return {cache_.snapshot(commit) / file, "hf:" + reference_.repository + "@" + commit + "/" + file};
+  return {cache_.snapshot(commit) / file, "hf:" + reference_.repository + "@" + commit + "/" + file, {}};
 }
 
 // Nothing if the cache lacks the revision, its checkpoint or a shard.
@@ -195,8 +196,10 @@ HubFile Repository::fetch() {
   const HttpResponse listing = ask_for_list();
   if (listing.status == 0 && cached) return *cached;
   read_list(listing);
-  const std::string file =
-      reference_.file.empty() ? choose_checkpoint({files_.begin(), files_.end()}, reference_.name()) : reference_.file;
+  std::vector<std::string> notes;
+  const std::string file = reference_.file.empty()
+                               ? choose_checkpoint({files_.begin(), files_.end()}, reference_.name(), &notes)
+                               : reference_.file;
   const std::string folder = folder_of(file);
   for (const char* companion : kCompanions)
     if (files_.contains(folder + companion)) fetch_file(folder + companion);
@@ -204,7 +207,9 @@ HubFile Repository::fetch() {
   if (file.ends_with(".json"))
     for (const std::string& shard : shards_of(cache_.snapshot(commit_) / file, folder)) fetch_file(shard);
   cache_.remember(reference_.revision, commit_);
-  return found(commit_, file);
+  HubFile fetched = found(commit_, file);
+  fetched.notes = std::move(notes);
+  return fetched;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "converter/hub/settings.h"
 
@@ -14,8 +15,9 @@ namespace ferry {
 using HubProgress = std::function<void(const std::string& file, uint64_t done, uint64_t total)>;
 
 struct HubFile {
-  std::filesystem::path path;  // in the cache, beside the files of its repository that a conversion reads
-  std::string source;          // "hf:timm/resnet50.a1_in1k@COMMIT/model.safetensors"
+  std::filesystem::path path;           // in the cache, beside the files of its repository that a conversion reads
+  std::string source;                   // "hf:timm/resnet50.a1_in1k@COMMIT/model.safetensors"
+  std::vector<std::string> notes = {};  // which of several checkpoints was chosen
 };
 
 // Returns the repository's checkpoint (see choose_checkpoint) with its shards, config.json etc.: from the cache, or

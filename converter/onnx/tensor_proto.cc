@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <limits>
-#include <optional>
 
 #include "converter/onnx/schema_check.h"
 
@@ -30,10 +29,11 @@ fs::path external_path(const std::string& location, const fs::path& folder, cons
   return path;
 }
 
-Constant external_data(const ::onnx::TensorProto& proto, const fs::path& folder) {
+// `want`: the tensor's size, which is the default of `length`.
+Constant external_data(const ::onnx::TensorProto& proto, const fs::path& folder, uint64_t want) {
   std::string location;
   uint64_t offset = 0;
-  std::optional<uint64_t> length;
+  uint64_t length = want;
   for (const auto& entry : proto.external_data()) {
     if (entry.key() == "location") location = entry.value();
     if (entry.key() == "offset") offset = parse_count(entry.value(), "offset", proto.name());
@@ -41,9 +41,9 @@ Constant external_data(const ::onnx::TensorProto& proto, const fs::path& folder)
   }
   const auto file = MappedFile::open(external_path(location, folder, proto.name()));
   const auto all = file->bytes();
-  if (offset > all.size() || (length && *length > all.size() - offset))
+  if (offset > all.size() || length > all.size() - offset)
     fail("tensor '%s': its data reaches past the %zu bytes of %s", proto.name().c_str(), all.size(), location.c_str());
-  return {file, all.subspan(offset, length.value_or(all.size() - offset))};
+  return {file, all.subspan(offset, length)};
 }
 
 template <typename Value, typename List>
@@ -118,9 +118,9 @@ Array read_tensor(const ::onnx::TensorProto& proto, const fs::path& folder, std:
       fail("tensor '%s': %s", proto.name().c_str(), error.what());
     }
   }
-  const Constant data =
-      external ? external_data(proto, folder) : Constant{std::move(owner), std::as_bytes(std::span(proto.raw_data()))};
   const uint64_t want = (static_cast<uint64_t>(count) * static_cast<uint64_t>(type_bits(type)) + 7) / 8;
+  const Constant data = external ? external_data(proto, folder, want)
+                                 : Constant{std::move(owner), std::as_bytes(std::span(proto.raw_data()))};
   if (data.bytes.size() != want)
     fail("tensor '%s' of shape %s has %zu bytes, expected %llu", proto.name().c_str(), to_string(dims).c_str(),
          data.bytes.size(), static_cast<unsigned long long>(want));

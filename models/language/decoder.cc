@@ -88,6 +88,18 @@ struct LayerState {
   Recurrence delta = {};
 };
 
+// Rotary embeddings are modules of a layer's attention in older transformers, of the whole model in newer ones.
+void check_rotary_buffers(const Decoder& c, const Weights& w) {
+  if (c.ropes.empty()) return;
+  for (int i = 0; i < static_cast<int>(c.layers.size()); ++i) {
+    const std::optional<size_t>& own = c.layers[static_cast<size_t>(i)].rope;
+    check_inv_freq(c.ropes[own.value_or(0)], w["layers"][i]["self_attn"]["rotary_emb"]);
+  }
+  // With two ropes, those of Gemma 3: full attention first.
+  check_inv_freq(c.ropes.front(), w["rotary_emb"]);
+  check_inv_freq(c.ropes.back(), w["rotary_emb_local"]);
+}
+
 Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const LayerState& past,
                   const std::vector<Rotation>& rotations) {
   if (l.delta) return delta_net(x, w["linear_attn"], *c.delta, past.delta);
@@ -170,8 +182,14 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   }
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
   leave_out_mtp(c, weights);
+  check_rotary_buffers(c, w);
   const Weights head = weights["lm_head"];
   if (c.tied) head.discard();  // some checkpoints store the embedding twice
+  if (!c.tied && !head.has("weight"))
+    fail(
+        "the checkpoint has no '%s.weight': it is a base model (of AutoModel), whose outputs are no logits; save one "
+        "of AutoModelForCausalLM",
+        head.name().c_str());
   const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
   return c.logit_softcap > 0 ? tanh(logits * (1 / c.logit_softcap)) * c.logit_softcap : logits;
 }

@@ -63,12 +63,15 @@ LanguageFamily::LanguageFamily(const Networks& networks)
     : networks_(networks), variant_{.architecture = networks.model_type, .framework = "transformers"} {}
 
 std::span<const Naming> LanguageFamily::namings() const {
-  static const Naming kNamings[] = {
-      {.framework = "transformers", .probes = {"model.embed_tokens.weight", "model.norm.weight"}, .input = "input_ids"},
-      {.framework = "transformers",
-       .probes = {"model.language_model.embed_tokens.weight", "model.language_model.norm.weight",
-                  "model.visual.pos_embed.weight"},
-       .input = "input_ids"}};
+  static const Naming kNamings[] = {{.framework = "transformers",
+                                     .probes = {"model.embed_tokens.weight", "model.norm.weight"},
+                                     .apart = {"lm_head", "mtp"},
+                                     .input = "input_ids"},
+                                    {.framework = "transformers",
+                                     .probes = {"model.language_model.embed_tokens.weight",
+                                                "model.language_model.norm.weight", "model.visual.pos_embed.weight"},
+                                     .apart = {"lm_head", "mtp"},
+                                     .input = "input_ids"}};
   return kNamings;
 }
 
@@ -89,9 +92,6 @@ const Variant* LanguageFamily::described_by(const nlohmann::json& config) const 
 Configured LanguageFamily::configure(const ConfigureRequest& request) const {
   if (!request.config.is_object())
     fail("%s needs the config.json beside its checkpoint, which is missing", networks_.name);
-  const Configuration config(request.config, "config.json");
-  if (config.has("quantization_config") && config.inner("quantization_config").text("quant_method", "") != "mxfp4")
-    fail("config.json: quantization_config: quantized checkpoints are not supported, except MXFP4");
   if (!request.labels.empty()) fail("--labels: a language model has no classes");
   const Network network = networks_.network(request.config);
   const int trained =

@@ -147,7 +147,8 @@ Rope rope_of(const Configuration& all, int head, const RopeDefaults& spelling) {
   const RopeSettings settings{all, rope, theta, rotated_channels(all, rope, head, spelling)};
   for (const auto& known : kKinds) {
     if (kind != known.name) continue;
-    const Rope out = known.make(settings);
+    Rope out = known.make(settings);
+    out.unscaled = frequencies_of(settings);
     const auto finite = [](double value) { return std::isfinite(value); };
     if (!finite(out.scale) || !std::all_of(out.frequencies.begin(), out.frequencies.end(), finite))
       fail("%s: rope of type '%s' with rope_theta %g results in infinite angles", rope.where(), kind.c_str(), theta);
@@ -156,6 +157,14 @@ Rope rope_of(const Configuration& all, int head, const RopeDefaults& spelling) {
   std::string names;
   for (const auto& known : kKinds) names += (names.empty() ? "" : ", ") + std::string(known.name);
   fail("%s: rope of type '%s' is not supported, expected one of: %s", rope.where(), kind.c_str(), names.c_str());
+}
+
+void check_inv_freq(const Rope& rope, const Weights& w) {
+  // Older transformers scaled positions instead of frequencies (linear), or computed scaled ones in each run
+  // (longrope).
+  std::vector<std::vector<double>> expected = {rope.frequencies, rope.unscaled};
+  if (rope.long_context) expected.push_back(rope.long_context->frequencies);
+  for (const char* leaf : {"inv_freq", "original_inv_freq"}) w.computed(leaf, expected);
 }
 
 std::vector<int> interleaved_axes(const Configuration& all, size_t pairs, const std::array<int, 3>& absent) {

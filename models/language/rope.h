@@ -16,9 +16,10 @@ namespace ferry::language {
 
 // Frequencies and layout of the rotation of one head.
 struct Rope {
-  std::vector<double> frequencies;  // inv_freq, in radians per position, one per rotated pair of channels
-  double scale = 1;                 // factor of cos and sin (attention_scaling)
-  bool interleaved = false;         // pairs are adjacent channels, instead of channels half a head apart
+  std::vector<double> frequencies;    // inv_freq, in radians per position, one per rotated pair of channels
+  std::vector<double> unscaled = {};  // the frequencies before rope_scaling
+  double scale = 1;                   // factor of cos and sin (attention_scaling)
+  bool interleaved = false;           // pairs are adjacent channels, instead of channels half a head apart
   // For positions with several axes (row and column; time, height and width): the axis that rotates each pair. Empty:
   // one axis.
   std::vector<int> axes = {};
@@ -43,6 +44,10 @@ struct RopeDefaults {
 
 // For heads of `head` channels. Throws Error for an unsupported rope type.
 Rope rope_of(const Configuration& config, int head, const RopeDefaults& spelling = {});
+
+// Checks the frequencies that older checkpoints store in a rotary embedding's module against `rope`. Throws Error if
+// they differ: their configuration is another one.
+void check_inv_freq(const Rope& rope, const Weights& w);
 
 // Multimodal rope (Wang et al., arXiv:2409.12191) with Qwen3-VL's interleaving: the axis (time, height, width) of each
 // of `pairs` pairs. Height and width repeat every third pair as often as mrope_section has them; the rest is time.

@@ -220,7 +220,8 @@ TEST_F(Convert, MissingAndUnreadKeysNameTheFileAndTheVariant) {
   write_safetensors(o.checkpoint, tensors);
   EXPECT_EQ(complaint([&] { convert(o); }),
             "squeezenet.safetensors as squeezenet1_1.v1: the network does not use 1 key of the checkpoint: "
-            "'features.7.extra' [32]");
+            "'features.7.extra' [32] (--ignore-keys REGEX leaves out keys that "
+            "do not matter)");
 }
 
 TEST_F(Convert, ReportsProgressInOrder) {

@@ -188,7 +188,7 @@ TEST_F(Hub, RefusalsHaveMessages) {
   EXPECT_EQ(refusal("nothing"),
             "hf:org/nothing: holds no checkpoint (model.safetensors, pytorch_model.bin, the index of either, or "
             "model.json)");
-  EXPECT_EQ(refusal("several"), "hf:org/several: holds 2 checkpoints; name one of them, for example a.safetensors");
+  EXPECT_EQ(refusal("several"), "hf:org/several: holds 2 checkpoints; name one of them: a.safetensors, b.safetensors");
   EXPECT_EQ(refusal("good/other.safetensors"), "hf:org/good: has no file other.safetensors");
 }
 

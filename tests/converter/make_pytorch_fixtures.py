@@ -5,9 +5,14 @@
 """
 import argparse
 import collections
+import datetime
+import enum
+import functools
 import json
 import os
+import pathlib
 import sys
+import types
 
 import numpy
 import torch
@@ -78,6 +83,62 @@ save("module.pth", net)
 save("no_tensors.pth", {"epoch": 3, "names": ["a", "b"]})
 save("one_tensor.pth", whole)
 save("sparse.pth", {"weight": torch.eye(2).to_sparse()})
+
+# What training scripts keep beside the weights. The classes of `trainer` cannot be imported where the file is read.
+trainer = types.ModuleType("trainer")
+sys.modules["trainer"] = trainer
+
+
+def foreign(cls):
+    cls.__module__ = "trainer"
+    setattr(trainer, cls.__name__, cls)
+    return cls
+
+
+@foreign
+class Phase(enum.Enum):
+    WARMUP = 1
+
+
+@foreign
+class AttributeDict(dict):
+    pass
+
+
+@foreign
+class State:
+    def __init__(self, step):
+        self.step, self.log = step, [1.5]
+
+
+@foreign
+class Marked(torch.Tensor):
+    pass
+
+
+counts = collections.defaultdict(list)
+counts["a"].append(1)
+objects = {
+    "state_dict": AttributeDict(weights),
+    "args": argparse.Namespace(lr=0.1, out=pathlib.PosixPath("runs/1")),
+    "counter": collections.Counter(["a", "b", "a"]), "defaults": counts, "started": datetime.datetime(2023, 5, 17, 12),
+    "phase": Phase.WARMUP, "state": State(7), "loss": numpy.float32(0.5), "curve": numpy.arange(6.0).reshape(2, 3),
+    "step": functools.partial(max, 3), "range": slice(1, 2), "complex": 1j,
+    "callbacks": {State: {"best": numpy.int64(3)}},
+}
+save("objects.pth", objects)
+save("objects_protocol4.pth", objects, pickle_protocol=4)
+save("object.pth", State(7))
+net.register_buffer("computed", torch.zeros(1), persistent=False)
+save("modules.pth", {"epoch": 1, "model": net})
+save("objects_before_1_6.pth", objects, _use_new_zipfile_serialization=False)
+
+arrays = {name: numpy.array(tensors[name].numpy()) for name in ["float32", "float64", "int64", "uint8", "scalar"]}
+save("arrays.pth", arrays)
+save("arrays_protocol4.pth", arrays, pickle_protocol=4)
+save("column_major.pth", {"weight": numpy.asfortranarray(ramp(2, 3).numpy())})
+save("big_endian.pth", {"weight": numpy.zeros(2, ">f4")})
+save("subclass.pth", {"weight": whole.as_subclass(Marked)})
 
 
 class Command:

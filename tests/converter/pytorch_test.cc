@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "converter/checkpoint/keys.h"
 #include "tests/converter/checkpoint_fixtures.h"
 #include "tests/support/paths.h"
 
@@ -88,19 +89,54 @@ TEST(PyTorchStateDict, AveragedWeightsComeFirst) {
   const auto checkpoint = open("training.pth");
   EXPECT_EQ(names(*checkpoint), kNet);
   const auto plain = open("training.pth", "state_dict");
-  EXPECT_EQ(names(*plain), kNet) << "module. is not stripped";
-  EXPECT_EQ(floats(*checkpoint, "conv.weight")[0], floats(*plain, "conv.weight")[0] + 2);
+  EXPECT_EQ(names(*without_wrappers(plain)), kNet);
+  EXPECT_EQ(floats(*checkpoint, "conv.weight")[0], floats(*plain, "module.conv.weight")[0] + 2);
+  EXPECT_EQ(
+      checkpoint->notes(),
+      std::vector<std::string>{"of the dictionaries \"state_dict\", \"state_dict_ema\", \"state_dict_ema\" is read "
+                               "(averaged weights); --state-dict reads another"});
+  EXPECT_TRUE(plain->notes().empty());
+  EXPECT_EQ(names(*open("training.pth", "state_dict/module.conv")),
+            (std::set<std::string>{"module.conv.weight", "module.conv.bias"}));
 }
 
 TEST(PyTorchStateDict, WrapperPrefixesAreRemoved) {
-  for (const char* file : {"wrapped.pth", "wrapped_compiled.pth", "wrapped_timm.pth"})
-    EXPECT_EQ(names(*open(file)), kNet) << file;
+  const std::string probes[] = {"conv.weight", "bn.running_mean"};
+  for (const char* file : {"wrapped.pth", "wrapped_compiled.pth", "wrapped_timm.pth"}) {
+    const auto unwrapped = without_wrappers(open(file));
+    const auto prefixes = prefixes_for(*unwrapped, probes);
+    ASSERT_EQ(prefixes.size(), 1u) << file;
+    EXPECT_EQ(names(*with_prefix(unwrapped, prefixes.front(), probes, {})), kNet) << file;
+  }
 }
 
-TEST(PyTorchStateDict, APrefixOfSomeNamesStays) {
-  std::set<std::string> expected = {"head.bias"};
-  for (const std::string& name : kNet) expected.insert("timm_model." + name);
-  EXPECT_EQ(names(*open("wrapped_timm_in_part.pth")), expected);
+TEST(PyTorchObjects, BesideTheWeightsAreSkipped) {
+  for (const char* file : {"objects.pth", "objects_protocol4.pth", "objects_before_1_6.pth", "namespace.pth"})
+    EXPECT_EQ(names(*open(file)), kNet) << file;
+  for (const char* file : {"module.pth", "modules.pth"}) {
+    EXPECT_EQ(names(*open(file)), kNet) << file << ": state_dict() of a module";
+    EXPECT_EQ(floats(*open(file), "conv.weight"), floats(*open("objects.pth"), "conv.weight")) << file;
+  }
+  EXPECT_EQ(names(*open("command.pth")), std::set<std::string>{"weight"});
+  EXPECT_FALSE(std::filesystem::exists("ran")) << "a command of the pickle was run";
+}
+
+TEST(PyTorchObjects, ArraysOfNumPyAreTensors) {
+  for (const char* file : {"arrays.pth", "arrays_protocol4.pth"}) {
+    const auto checkpoint = open(file);
+    const auto& t = checkpoint->tensors();
+    EXPECT_EQ(t.at("float32").shape, (std::vector<int64_t>{2, 3}));
+    for (const char* name : {"float32", "float64", "int64"}) EXPECT_EQ(floats(*checkpoint, name), ramp(6)) << name;
+    EXPECT_EQ(t.at("float64").type, ElementType::F64);
+    EXPECT_EQ(t.at("int64").type, ElementType::I64);
+    EXPECT_EQ(floats(*checkpoint, "uint8"), ramp(6, 0));
+    EXPECT_EQ(t.at("scalar").shape, std::vector<int64_t>{});
+    EXPECT_EQ(floats(*checkpoint, "scalar"), std::vector<float>{2.5f});
+  }
+  EXPECT_EQ(floats(*open("subclass.pth"), "weight"), ramp(24));
+  EXPECT_EQ(refused("big_endian.pth"),
+            "tensor \"weight\": is a NumPy array of type >f4, expected little-endian elements of a plain type");
+  EXPECT_EQ(floats(*open("column_major.pth"), "weight"), ramp(6));
 }
 
 TEST(PyTorchStateDict, SeveralAreAnErrorThatListsThem) {
@@ -127,18 +163,13 @@ TEST(PyTorchStateDict, ShardsAreOneCheckpoint) {
   EXPECT_EQ(open_checkpoint(kFixtures)->path(), checkpoint->path());
 }
 
-TEST(PyTorchRefusals, NameWhatIsNeitherTensorNorContainerNorPlain) {
-  const auto expected = [](const char* object) {
-    return "holds the Python object \"" + std::string(object) +
-           "\", which is not allowed: only tensors, containers and plain values are supported; save the weights alone "
-           "with "
-           "torch.save(model.state_dict(), \"weights.pth\")";
-  };
-  EXPECT_EQ(refused("command.pth"), expected("posix.system"));
-  EXPECT_FALSE(std::filesystem::exists("ran"));
-  EXPECT_EQ(refused("namespace.pth"), expected("argparse.Namespace"));
-  EXPECT_EQ(refused("module.pth"), expected("torch.nn.modules.container.Sequential"));
-  EXPECT_EQ(refused("sparse.pth"), expected("torch._utils._rebuild_sparse_tensor"));
+TEST(PyTorchRefusals, NameObjectsInThePlaceOfTensors) {
+  EXPECT_EQ(refused("object.pth"),
+            "is the Python object \"trainer.State\", not a dictionary of tensors: torch.save(model.state_dict(), "
+            "\"weights.pth\") writes one");
+  EXPECT_EQ(refused("sparse.pth"),
+            "tensor \"weight\": is made by torch._utils._rebuild_sparse_tensor, which is not supported: only plain "
+            "tensors, parameters and NumPy arrays are");
 }
 
 TEST(PyTorchRefusals, ReportOtherFiles) {
@@ -197,8 +228,9 @@ TEST_F(HandmadePyTorch, DamagedPicklesAreRefused) {
   EXPECT_EQ(zip("\x80\2h\5."), "is damaged: its pickle reads a memo entry that is not set at byte 4");
   EXPECT_EQ(zip("\x80\2Na."), "is damaged: its pickle pops more values than it has pushed at byte 4");
   EXPECT_EQ(zip("\x80\2NNR."), "is damaged: its pickle calls a value that is not callable at byte 5");
-  EXPECT_EQ(zip("\x80\2i."),
-            "its pickle has the opcode 0x69 at byte 2, which tensors, containers and plain values do not need");
+  EXPECT_EQ(zip("\x80\2\x82."),
+            "its pickle has the opcode 0x82 at byte 2, which protocols 2 to 5 of torch.save do not write");
+  EXPECT_EQ(zip("\x80\2(o."), "is damaged: its pickle calls a value that is not callable at byte 4");
   // A dictionary that contains itself: {"a": {...}}
   EXPECT_EQ(zip("\x80\2}q\1U\1ah\1s."),
             "contains no dictionary of tensors: torch.save(model.state_dict(), \"weights.pth\") writes one");

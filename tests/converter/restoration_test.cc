@@ -182,7 +182,8 @@ TEST(RrdbNet, RefusesMismatches) {
   wrong.add("model.1.sub.0.RDB1.conv1x1.weight", {3, 6, 1, 1});
   EXPECT_EQ(restoration_refusal(wrong, as("rrdbnet")),
             "net.safetensors as rrdbnet: the network does not use 1 key of the checkpoint: "
-            "'model.1.sub.0.RDB1.conv1x1.weight' [3,6,1,1]");
+            "'model.1.sub.0.RDB1.conv1x1.weight' [3,6,1,1] (--ignore-keys REGEX leaves out keys that "
+            "do not matter)");
   ConvertOptions odd;
   odd.settings.set("input-size", "4x7");
   EXPECT_EQ(restoration_refusal(rrdbnet({2, 6, 3, 2, 12}), odd),

@@ -133,8 +133,10 @@ TEST_F(Safetensors, RefusesABadTensor) {
                    "12345678");
   };
   EXPECT_EQ(tensor("\"F32\"", "[2]", "[0,8]"), "opened");
-  EXPECT_EQ(tensor("\"F8_E5M2\"", "[8]", "[0,8]"),
-            "tensor \"a\": has the unknown dtype \"F8_E5M2\" (known: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL)");
+  EXPECT_EQ(
+      tensor("\"F4\"", "[8]", "[0,8]"),
+      "tensor \"a\": has the unknown dtype \"F4\" (known: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 F8_E8M0 I64 I32 I16 I8 "
+      "U64 U32 U16 U8 BOOL)");
   EXPECT_EQ(tensor("5", "[8]", "[0,8]"), "tensor \"a\": has no \"dtype\" string");
   EXPECT_EQ(tensor("\"U8\"", "8", "[0,8]"), "tensor \"a\": has no \"shape\" list");
   EXPECT_EQ(tensor("\"U8\"", "[-8]", "[0,8]"), "tensor \"a\": shape [-8] holds something other than sizes");
@@ -212,9 +214,23 @@ TEST_F(Sharded, RefusesAnIndexThatDoesNotFitItsShards) {
                                "b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
                                               "xy"));
   EXPECT_EQ(index(R"({"a":"one.safetensors","b":"two.safetensors"})"),
-            "the file \"two.safetensors\" holds tensor \"a\", which the index does not list there");
+            "the file \"two.safetensors\" holds another tensor \"a\" than the file that the index names for it");
   EXPECT_EQ(index(R"({"a":"one.safetensors","a":"two.safetensors"})"),
             "the key \"a\" appears twice in one JSON object");
+}
+
+TEST_F(Sharded, ReadsWhatItsIndexDoesNotList) {
+  folder.write("more.safetensors", safetensors(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},
+                               "c":{"dtype":"U8","shape":[1],"data_offsets":[4,5]}})",
+                                               std::string("\1\2\3\4\6")));
+  folder.write("model.safetensors.index.json", R"({"weight_map":{"a":"more.safetensors","b":"sub/two.safetensors"}})");
+  const auto checkpoint = open_checkpoint(folder.path() / "model.safetensors.index.json");
+  EXPECT_EQ(checkpoint->tensors().at("c").to_floats(), std::vector<float>{6});
+  EXPECT_EQ(checkpoint->notes(),
+            std::vector<std::string>{
+                "the index does not list 1 tensor of \"more.safetensors\", for example \"c\": they are read, too"});
+  // A tensor that two shards hold, as tied weights are saved.
+  EXPECT_EQ(index(R"({"a":"one.safetensors","c":"more.safetensors"})"), "opened");
 }
 
 TEST_F(Sharded, RefusesPathsOutOfItsFolder) {
@@ -254,7 +270,7 @@ TEST_F(Safetensors, FindsTheOneCheckpointOfAFolder) {
   folder.write("b.safetensors", safetensors(kTwo, std::string(12, '\1')));
   EXPECT_EQ(open_checkpoint(folder.path())->path().filename(), "b.safetensors");
   folder.write("a.safetensors", safetensors(kTwo, std::string(12, '\1')));
-  EXPECT_EQ(refusal(folder.path()), "holds 2 checkpoints; name one of them, for example a.safetensors");
+  EXPECT_EQ(refusal(folder.path()), "holds 2 checkpoints; name one of them: a.safetensors, b.safetensors");
   folder.write("model.safetensors", safetensors(kTwo, std::string(12, '\1')));
   EXPECT_EQ(open_checkpoint(folder.path())->path().filename(), "model.safetensors");
 }

@@ -1,7 +1,7 @@
 // Shared by the fuzzing harnesses. A harness is one file, tests/fuzz/NAME.cc, with one function that reads hostile
 // bytes; docs/fuzzing.md says how to write and run one.
 //
-//     FERRY_FUZZ(pickle) { expect_error_only([&] { read_pickle(text, {}, "x"); }); }   // `bytes`, `text`: the input
+//     FERRY_FUZZ(pickle) { expect_error_only([&] { read_pickle(text, "x"); }); }   // `bytes`, `text`: the input
 //
 // There are two builds. With libFuzzer (preset fuzz) each is a program and may define its own mutator. Otherwise all
 // are in one program, fuzz_tests, which replays files.

@@ -1,0 +1,148 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/checkpoint/quantized.h"
+#include "sdk/model/elements.h"
+
+namespace ferry {
+namespace {
+
+// An element of an unusual type, as a class that converts to float and double.
+template <typename Bits, float (*widen)(Bits)>
+struct Stored {
+  Bits bits;
+  explicit operator float() const { return widen(bits); }
+  explicit operator double() const { return static_cast<double>(widen(bits)); }
+};
+
+// 1 bit of sign, 4 of exponent (bias 7), 3 of mantissa. No infinities; all ones is NaN.
+float from_float8_e4m3(uint8_t bits) {
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  if ((bits & 0x7f) == 0x7f) return std::numeric_limits<float>::quiet_NaN();
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
+                                        : std::ldexp(static_cast<float>(mantissa + 8), exponent - 10);
+  return bits & 0x80 ? -magnitude : magnitude;
+}
+
+// The upper half of a float16.
+float from_float8_e5m2(uint8_t bits) { return from_float16(static_cast<uint16_t>(bits << 8)); }
+
+// A power of two; all ones is NaN.
+float from_float8_e8m0(uint8_t bits) {
+  return bits == 0xff ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - 127);
+}
+
+float from_flag(uint8_t bits) { return bits != 0 ? 1.0f : 0.0f; }
+
+template <typename From, typename To>
+std::vector<To> widen(std::span<const std::byte> bytes) {
+  std::vector<To> out(bytes.size() / sizeof(From));
+  for (size_t i = 0; i < out.size(); ++i) {
+    From value;
+    std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
+    out[i] = static_cast<To>(value);
+  }
+  return out;
+}
+
+template <typename To>
+std::vector<To> elements_of(const CheckpointTensor& t) {
+  switch (t.type) {
+    case ElementType::F64: return widen<double, To>(t.bytes);
+    case ElementType::F32: return widen<float, To>(t.bytes);
+    case ElementType::F16: return widen<Stored<uint16_t, from_float16>, To>(t.bytes);
+    case ElementType::BF16: return widen<Stored<uint16_t, from_bfloat16>, To>(t.bytes);
+    case ElementType::F8_E4M3: return widen<Stored<uint8_t, from_float8_e4m3>, To>(t.bytes);
+    case ElementType::F8_E5M2: return widen<Stored<uint8_t, from_float8_e5m2>, To>(t.bytes);
+    case ElementType::F8_E8M0: return widen<Stored<uint8_t, from_float8_e8m0>, To>(t.bytes);
+    case ElementType::I64: return widen<int64_t, To>(t.bytes);
+    case ElementType::I32: return widen<int32_t, To>(t.bytes);
+    case ElementType::I16: return widen<int16_t, To>(t.bytes);
+    case ElementType::I8: return widen<int8_t, To>(t.bytes);
+    case ElementType::U64: return widen<uint64_t, To>(t.bytes);
+    case ElementType::U32: return widen<uint32_t, To>(t.bytes);
+    case ElementType::U16: return widen<uint16_t, To>(t.bytes);
+    case ElementType::U8: return widen<uint8_t, To>(t.bytes);
+    case ElementType::Bool: return widen<Stored<uint8_t, from_flag>, To>(t.bytes);
+  }
+  return {};
+}
+
+template <typename To>
+std::vector<To> values_of(const CheckpointTensor& t) {
+  std::vector<To> values = elements_of<To>(t);
+  if (t.scales) t.scales->apply(t.shape, &values);
+  return values;
+}
+
+}  // namespace
+
+size_t element_size(ElementType type) {
+  switch (type) {
+    case ElementType::F64:
+    case ElementType::I64:
+    case ElementType::U64: return 8;
+    case ElementType::F32:
+    case ElementType::I32:
+    case ElementType::U32: return 4;
+    case ElementType::F16:
+    case ElementType::BF16:
+    case ElementType::I16:
+    case ElementType::U16: return 2;
+    case ElementType::F8_E4M3:
+    case ElementType::F8_E5M2:
+    case ElementType::F8_E8M0:
+    case ElementType::I8:
+    case ElementType::U8:
+    case ElementType::Bool: return 1;
+  }
+  return 0;
+}
+
+const char* element_name(ElementType type) {
+  switch (type) {
+    case ElementType::F64: return "F64";
+    case ElementType::F32: return "F32";
+    case ElementType::F16: return "F16";
+    case ElementType::BF16: return "BF16";
+    case ElementType::F8_E4M3: return "F8_E4M3";
+    case ElementType::F8_E5M2: return "F8_E5M2";
+    case ElementType::F8_E8M0: return "F8_E8M0";
+    case ElementType::I64: return "I64";
+    case ElementType::I32: return "I32";
+    case ElementType::I16: return "I16";
+    case ElementType::I8: return "I8";
+    case ElementType::U64: return "U64";
+    case ElementType::U32: return "U32";
+    case ElementType::U16: return "U16";
+    case ElementType::U8: return "U8";
+    case ElementType::Bool: return "BOOL";
+  }
+  return "?";
+}
+
+bool is_float(ElementType type) {
+  switch (type) {
+    case ElementType::F64:
+    case ElementType::F32:
+    case ElementType::F16:
+    case ElementType::BF16:
+    case ElementType::F8_E4M3:
+    case ElementType::F8_E5M2:
+    case ElementType::F8_E8M0: return true;
+    default: return false;
+  }
+}
+
+int64_t CheckpointTensor::elements() const {
+  int64_t n = 1;
+  for (int64_t d : shape) n *= d;
+  return n;
+}
+
+std::vector<float> CheckpointTensor::to_floats() const { return values_of<float>(*this); }
+std::vector<double> CheckpointTensor::to_doubles() const { return values_of<double>(*this); }
+
+}  // namespace ferry

@@ -1,0 +1,37 @@
+// Quantised checkpoints whose elements are 8-bit floats or integers with scales, as transformers describes them in the
+// quantization_config of config.json.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "converter/checkpoint/checkpoint.h"
+
+namespace ferry {
+
+// Scales of a tensor's blocks. An element at index i is multiplied by the factor at index i / block, in every
+// dimension: the last block of a dimension may be incomplete.
+struct BlockScales {
+  std::vector<int64_t> block;  // one extent per dimension of the tensor
+  CheckpointTensor factors;    // one factor per block, of the tensor's rank
+
+  // Multiplies all elements of a tensor of this shape.
+  void apply(const std::vector<int64_t>& shape, std::vector<float>* values) const;
+  void apply(const std::vector<int64_t>& shape, std::vector<double>* values) const;
+};
+
+// Attaches the scales to the tensors that they belong to, by the names
+//
+//     X             weight, F8_E4M3, F8_E5M2 or I8
+//     X_scale_inv   a factor per block of weight_block_size (DeepSeek-V3, Qwen3), or one factor
+//     X_scale       the same; [1] or []: of the tensor; [rows,1]: of a row; else of a block
+//
+// A value is the element times the factor in float32, rounded once, as transformers dequantises. Scales of activations
+// and of caches (input_scale, activation_scale, k_scale...) are dropped, with a note: activations stay float32. A
+// checkpoint without quantization_config, or with MXFP4, is returned unchanged. Throws Error for another quant_method,
+// by its name, and for scales that are missing or do not fit.
+std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> checkpoint,
+                                              const nlohmann::json& config);
+
+}  // namespace ferry
