@@ -39,7 +39,7 @@ Requires-Dist: numpy>=1.20
 WHEEL = "Wheel-Version: 1.0\nGenerator: ferry\nRoot-Is-Purelib: false\nTag: {tag}\n"
 
 
-def about():
+def maker():
     """Who makes the package, for METADATA."""
     with open(os.path.join(ROOT, "packaging", "about.sh"), encoding="utf-8") as file:
         lines = dict(re.findall(r'^([A-Z]+)="(.*)"$', file.read(), re.MULTILINE))
@@ -152,7 +152,7 @@ def platform_tag():
 def info_files():
     """The wheel's folder of metadata: its name, and names and bytes of the files."""
     number = version()
-    return f"ferry-{number}.dist-info", {"METADATA": METADATA.format(version=number, **about()).encode(),
+    return f"ferry-{number}.dist-info", {"METADATA": METADATA.format(version=number, **maker()).encode(),
                                          "WHEEL": WHEEL.format(tag=platform_tag()).encode(),
                                          "LICENSE": read(os.path.join(ROOT, "LICENSE"))}
 

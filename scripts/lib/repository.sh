@@ -26,7 +26,7 @@ repository_index() {  # folder of the repository, folder of the index
   for architecture in $architectures; do
     index=$2/main/binary-$architecture
     mkdir -p "$index"
-    (cd "$1" && dpkg-scanpackages --multiversion --arch "$architecture" pool) >"$index/Packages" 2>"$scratch/scan.log" ||
+    (cd "$1" && dpkg-scanpackages -m --arch "$architecture" pool) >"$index/Packages" 2>"$scratch/scan.log" ||
       { cat "$scratch/scan.log" >&2; return 1; }
     gzip -9nk "$index/Packages"
   done
