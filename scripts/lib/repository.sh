@@ -56,7 +56,7 @@ repository_add() {  # folder, packages...
   for file in "${@:2}"; do
     to=$pool/$(basename "$file")
     [ ! -e "$to" ] || cmp -s "$file" "$to" ||
-      die "$to differs from $file, but apt updates no version that is installed: raise the version, or remove it"
+      die "$to differs from $file, but apt updates no version that is installed: raise the version, or remove that file"
   done
   for file in "${@:2}"; do cp "$file" "$pool/"; done
   chmod 644 "$pool"/*.deb

@@ -69,12 +69,14 @@ for package in libferry$abi libferry-dev ferry; do
     grep -qF "$text" "$documents/copyright" || wrong "$package: its copyright file lacks $text"
   done
   # Every word of the licences and of their owners is there.
-  for text in "$prefix"/share/ferry/licenses/LICENSE.* <(grep '^ *Copyright ' "$prefix/share/ferry/licenses/NOTICE" | sed 1d); do
+  licences=$prefix/share/ferry/licenses
+  for text in "$licences"/LICENSE.* <(grep '^ *Copyright ' "$licences/NOTICE" | sed 1d); do
     lost=$(grep -vxF -f <(sed "s/^ *//" "$documents/copyright") <(sed 's/^ *//' "$text" | grep .) || true)
     [ -z "$lost" ] || wrong "$package: its copyright file lacks: $lost"
   done
   gzip -d <"$documents/changelog.gz" >changelog
-  said=$(dpkg-parsechangelog -l changelog --all --format rfc822 2>&1 | grep -E '^(Version|dpkg-parsechangelog):' | tr '\n' ' ')
+  said=$(dpkg-parsechangelog -l changelog --all --format rfc822 2>&1 |
+    grep -E '^(Version|dpkg-parsechangelog):' | tr '\n' ' ')
   wanted=$(sed -n 's/^## \(.*\), .*/Version: \1/p' "$sources/CHANGELOG.md" | tr '\n' ' ')
   [ "$said" = "$wanted" ] || wrong "$package: its changelog has $said, expected $wanted"
 done
@@ -118,8 +120,9 @@ refused "android has none" android --repository "$scratch/repository" --key some
 refused "is no Debian package" "$consumer/consumer.deb"
 refused "existing packages need --repository" "$runtime"
 printf '## 0.0.1\n\n- words\n' >CHANGELOG.md
-if said=$("$sources/scripts/lib/debian_documents.py" changelog CHANGELOG.md 0.0.1 someone 2>&1); then wrong "a version without a date"; fi
+documents=$sources/scripts/lib/debian_documents.py
+said=$("$documents" changelog CHANGELOG.md 0.0.1 someone 2>&1 || true)
 [[ $said == *"expected '## VERSION, YEAR-MONTH-DAY'"* ]] || wrong "$said"
-if said=$("$sources/scripts/lib/debian_documents.py" changelog CHANGELOG.md 0.0.2 someone 2>&1); then wrong "an absent version"; fi
+said=$("$documents" changelog CHANGELOG.md 0.0.2 someone 2>&1 || true)
 [[ $said == *"has no section '## 0.0.2, DATE'"* ]] || wrong "$said"
 find . -mindepth 1 -maxdepth 1 ! -name first -exec rm -rf {} +

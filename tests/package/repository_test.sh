@@ -1,6 +1,6 @@
 #!/bin/bash
-# A repository of scripts/package --repository: apt accepts it by its key alone, resolves and fetches its packages, and the
-# unpacked command runs. A changed index, list of hashes or package is refused, and so is another key. apt works in
+# A repository of scripts/package --repository: apt accepts it by its key alone, resolves and fetches its packages, and
+# the unpacked command runs. A changed index, list of hashes or package is refused, and so is another key. apt works in
 # folders of the test and installs nothing.
 # repository_test.sh SOURCES PACKAGES SCRATCH
 set -euo pipefail
@@ -23,9 +23,11 @@ make_key "Another test <another@ferry.invalid>"
 package=("$sources/scripts/package" "$packages"/*.deb --repository repository)
 "${package[@]}" --key test@ferry.invalid >first.log
 [[ $(cat first.log) == *"/repository, 3 packages, signed by "* ]] || wrong "$(cat first.log)"
-files=$(cd repository && find . -type f ! -path './pool/*' | sort | sed "s/binary-$(dpkg --print-architecture)/HERE/" | paste -sd' ')
-[ "$files" = "./dists/stable/InRelease ./dists/stable/Release ./dists/stable/Release.gpg ./dists/stable/main/HERE/Packages\
- ./dists/stable/main/HERE/Packages.gz ./ferry-archive-keyring.gpg" ] || wrong "the repository has $files"
+architecture=$(dpkg --print-architecture)
+index=dists/stable/main/binary-$architecture/Packages
+files=$(cd repository && find . -type f ! -path './pool/*' | sort | paste -sd' ')
+[ "$files" = "./dists/stable/InRelease ./dists/stable/Release ./dists/stable/Release.gpg ./$index ./$index.gz\
+ ./ferry-archive-keyring.gpg" ] || wrong "the repository has $files"
 gpgv --quiet --keyring "$PWD/repository/ferry-archive-keyring.gpg" repository/dists/stable/Release{.gpg,} 2>/dev/null
 
 # apt knows what the system has installed, and no other repository.
@@ -67,7 +69,6 @@ changed() {  # file, sed's command
   cp -r repository changed
   sed -i "$2" changed/$1
 }
-index=dists/stable/main/binary-$(dpkg --print-architecture)/Packages
 changed $index 's/^Maintainer: ./&X/'
 gzip -9nkf changed/$index
 refused "Hash Sum mismatch" update changed repository/ferry-archive-keyring.gpg
@@ -85,13 +86,15 @@ fails() {  # words, command...
   if said=$("${@:2}" 2>&1); then wrong "not refused: ${*:2}"; fi
   [[ $said == *"$1"* ]] || wrong "expected '$1', it says: $said"
 }
-"${package[@]}" --key test@ferry.invalid >second.log
-dpkg-deb --raw-extract repository/pool/main/f/ferry/libferry-dev_*.deb newer
-dpkg-deb --build --root-owner-group -Zgzip -z1 newer "$(basename repository/pool/main/f/ferry/libferry-dev_*.deb)" >/dev/null 2>&1
-fails "raise the version" "$sources/scripts/package" libferry-dev_*.deb --repository repository --key test@ferry.invalid
+build() { dpkg-deb --build --root-owner-group -Zgzip -z1 newer "$1" >/dev/null; }
+dpkg-deb --raw-extract "$packages"/libferry-dev_*.deb newer
+touch newer/usr/share/doc/libferry-dev
+other=libferry-dev_${version}_$architecture.deb newer=libferry-dev_$version+new_$architecture.deb
+build "$other"
+fails "raise the version" "$sources/scripts/package" "$other" --repository repository --key test@ferry.invalid
 sed -i 's/^Version: .*/&+new/' newer/DEBIAN/control
-dpkg-deb --build --root-owner-group -Zgzip -z1 newer "libferry-dev_$version+new_$(dpkg --print-architecture).deb" >/dev/null
-"$sources/scripts/package" libferry-dev_*+new_*.deb --repository repository --key test@ferry.invalid >third.log
+build "$newer"
+"${package[@]}" "$newer" --key test@ferry.invalid >second.log
 [ "$(grep -c '^Package: libferry-dev$' repository/$index)" = 2 ] || wrong "the older libferry-dev is gone"
 fails "gpg has no secret key" "${package[@]}" --key nobody@ferry.invalid
 fails "names several keys" "${package[@]}" --key ferry.invalid
