@@ -25,10 +25,10 @@ Name: ferry
 Version: {version}
 Summary: Runs models that ferry converted on NumPy arrays, and compares them with PyTorch
 License: Apache-2.0
-Author: The Ferry authors
-Author-email: authors@ferry.invalid
-Home-page: https://ferry.invalid
-Project-URL: Homepage, https://ferry.invalid
+Author: {author}
+Author-email: {email}
+Home-page: {homepage}
+Project-URL: Homepage, {homepage}
 Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
@@ -37,6 +37,14 @@ Requires-Python: >=3.8
 Requires-Dist: numpy>=1.20
 """
 WHEEL = "Wheel-Version: 1.0\nGenerator: ferry\nRoot-Is-Purelib: false\nTag: {tag}\n"
+
+
+def maker():
+    """Who makes the package, for METADATA."""
+    with open(os.path.join(ROOT, "packaging", "about.sh"), encoding="utf-8") as file:
+        lines = dict(re.findall(r'^([A-Z]+)="(.*)"$', file.read(), re.MULTILINE))
+    author, email = re.fullmatch(r"(.*) <(.*)>", lines["MAINTAINER"]).groups()
+    return {"author": author, "email": email, "homepage": lines["HOMEPAGE"]}
 
 
 def version():
@@ -144,7 +152,7 @@ def platform_tag():
 def info_files():
     """The wheel's folder of metadata: its name, and names and bytes of the files."""
     number = version()
-    return f"ferry-{number}.dist-info", {"METADATA": METADATA.format(version=number).encode(),
+    return f"ferry-{number}.dist-info", {"METADATA": METADATA.format(version=number, **maker()).encode(),
                                          "WHEEL": WHEEL.format(tag=platform_tag()).encode(),
                                          "LICENSE": read(os.path.join(ROOT, "LICENSE"))}
 

@@ -1,5 +1,5 @@
 # Shows where a long script is: the step, its number of all, the elapsed and the estimated time, and the log.
-# Source it; scripts/demo and scripts/check do.
+# Source it; scripts/demo, scripts/check, scripts/package and scripts/build-device do.
 #
 #     progress_begin LOGS STEPS                  the folder for logs, and how many steps will follow
 #     progress_step NAME SECONDS TITLE COMMAND   runs COMMAND (a program or a function), its output in LOGS/NAME.log
@@ -55,7 +55,7 @@ progress_print() {  # HEAD LOG SECONDS
 }
 
 progress_stop() {
-  [ -n "$progress_printer" ] || return 0
+  [ -n "${progress_printer:-}" ] || return 0
   kill "$progress_printer" 2>/dev/null || true
   wait "$progress_printer" 2>/dev/null || true
   progress_printer=""

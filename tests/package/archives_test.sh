@@ -1,7 +1,7 @@
 #!/bin/bash
 # Packages of the installed prefix by scripts/package: the archive and the Debian packages contain everything that is
-# installed and no
-# trace of the builder. A second run gives the same bytes. The unpacked files can be compiled with and run.
+# installed and no trace of the builder. A second run gives the same bytes. The unpacked files can be compiled with and
+# run. SCRATCH/archives/first keeps the packages for lintian_test.sh and repository_test.sh.
 # archives_test.sh SOURCES PREFIX TARGET CONSUMER_SOURCES SCRATCH
 set -euo pipefail
 sources=$1 prefix=$2 target=$3 consumer=$4 scratch=$5/archives
@@ -41,7 +41,17 @@ field "$runtime" Depends "libc6 (>= *), *libstdc++6 (>= *)"
 field "$development" Depends "libferry$abi (= $version)"
 field "$command" Version "$version"
 field "$command" Depends "*libc6 (>= *libstdc++6 (>= *"
+. "$sources/packaging/about.sh"
+for package in "$runtime" "$development" "$command"; do
+  field "$package" Maintainer "$MAINTAINER"
+  field "$package" Homepage "$HOMEPAGE"
+done
 dpkg-deb --info "$runtime" shlibs | grep -qx "libferry_text $abi libferry$abi (>= $version)" || wrong "$runtime has no shlibs"
+dpkg-deb --info "$runtime" symbols >symbols
+for line in "libferry.so.$abi libferry$abi #MINVER#" " ferry_session_run@Base $version" \
+  "libferry_text.so.$abi libferry$abi #MINVER#" " ferry_text_open@Base $version"; do
+  grep -qxF -- "$line" symbols || wrong "$runtime: its symbols lack '$line'"
+done
 
 # Every installed file is in the archive and, except for licences, in one of the packages, with normalised modes and
 # times.
@@ -50,12 +60,25 @@ tar xzf "first/ferry-$version-linux-$target.tar.gz"
 packed=$(cd "ferry-$version-linux-$target" && find . ! -type d | sed 's|^\./||' | sort)
 [ "$installed" = "$packed" ] || { diff <(echo "$installed") <(echo "$packed") || true; wrong "the archive differs from $prefix"; }
 for package in "$runtime" "$development" "$command"; do dpkg-deb --extract "$package" root; done
-unpacked=$(cd root/usr && find . ! -type d ! -path './share/doc/*' | sed 's|^\./||; s|ferry\.1\.gz$|ferry.1|; '"s|^lib/$triplet/|lib/|" | sort)
+unpacked=$(cd root/usr && find . ! -type d ! -path './share/doc/*' | sed 's|^\./||; s|^\(share/man/.*\)\.gz$|\1|; '"s|^lib/$triplet/|lib/|" | sort)
 wanted=$(grep -v '^share/ferry/licenses/' <<<"$installed")
 [ "$wanted" = "$unpacked" ] || { diff <(echo "$wanted") <(echo "$unpacked") || true; wrong "the packages differ from $prefix"; }
 for package in libferry$abi libferry-dev ferry; do
-  grep -q "Apache License" root/usr/share/doc/$package/copyright || wrong "$package has no copyright"
-  test -s root/usr/share/doc/$package/LICENSE.xnnpack
+  documents=root/usr/share/doc/$package
+  for text in "common-licenses/Apache-2.0" "Files: third_party/XNNPACK/*" "License: BSD-3-Clause-xnnpack"; do
+    grep -qF "$text" "$documents/copyright" || wrong "$package: its copyright file lacks $text"
+  done
+  # Every word of the licences and of their owners is there.
+  licences=$prefix/share/ferry/licenses
+  for text in "$licences"/LICENSE.* <(grep '^ *Copyright ' "$licences/NOTICE" | sed 1d); do
+    lost=$(grep -vxF -f <(sed "s/^ *//" "$documents/copyright") <(sed 's/^ *//' "$text" | grep .) || true)
+    [ -z "$lost" ] || wrong "$package: its copyright file lacks: $lost"
+  done
+  gzip -d <"$documents/changelog.gz" >changelog
+  said=$(dpkg-parsechangelog -l changelog --all --format rfc822 2>&1 |
+    grep -E '^(Version|dpkg-parsechangelog):' | tr '\n' ' ')
+  wanted=$(sed -n 's/^## \(.*\), .*/Version: \1/p' "$sources/CHANGELOG.md" | tr '\n' ' ')
+  [ "$said" = "$wanted" ] || wrong "$package: its changelog has $said, expected $wanted"
 done
 modes=$(dpkg-deb --contents "$command" | awk '{ print $1, $2, $4, $5 }' | sort -u)
 wanted_modes=$(printf -- '%s root/root 2023-11-14 22:13\n' -rw-r--r-- -rwxr-xr-x drwxr-xr-x)
@@ -91,4 +114,15 @@ refused "no target is called 'mips': x86-64, arm64" mips
 refused "it has no include/ferry/ferry.h" --tree "$scratch/first" arm64
 refused "--tree needs the target" --tree "$prefix"
 refused "-o needs a value" -o
-rm -rf "$scratch"
+refused "--key is for --repository" x86-64 --key someone
+refused "--repository needs --key" x86-64 --repository "$scratch/repository"
+refused "android has none" android --repository "$scratch/repository" --key someone
+refused "is no Debian package" "$consumer/consumer.deb"
+refused "existing packages need --repository" "$runtime"
+printf '## 0.0.1\n\n- words\n' >CHANGELOG.md
+documents=$sources/scripts/lib/debian_documents.py
+said=$("$documents" changelog CHANGELOG.md 0.0.1 someone 2>&1 || true)
+[[ $said == *"expected '## VERSION, YEAR-MONTH-DAY'"* ]] || wrong "$said"
+said=$("$documents" changelog CHANGELOG.md 0.0.2 someone 2>&1 || true)
+[[ $said == *"has no section '## 0.0.2, DATE'"* ]] || wrong "$said"
+find . -mindepth 1 -maxdepth 1 ! -name first -exec rm -rf {} +
