@@ -45,7 +45,9 @@ void cos(Op& op) { function(op, std::cos, Unary::Cos); }
 void tan(Op& op) { function(op, std::tan, Unary::Tan); }
 void sign(Op& op) {
   function(
-      op, [](double x) { return static_cast<double>((x > 0) - (x < 0)); }, Unary::Sign);
+      op, [](double x) { return x > 0   ? 1
+                                : x < 0 ? -1
+                                        : x; }, Unary::Sign);
 }
 
 void reciprocal(Op& op) {

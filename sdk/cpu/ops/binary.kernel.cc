@@ -45,16 +45,19 @@ struct Div {
     return a / b;
   }
 };
+// NaN in either operand is the result.
 struct Max {
   template <typename T>
   [[gnu::always_inline]] static T apply(T a, T b) {
-    return a > b ? a : b;
+    const T larger = a > b ? a : b;
+    return a != a ? a : larger;
   }
 };
 struct Min {
   template <typename T>
   [[gnu::always_inline]] static T apply(T a, T b) {
-    return a < b ? a : b;
+    const T smaller = a < b ? a : b;
+    return a != a ? a : smaller;
   }
 };
 struct PRelu {
