@@ -23,7 +23,8 @@ function(ferry_ships target)
 endfunction()
 
 # Hot loops. gcc turns a comparison in a loop into a select only if floating-point traps may be ignored, and vectorises
-# square roots only if they do not set errno; values do not change. With AVX-512, gcc would use only half of each register by default.
+# square roots only if they need not set errno; values do not change. With AVX-512, gcc would use only half of each
+# register by default.
 function(ferry_is_hot target)
   target_compile_definitions(${target} PRIVATE FERRY_HOT=1)
   if(FERRY_SANITIZE)

@@ -1,5 +1,5 @@
-// Sigmoid and products with it. Drivers need not compute with infinities, so operands are clamped where the formula of a
-// finite one would overflow: to where the result is constant in float32.
+// Sigmoid and products with it. Drivers need not compute with infinities, so operands are clamped where the formula of
+// a finite one would overflow: to where the result is constant in float32.
 
 vec4 sigmoid(vec4 x) { return 1 / (1 + exp(-max(x, vec4(-87)))); }
 

@@ -1,4 +1,4 @@
-// Functions over all magnitudes, as docs/architecture.md ("Extreme values") promises: zeros of both signs,
+// Functions over all magnitudes, as docs/c-api.md ("Infinities, NaN and denormals") promises: zeros of both signs,
 // denormals, powers of 2, infinities and NaN; by each of the CPU's kernels, in float16, and on the GPUs under test.
 #include <algorithm>
 #include <cmath>
@@ -191,8 +191,8 @@ TEST(Extremes, OfNormsOfRows) {
     }
 }
 
-// Masked keys have no weight, whatever the mask's value. If all have the same finite one, all count; with -infinity, the
-// softmax is 0 / 0.
+// Masked keys have no weight, whatever the mask's value. If all have the same finite one, all count; with -infinity,
+// the softmax is 0 / 0.
 TEST(Extremes, OfMaskedAttention) {
   for (const int32_t keys : {6, 300})
     for (const float masked : {-1e4f, -1e30f, -kMaximum, -kInf}) {

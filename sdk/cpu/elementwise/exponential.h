@@ -28,8 +28,8 @@ namespace ferry::cpu {
   return p * std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u);
 }
 
-// e^x for x <= 0, at least e^minimum, to a relative error of 2e-7. e^-69 is negligible beside 1, and its product with most
-// values is no denormal; -87 is the lowest minimum. e^x = 2^(n + 1) * 2^r / 2; 2^r / 2, |r| <= 1/2, is a minimax
+// e^x for x <= 0, at least e^minimum, to a relative error of 2e-7. e^-69 is negligible beside 1, and its product with
+// most values is no denormal; -87 is the lowest minimum. e^x = 2^(n + 1) * 2^r / 2; 2^r / 2, |r| <= 1/2, is a minimax
 // polynomial of degree 5. A product, since an addition to the exponent would turn some NaN into numbers.
 inline constexpr float kSoftmaxMinimum = -69.0f;
 [[gnu::always_inline]] inline float softmax_exponential(float x, float minimum = kSoftmaxMinimum) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "sdk/cpu/backend/lowerings.h"
 #include "sdk/cpu/backend/packing.h"
@@ -49,6 +50,7 @@ struct Div {
 struct Max {
   template <typename T>
   [[gnu::always_inline]] static T apply(T a, T b) {
+    if constexpr (!std::is_same_v<T, float>) return maximum_of(a, b);  // vectors of arm64
     const T larger = a > b ? a : b;
     return a != a ? a : larger;
   }
@@ -56,6 +58,7 @@ struct Max {
 struct Min {
   template <typename T>
   [[gnu::always_inline]] static T apply(T a, T b) {
+    if constexpr (!std::is_same_v<T, float>) return minimum_of(a, b);
     const T smaller = a < b ? a : b;
     return a != a ? a : smaller;
   }

@@ -135,8 +135,8 @@ void cos(const float* x, float* y, size_t count, float, float) {
 void tan(const float* x, float* y, size_t count, float, float) {
   each<float, float>(x, y, count, [](float v) { return std::tan(v); });
 }
-// The C library's logarithm of a denormal is wrong while denormals are flushed (sdk/threads/denormals.h); here it equals
-// 0, as in every other function.
+// The C library's logarithm of a denormal is wrong while denormals are flushed (sdk/threads/denormals.h); here it
+// equals 0, as in every other function.
 void log(const float* x, float* y, size_t count, float, float) {
   each<float, float>(x, y, count,
                      [](float v) { return v == 0 ? -std::numeric_limits<float>::infinity() : std::log(v); });
