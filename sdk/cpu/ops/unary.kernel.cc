@@ -67,12 +67,13 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
 #if defined(__aarch64__)
 FERRY_KERNEL void exp(const float* x, float* y, size_t count, float, float) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kMinimum = -87.33654f;  // below, the result is a denormal
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    const float above = x[i] < -87.0f ? -87.0f : x[i];
+    const float above = x[i] < kMinimum ? kMinimum : x[i];
     const float value =
         exponential(above > 88.0f ? 88.0f : above) * (above > 88.0f ? exponential(above - 88.0f) : 1.0f);
-    y[i] = x[i] < -87.0f ? 0.0f : x[i] > 88.72283f ? kInfinity : value;
+    y[i] = x[i] < kMinimum ? 0.0f : x[i] > 88.72283f ? kInfinity : value;
   }
 }
 
