@@ -110,7 +110,7 @@ void reduce_log_sum_exp(Op& op) {
   if (op.known(0)) {
     const Array& x = op.array(0, "data");
     const auto add = [](double a, double b) {
-      const double larger = std::max(a, b);
+      const double larger = a != a || a > b ? a : b;
       return std::isinf(larger) ? larger : larger + std::log(std::exp(a - larger) + std::exp(b - larger));
     };
     return op.set(folded(x, x.floats(), axes, keeps(op), -kInfinity, add));
