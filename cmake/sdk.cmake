@@ -22,14 +22,15 @@ function(ferry_ships target)
   endif()
 endfunction()
 
-# Hot loops. gcc turns a comparison in a loop into a select only if floating-point traps may be ignored; values do not
-# change. With AVX-512, gcc would use only half of each register by default.
+# Hot loops. gcc turns a comparison in a loop into a select only if floating-point traps may be ignored, and vectorises
+# square roots only if they need not set errno; values do not change. With AVX-512, gcc would use only half of each
+# register by default.
 function(ferry_is_hot target)
   target_compile_definitions(${target} PRIVATE FERRY_HOT=1)
   if(FERRY_SANITIZE)
     return() # keep the preset's -O1: with more optimisation, instrumented kernels take minutes to compile
   endif()
-  target_compile_options(${target} PRIVATE $<${optimised}:-O3> -fno-trapping-math)
+  target_compile_options(${target} PRIVATE $<${optimised}:-O3> -fno-trapping-math -fno-math-errno)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -fno-peel-loops)
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")

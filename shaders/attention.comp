@@ -77,6 +77,7 @@ void main() {
         for (uint r = 0; r < 4; ++r)
           score[k][r] += LOAD_WEIGHT(bias.x + (first_row + query[r] % bias.w) * ((push.keys + 3) / 4) + at / 4)[at % 4];
       }
+      score[k] = max(score[k], vec4(kLowest));  // masks may be -infinity
       score[k] = mix(score[k], vec4(kLowest), bvec4(uvec4(lessThan(uvec4(key[k]), begin)) |
                                                     uvec4(greaterThanEqual(uvec4(key[k]), end))));
       scores[mine + slot + k * kQuads] = score[k];

@@ -1,6 +1,7 @@
 // Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/lowering/epilogue.h). Kernels that
 // have one begin their push constants with EPILOGUE_PUSH.
 #include "kinds.glsl"
+#include "sigmoid.glsl"
 
 // A step is kind + 256 * source of its other operand, as in sdk/gpu/lowering/epilogue.h.
 layout(constant_id = 3) const uint kStep0 = 0;
@@ -17,17 +18,13 @@ const uint kNone = 0;
   uint vectors;          /* first quad of the steps' vectors in the weights */ \
   uint operand_rows;     /* output rows that share one row of the operand */
 
-// exp(2x) may overflow to infinity, which gives 1. Some drivers compute a quotient of two infinities instead, which is
-// NaN.
-vec4 tanh_stable(vec4 x) { return 1 - 2 / (exp(2 * x) + 1); }
-
-vec4 sigmoid(vec4 x) { return 1 / (1 + exp(-x)); }
+vec4 tanh_stable(vec4 x) { return 1 - 2 / (exp(2 * clamp(x, -10, 10)) + 1); }
 
 // Abramowitz and Stegun 7.1.26: absolute error at most 1.5e-7.
 vec4 erf_approximation(vec4 x) {
-  const vec4 t = 1 / (1 + 0.3275911 * abs(x));
+  const vec4 a = min(abs(x), vec4(9)), t = 1 / (1 + 0.3275911 * a);
   const vec4 p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  return sign(x) * (1 - p * exp(-x * x));
+  return sign(x) * (1 - p * exp(-a * a));
 }
 
 vec4 epilogue_step(uint step, vec4 x, vec4 operand, vec2 args) {
@@ -37,7 +34,7 @@ vec4 epilogue_step(uint step, vec4 x, vec4 operand, vec2 args) {
     case kSigmoid: return sigmoid(x);
     case kTanh: return tanh_stable(x);
     case kHardSwish: return x * clamp(x / 6 + 0.5, 0, 1);
-    case kSilu: return x * sigmoid(x);
+    case kSilu: return silu(x, 1);
     case kGelu: return 0.5 * x * (1 + erf_approximation(x * 0.70710678118654752));
     case kAbs: return abs(x);
     case kNeg: return -x;
@@ -45,8 +42,8 @@ vec4 epilogue_step(uint step, vec4 x, vec4 operand, vec2 args) {
     case kSqrt: return sqrt(x);
     case kSquare: return x * x;
     case kHardSigmoid: return clamp(x / 6 + 0.5, 0, 1);
-    case kGeluTanh: return x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));  // (1 + tanh(y)) / 2
-    case kLog: return log(x);
+    case kGeluTanh: return gelu_tanh(x);
+    case kLog: return mix(log(x), vec4(uintBitsToFloat(0xff800000)), equal(x, vec4(0)));
     case kErf: return erf_approximation(x);
     case kAdd: return x + operand;
     case kSub: return x - operand;

@@ -2,6 +2,7 @@
 // One of the two products of a mixture of experts. An output row is a token's result of one expert (gates and ups,
 // combined) or the weighted sum over a token's experts (downs). Invocations share the sums of an output quad.
 #include "common.glsl"
+#include "sigmoid.glsl"
 #include "kinds.glsl"
 #include "tile.glsl"
 #include "weights.glsl"
@@ -26,14 +27,11 @@ const uint kThreads = 64, kSplit = 16;  // the workgroup; invocations that share
 const uint kMatrices = kDown ? 1 : 2;   // gates and ups
 shared vec4 partial[2 * kThreads];
 
-vec4 sigmoid(vec4 x) { return 1 / (1 + exp(-x)); }
-
 vec4 join(vec4 gate, vec4 up) {
-  if (kActivation == kExpertsSilu) return gate * sigmoid(gate) * up;
-  if (kActivation == kExpertsGeluTanh)
-    return gate * sigmoid(1.5957691216057308 * (gate + 0.044715 * gate * gate * gate)) * up;
+  if (kActivation == kExpertsSilu) return silu(gate, 1) * up;
+  if (kActivation == kExpertsGeluTanh) return gelu_tanh(gate) * up;
   gate = min(gate, push.limit);
-  return gate * sigmoid(push.alpha * gate) * (clamp(up, -push.limit, push.limit) + 1);
+  return silu(gate, push.alpha) * (clamp(up, -push.limit, push.limit) + 1);
 }
 
 void main() {

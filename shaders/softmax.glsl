@@ -12,6 +12,9 @@ float lanes_max(vec4 v, uint first) {
   return value;
 }
 
+// 0 for masked elements, also where the driver does not compute with infinities.
+vec4 softmax_exponential(vec4 x) { return exp(max(x, vec4(-104))); }
+
 void softmax() {
   // A row is processed by the whole workgroup, so that all invocations reach the barriers in the reductions.
   const uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
@@ -23,12 +26,12 @@ void softmax() {
   largest = reduce_max(largest);
   float sum = 0;
   for (uint quad = gl_LocalInvocationID.x; quad < push.row_quads; quad += gl_WorkGroupSize.x) {
-    const vec4 e = mask_lanes(exp(LOAD_INPUT(begin + quad) - largest), quad * 4, push.channels);
+    const vec4 e = mask_lanes(softmax_exponential(LOAD_INPUT(begin + quad) - largest), quad * 4, push.channels);
     sum += e.x + e.y + e.z + e.w;
   }
   const float scale = 1 / reduce_sum(sum);
   for (uint quad = gl_LocalInvocationID.x; quad < push.row_quads; quad += gl_WorkGroupSize.x) {
-    const vec4 e = exp(LOAD_INPUT(begin + quad) - largest) * scale;
+    const vec4 e = softmax_exponential(LOAD_INPUT(begin + quad) - largest) * scale;
     STORE_OUTPUT(begin + quad, mask_lanes(e, quad * 4, push.channels));
   }
 }

@@ -12,8 +12,8 @@ double apply(fbs::BinaryKind kind, double a, double b) {
     case fbs::BinaryKind::Sub: return a - b;
     case fbs::BinaryKind::Mul: return a * b;
     case fbs::BinaryKind::Div: return a / b;
-    case fbs::BinaryKind::Max: return std::max(a, b);
-    case fbs::BinaryKind::Min: return std::min(a, b);
+    case fbs::BinaryKind::Max: return maximum(a, b);
+    case fbs::BinaryKind::Min: return minimum(a, b);
     case fbs::BinaryKind::PRelu: return a > 0 ? a : a * b;
     case fbs::BinaryKind::Pow: return std::pow(a, b);
     case fbs::BinaryKind::Mod: {

@@ -84,6 +84,10 @@ inline double wrapped(int64_t value) { return static_cast<double>(static_cast<in
 // Of two whole numbers of 32 bits.
 inline double wrapped_product(double a, double b) { return wrapped(static_cast<int64_t>(a) * static_cast<int64_t>(b)); }
 
+// NaN in either operand is the result, as in NumPy and PyTorch.
+inline double maximum(double a, double b) { return a != a || a > b ? a : b; }
+inline double minimum(double a, double b) { return a != a || a < b ? a : b; }
+
 inline double clamp(double value, float low, float high) {
   if (value < static_cast<double>(low)) return static_cast<double>(low);
   return value > static_cast<double>(high) ? static_cast<double>(high) : value;

@@ -22,7 +22,7 @@ void pool2d(const fbs::Operator& op, Inputs inputs, Array& output) {
     for (int64_t y = std::max<int64_t>(top, 0); y < std::min<int64_t>(bottom, xs[1]); ++y)
       for (int64_t x = std::max<int64_t>(left, 0); x < std::min<int64_t>(right, xs[2]); ++x) {
         const double cell = inputs[0]->values[index_of(xs, {at[0], y, x, at[3]})];
-        result = max ? std::max(result, cell) : result + cell;
+        result = max ? maximum(result, cell) : result + cell;
         ++real;
       }
     const int64_t divisor = count_padding ? (bottom - top) * (right - left) : real;

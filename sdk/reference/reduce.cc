@@ -21,8 +21,8 @@ double first(fbs::ReduceKind kind) {
 
 double combined(fbs::ReduceKind kind, bool integers, double a, double b) {
   switch (kind) {
-    case fbs::ReduceKind::Max: return std::max(a, b);
-    case fbs::ReduceKind::Min: return std::min(a, b);
+    case fbs::ReduceKind::Max: return maximum(a, b);
+    case fbs::ReduceKind::Min: return minimum(a, b);
     case fbs::ReduceKind::Prod: return integers ? wrapped_product(a, b) : a * b;
     case fbs::ReduceKind::Mean:
     case fbs::ReduceKind::Sum: break;

@@ -9,7 +9,6 @@
 #include <map>
 #include <string>
 
-#include "sdk/graph/session.h"
 #include "sdk/operators/shape_rules.h"
 #include "tests/ops/harness.h"
 #include "tests/support/gpus.h"
@@ -92,19 +91,24 @@ double normalised_squared_error(const std::vector<double>& got, const std::vecto
   return square > 0 ? error / square : error;
 }
 
+Status session_on_gpu(const std::shared_ptr<Model>& model, const std::string& gpu, ferry_precision precision,
+                      std::unique_ptr<Session>* out) {
+  SessionOptions options;
+  options.num_threads = 1;
+  options.backend = FERRY_BACKEND_GPU;
+  options.precision = precision;
+  options.gpu_required = true;
+  options.gpu_device = gpu.c_str();
+  devices().keep(gpu, model, options);
+  return Session::create(model, options, out);
+}
+
 void expect_on_gpus(const std::shared_ptr<Model>& model, const std::vector<std::vector<float>>& inputs,
                     const reference::Array& expected, ferry_precision precision, double bound, bool left_to_cpu) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu + (precision == FERRY_PRECISION_FLOAT16 ? ", float16" : ", float32"));
-    SessionOptions options;
-    options.num_threads = 1;
-    options.backend = FERRY_BACKEND_GPU;
-    options.precision = precision;
-    options.gpu_required = true;
-    options.gpu_device = gpu.c_str();
-    devices().keep(gpu, model, options);
     std::unique_ptr<Session> session;
-    Status status = Session::create(model, options, &session);
+    Status status = session_on_gpu(model, gpu, precision, &session);
     ASSERT_TRUE(status.ok()) << status.message();
     const BackendReport& report = session->computing().report();
     EXPECT_EQ(report.cpu_operators, left_to_cpu ? 1u : 0u);

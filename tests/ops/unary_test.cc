@@ -187,7 +187,7 @@ TEST(Unary, TakesEveryFloat16) {
                               : kind == fbs::UnaryKind::Sigmoid     ? sigmoid
                               : kind == fbs::UnaryKind::HardSigmoid ? hard
                                                                     : x * hard;
-      if ((bits[i] & 0x7fff) == 0x7e00) {
+      if ((bits[i] & 0x7fff) > 0x7c00) {
         EXPECT_TRUE(std::isnan(results[i])) << "of no number";  // as arithmetic gives it
       }
       if (!std::isfinite(x)) continue;

@@ -17,6 +17,8 @@ void function(Op& op, double (*of_constants)(double), Unary kind) {
     op.set(unary(op.tensor(0), kind));
 }
 
+double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }  // as Unary: NaN propagates
+
 }  // namespace
 
 void abs(Op& op) { function(op, std::fabs, Unary::Abs); }
@@ -43,10 +45,7 @@ void erf(Op& op) { function(op, std::erf, Unary::Erf); }
 void sin(Op& op) { function(op, std::sin, Unary::Sin); }
 void cos(Op& op) { function(op, std::cos, Unary::Cos); }
 void tan(Op& op) { function(op, std::tan, Unary::Tan); }
-void sign(Op& op) {
-  function(
-      op, [](double x) { return static_cast<double>((x > 0) - (x < 0)); }, Unary::Sign);
-}
+void sign(Op& op) { function(op, sign_of, Unary::Sign); }
 
 void reciprocal(Op& op) {
   if (op.known())

@@ -85,11 +85,13 @@ void reduce_sum(Op& op) {
 }
 
 void reduce_max(Op& op) {
-  if (!fold(op, -kInfinity, [](auto a, auto b) { return std::max(a, b); })) set_reduced(op, fbs::ReduceKind::Max);
+  if (!fold(op, -kInfinity, [](auto a, auto b) { return a != a || a > b ? a : b; }))
+    set_reduced(op, fbs::ReduceKind::Max);
 }
 
 void reduce_min(Op& op) {
-  if (!fold(op, kInfinity, [](auto a, auto b) { return std::min(a, b); })) set_reduced(op, fbs::ReduceKind::Min);
+  if (!fold(op, kInfinity, [](auto a, auto b) { return a != a || a < b ? a : b; }))
+    set_reduced(op, fbs::ReduceKind::Min);
 }
 
 void reduce_prod(Op& op) {
@@ -107,12 +109,17 @@ void reduce_log_sum_exp(Op& op) {
   const std::vector<int> axes = reduced_axes(op);
   if (op.known(0)) {
     const Array& x = op.array(0, "data");
-    std::vector<double> values = x.floats();
-    for (double& v : values) v = std::exp(v);
-    return op.set(map(folded(x, values, axes, keeps(op), 0.0, std::plus<>()), logarithm));
+    const auto add = [](double a, double b) {
+      const double larger = a != a || a > b ? a : b;
+      return std::isinf(larger) ? larger : larger + std::log(std::exp(a - larger) + std::exp(b - larger));
+    };
+    return op.set(folded(x, x.floats(), axes, keeps(op), -kInfinity, add));
   }
-  // Subtracts the maximum first, so that exp does not overflow.
-  const Tensor x = op.tensor(0), largest = reduce(x, fbs::ReduceKind::Max, axes, true);
+  // Subtracts the maximum first, so that exp does not overflow; a finite one, since infinities have no difference.
+  const Tensor x = op.tensor(0);
+  const Tensor largest = unary(reduce(x, fbs::ReduceKind::Max, axes, true), fbs::UnaryKind::Clamp,
+                               static_cast<double>(std::numeric_limits<float>::lowest()),
+                               static_cast<double>(std::numeric_limits<float>::max()));
   const Tensor sum = reduce(unary(x - largest, fbs::UnaryKind::Exp), fbs::ReduceKind::Sum, axes, keeps(op));
   op.set(unary(sum, fbs::UnaryKind::Log) + reshape_to(largest, dims_of(sum)));
 }

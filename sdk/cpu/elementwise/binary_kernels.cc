@@ -63,9 +63,12 @@ int32_t combine(fbs::BinaryKind kind, int32_t a, int32_t b) {
   return 0;
 }
 
+// Denormals compare as 0 while they are flushed (sdk/threads/denormals.h). The C library reads their bits.
+float flushed(float x) { return x == 0 ? std::copysign(0.0f, x) : x; }
+
 float combine(fbs::BinaryKind kind, float a, float b) {
   switch (kind) {
-    case fbs::BinaryKind::Pow: return std::pow(a, b);
+    case fbs::BinaryKind::Pow: return std::pow(flushed(a), flushed(b));
     case fbs::BinaryKind::Mod: return modulo(std::fmod(a, b), b);
     case fbs::BinaryKind::FMod: return std::fmod(a, b);
     // Vectorised kernels, comparison() and integer() compute the others.

@@ -8,7 +8,7 @@
 
 namespace ferry::cpu {
 
-// e^x for x in [-87, 88]: 2^n * e^r with |r| <= ln(2)/2. e^r is its Taylor polynomial of degree 7 (error r^8/8! <
+// e^x for x in [-87.336, 88]: 2^n * e^r with |r| <= ln(2)/2. e^r is its Taylor polynomial of degree 7 (error r^8/8! <
 // 6e-9).
 [[gnu::always_inline]] inline float exponential(float x) {
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer in the low bits
@@ -28,23 +28,23 @@ namespace ferry::cpu {
   return p * std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u);
 }
 
-// e^x for x <= 0, at least e^-69, to a relative error of 2e-7. e^-69 is negligible beside 1, and its product with most
-// values is no denormal. e^x = 2^n * 2^r; 2^r, |r| <= 1/2, is a minimax polynomial of degree 5, whose exponent is
-// increased by n.
+// e^x for x <= 0, at least e^minimum, to a relative error of 2e-7. e^-69 is negligible beside 1, and its product with
+// most values is no denormal; -87 is the lowest minimum. e^x = 2^(n + 1) * 2^r / 2; 2^r / 2, |r| <= 1/2, is a minimax
+// polynomial of degree 5. A product, since an addition to the exponent would turn some NaN into numbers.
 inline constexpr float kSoftmaxMinimum = -69.0f;
-[[gnu::always_inline]] inline float softmax_exponential(float x) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer in the low bits
+[[gnu::always_inline]] inline float softmax_exponential(float x, float minimum = kSoftmaxMinimum) {
+  constexpr float kRound = 0x1.8p23f + 128;  // adding it rounds to an integer in the low bits, plus the exponent's bias
   constexpr float kLog2E = 0x1.715476p+0f;
-  const float within = x < kSoftmaxMinimum ? kSoftmaxMinimum : x;
+  const float within = x < minimum ? minimum : x;
   const float shifted = within * kLog2E + kRound;
   const float r = within * kLog2E - (shifted - kRound);
-  float p = 0x1.5bba16p-10f;
-  p = p * r + 0x1.3cea88p-7f;
-  p = p * r + 0x1.c6b752p-5f;
-  p = p * r + 0x1.ebf9bcp-3f;
-  p = p * r + 0x1.62e42ap-1f;
-  p = p * r + 1.0f;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
+  float p = 0x1.5bba16p-11f;
+  p = p * r + 0x1.3cea88p-8f;
+  p = p * r + 0x1.c6b752p-6f;
+  p = p * r + 0x1.ebf9bcp-4f;
+  p = p * r + 0x1.62e42ap-2f;
+  p = p * r + 0.5f;
+  return p * std::bit_cast<float>(std::bit_cast<uint32_t>(shifted) << 23);
 }
 
 // 1 / (1 + e^-x): within 2e-38 below -87, exactly 1 above 87.

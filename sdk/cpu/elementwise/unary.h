@@ -9,6 +9,9 @@
 
 namespace ferry::cpu {
 
+// Above, HardSwish is x: six times x could overflow.
+inline constexpr float kHardSwishLinear = 0x1p100f;
+
 struct Elementwise {
   void (*kernel)(const float* x, float* y, size_t count, float alpha, float beta) = nullptr;
   float alpha = 0, beta = 0;

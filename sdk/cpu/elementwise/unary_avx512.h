@@ -38,9 +38,16 @@ struct Silu {
   }
 };
 
+struct Sigmoid {
+  [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
+    return times_sigmoid(__m512{} + 1.0f, x);
+  }
+};
+
 struct GeluTanh {  // as gelu_tanh()
   [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
-    return times_sigmoid(x, x * (x * x * 0.0713548163f + 1.5957691216057308f));
+    return times_sigmoid(_mm512_maskz_max_ps(kAll, __m512{} - 87.0f, x),
+                         x * (x * x * 0.0713548163f + 1.5957691216057308f));
   }
 };
 

@@ -30,7 +30,7 @@ struct Silu {
 struct GeluTanh {  // as gelu_tanh()
   [[gnu::always_inline]] static Vector of(Vector x) {
     const Vector factor = multiply_add(vmulq_f32(x, x), repeat(0.0713548163f), repeat(1.5957691216057308f));
-    return times_sigmoid(x, vmulq_f32(x, factor));
+    return times_sigmoid(vmaxq_f32(x, repeat(-87.0f)), vmulq_f32(x, factor));
   }
 };
 
@@ -54,8 +54,10 @@ struct Gelu {
   }
 };
 
-struct Sigmoid {
-  [[gnu::always_inline]] static Vector of(Vector x) { return times_sigmoid(repeat(1.0f), x); }
+struct Sigmoid {  // times_sigmoid() turns some NaN into numbers, unless `a` is NaN, too
+  [[gnu::always_inline]] static Vector of(Vector x) {
+    return times_sigmoid(vbslq_f32(vceqq_f32(x, x), repeat(1.0f), x), x);
+  }
 };
 
 struct Abs {
@@ -83,7 +85,8 @@ struct HardSigmoid {
 struct HardSwish {
   [[gnu::always_inline]] static Vector of(Vector x) {
     const Vector within = cpu::clamp(vaddq_f32(x, repeat(3.0f)), repeat(0.0f), repeat(6.0f));
-    return vmulq_f32(vmulq_f32(x, within), repeat(1.0f / 6.0f));
+    const Vector value = vmulq_f32(vmulq_f32(x, within), repeat(1.0f / 6.0f));
+    return vbslq_f32(vcgtq_f32(x, repeat(kHardSwishLinear)), x, value);
   }
 };
 

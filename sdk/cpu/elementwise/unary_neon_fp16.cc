@@ -29,13 +29,15 @@ constexpr Float16 kMinimum = -11;  // e^11 is the last integer power of e within
 
 struct Silu {  // 0 where the result is within 2e-4 of it
   [[gnu::always_inline]] static Vector of(Vector x) {
-    const uint16x8_t counts = vcgeq_f16(x, repeat(kMinimum));
-    return times_sigmoid(vreinterpretq_f16_u16(vandq_u16(counts, vreinterpretq_u16_f16(x))), x);
+    const uint16x8_t vanishes = vcltq_f16(x, repeat(kMinimum));
+    return times_sigmoid(vreinterpretq_f16_u16(vbicq_u16(vreinterpretq_u16_f16(x), vanishes)), x);
   }
 };
 
-struct Sigmoid {
-  [[gnu::always_inline]] static Vector of(Vector x) { return times_sigmoid(repeat(1), x); }
+struct Sigmoid {  // times_sigmoid() turns some NaN into numbers, unless `a` is NaN, too
+  [[gnu::always_inline]] static Vector of(Vector x) {
+    return times_sigmoid(vbslq_f16(vceqq_f16(x, x), repeat(1), x), x);
+  }
 };
 
 struct HardSigmoid {

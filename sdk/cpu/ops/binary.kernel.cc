@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "sdk/cpu/backend/lowerings.h"
 #include "sdk/cpu/backend/packing.h"
@@ -45,16 +46,21 @@ struct Div {
     return a / b;
   }
 };
+// NaN in either operand is the result.
 struct Max {
   template <typename T>
   [[gnu::always_inline]] static T apply(T a, T b) {
-    return a > b ? a : b;
+    if constexpr (!std::is_same_v<T, float>) return maximum_of(a, b);  // vectors of arm64
+    const T larger = a > b ? a : b;
+    return a != a ? a : larger;
   }
 };
 struct Min {
   template <typename T>
   [[gnu::always_inline]] static T apply(T a, T b) {
-    return a < b ? a : b;
+    if constexpr (!std::is_same_v<T, float>) return minimum_of(a, b);
+    const T smaller = a < b ? a : b;
+    return a != a ? a : smaller;
   }
 };
 struct PRelu {

@@ -43,8 +43,8 @@ FERRY_KERNEL void join_silu(float* gate, const float* up, size_t count) {
 FERRY_KERNEL void join_gelu_tanh(float* gate, const float* up, size_t count) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    const float x = gate[i];
-    gate[i] = x * sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x)) * up[i];
+    const float x = gate[i], above = x < -87.0f ? -87.0f : x;  // where sigmoid() is not 0
+    gate[i] = above * sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x)) * up[i];
   }
 }
 
@@ -53,7 +53,8 @@ FERRY_KERNEL void join_clamped(float* gate, const float* up, size_t count, float
   for (size_t i = 0; i < count; ++i) {
     const float x = gate[i] > limit ? limit : gate[i];
     const float high = up[i] > limit ? limit : up[i], within = high < -limit ? -limit : high;
-    gate[i] = x * sigmoid(alpha * x) * (within + 1.0f);
+    const float y = alpha * x, above = y < -87.0f ? -87.0f / alpha : x;
+    gate[i] = above * sigmoid(y) * (within + 1.0f);
   }
 }
 

@@ -41,7 +41,7 @@ struct Side {
 // it with `out`.
 template <bool kMax, bool kFirst, size_t kRuns>
 [[gnu::always_inline]] inline void fold(const float* from, size_t stride, size_t count, float scale, float* out) {
-  const auto both = [](float a, float b) { return kMax ? (b > a ? b : a) : a + b; };
+  const auto both = [](float a, float b) { return kMax ? (b > a || b != b ? b : a) : a + b; };  // NaN propagates
   size_t i = 0;
 #if defined(__aarch64__)  // gcc compares and selects, where fmax does
   if constexpr (kMax) {

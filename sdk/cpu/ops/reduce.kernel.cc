@@ -51,11 +51,12 @@ FERRY_KERNEL double sum(const float* x, size_t count) {
 struct Add {
   static double apply(double a, double b) { return a + b; }
 };
+// NaN in any operand is the result.
 struct Max {
-  static double apply(double a, double b) { return b > a ? b : a; }
+  static double apply(double a, double b) { return b > a || b != b ? b : a; }
 };
 struct Min {
-  static double apply(double a, double b) { return b < a ? b : a; }
+  static double apply(double a, double b) { return b < a || b != b ? b : a; }
 };
 struct Multiply {
   static double apply(double a, double b) { return a * b; }

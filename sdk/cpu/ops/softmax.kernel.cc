@@ -18,6 +18,13 @@ constexpr size_t kShort = 16;
 // For longer rows.
 constexpr size_t kLanes = kParts, kRun = 1024;  // elements per vector step; elements whose sum is in float
 
+// e^x for x <= 0; 0 where it would be a denormal, so that masked elements have no weight.
+[[gnu::always_inline]] inline float weight(float x) {
+  constexpr float kMinimum = -87.0f;
+  const float value = softmax_exponential(x, kMinimum);
+  return x < kMinimum ? 0.0f : value;
+}
+
 // Consecutive rows of `n` elements. y may be x.
 FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n) {
   std::array<float, 32 * kShort> e;
@@ -28,7 +35,7 @@ FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n)
       const float maximum = *std::max_element(row, row + n);
       for (size_t i = 0; i < n; ++i) e[r * n + i] = row[i] - maximum;
     }
-    for (size_t i = 0; i < all; ++i) e[i] = softmax_exponential(e[i]);
+    for (size_t i = 0; i < all; ++i) e[i] = weight(e[i]);
     for (size_t r = 0; r < count; ++r) {
       float sum = 0;
       for (size_t i = 0; i < n; ++i) sum += e[r * n + i];
@@ -41,7 +48,7 @@ FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n)
 [[gnu::always_inline]] inline void exponentiate(const float* x, float maximum, float* y, float* sums) {
   FERRY_INDEPENDENT
   for (size_t k = 0; k < kLanes; ++k) {
-    y[k] = softmax_exponential(x[k] - maximum);
+    y[k] = weight(x[k] - maximum);
     sums[k] += y[k];
   }
 }

@@ -52,7 +52,8 @@ FERRY_KERNEL void hard_swish(const float* x, float* y, size_t count, float, floa
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     const float low = x[i] + 3.0f < 0.0f ? 0.0f : x[i] + 3.0f;
-    y[i] = x[i] * (low > 6.0f ? 6.0f : low) * (1.0f / 6.0f);
+    const float value = x[i] * (low > 6.0f ? 6.0f : low) * (1.0f / 6.0f);
+    y[i] = x[i] > kHardSwishLinear ? x[i] : value;
   }
 }
 
@@ -66,12 +67,13 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
 #if defined(__aarch64__)
 FERRY_KERNEL void exp(const float* x, float* y, size_t count, float, float) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kMinimum = -87.33654f;  // below, the result is a denormal
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    const float above = x[i] < -87.0f ? -87.0f : x[i];
+    const float above = x[i] < kMinimum ? kMinimum : x[i];
     const float value =
         exponential(above > 88.0f ? 88.0f : above) * (above > 88.0f ? exponential(above - 88.0f) : 1.0f);
-    y[i] = x[i] < -87.0f ? 0.0f : x[i] > 88.72283f ? kInfinity : value;
+    y[i] = x[i] < kMinimum ? 0.0f : x[i] > 88.72283f ? kInfinity : value;
   }
 }
 
@@ -94,14 +96,22 @@ FERRY_KERNEL void tanh(const float* x, float* y, size_t count, float, float) {
 FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    const float value = x[i];
-    y[i] = value * sigmoid(1.5957691216057308f * (value + 0.044715f * value * value * value));
+    const float value = x[i], above = value < -87.0f ? -87.0f : value;  // as silu()
+    y[i] = above * sigmoid(1.5957691216057308f * (value + 0.044715f * value * value * value));
   }
 }
 
 FERRY_KERNEL void sigmoid_of_each(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) y[i] = sigmoid(x[i]);
+}
+#endif
+
+#if !defined(__aarch64__)
+// XNNPACK's kernels for x86 multiply by an estimate of 1 / sqrt(x), which fails for infinity and near it.
+FERRY_KERNEL void sqrt(const float* x, float* y, size_t count, float, float) {
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) y[i] = std::sqrt(x[i]);
 }
 #endif
 
@@ -126,8 +136,11 @@ void cos(const float* x, float* y, size_t count, float, float) {
 void tan(const float* x, float* y, size_t count, float, float) {
   each<float, float>(x, y, count, [](float v) { return std::tan(v); });
 }
+// The C library's logarithm of a denormal is wrong while denormals are flushed (sdk/threads/denormals.h); here it
+// equals 0, as in every other function.
 void log(const float* x, float* y, size_t count, float, float) {
-  each<float, float>(x, y, count, [](float v) { return std::log(v); });
+  each<float, float>(x, y, count,
+                     [](float v) { return v == 0 ? -std::numeric_limits<float>::infinity() : std::log(v); });
 }
 void round(const float* x, float* y, size_t count, float, float) {
   each<float, float>(x, y, count, [](float v) { return std::nearbyint(v); });
@@ -174,6 +187,8 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::Silu: return cpu.avx512f ? map_avx512<Silu> : silu;
     case fbs::UnaryKind::Gelu: return cpu.avx512f ? map_avx512<Gelu> : nullptr;
     case fbs::UnaryKind::GeluTanh: return cpu.avx512f ? map_avx512<GeluTanh> : gelu_tanh;
+    // XNNPACK's kernel for AVX-512 gives NaN beyond 5e26.
+    case fbs::UnaryKind::Sigmoid: return cpu.avx512f ? map_avx512<Sigmoid> : sigmoid_of_each;
 #elif defined(__aarch64__)
     case fbs::UnaryKind::Silu: return map_neon<Silu>;
     case fbs::UnaryKind::Gelu: return map_neon<Gelu>;
@@ -189,13 +204,13 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::Silu: return silu;
     case fbs::UnaryKind::Gelu: break;
     case fbs::UnaryKind::GeluTanh: return gelu_tanh;
+    case fbs::UnaryKind::Sigmoid: break;
 #endif
 #if !defined(__aarch64__)
-    case fbs::UnaryKind::Sigmoid:
     case fbs::UnaryKind::Tanh:
     case fbs::UnaryKind::Exp:
-    case fbs::UnaryKind::Sqrt:
     case fbs::UnaryKind::Square: break;
+    case fbs::UnaryKind::Sqrt: return sqrt;
     case fbs::UnaryKind::HardSwish: return hard_swish;
     case fbs::UnaryKind::HardSigmoid: return hard_sigmoid;
 #endif
@@ -257,7 +272,6 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
     case fbs::UnaryKind::Abs: return xnn_unary_abs;
     case fbs::UnaryKind::Neg: return xnn_unary_negate;
     case fbs::UnaryKind::Exp: return xnn_unary_exp;
-    case fbs::UnaryKind::Sqrt: return xnn_unary_square_root;
     case fbs::UnaryKind::Square: return xnn_unary_square;
     case fbs::UnaryKind::Clamp:
     case fbs::UnaryKind::LeakyRelu:
@@ -265,6 +279,7 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
     case fbs::UnaryKind::Silu:
     case fbs::UnaryKind::HardSigmoid:
     case fbs::UnaryKind::GeluTanh:
+    case fbs::UnaryKind::Sqrt:
     case fbs::UnaryKind::Log:
     case fbs::UnaryKind::Floor:
     case fbs::UnaryKind::Ceil:
