@@ -204,7 +204,11 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::Silu: return silu;
     case fbs::UnaryKind::Gelu: break;
     case fbs::UnaryKind::GeluTanh: return gelu_tanh;
+#if defined(__x86_64__)
+    case fbs::UnaryKind::Sigmoid: return sigmoid_of_each;
+#else
     case fbs::UnaryKind::Sigmoid: break;
+#endif
 #endif
 #if !defined(__aarch64__)
     case fbs::UnaryKind::Tanh:
