@@ -109,12 +109,18 @@ constexpr char kOldReduce[] = "axes keepdims", kReduce[] = "axes keepdims noop_w
 
 constexpr OpsetRow kRows[] = {
     {"Abs", 1, kLegacy},
+    {"Acos", 7, ""},
+    {"Acosh", 9, ""},
     {"Add", 1, kOldBinary, broadcast_along_axis},
     {"Add", 7, ""},
     {"And", 1, kOldBinary, broadcast_along_axis},
     {"And", 7, ""},
     {"ArgMax", 1, "axis keepdims select_last_index"},
     {"ArgMin", 1, "axis keepdims select_last_index"},
+    {"Asin", 7, ""},
+    {"Asinh", 9, ""},
+    {"Atan", 7, ""},
+    {"Atanh", 9, ""},
     {"Attention", 23,
      "is_causal kv_num_heads left_window_size=-1 q_num_heads qk_matmul_output_mode right_window_size=-1 scale softcap "
      "softmax_precision"},
@@ -137,6 +143,7 @@ constexpr OpsetRow kRows[] = {
     {"ConvInteger", 10, kConvolution},
     {"ConvTranspose", 1, "auto_pad dilations group kernel_shape output_padding output_shape pads strides"},
     {"Cos", 7, ""},
+    {"Cosh", 9, ""},
     {"CumSum", 11, "exclusive reverse"},
     {"DeformConv", 19, "dilations group kernel_shape offset_group pads strides"},
     {"DepthToSpace", 1, "blocksize"},
@@ -256,6 +263,7 @@ constexpr OpsetRow kRows[] = {
      "keep_aspect_ratio_policy mode nearest_mode"},
     {"RotaryEmbedding", 23, "interleaved num_heads rotary_embedding_dim"},
     {"Round", 11, ""},
+    {"Scatter", 9, "axis"},
     {"ScatterElements", 11, "axis reduction"},
     {"ScatterND", 11, "reduction"},
     {"Selu", 1, "alpha consumed_inputs gamma", selu_constants},
@@ -266,6 +274,7 @@ constexpr OpsetRow kRows[] = {
     {"Sign", 9, ""},
     {"SimplifiedLayerNormalization", 1, "axis epsilon stash_type"},  // ONNX Runtime's
     {"Sin", 7, ""},
+    {"Sinh", 9, ""},
     {"Size", 1, ""},
     {"Slice", 1, "axes ends starts"},
     {"Slice", 10, ""},
