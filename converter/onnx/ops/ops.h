@@ -140,6 +140,7 @@ void global_average_pool(Op& op);
 void global_max_pool(Op& op);
 void softmax(Op& op);
 void log_softmax(Op& op);
+void hardmax(Op& op);
 void cum_sum(Op& op);
 void reduce_log_sum(Op& op);
 void reduce_log_sum_exp(Op& op);

@@ -71,6 +71,7 @@ constexpr Row kOps[] = {
     {"GroupNormalization", group_normalization},
     {"HardSigmoid", hard_sigmoid},
     {"HardSwish", hard_swish},
+    {"Hardmax", hardmax},
     {"Identity", identity},
     {"InstanceNormalization", instance_normalization},
     {"IsInf", is_inf},

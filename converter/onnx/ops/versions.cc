@@ -184,6 +184,7 @@ constexpr OpsetRow kRows[] = {
     {"GroupNormalization", 18, "epsilon num_groups stash_type"},
     {"HardSigmoid", 1, "alpha beta consumed_inputs"},
     {"HardSwish", 14, ""},
+    {"Hardmax", 1, "axis"},
     {"Identity", 1, ""},
     {"InstanceNormalization", 1, "consumed_inputs epsilon"},
     {"IsInf", 10, "detect_negative detect_positive"},
