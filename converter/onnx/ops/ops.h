@@ -32,6 +32,16 @@ void logical_xor(Op& op);
 void where(Op& op);
 void clip(Op& op);
 
+// trigonometry.cc
+void acos(Op& op);
+void acosh(Op& op);
+void asin(Op& op);
+void asinh(Op& op);
+void atan(Op& op);
+void atanh(Op& op);
+void cosh(Op& op);
+void sinh(Op& op);
+
 // elementwise.cc
 void abs(Op& op);
 void neg(Op& op);
@@ -130,6 +140,7 @@ void global_average_pool(Op& op);
 void global_max_pool(Op& op);
 void softmax(Op& op);
 void log_softmax(Op& op);
+void hardmax(Op& op);
 void cum_sum(Op& op);
 void reduce_log_sum(Op& op);
 void reduce_log_sum_exp(Op& op);

@@ -210,9 +210,21 @@ Tensor log_softmax(Tensor x) {
   return below - unary(sum, fbs::UnaryKind::Log);
 }
 
+// One at the first maximum of each row, else zero.
+Tensor hardmax(Tensor x) {
+  fbs::TopKT best;
+  best.k = 1;
+  const Tensor position = x.graph->add_op("", best, {x});
+  std::vector<int64_t> places(static_cast<size_t>(dims_of(x).back()));
+  std::iota(places.begin(), places.end(), 0);
+  const Tensor row = add_constant(*x.graph, "", make_vector(places));
+  return select(binary(fbs::BinaryKind::Equal, position, row), scalar(x, 1), scalar(x, 0));
+}
+
 }  // namespace
 
 void softmax(Op& op) { over_axis(op, ferry::softmax); }
 void log_softmax(Op& op) { over_axis(op, log_softmax); }
+void hardmax(Op& op) { over_axis(op, hardmax); }
 
 }  // namespace ferry::onnx
