@@ -133,6 +133,7 @@ ImportedNetwork import(const ImportRequest& request) {
     Ledger ledger(checkpoint, *network.naming);
     made.graphs = build_graphs(configured, ledger);
     made.notes = std::move(ledger.notes);
+    made.notes.insert(made.notes.end(), configured.notes.begin(), configured.notes.end());
     if (!network.assumed.empty()) made.notes.push_back(network.assumed);
     if (const std::string doubt = digest_mismatch(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
     made.checkpoint = {checkpoint, std::move(ledger.readings)};
