@@ -17,12 +17,20 @@ constexpr const char* kKey = "eos_token_id";
 constexpr const char* kGeneration = "generation_config.json";
 
 // Fields of generation_config.json that change even greedy decoding, with their neutral values.
-const std::pair<const char*, json> kUnappliedFields[] = {
-    {"repetition_penalty", 1.0},       {"no_repeat_ngram_size", 0},          {"min_length", 0},
-    {"min_new_tokens", nullptr},       {"bad_words_ids", nullptr},           {"suppress_tokens", nullptr},
-    {"stop_strings", nullptr},         {"begin_suppress_tokens", nullptr},   {"forced_bos_token_id", nullptr},
-    {"sequence_bias", nullptr},        {"forced_eos_token_id", nullptr},     {"num_beams", 1},
-    {"encoder_repetition_penalty", 1.0}, {"exponential_decay_length_penalty", nullptr}};
+const std::pair<const char*, json> kUnappliedFields[] = {{"repetition_penalty", 1.0},
+                                                         {"no_repeat_ngram_size", 0},
+                                                         {"min_length", 0},
+                                                         {"min_new_tokens", nullptr},
+                                                         {"bad_words_ids", nullptr},
+                                                         {"suppress_tokens", nullptr},
+                                                         {"stop_strings", nullptr},
+                                                         {"begin_suppress_tokens", nullptr},
+                                                         {"forced_bos_token_id", nullptr},
+                                                         {"sequence_bias", nullptr},
+                                                         {"forced_eos_token_id", nullptr},
+                                                         {"num_beams", 1},
+                                                         {"encoder_repetition_penalty", 1.0},
+                                                         {"exponential_decay_length_penalty", nullptr}};
 
 // The ids that an object declares, without negative ones; nothing without the key.
 std::optional<std::vector<int64_t>> declared(const json& object, const char* file) {
@@ -80,15 +88,16 @@ void add_ends(const std::filesystem::path& folder, const json& config, int vocab
   std::vector<int> ends;
   const auto add = [&](int64_t id) {
     if (id >= vocabulary)
-      notes->push_back("the token " + std::to_string(id) + ", which is to end a text, is not in the model's vocabulary of " +
-                       std::to_string(vocabulary) + ": it is never generated");
+      notes->push_back("the token " + std::to_string(id) +
+                       ", which is to end a text, is not in the model's vocabulary of " + std::to_string(vocabulary) +
+                       ": it is never generated");
     else if (std::find(ends.begin(), ends.end(), id) == ends.end())
       ends.push_back(static_cast<int>(id));
   };
   if (ids) std::for_each(ids->begin(), ids->end(), add);
   fbs::TokenizerT* tokenizer = text->tokenizer.get();
-  const bool by_llama2c = !std::filesystem::exists(folder / "tokenizer.json") &&
-                          !std::filesystem::exists(folder / "tokenizer.model");
+  const bool by_llama2c =
+      !std::filesystem::exists(folder / "tokenizer.json") && !std::filesystem::exists(folder / "tokenizer.model");
   const bool none = ids && ids->empty();
   const bool tokenizers_too = by_llama2c || (!exists && !ids) || (!text->chat_template.empty() && !none);
   if (tokenizer != nullptr && tokenizers_too) std::for_each(tokenizer->eos.begin(), tokenizer->eos.end(), add);

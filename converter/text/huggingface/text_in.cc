@@ -14,19 +14,21 @@ namespace {
 namespace fs = std::filesystem;
 
 // Files of tokenizers that are not read.
-constexpr const char* kUnread[] = {"vocab.json",   "merges.txt",   "tekken.json",     "vocab.txt",
-                                   "spiece.model", "source.spm",   "tiktoken.model",  "qwen.tiktoken",
-                                   "vocab.model",  "tokens.txt",   "tokenizer.vocab", "sentencepiece.bpe.model"};
+constexpr const char* kUnread[] = {"vocab.json",   "merges.txt", "tekken.json",     "vocab.txt",
+                                   "spiece.model", "source.spm", "tiktoken.model",  "qwen.tiktoken",
+                                   "vocab.model",  "tokens.txt", "tokenizer.vocab", "sentencepiece.bpe.model"};
 
 std::string missing_tokenizer(const fs::path& folder) {
   std::string unread;
   for (const char* name : kUnread)
     if (fs::exists(folder / name)) unread += (unread.empty() ? "" : ", ") + std::string(name);
-  return "there is no tokenizer.json, tokenizer.model or tokenizer.bin beside the checkpoint: the blob accepts token ids "
+  return "there is no tokenizer.json, tokenizer.model or tokenizer.bin beside the checkpoint: the blob accepts token "
+         "ids "
          "only" +
          (unread.empty() ? std::string()
-                         : " (" + unread + ": not read; transformers' AutoTokenizer.save_pretrained() writes a "
-                           "tokenizer.json)");
+                         : " (" + unread +
+                               ": not read; transformers' AutoTokenizer.save_pretrained() writes a "
+                               "tokenizer.json)");
 }
 
 void note_unusable_template(const std::string& source, const char* what, std::vector<std::string>* notes) {

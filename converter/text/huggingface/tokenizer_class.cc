@@ -30,11 +30,11 @@ constexpr TokenizerClass kClasses[] = {{"Llama", {"<s>", "</s>"}, {true, false}}
 
 // The class of a model type, for a tokenizer_config.json without a class (transformers' TOKENIZER_MAPPING_NAMES).
 constexpr std::pair<std::string_view, std::string_view> kModelTypes[] = {
-    {"llama", "LlamaTokenizer"},        {"mistral", "LlamaTokenizer"},      {"mixtral", "LlamaTokenizer"},
-    {"phi3", "LlamaTokenizer"},         {"phimoe", "LlamaTokenizer"},       {"deepseek_v3", "LlamaTokenizer"},
-    {"code_llama", "CodeLlamaTokenizer"}, {"gemma", "GemmaTokenizer"},      {"gemma2", "GemmaTokenizer"},
-    {"gemma3", "GemmaTokenizer"},       {"gemma3_text", "GemmaTokenizer"},  {"cohere", "CohereTokenizer"},
-    {"gpt_neox", "GPTNeoXTokenizer"},   {"olmo", "GPTNeoXTokenizer"},       {"olmo2", "GPTNeoXTokenizer"}};
+    {"llama", "LlamaTokenizer"},          {"mistral", "LlamaTokenizer"},     {"mixtral", "LlamaTokenizer"},
+    {"phi3", "LlamaTokenizer"},           {"phimoe", "LlamaTokenizer"},      {"deepseek_v3", "LlamaTokenizer"},
+    {"code_llama", "CodeLlamaTokenizer"}, {"gemma", "GemmaTokenizer"},       {"gemma2", "GemmaTokenizer"},
+    {"gemma3", "GemmaTokenizer"},         {"gemma3_text", "GemmaTokenizer"}, {"cohere", "CohereTokenizer"},
+    {"gpt_neox", "GPTNeoXTokenizer"},     {"olmo", "GPTNeoXTokenizer"},      {"olmo2", "GPTNeoXTokenizer"}};
 
 std::string class_name(const json& config, const json& model, const std::string& where) {
   if (!absent(config, "tokenizer_class")) return text_of(config, "tokenizer_class", where);
