@@ -55,7 +55,9 @@ class Source {
       const json size = config.is_object() ? config.value("vocab_size", json()) : json();
       if (size.is_number_integer() && size > 0 && size <= kMaxPieces) vocabulary = size;
     }
-    const auto text = text_in(folder, vocabulary);
+    std::vector<std::string> notes;
+    const auto text = text_in(folder, vocabulary, &notes);
+    for (const std::string& note : notes) std::fprintf(stderr, "ferry tokenize: %s\n", note.c_str());
     if (!text) fail("%s: there is no tokenizer.json, tokenizer.model or tokenizer.bin", folder.c_str());
     return packed(*text);
 #else

@@ -69,6 +69,7 @@ struct Configured {
     void (*edit)(Graph* graph);
   };
   std::vector<Derived> derived = {};
+  std::vector<std::string> notes = {};  // sentences: what was left out, and what was assumed
 };
 
 // Builds the first graph, then those of `graphs`. Each key of the checkpoint is read once. Throws Error.

@@ -260,6 +260,10 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
     for (const auto& [architecture, candidate] : found) candidates += (candidates.empty() ? "" : ", ") + architecture;
     fail("%s matches several models; choose with --model: %s", file.c_str(), candidates.c_str());
   }
+  if (config.is_object() && config.value("model_type", json()).is_string())
+    fail("config.json of %s says model_type %s, which Ferry does not know; `ferry models` lists all%s", file.c_str(),
+         in_quotes(config["model_type"].get<std::string>()).c_str(),
+         tried.empty() ? "" : "; if its keys and settings are those of a known one, choose it with --model");
   if (!tried.empty())
     fail("%s has the keys of a %s, but matches none that Ferry knows (the last one tried: %s); choose with --model",
          file.c_str(), tried.c_str(), why_not.c_str());

@@ -146,6 +146,7 @@ ImportedNetwork import(const ImportRequest& request) {
     made.notes = checkpoint->notes();
     made.notes.insert(made.notes.end(), ledger.notes.begin(), ledger.notes.end());
     made.details = std::move(ledger.details);
+    made.notes.insert(made.notes.end(), configured.notes.begin(), configured.notes.end());
     if (!network.assumed.empty()) made.notes.push_back(network.assumed);
     if (const std::string doubt = digest_mismatch(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
     made.checkpoint = {checkpoint, std::move(ledger.readings)};

@@ -1,11 +1,11 @@
 #include "converter/export/record.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <functional>
 #include <optional>
 
+#include "converter/checkpoint/companions.h"
 #include "converter/checkpoint/mapped_file.h"
 #include "converter/checkpoint/mxfp4.h"
 #include "converter/checkpoint/sha256.h"
@@ -23,30 +23,6 @@ constexpr size_t kMaxSmallTensor = 4096;             // maximum bytes of a tenso
 constexpr size_t kMaxStoredBytes = size_t{1} << 16;  // bytes of large tensors that any blob may store
 constexpr size_t kStoredFraction = 4;                // or 1/kStoredFraction of the blob's size
 constexpr size_t kMaxGapBytes = size_t{4} << 20;     // maximum bytes of a file outside of tensors: headers, names
-
-// Files beside a checkpoint that belong to it, by the names of Hugging Face's libraries and llama2.c.
-constexpr std::array kCheckpointCompanions = {
-    "config.json",
-    "generation_config.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-    "video_preprocessor_config.json",
-    "model_index.json",
-    "hf_quant_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "vocab.txt",
-    "merges.txt",
-    "tokenizer.model",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-    "chat_template.jinja",
-    "chat_template.json",
-    "tokenizer.bin",
-};
 
 std::optional<fbs::Element> element_of(ElementType type) {
   switch (type) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "converter/checkpoint/checkpoint.h"
+#include "converter/checkpoint/companions.h"
 #include "converter/checkpoint/file_checkpoint.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -19,9 +20,6 @@ namespace ferry {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kCompanions[] = {"config.json", "preprocessor_config.json", "model_index.json",
-                                       "hf_quant_config.json"};
 
 // Percent-encodes all bytes but letters, digits, -._~ and `keep`.
 std::string escaped(const std::string& text, char keep) {
@@ -201,7 +199,7 @@ HubFile Repository::fetch() {
                                ? choose_checkpoint({files_.begin(), files_.end()}, reference_.name(), &notes)
                                : reference_.file;
   const std::string folder = folder_of(file);
-  for (const char* companion : kCompanions)
+  for (const std::string companion : kCheckpointCompanions)
     if (files_.contains(folder + companion)) fetch_file(folder + companion);
   fetch_file(file);
   if (file.ends_with(".json"))

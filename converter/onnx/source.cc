@@ -1,3 +1,6 @@
+#include <nlohmann/json.hpp>
+
+#include "converter/checkpoint/json.h"
 #include "converter/onnx/source.h"
 
 #include <algorithm>
@@ -115,12 +118,14 @@ std::unique_ptr<Graph> import_ocr(const ImportRequest& request) {
                     .passes = request.passes});
 }
 
-// The tokenizer in the file's folder, or in the one above, as the onnx/ folders of published models have it.
-std::unique_ptr<fbs::TextT> text_beside(const std::filesystem::path& file, int vocabulary) {
+// The folder of the tokenizer and the configuration: the file's, or the one above, as the onnx/ folders of published
+// models have it.
+std::filesystem::path folder_of_text(const std::filesystem::path& file) {
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   for (const std::filesystem::path& place : {folder, folder.parent_path()})
-    if (auto text = text_in(place, vocabulary); text && text->tokenizer) return text;
-  return nullptr;
+    for (const char* name : {"tokenizer.json", "tokenizer.model", "tokenizer.bin", "generation_config.json"})
+      if (std::filesystem::exists(place / name)) return place;
+  return folder;
 }
 
 // A language model with a cache: the graphs for runs of any length. Nothing if the file is of another kind, or if
@@ -137,19 +142,17 @@ std::vector<std::unique_ptr<Graph>> import_decoder(const ImportRequest& request,
     if (setting.name == kLabels || (setting.name != kWithout && find_option(options(), setting.name) != nullptr))
       fail("--%s: not for a language model", setting.name.c_str());
   const Shape logits = graph->shape(graph->table.outputs.front()->tensor);
-  std::unique_ptr<fbs::TextT> text = text_beside(request.path, logits[logits.rank - 1]);
-  if (!text) {
-    notes->push_back("no tokenizer beside the file or in the folder above: ferry run needs --tokens");
-    text = std::make_unique<fbs::TextT>();
-  }
-  text->graph = kLastToken;
+  const std::filesystem::path folder = folder_of_text(request.path);
+  fbs::TextT text =
+      text_of_model(folder, read_config(folder / "config.json", "config.json"), logits[logits.rank - 1], notes);
+  text.graph = kLastToken;
   graph->table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph->table.postprocess->task = fbs::Task::Text;
   graphs.push_back(std::move(graph));
   graphs.push_back(graphs.front()->copy());
   graphs.back()->table.name = kLastToken;
   graphs.back()->table.provenance = nullptr;
-  graphs.front()->table.text = packed(*text);
+  graphs.front()->table.text = packed(text);
   keep_last_token(graphs.back().get());
   return graphs;
 }

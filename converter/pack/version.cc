@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text_generated.h"
+
 namespace ferry {
 namespace {
 
@@ -19,8 +21,19 @@ bool needs_version_2(const fbs::GraphT& graph) {
                      [](const auto& op) { return needs_version_2(*op); });
 }
 
+// The text has been verified (converter/text/text_files.h). The vocabulary is the last dimension of the logits.
+bool needs_version_3(const fbs::GraphT& graph) {
+  if (graph.text.empty() || graph.outputs.empty()) return false;
+  const fbs::Text& text = *fbs::GetText(graph.text.data());
+  const uint32_t pieces = text.tokenizer() != nullptr ? text.tokenizer()->pieces()->size() : 0;
+  const auto& logits = *graph.tensors[index_of(graph.outputs.front()->tensor)];
+  return text.ends() != nullptr || (!logits.shape.empty() && pieces > static_cast<uint32_t>(logits.shape.back()));
+}
+
 }  // namespace
 
-uint32_t format_version(const fbs::GraphT& graph) { return needs_version_2(graph) ? 2 : 1; }
+uint32_t format_version(const fbs::GraphT& graph) {
+  return needs_version_3(graph) ? 3 : needs_version_2(graph) ? 2 : 1;
+}
 
 }  // namespace ferry

@@ -16,32 +16,9 @@ constexpr int kMaxRun = 512;
 // Default of --max-length: enough for a chat, with a rope table of a few megabytes.
 constexpr int kDefaultMaxLength = 4096;
 
-// End tokens of config.json, in addition to those of the tokenizer's file.
-void add_ends(const nlohmann::json& config, fbs::TokenizerT* tokenizer) {
-  const nlohmann::json eos = config.value("eos_token_id", nlohmann::json());
-  for (const nlohmann::json& id : eos.is_array() ? eos : nlohmann::json::array({eos})) {
-    if (id.is_null()) continue;
-    if (!id.is_number_integer() || id < 0 || id >= tokenizer->pieces.size())
-      fail("config.json: eos_token_id is not an id of the tokenizer's %zu pieces", tokenizer->pieces.size());
-    if (std::find(tokenizer->eos.begin(), tokenizer->eos.end(), id.get<int>()) == tokenizer->eos.end())
-      tokenizer->eos.push_back(id);
-  }
-}
-
 // The language model's part of config.json: an object of its own in multimodal models.
 const nlohmann::json& about_language(const nlohmann::json& config) {
   return config.contains("text_config") && config["text_config"].is_object() ? config["text_config"] : config;
-}
-
-fbs::TextT read_text_of(const ConfigureRequest& request, const Network& network) {
-  const auto found = text_in(request.checkpoint->path().parent_path(), network.vocabulary);
-  fbs::TextT text = found ? *found : fbs::TextT();
-  if (text.tokenizer) {
-    add_ends(request.config, text.tokenizer.get());
-    add_ends(about_language(request.config), text.tokenizer.get());
-  }
-  text.graph = kLastToken;
-  return text;
 }
 
 // Adds the inputs of a network with a vision tower, for runs of up to `tokens` tokens.
@@ -99,7 +76,9 @@ Configured LanguageFamily::configure(const ConfigureRequest& request) const {
   const int usual = std::min(trained, network.short_length > 0 ? network.short_length : kDefaultMaxLength);
   const int max_length =
       request.settings.integer("max-length", 1, trained).value_or(std::min(usual, kDefaultMaxLength));
-  fbs::TextT text = read_text_of(request, network);
+  std::vector<std::string> notes;
+  fbs::TextT text = text_of_model(request.checkpoint->path().parent_path(), request.config, network.vocabulary, &notes);
+  text.graph = kLastToken;
   std::vector<Configured::Named> more;
   if (network.tower) {
     const VisionGraph vision = vision_graph_of(*network.tower, *request.checkpoint, max_length);
@@ -123,7 +102,8 @@ Configured LanguageFamily::configure(const ConfigureRequest& request) const {
                 graph.table.text = packed_text;
               },
           .graphs = std::move(more),
-          .derived = {{kLastToken, keep_last_token}}};
+          .derived = {{kLastToken, keep_last_token}},
+          .notes = std::move(notes)};
 }
 
 }  // namespace ferry::language

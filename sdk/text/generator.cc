@@ -34,9 +34,6 @@ Status Generator::create(ferry_model* model, ferry_session_options options, std:
   g.max_run_ = ids.shape[1];
   g.vocabulary_ = logits.shape[2];
   g.max_length_ = ferry_states_bound(states);
-  if (g.tokenizer() && g.tokenizer()->size() > g.vocabulary_)
-    return error(FERRY_CORRUPT, "'%.64s': a tokenizer of %d pieces for a vocabulary of %d", g.name_.c_str(),
-                 g.tokenizer()->size(), g.vocabulary_);
   if (const fbs::Images* images = g.model_text_->images()) {
     if (ferry_model_input_count(model) != 4)
       return error(FERRY_CORRUPT, "'%.64s': %zu inputs of a model with images, expected 4", g.name_.c_str(),
@@ -49,9 +46,13 @@ Status Generator::create(ferry_model* model, ferry_session_options options, std:
 }
 
 Status Generator::check(std::span<const int32_t> tokens, size_t before) const {
-  for (const int32_t token : tokens)
-    if (token < 0 || token >= vocabulary_)
-      return error(FERRY_INVALID_ARGUMENT, "token %d is not in the model's vocabulary of %d", token, vocabulary_);
+  for (const int32_t token : tokens) {
+    if (token >= 0 && token < vocabulary_) continue;
+    const bool has_piece = token >= 0 && tokenizer() && token < tokenizer()->size();
+    const std::string piece = has_piece ? " ('" + std::string(tokenizer()->piece(token)) + "')" : std::string();
+    return error(FERRY_INVALID_ARGUMENT, "token %d%.64s is not in the model's vocabulary of %d", token, piece.c_str(),
+                 vocabulary_);
+  }
   if (tokens.size() > static_cast<size_t>(max_length_) - before)
     return error(FERRY_STATE_FULL, "the text has %zu tokens, %zu more exceed the model's maximum of %d", before,
                  tokens.size(), max_length_);
@@ -210,7 +211,7 @@ Status Generator::load(const char* path) {
     if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().data());
     decoder = decoder_behind(saved.tokens);
     std::string ignored;
-    if (decoder && saved.ended && !saved.tokens.empty() && tokenizer()->ends_text(saved.tokens.back()))
+    if (decoder && saved.ended && !saved.tokens.empty() && model_text_->ends_text(saved.tokens.back()))
       decoder->finish(&ignored);
     stop_words.hold(std::move(saved.held));
     return {};
@@ -278,7 +279,7 @@ Status Generator::next(int32_t* token) {
   std::optional<TextDecoder> decoder = decoder_;
   StopWords stop_words = stop_words_;
   std::string piece, text;
-  bool ended = tokenizer() && tokenizer()->ends_text(chosen);
+  bool ended = model_text_->ends_text(chosen);
   if (decoder && chosen < tokenizer()->size()) decoder->append(chosen, &piece);
   if (decoder && ended) decoder->finish(&piece);
   if (stop_words.append(piece, &text)) {

@@ -1,5 +1,7 @@
 #include "sdk/text/model_text.h"
 
+#include <algorithm>
+
 #include "sdk/text/render_chat.h"
 #include "sdk/text/verify_text.h"
 
@@ -19,6 +21,12 @@ Status ModelText::open(const ferry_model* model, std::unique_ptr<ModelText>* out
   }
   *out = std::move(made);
   return {};
+}
+
+bool ModelText::ends_text(int32_t id) const {
+  const auto* ends = text_ != nullptr ? text_->ends() : nullptr;
+  return (tokenizer_ && tokenizer_->ends_text(id)) ||
+         (ends != nullptr && std::find(ends->begin(), ends->end(), id) != ends->end());
 }
 
 Status ModelText::require_tokenizer() const {

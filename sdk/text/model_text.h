@@ -20,6 +20,8 @@ class ModelText {
 
   // Neither a tokenizer nor a chat template.
   bool empty() const { return text_ == nullptr || (!tokenizer_ && text_->chat_template() == nullptr); }
+  // Whether this id ends a text.
+  bool ends_text(int32_t id) const;
   // Null: the model accepts token ids only.
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
   // Parameters for images; null: the model accepts text only.

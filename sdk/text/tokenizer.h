@@ -40,7 +40,7 @@ class Tokenizer {
 
   // Ids are 0 to size() - 1.
   int32_t size() const { return static_cast<int32_t>(table_.pieces()->size()); }
-  // Whether this id ends a text.
+  // Whether this id ends a text, by the tokenizer (ModelText::ends_text() knows all).
   bool ends_text(int32_t id) const;
   std::string_view piece(int32_t id) const;
   const fbs::Tokenizer& table() const { return table_; }

@@ -20,6 +20,14 @@ Status verify_chat_template(const fbs::Text& text) {
   return {};
 }
 
+Status verify_ends(const flatbuffers::Vector<int32_t>& ends) {
+  if (ends.size() > kMaxEnds)
+    return error(FERRY_CORRUPT, "the blob's text: %u ids end a text, at most %u may", ends.size(), kMaxEnds);
+  for (const int32_t id : ends)
+    if (id < 0) return error(FERRY_CORRUPT, "the blob's text: %d ends a text, expected an id of 0 or more", id);
+  return {};
+}
+
 // The image reader checks that the named graph exists and has the required inputs.
 Status verify_images(const fbs::Images& p) {
   const auto within = [](int32_t value, int32_t minimum, int32_t maximum) {
@@ -53,6 +61,7 @@ Status read_text(std::span<const std::byte> bytes, const fbs::Text** text) {
   if (read.tokenizer() != nullptr) FERRY_TRY(verify_tokenizer(*read.tokenizer()));
   FERRY_TRY(verify_chat_template(read));
   if (read.images() != nullptr) FERRY_TRY(verify_images(*read.images()));
+  if (read.ends() != nullptr) FERRY_TRY(verify_ends(*read.ends()));
   *text = &read;
   return {};
 }

@@ -27,7 +27,8 @@ class Compiled {
  public:
   explicit Compiled(const std::filesystem::path& file) {
     fbs::TextT text;
-    text.tokenizer = read_huggingface_tokenizer(file);
+    std::vector<std::string> notes;
+    text.tokenizer = read_huggingface_tokenizer(file, &notes);
     bytes_ = packed(text);
     const fbs::Text* read = nullptr;
     EXPECT_TRUE(read_text(std::as_bytes(std::span(bytes_)), &read).ok());

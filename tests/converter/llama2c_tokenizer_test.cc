@@ -66,12 +66,13 @@ TEST(Llama2cTokenizer, IsReadPieceByPiece) {
 }
 
 TEST(Llama2cTokenizer, LiesBesideTheCheckpoint) {
+  std::vector<std::string> notes;
   const ScratchFolder folder;
-  EXPECT_EQ(text_in(folder.path(), kVocabulary), nullptr);
+  EXPECT_EQ(text_in(folder.path(), kVocabulary, &notes), nullptr);
   folder.write("tokenizer.bin", "another one");
-  EXPECT_THROW(text_in(folder.path(), kVocabulary), Error);
+  EXPECT_THROW(text_in(folder.path(), kVocabulary, &notes), Error);
   folder.write("tok262.bin", file_bytes());
-  EXPECT_NE(text_in(folder.path(), kVocabulary), nullptr);
+  EXPECT_NE(text_in(folder.path(), kVocabulary, &notes), nullptr);
 }
 
 TEST(Llama2cTokenizer, AnyOtherFileIsRefusedWithAMessage) {

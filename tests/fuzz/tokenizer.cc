@@ -18,7 +18,8 @@ FERRY_FUZZ(tokenizer) {
   const auto file =
       Folder::get().write(json ? "tokenizer.json" : "tokenizer.bin", text.substr(json ? 0 : sizeof vocabulary));
   expect_error_only([&] {
-    const auto table = json ? read_huggingface_tokenizer(file) : read_llama2c_tokenizer(file, vocabulary);
+    std::vector<std::string> notes;
+    const auto table = json ? read_huggingface_tokenizer(file, &notes) : read_llama2c_tokenizer(file, vocabulary);
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fbs::CreateTokenizer(builder, table.get()));
     const auto* read = flatbuffers::GetRoot<fbs::Tokenizer>(builder.GetBufferPointer());

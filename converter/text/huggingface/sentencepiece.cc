@@ -11,6 +11,7 @@
 #include "converter/text/huggingface/charsmap.h"
 #include "converter/text/huggingface/parts.h"
 #include "converter/text/huggingface/regex.h"
+#include "converter/text/huggingface/tokenizer_class.h"
 #include "converter/text/pieces.h"
 #include "sdk/text/verify_text.h"
 
@@ -179,6 +180,7 @@ std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const std::filesystem::path&
   const auto exists = [&](int64_t id) { return id >= 0 && static_cast<size_t>(id) < table->pieces.size(); };
   if (exists(options.begin)) table->before = {table->bos = static_cast<int>(options.begin)};
   if (exists(options.end)) table->eos = {static_cast<int>(options.end)};
+  huggingface::apply_flags(path.parent_path(), table.get());
   return table;
 }
 

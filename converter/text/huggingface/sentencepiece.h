@@ -9,7 +9,8 @@
 namespace ferry {
 
 // Compiles BPE and Unigram models with their normalizer for the blob. Control symbols are special tokens; they and
-// user-defined symbols match anywhere in a text. Throws Error with the name of an unsupported part.
+// user-defined symbols match anywhere in a text. add_bos_token and add_eos_token of the tokenizer_config.json beside it
+// decide what is added to a text; without them, the beginning. Throws Error with the name of an unsupported part.
 std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const std::filesystem::path& file);
 
 }  // namespace ferry

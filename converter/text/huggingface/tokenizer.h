@@ -3,12 +3,16 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "text_generated.h"
 
 namespace ferry {
 
-// Compiles it for the blob. Throws Error if it is invalid, or with the name of an unsupported part.
-std::unique_ptr<fbs::TokenizerT> read_huggingface_tokenizer(const std::filesystem::path& file);
+// Compiles it for the blob. `notes` as in converter/text/huggingface/tokenizer_class.h. Throws Error if it is invalid, or
+// with the name of an unsupported part.
+std::unique_ptr<fbs::TokenizerT> read_huggingface_tokenizer(const std::filesystem::path& file,
+                                                            std::vector<std::string>* notes);
 
 }  // namespace ferry
