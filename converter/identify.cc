@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/json.h"
+#include "converter/checkpoint/quantized.h"
 
 namespace ferry {
 namespace {
@@ -275,6 +276,19 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
 std::shared_ptr<const Checkpoint> with_keys_of(const Identified& network,
                                                std::shared_ptr<const Checkpoint> checkpoint) {
   return with_prefix(std::move(checkpoint), network.prefix, network.naming->probes, network.naming->apart);
+}
+
+KeyRules key_rules(const Settings& given) {
+  return {.ignore = given.values("ignore-keys"), .rename = given.values("rename-keys")};
+}
+
+OpenedNetwork open_network(Families families, const std::filesystem::path& path, const Settings& settings) {
+  auto checkpoint =
+      without_wrappers(with_key_rules(open_checkpoint(path, settings.text("state-dict")), key_rules(settings)));
+  checkpoint = dequantized(checkpoint, read_config(*checkpoint));
+  const std::string model = settings.text("model");
+  Identified network = model.empty() ? identify(families, checkpoint) : identify(families, *checkpoint, model);
+  return {with_keys_of(network, checkpoint), network};
 }
 
 std::string digest_mismatch(const Checkpoint& checkpoint) {

@@ -1,11 +1,13 @@
 // Identifies the network of a checkpoint.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "converter/checkpoint/keys.h"
 #include "converter/family.h"
+#include "converter/settings.h"
 
 namespace ferry {
 
@@ -34,6 +36,17 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
 
 // The checkpoint with the keys of the network's naming. Throws Error if it has several copies and none is chosen.
 std::shared_ptr<const Checkpoint> with_keys_of(const Identified& network, std::shared_ptr<const Checkpoint> checkpoint);
+
+// The settings "ignore-keys" and "rename-keys".
+KeyRules key_rules(const Settings& settings);
+
+// A checkpoint, dequantised, with the keys of its network.
+struct OpenedNetwork {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  Identified network;
+};
+// By the settings "model", "state-dict", "ignore-keys" and "rename-keys". Throws Error.
+OpenedNetwork open_network(Families families, const std::filesystem::path& path, const Settings& settings);
 
 // A file name like "resnet50-11ad3fa6.pth" has the first digits of the file's SHA-256. Returns a sentence if the actual
 // digits differ; else empty.

@@ -16,7 +16,7 @@
 #include "cli/parameters.h"
 #include "cli/parity/compare.h"
 #include "cli/parity/prompts.h"
-#include "converter/checkpoint/source.h"
+#include "converter/identify.h"
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
 #include "sdk/model/elements.h"

@@ -5,7 +5,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/checkpoint/keys.h"
-#include "converter/checkpoint/quantized.h"
+#include "converter/identify.h"
 #include "converter/passes/passes.h"
 
 namespace ferry {
@@ -14,10 +14,6 @@ namespace {
 // Accepts any model type of transformers: identify() compares it with config.json.
 void known_model(const Option& option, const Settings& given, Families families) {
   if (!given.text(option.name).starts_with("transformers/")) known_variant(option, given, families);
-}
-
-KeyRules key_rules(const Settings& given) {
-  return {.ignore = given.values("ignore-keys"), .rename = given.values("rename-keys")};
 }
 
 void valid_rule(const Option&, const Settings& given, Families) { check_key_rules(key_rules(given)); }
@@ -170,15 +166,6 @@ ImportedNetwork import(const ImportRequest& request) {
 }
 
 }  // namespace
-
-OpenedNetwork open_network(Families families, const std::filesystem::path& path, const Settings& settings) {
-  auto checkpoint =
-      without_wrappers(with_key_rules(open_checkpoint(path, settings.text("state-dict")), key_rules(settings)));
-  checkpoint = dequantized(checkpoint, read_config(*checkpoint));
-  const std::string model = settings.text("model");
-  Identified network = model.empty() ? identify(families, checkpoint) : identify(families, *checkpoint, model);
-  return {with_keys_of(network, checkpoint), network};
-}
 
 Source checkpoint_source() {
   return {.name = "a checkpoint",

@@ -46,7 +46,7 @@ struct Node {
   std::vector<std::string> inputs;  // "" for an omitted optional input; inputs of an If's branches follow its condition
   std::vector<std::string> outputs;  // "" for an omitted optional output
   std::map<std::string, Attribute> attributes;
-  std::vector<Dims> declared;     // shapes of the outputs as the file states them, -1 for unknown sizes; may be empty
+  std::vector<Dims> declared;    // shapes of the outputs as the file states them, -1 for unknown sizes; may be empty
   std::vector<Branch> branches;  // of an If: then, else
   std::string problem;           // not empty: why the node cannot be imported, independent of its operator
 };

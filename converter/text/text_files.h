@@ -21,8 +21,8 @@ std::unique_ptr<fbs::TextT> text_in(const std::filesystem::path& folder, int voc
                                     std::vector<std::string>* notes);
 
 // The same, and the ids that end a text (converter/text/ends.h). `config`: config.json, null if there is none.
-// `vocabulary`: the number of the network's logits; a tokenizer may have more or fewer pieces. Notes also if there is no
-// tokenizer, and if the chat template cannot be parsed.
+// `vocabulary`: the number of the network's logits; a tokenizer may have more or fewer pieces. Notes also if there is
+// no tokenizer, and if the chat template cannot be parsed.
 fbs::TextT text_of_model(const std::filesystem::path& folder, const nlohmann::json& config, int vocabulary,
                          std::vector<std::string>* notes);
 

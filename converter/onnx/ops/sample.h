@@ -10,8 +10,8 @@ struct Tap {
   Tensor place, share;
 };
 
-// The sum of maps [N,H,W,C] at every pair of a tap of `rows` and one of `columns`, by the product of their weights. Taps
-// have the shape [N,I]; the result is [N,I,C].
+// The sum of maps [N,H,W,C] at every pair of a tap of `rows` and one of `columns`, by the product of their weights.
+// Taps have the shape [N,I]; the result is [N,I,C].
 Tensor sum_of_taps(Op& op, Tensor maps, const std::vector<Tap>& rows, const std::vector<Tap>& columns);
 
 // Samples maps [N,H,W,C] at coordinates y and x [N,I], in positions: [N,I,C]. Bilinear; with `nearest`, coordinates are

@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-// Compiles it for the blob. `notes` as in converter/text/huggingface/tokenizer_class.h. Throws Error if it is invalid, or
-// with the name of an unsupported part.
+// Compiles it for the blob. `notes` as in converter/text/huggingface/tokenizer_class.h. Throws Error if it is invalid,
+// or with the name of an unsupported part.
 std::unique_ptr<fbs::TokenizerT> read_huggingface_tokenizer(const std::filesystem::path& file,
                                                             std::vector<std::string>* notes);
 
