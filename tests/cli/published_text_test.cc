@@ -11,8 +11,6 @@
 namespace ferry::cli_test {
 namespace {
 
-using nlohmann::json;
-
 class PublishedText : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -22,7 +20,9 @@ class PublishedText : public ::testing::Test {
   Result convert(const std::string& folder) {
     return ferry(folder_.path(), {"convert", (cases_ / folder).string(), "-o", "m.ferry"});
   }
-  json expected(const std::string& name) const { return json::parse(std::ifstream(cases_ / name / "expected.json")); }
+  nlohmann::json expected(const std::string& name) const {
+    return nlohmann::json::parse(std::ifstream(cases_ / name / "expected.json"));
+  }
 
   std::filesystem::path cases_;
   ScratchFolder folder_;
@@ -32,12 +32,12 @@ TEST_F(PublishedText, BeginsAndEndsAsTransformersHasIt) {
   for (const char* name : {"ends-in-generation-config", "one-token-beyond-the-vocabulary"}) {
     const Result made = convert(std::string(name) + "/model");
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    const json right = expected(name);
+    const nlohmann::json right = expected(name);
     std::string prompt;
     for (const int id : right["prompt"]) prompt += (prompt.empty() ? "" : ",") + std::to_string(id);
     const Result run = ferry(folder_.path(), {"run", "m.ferry", "--tokens", prompt, "--max-tokens", "32", "--json"});
     ASSERT_EQ(run.exit_code, 0) << run.err;
-    json tokens = json::parse(run.out)["tokens"];
+    nlohmann::json tokens = nlohmann::json::parse(run.out)["tokens"];
     if (tokens.back() == 82) tokens.erase(tokens.size() - 1);  // the end itself
     EXPECT_EQ(tokens, right["greedy"]) << name;
   }
@@ -46,10 +46,10 @@ TEST_F(PublishedText, BeginsAndEndsAsTransformersHasIt) {
   EXPECT_EQ(ferry(folder_.path(), {"chat", "m.ferry", "--temperature", "0", "--max-tokens", "12"}, "Hi\n").out, "OK\n");
   ASSERT_EQ(convert("tokenizer-longer-than-vocabulary/folder").exit_code, 0);
   const Result four = ferry(folder_.path(), {"run", "m.ferry", "--tokens", "65,66", "--max-tokens", "4", "--json"});
-  EXPECT_EQ(json::parse(four.out)["tokens"].size(), 4u) << four.err;
+  EXPECT_EQ(nlohmann::json::parse(four.out)["tokens"].size(), 4u) << four.err;
   const std::string name = "bos-by-tokenizer-config";
   for (const char* which : {"with", "without"})
-    EXPECT_EQ(json::parse(ferry(cases_ / name, {"tokenize", which, "texts.json", "--special"}).out),
+    EXPECT_EQ(nlohmann::json::parse(ferry(cases_ / name, {"tokenize", which, "texts.json", "--special"}).out),
               expected(name)[which]);
 }
 
