@@ -332,10 +332,9 @@ bool lists(std::string_view list, const std::string& name, const Attribute& attr
 
 const OpsetRow* find_opset_row(const Node& node) {
   if (!node.domain.empty()) return nullptr;
-  const auto rows = std::ranges::equal_range(kRows, std::string_view(node.op), {}, &OpsetRow::op);
   const OpsetRow* found = nullptr;
-  for (const OpsetRow& row : rows)
-    if (found == nullptr || row.from <= node.opset) found = &row;
+  for (const OpsetRow& row : kRows)
+    if (row.op == node.op && (found == nullptr || row.from <= node.opset)) found = &row;
   return found;
 }
 
