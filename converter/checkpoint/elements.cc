@@ -1,9 +1,9 @@
-#include <cmath>
+#include <array>
 #include <cstring>
-#include <limits>
 
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/checkpoint/quantized.h"
+#include "converter/checkpoint/small_float.h"
 #include "sdk/model/elements.h"
 
 namespace ferry {
@@ -17,21 +17,28 @@ struct Stored {
   explicit operator double() const { return static_cast<double>(widen(bits)); }
 };
 
-// 1 bit of sign, 4 of exponent (bias 7), 3 of mantissa. No infinities; all ones is NaN.
-float from_float8_e4m3(uint8_t bits) {
-  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
-  if ((bits & 0x7f) == 0x7f) return std::numeric_limits<float>::quiet_NaN();
-  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
-                                        : std::ldexp(static_cast<float>(mantissa + 8), exponent - 10);
-  return bits & 0x80 ? -magnitude : magnitude;
+// All values of a type of 8 bits.
+template <typename Value>
+std::array<float, 256> table_of(Value value) {
+  std::array<float, 256> table;
+  for (size_t bits = 0; bits < table.size(); ++bits)
+    table[bits] = static_cast<float>(value(static_cast<uint8_t>(bits)));
+  return table;
 }
 
-// The upper half of a float16.
-float from_float8_e5m2(uint8_t bits) { return from_float16(static_cast<uint16_t>(bits << 8)); }
+float from_float8_e4m3(uint8_t bits) {
+  static const auto kTable = table_of([](uint8_t b) { return kFloat8E4M3FN.value(b); });
+  return kTable[bits];
+}
 
-// A power of two; all ones is NaN.
+float from_float8_e5m2(uint8_t bits) {
+  static const auto kTable = table_of([](uint8_t b) { return kFloat8E5M2.value(b); });
+  return kTable[bits];
+}
+
 float from_float8_e8m0(uint8_t bits) {
-  return bits == 0xff ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bits - 127);
+  static const auto kTable = table_of(float8_e8m0);
+  return kTable[bits];
 }
 
 float from_flag(uint8_t bits) { return bits != 0 ? 1.0f : 0.0f; }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "converter/checkpoint/small_float.h"
 #include "converter/graph/float16.h"
 #include "sdk/model/elements.h"
 
@@ -99,34 +100,14 @@ Array write_bits(Type type, const Dims& dims, const std::vector<int64_t>& values
   });
 }
 
-// Floating point of `exponent` and `mantissa` bits after the sign. "FNUZ" (one NaN, no infinity or negative zero), "FN"
-// (no infinity), or as IEEE 754: the OCP's 8-bit specification and ONNX's "Float stored in 8 bits".
-struct SmallFloat {
-  int exponent, mantissa, bias;
-  enum { kIeee, kFinite, kFiniteUnsignedZero, kNoNaN } kind;
-
-  double value(uint8_t bits) const {
-    const int sign_bit = 1 << (exponent + mantissa), field = (bits & (sign_bit - 1)) >> mantissa;
-    const int fraction = bits & ((1 << mantissa) - 1), top = (1 << exponent) - 1;
-    const double sign = (bits & sign_bit) != 0 ? -1 : 1;
-    if (kind == kFiniteUnsignedZero && bits == sign_bit) return std::numeric_limits<double>::quiet_NaN();
-    if (kind == kFinite && field == top && fraction == (1 << mantissa) - 1)
-      return std::numeric_limits<double>::quiet_NaN();
-    if (kind == kIeee && field == top)
-      return fraction != 0 ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
-    const double significand = (field == 0 ? 0 : 1 << mantissa) + fraction;
-    return sign * std::ldexp(significand, std::max(field, 1) - bias - mantissa);
-  }
-};
-
 double small_float(Type type, uint8_t bits) {
   switch (type) {
-    case Type::Float8E4M3FN: return SmallFloat{4, 3, 7, SmallFloat::kFinite}.value(bits);
-    case Type::Float8E4M3FNUZ: return SmallFloat{4, 3, 8, SmallFloat::kFiniteUnsignedZero}.value(bits);
-    case Type::Float8E5M2: return SmallFloat{5, 2, 15, SmallFloat::kIeee}.value(bits);
-    case Type::Float8E5M2FNUZ: return SmallFloat{5, 2, 16, SmallFloat::kFiniteUnsignedZero}.value(bits);
-    case Type::Float4E2M1: return SmallFloat{2, 1, 1, SmallFloat::kNoNaN}.value(bits);
-    default: return bits == 0xff ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, bits - 127);  // E8M0
+    case Type::Float8E4M3FN: return kFloat8E4M3FN.value(bits);
+    case Type::Float8E4M3FNUZ: return kFloat8E4M3FNUZ.value(bits);
+    case Type::Float8E5M2: return kFloat8E5M2.value(bits);
+    case Type::Float8E5M2FNUZ: return kFloat8E5M2FNUZ.value(bits);
+    case Type::Float4E2M1: return kFloat4E2M1.value(bits);
+    default: return float8_e8m0(bits);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "converter/suggest.h"
 #include "converter/text/text_files.h"
 #if defined(FERRY_HAS_ONNX)
+#include "converter/onnx/decoder.h"
 #include "converter/onnx/importer.h"
 #endif
 
@@ -200,7 +201,7 @@ Outline outline(const std::filesystem::path& path, const Settings& settings) {
   for (const auto& [name, array] : model.constants)
     if (is_float(array.type)) out.parameters += static_cast<uint64_t>(array.elements());
   try {
-    if (!settings.has(kShape)) out.graph = build_language_model({.file = path});
+    if (!settings.has(kShape)) out.graph = build_decoder(model, {.file = path});
     if (!out.graph) out.graph = std::move(import_model(model, {.shapes = parse_shapes(settings.values(kShape))}).graph);
   } catch (const Refused& refused) {
     out.refused = refused.reasons();
