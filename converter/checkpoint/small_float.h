@@ -1,5 +1,5 @@
-// Floating point of 4 or 8 bits: the OCP's specifications of 8-bit and microscaling formats, and ONNX's "Float stored in
-// 8 bits".
+// Floating point of 4 or 8 bits: the OCP's specifications of 8-bit and microscaling formats, and ONNX's "Float stored
+// in 8 bits".
 #pragma once
 
 #include <algorithm>
