@@ -98,6 +98,12 @@ Argument Command::add_option(const std::string& names, int& value, const std::st
 Argument Command::add_option(const std::string& names, float& value, const std::string& help) const {
   return Argument(real_number(app_->add_option(names, value, help)));
 }
+Argument Command::add_option(const std::string& names, std::optional<int>& value, const std::string& help) const {
+  return Argument(whole_number(app_->add_option(names, value, help)));
+}
+Argument Command::add_option(const std::string& names, std::optional<float>& value, const std::string& help) const {
+  return Argument(real_number(app_->add_option(names, value, help)));
+}
 Argument Command::add_option(const std::string& names, std::vector<int>& values, const std::string& help) const {
   return Argument(whole_number(app_->add_option(names, values, help)->allow_extra_args(false)));
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ class Command {
   Argument add_option(const std::string& names, std::string& value, const std::string& help) const;
   Argument add_option(const std::string& names, int& value, const std::string& help) const;
   Argument add_option(const std::string& names, float& value, const std::string& help) const;
+  Argument add_option(const std::string& names, std::optional<int>& value, const std::string& help) const;
+  Argument add_option(const std::string& names, std::optional<float>& value, const std::string& help) const;
   Argument add_option(const std::string& names, std::vector<int>& values, const std::string& help) const;
   // Calls `read` with the word; it throws Error on a word that it does not know.
   Argument add_option(const std::string& names, std::function<void(const std::string&)> read,

@@ -22,7 +22,7 @@ struct ChatOptions {
   std::string model, system, load;
   std::vector<std::string> images;
   BackendOptions backend;
-  SamplingOptions sampling{.temperature = 0.7f, .top_p = 0.95f};
+  SamplingOptions sampling;
   ThreadOptions threads;
   int max_tokens = 0;
 };
@@ -156,7 +156,7 @@ int chat(const ChatOptions& o) {
   if (!has_template(model))
     fail("%s has no chat template: use `ferry run --prompt TEXT`, which generates after a text", o.model.c_str());
   const GeneratorHandle generator = create_generator(model, options);
-  set_sampling(o.sampling, generator);
+  set_sampling(o.sampling, Sampling::Random, generator);
   if (const std::string gpu = software_gpu(ferry_generator_session(generator.get())); !gpu.empty())
     std::fprintf(stderr, "ferry chat: %s\n", gpu.c_str());
   size_t images = 0;  // before the next message

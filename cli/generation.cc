@@ -91,22 +91,15 @@ void append_image(const std::string& path, const GeneratorHandle& generator) {
 }
 
 void add_sampling_options(const Command& command, SamplingOptions* o) {
-  command.group("Sampling");
+  command.group("Sampling (default: what the model's authors recommend)");
   command.add_option("--temperature", o->temperature, "0: the most probable token; above 0: a random one")
-      .type_name("T")
-      .capture_default_str();
-  command.add_option("--top-k", o->top_k, "Sample among the K most probable tokens; 0: all")
-      .type_name("K")
-      .capture_default_str();
-  command.add_option("--top-p", o->top_p, "Sample among the fewest tokens with total probability P")
-      .type_name("P")
-      .capture_default_str();
+      .type_name("T");
+  command.add_option("--top-k", o->top_k, "Sample among the K most probable tokens; 0: all").type_name("K");
+  command.add_option("--top-p", o->top_p, "Sample among the fewest tokens with total probability P").type_name("P");
   command.add_option("--min-p", o->min_p, "Sample among tokens with at least P times the maximum probability")
-      .type_name("P")
-      .capture_default_str();
+      .type_name("P");
   command.add_option("--repetition-penalty", o->repetition_penalty, "Divide the logits of tokens that occurred before")
-      .type_name("X")
-      .capture_default_str();
+      .type_name("X");
   command.add_option("--bias", o->bias, "Add VALUE to the logit of token ID, -inf: never choose it; may be repeated")
       .type_name("ID:VALUE");
   command.add_option("--seed", o->seed, "Random seed: the same seed gives the same text")
@@ -116,14 +109,32 @@ void add_sampling_options(const Command& command, SamplingOptions* o) {
   command.group("Options");
 }
 
-void set_sampling(const SamplingOptions& given, const GeneratorHandle& generator) {
+namespace {
+
+// What the model's authors recommend, or the command's own settings.
+ferry_sampling sampling_without_options(Sampling otherwise, const GeneratorHandle& generator) {
   ferry_sampling sampling;
   ferry_sampling_init(&sampling);
-  sampling.temperature = given.temperature;
-  sampling.top_k = given.top_k;
-  sampling.top_p = given.top_p;
-  sampling.min_p = given.min_p;
-  sampling.repetition_penalty = given.repetition_penalty;
+  const ferry_status status = ferry_generator_recommended_sampling(generator.get(), &sampling);
+  if (status != FERRY_NOT_FOUND) check(status);
+  if (otherwise == Sampling::Greedy) {
+    sampling.temperature = 0;
+  } else if (sampling.temperature == 0) {
+    sampling.temperature = 0.7f;
+    sampling.top_p = 0.95f;
+  }
+  return sampling;
+}
+
+}  // namespace
+
+void set_sampling(const SamplingOptions& given, Sampling otherwise, const GeneratorHandle& generator) {
+  ferry_sampling sampling = sampling_without_options(otherwise, generator);
+  sampling.temperature = given.temperature.value_or(sampling.temperature);
+  sampling.top_k = given.top_k.value_or(sampling.top_k);
+  sampling.top_p = given.top_p.value_or(sampling.top_p);
+  sampling.min_p = given.min_p.value_or(sampling.min_p);
+  sampling.repetition_penalty = given.repetition_penalty.value_or(sampling.repetition_penalty);
   sampling.seed = static_cast<uint64_t>(given.seed);
   Ids tokens;
   std::vector<float> values;

@@ -3,6 +3,10 @@
 
 #include <ferry/text.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "cli/sdk.h"
 
 namespace ferry::cli {
@@ -36,16 +40,21 @@ void append_image(const std::string& path, const GeneratorHandle& generator);
 
 // --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --seed, --bias, --stop
 struct SamplingOptions {
-  float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
-  int top_k = 0;
+  std::optional<float> temperature, top_p, min_p, repetition_penalty;
+  std::optional<int> top_k;
   int seed = 0;
   std::vector<std::string> bias, stop;
 
   bool operator==(const SamplingOptions&) const = default;
 };
 void add_sampling_options(const Command& command, SamplingOptions* options);
-// Throws Error with the library's message on values out of range.
-void set_sampling(const SamplingOptions& given, const GeneratorHandle& generator);
+enum class Sampling {
+  Greedy,  // unless --temperature is given
+  Random,  // as the model's authors recommend; without that temperature 0.7 and top-p 0.95
+};
+// What is not given is what the model's authors recommend. Throws Error with the library's message on values out of
+// range.
+void set_sampling(const SamplingOptions& given, Sampling otherwise, const GeneratorHandle& generator);
 
 // Prints to standard output and flushes it.
 void print(const std::string& text);

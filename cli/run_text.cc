@@ -45,7 +45,7 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
   const GeneratorHandle generator = create_generator(model, options);
   BackendNotes notes;
   notes.print(ferry_generator_session(generator.get()));
-  set_sampling(o.sampling, generator);
+  set_sampling(o.sampling, Sampling::Greedy, generator);
   const TextHandle words = open_text(model);
   for (const std::string& path : o.shown) append_image(path, generator);
   const Ids given = prompt_of(o, words);

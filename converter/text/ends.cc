@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "converter/checkpoint/json.h"
 #include "converter/error.h"
+#include "converter/text/generation_config.h"
 #include "sdk/text/verify_text.h"
 
 namespace ferry {
@@ -14,23 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kKey = "eos_token_id";
-constexpr const char* kGeneration = "generation_config.json";
-
-// Fields of generation_config.json that change even greedy decoding, with their neutral values.
-const std::pair<const char*, json> kUnappliedFields[] = {{"repetition_penalty", 1.0},
-                                                         {"no_repeat_ngram_size", 0},
-                                                         {"min_length", 0},
-                                                         {"min_new_tokens", nullptr},
-                                                         {"bad_words_ids", nullptr},
-                                                         {"suppress_tokens", nullptr},
-                                                         {"stop_strings", nullptr},
-                                                         {"begin_suppress_tokens", nullptr},
-                                                         {"forced_bos_token_id", nullptr},
-                                                         {"sequence_bias", nullptr},
-                                                         {"forced_eos_token_id", nullptr},
-                                                         {"num_beams", 1},
-                                                         {"encoder_repetition_penalty", 1.0},
-                                                         {"exponential_decay_length_penalty", nullptr}};
 
 // The ids that an object declares, without negative ones; nothing without the key.
 std::optional<std::vector<int64_t>> declared(const json& object, const char* file) {
@@ -56,16 +39,6 @@ std::optional<std::vector<int64_t>> declared_by(const json& config) {
   return inner ? inner : ids;
 }
 
-void note_unapplied_fields(const json& generation, std::vector<std::string>* notes) {
-  std::string fields;
-  for (const auto& [name, neutral] : kUnappliedFields)
-    if (generation.contains(name) && !generation[name].is_null() && generation[name] != neutral)
-      fields += (fields.empty() ? "" : ", ") + std::string(name) + " " + generation[name].dump().substr(0, 40);
-  if (!fields.empty())
-    notes->push_back(std::string(kGeneration) + " has " + fields +
-                     ": a blob does not hold settings of generation; give them when generating");
-}
-
 std::string joined(const std::vector<int64_t>& ids) {
   std::string text;
   for (const int64_t id : ids) text += (text.empty() ? "" : ", ") + std::to_string(id);
@@ -76,13 +49,11 @@ std::string joined(const std::vector<int64_t>& ids) {
 
 void add_ends(const std::filesystem::path& folder, const json& config, int vocabulary, fbs::TextT* text,
               std::vector<std::string>* notes) {
-  const json generation = read_config(folder / "config.json", kGeneration);
+  const json generation = read_generation_config(folder);
   const bool exists = !generation.is_null();
-  if (exists && !generation.is_object()) fail("%s: is not a JSON object", (folder / kGeneration).c_str());
-  const auto ids = exists ? declared(generation, kGeneration) : declared_by(config);
-  if (exists) note_unapplied_fields(generation, notes);
+  const auto ids = exists ? declared(generation, kGenerationConfig) : declared_by(config);
   if (const auto unused = declared_by(config); exists && !ids && unused && !unused->empty())
-    notes->push_back(std::string(kGeneration) + " has no " + kKey +
+    notes->push_back(std::string(kGenerationConfig) + " has no " + kKey +
                      ", so no token ends a text, as in transformers' generate(); config.json has " + joined(*unused));
 
   std::vector<int> ends;

@@ -88,9 +88,11 @@ Status read_options(const ferry_session_options* given, ferry_session_options* o
   return {};
 }
 
+constexpr size_t kFirstSampling = offsetof(ferry_sampling, stop_count) + sizeof(size_t);
+
 Status read_sampling(const ferry_sampling& given, ferry::Sampling* out, uint64_t* seed) {
   ferry_sampling s;
-  FERRY_TRY(ferry::read_versioned(given, offsetof(ferry_sampling, stop_count) + sizeof(size_t), "ferry_sampling", &s));
+  FERRY_TRY(ferry::read_versioned(given, kFirstSampling, "ferry_sampling", &s));
   if (s.bias_count > 0 && (s.bias_tokens == nullptr || s.bias_values == nullptr))
     return error(FERRY_INVALID_ARGUMENT, "ferry_sampling: bias_count is %zu, and there are no biases", s.bias_count);
   if (s.stop_count > 0 && s.stop == nullptr)
@@ -211,6 +213,23 @@ ferry_status ferry_generator_set_sampling(ferry_generator* generator, const ferr
     uint64_t seed = 0;
     FERRY_TRY(read_sampling(*sampling, &read, &seed));
     return generator->generator->set_sampling(std::move(read), seed);
+  });
+}
+
+ferry_status ferry_generator_recommended_sampling(const ferry_generator* generator, ferry_sampling* sampling) {
+  FERRY_REQUIRE(generator);
+  FERRY_REQUIRE(sampling);
+  return guarded([&]() -> Status {
+    ferry_sampling given;
+    FERRY_TRY(ferry::read_versioned(*sampling, kFirstSampling, "ferry_sampling", &given));
+    ferry::Sampling found;
+    FERRY_TRY(generator->generator->recommended_sampling(&found));
+    sampling->temperature = found.temperature;
+    sampling->top_k = found.top_k;
+    sampling->top_p = found.top_p;
+    sampling->min_p = found.min_p;
+    sampling->repetition_penalty = found.repetition_penalty;
+    return {};
   });
 }
 

@@ -308,6 +308,13 @@ Status Generator::set_sampling(Sampling sampling, uint64_t seed) {
   return {};
 }
 
+Status Generator::recommended_sampling(Sampling* out) const {
+  const fbs::Sampling* table = model_text_->sampling();
+  if (table == nullptr) return error(FERRY_NOT_FOUND, "the authors of '%.64s' recommend no sampling", name_.c_str());
+  *out = sampling_of(*table);
+  return {};
+}
+
 float Generator::log_probability() const {
   std::span<const float> logits;
   return chosen_ >= 0 && last_logits(&logits).ok() ? ferry::log_probability(logits, chosen_) : 0;

@@ -55,6 +55,8 @@ class Generator {
   std::string_view note() const { return note_; }
   // Settings for the following tokens.
   Status set_sampling(Sampling sampling, uint64_t seed);
+  // What the model's authors recommend; FERRY_NOT_FOUND: nothing.
+  Status recommended_sampling(Sampling* out) const;
   // Makes a running next() fail with FERRY_CANCELLED. Any thread.
   void cancel();
 

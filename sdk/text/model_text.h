@@ -26,6 +26,8 @@ class ModelText {
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
   // Parameters for images; null: the model accepts text only.
   const fbs::Images* images() const { return text_ != nullptr ? text_->images() : nullptr; }
+  // Null: the model's authors recommend none.
+  const fbs::Sampling* sampling() const { return text_ != nullptr ? text_->sampling() : nullptr; }
   // FERRY_NOT_FOUND: there is no tokenizer.
   Status require_tokenizer() const;
   // sdk/text/render_chat.h

@@ -6,6 +6,16 @@
 
 namespace ferry {
 
+Sampling sampling_of(const fbs::Sampling& table) {
+  return {.temperature = table.temperature(),
+          .top_k = table.top_k(),
+          .top_p = table.top_p(),
+          .min_p = table.min_p(),
+          .repetition_penalty = table.repetition_penalty(),
+          .bias = {},
+          .stop = {}};
+}
+
 float log_probability(std::span<const float> logits, int32_t token) {
   const float largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sdk/status.h"
+#include "text_generated.h"
 
 namespace ferry {
 
@@ -21,6 +22,9 @@ struct Sampling {
   std::vector<std::pair<int32_t, float>> bias;  // by id
   std::vector<std::string> stop;
 };
+
+// What the model's authors recommend.
+Sampling sampling_of(const fbs::Sampling& table);
 
 // SplitMix64 (Steele, Lea and Flood 2014): the same sequence on every machine.
 class Random {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sdk/text/sampling.h"
 #include "sdk/text/template/characters.h"
 
 namespace ferry {
@@ -26,6 +27,12 @@ Status verify_ends(const flatbuffers::Vector<int32_t>& ends) {
   for (const int32_t id : ends)
     if (id < 0) return error(FERRY_CORRUPT, "the blob's text: %d ends a text, expected an id of 0 or more", id);
   return {};
+}
+
+Status verify_sampling(const fbs::Sampling& table) {
+  const Status status = Sampler::check(sampling_of(table), 0);
+  return status.ok() ? Status()
+                     : error(FERRY_CORRUPT, "the blob's text: recommended sampling: %s", status.message().data());
 }
 
 // The image reader checks that the named graph exists and has the required inputs.
@@ -62,6 +69,7 @@ Status read_text(std::span<const std::byte> bytes, const fbs::Text** text) {
   FERRY_TRY(verify_chat_template(read));
   if (read.images() != nullptr) FERRY_TRY(verify_images(*read.images()));
   if (read.ends() != nullptr) FERRY_TRY(verify_ends(*read.ends()));
+  if (read.sampling() != nullptr) FERRY_TRY(verify_sampling(*read.sampling()));
   *text = &read;
   return {};
 }

@@ -74,6 +74,33 @@ TEST_F(RunText, ChanceFollowsTheSeed) {
   EXPECT_EQ(json::parse(biased.out)["tokens"], json({80, 80, 80})) << biased.err;
 }
 
+TEST_F(RunText, WhatTheAuthorsRecommendIsTheDefault) {
+  const std::unique_ptr<Graph> graph = testing::small_language_model();
+  fbs::TextT text;
+  flatbuffers::GetRoot<fbs::Text>(graph->table.text.data())->UnPackTo(&text);
+  text.sampling = std::make_unique<fbs::SamplingT>();
+  text.sampling->temperature = 100;
+  text.sampling->top_k = 3;
+  graph->table.text = packed(text);
+  write("advised.ferry", *graph);
+  const auto say = [&](const char* model, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {model, "--tokens", "1,80", "--max-tokens", "12", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments).out;
+  };
+  EXPECT_EQ(say("advised.ferry", {}), say("model.ferry", {})) << "run is greedy";
+  EXPECT_EQ(say("advised.ferry", {"--temperature", "50"}), say("model.ferry", {"--temperature", "50", "--top-k", "3"}));
+  EXPECT_NE(say("advised.ferry", {"--temperature", "50", "--top-k", "0"}),
+            say("model.ferry", {"--temperature", "50", "--top-k", "3"}));
+  const auto chat = [&](const char* model, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"chat", model, "--max-tokens", "12"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return ferry(folder_.path(), arguments, "hi\n").out;
+  };
+  EXPECT_EQ(chat("advised.ferry", {}), chat("model.ferry", {"--temperature", "100", "--top-k", "3", "--top-p", "1"}));
+  EXPECT_EQ(chat("model.ferry", {}), chat("model.ferry", {"--temperature", "0.7", "--top-p", "0.95"}));
+}
+
 TEST_F(RunText, WithoutATokenizerTokensAreNumbers) {
   const auto graph = testing::small_language_model();
   graph->table.text.clear();

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "converter/text/text_files.h"
 #include "sdk/model/model.h"
 #include "tests/runtime/networks.h"
 #include "tests/support/language_model.h"
@@ -40,12 +41,13 @@ TextPtr open_text(const ferry_model* model) {
 
 class GeneratorTest : public ::testing::Test {
  protected:
-  GeneratorPtr make(int threads = 1) {
+  GeneratorPtr make(int threads = 1) { return make_of(opened_.model, threads); }
+  static GeneratorPtr make_of(ferry_model* model, int threads = 1) {
     ferry_session_options options;
     ferry_session_options_init(&options);
     options.num_threads = threads;
     ferry_generator* generator = nullptr;
-    EXPECT_OK(ferry_generator_create(opened_.model, &options, &generator));
+    EXPECT_OK(ferry_generator_create(model, &options, &generator));
     return GeneratorPtr(generator);
   }
 
@@ -235,6 +237,36 @@ TEST_F(GeneratorTest, SamplingOutOfRangeIsReported) {
   EXPECT_REFUSED(ferry_generator_set_sampling(generator.get(), &sampling), FERRY_INVALID_ARGUMENT, "bias_count is 1");
   sampling.struct_size = 4;
   EXPECT_REFUSED(ferry_generator_set_sampling(generator.get(), &sampling), FERRY_INVALID_ARGUMENT, "struct_size is 4");
+}
+
+TEST_F(GeneratorTest, RecommendedSamplingIsThatOfTheBlob) {
+  const std::unique_ptr<Graph> graph = small_language_model();
+  ferry_sampling sampling;
+  ferry_sampling_init(&sampling);
+  {
+    const Opened opened(*graph);
+    const GeneratorPtr generator = make_of(opened.model);
+    EXPECT_REFUSED(ferry_generator_recommended_sampling(generator.get(), &sampling), FERRY_NOT_FOUND,
+                   "the authors of 'small_language_model' recommend no sampling");
+    EXPECT_EQ(sampling.top_p, 1);
+  }
+  fbs::TextT text;
+  flatbuffers::GetRoot<fbs::Text>(graph->table.text.data())->UnPackTo(&text);
+  text.sampling = std::make_unique<fbs::SamplingT>();
+  text.sampling->temperature = 0.5f;
+  text.sampling->top_k = 20;
+  graph->table.text = packed(text);
+  const Opened opened(*graph);
+  const GeneratorPtr generator = make_of(opened.model);
+  sampling.seed = 7;
+  ASSERT_OK(ferry_generator_recommended_sampling(generator.get(), &sampling));
+  EXPECT_EQ(sampling.temperature, 0.5f);
+  EXPECT_EQ(sampling.top_k, 20);
+  EXPECT_EQ(sampling.repetition_penalty, 1);
+  EXPECT_EQ(sampling.seed, 7u) << "what authors cannot recommend stays";
+  sampling.struct_size = 4;
+  EXPECT_REFUSED(ferry_generator_recommended_sampling(generator.get(), &sampling), FERRY_INVALID_ARGUMENT,
+                 "struct_size is 4");
 }
 
 TEST_F(GeneratorTest, AConversationIsWrittenByTheTemplate) {

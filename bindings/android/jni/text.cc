@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ferry/text.h>
 
+#include <iterator>
+
 #include "arguments.h"
 #include "methods.h"
 #include "parcel.h"
@@ -139,6 +141,19 @@ jint set_sampling(JNIEnv* env, jclass, jlong generator, jfloatArray numbers, jin
   });
 }
 
+jint recommended_sampling(JNIEnv* env, jclass, jlong generator, jfloatArray numbers, jintArray top_k) {
+  return attempt([&] {
+    ferry_sampling sampling;
+    ferry_sampling_init(&sampling);
+    const ferry_status status = ferry_generator_recommended_sampling(pointer<ferry_generator>(generator), &sampling);
+    if (status != FERRY_OK) return status;
+    const jfloat found[] = {sampling.temperature, sampling.top_p, sampling.min_p, sampling.repetition_penalty};
+    env->SetFloatArrayRegion(numbers, 0, static_cast<jsize>(std::size(found)), found);
+    env->SetIntArrayRegion(top_k, 0, 1, &sampling.top_k);
+    return status;
+  });
+}
+
 using PutTokens = decltype(ferry_generator_append);
 using PutText = decltype(ferry_generator_append_text);
 
@@ -251,6 +266,7 @@ std::span<const JNINativeMethod> text_methods() {
       method("cancelGenerator", "(J)V", cancel_generator),
       method("generatorSession", "(J)J", generator_session),
       method("setSampling", "(J[FIJ[I[F[B)I", set_sampling),
+      method("recommendedSampling", "(J[F[I)I", recommended_sampling),
       method("append", "(J[I)I", append),
       method("appendText", "(J[B)I", append_text),
       method("setTokens", "(J[I)I", set_tokens),

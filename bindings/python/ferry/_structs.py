@@ -217,6 +217,7 @@ TEXT_FUNCTIONS = [
     ("ferry_generator_create", STATUS_CODE, _HANDLE, POINTER(SessionOptions), _OUT),
     ("ferry_generator_close", None, _HANDLE),
     ("ferry_generator_set_sampling", STATUS_CODE, _HANDLE, POINTER(Sampling)),
+    ("ferry_generator_recommended_sampling", STATUS_CODE, _HANDLE, POINTER(Sampling)),
     ("ferry_generator_append", STATUS_CODE, _HANDLE, POINTER(c_int32), c_size_t),
     ("ferry_generator_append_text", STATUS_CODE, _HANDLE, c_char_p, c_size_t),
     ("ferry_generator_append_image", STATUS_CODE, _HANDLE, POINTER(Image)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Language models: the tokenizer and chat template of a blob, and token by token generation."""
 import ctypes, json
-from typing import Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _structs as c
 from ._handle import Closing, Handle, path_bytes
@@ -93,6 +93,16 @@ class Generator(Closing):
             choice.stop_count = len(stops)
         with self._use() as generator:
             lib.ferry_generator_set_sampling(generator, ctypes.byref(choice))
+
+    def recommended_sampling(self) -> Dict[str, float]:
+        """What the model's authors recommend (generation_config.json), as arguments of sampling(). ferry.Error,
+        NOT_FOUND: they recommend nothing."""
+        found, lib = c.Sampling(), text_library()
+        lib.ferry_sampling_init(ctypes.byref(found))
+        with self._use() as generator:
+            lib.ferry_generator_recommended_sampling(generator, ctypes.byref(found))
+        names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+        return {name: getattr(found, name) for name in names}
 
     def append(self, words: Union[str, Sequence[int]]):
         """Appends text, or token ids. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""

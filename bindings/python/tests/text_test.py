@@ -91,6 +91,11 @@ class Generation(Language):
             with self.assertRaises(error):
                 tell(**wrong)
 
+    def test_a_model_without_a_recommendation_says_so(self):
+        with self.model.generator() as story:
+            with self.assertRaisesRegex(ferry.Error, "recommend no sampling"):
+                story.recommended_sampling()
+
     def test_a_stop_string_ends_the_stream(self):
         with self.model.generator() as story:
             story.sampling(temperature=30, seed=3)

@@ -5,6 +5,7 @@
 #include "converter/text/huggingface/sentencepiece.h"
 #include "converter/text/huggingface/tokenizer.h"
 #include "converter/text/llama2c_tokenizer.h"
+#include "converter/text/sampling.h"
 #include "converter/text/text_files.h"
 #include "sdk/text/template/template.h"
 
@@ -66,6 +67,7 @@ fbs::TextT text_of_model(const fs::path& folder, const nlohmann::json& config, i
   note_unusable_template(text.chat_template, "", notes);
   note_unusable_template(text.chat_template_with_tools, " for tools", notes);
   add_ends(folder, config, vocabulary, &text, notes);
+  add_sampling(folder, &text, notes);
   return text;
 }
 

@@ -103,6 +103,11 @@ FERRY_API void ferry_sampling_init(ferry_sampling* sampling);
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_set_sampling(ferry_generator* generator,
                                                                     const ferry_sampling* sampling);
 
+/* Writes the temperature, top_k, top_p, min_p and repetition_penalty that the model's authors recommend
+ * (generation_config.json); call ferry_sampling_init() first. FERRY_NOT_FOUND: they recommend nothing. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_recommended_sampling(const ferry_generator* generator,
+                                                                            ferry_sampling* sampling);
+
 /* Appends tokens or text. They are processed by the next ferry_generator_next(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append(ferry_generator* generator, const int32_t* tokens,
                                                               size_t count);

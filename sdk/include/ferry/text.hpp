@@ -102,6 +102,13 @@ class Generator {
   }
 
   Status set_sampling(const Sampling& sampling) { return ferry_generator_set_sampling(generator_, &sampling); }
+  // FERRY_NOT_FOUND: the model's authors recommend nothing.
+  Result<Sampling> recommended_sampling() const {
+    Sampling sampling;
+    Status status = ferry_generator_recommended_sampling(generator_, &sampling);
+    if (!status) return status;
+    return sampling;
+  }
   Status append(const std::vector<int32_t>& tokens) {
     return ferry_generator_append(generator_, tokens.data(), tokens.size());
   }

@@ -99,6 +99,7 @@ final class TextTest {
       int[] three = generated(story, new Sampling().temperature(30).seed(3));
       check(Arrays.equals(three, generated(story, new Sampling().temperature(30).seed(3))), "a seed gives one text");
       check(!Arrays.equals(three, generated(story, new Sampling().temperature(30).seed(4))), "another gives another");
+      check(story.recommendedSampling() == null, "no recommendation");
       int[] banned = generated(story, new Sampling().bias(greedy[0], Float.NEGATIVE_INFINITY));
       for (int token : banned) check(token != greedy[0], "what is never to come came");
       refused(FerryException.Status.INVALID_ARGUMENT, "", () -> story.sampling(new Sampling().temperature(-1)));

@@ -76,6 +76,16 @@ public final class Generator extends Handle {
     }
   }
 
+  /** What the model's authors recommend (generation_config.json); null: nothing. */
+  public @Nullable Sampling recommendedSampling() {
+    long generator = begin();
+    try {
+      return Sampling.recommended(generator);
+    } finally {
+      done();
+    }
+  }
+
   /** Appends text. It is processed by the next call of next(). */
   public void append(String words) {
     long generator = begin();

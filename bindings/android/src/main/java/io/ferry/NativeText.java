@@ -46,6 +46,9 @@ final class NativeText {
   static native int setSampling(long generator, float[] numbers, int topK, long seed, int[] tokens, float[] values,
       byte[] stop);
 
+  /** `numbers`: temperature, top-p, min-p, repetition penalty; `topK`: one element. */
+  static native int recommendedSampling(long generator, float[] numbers, int[] topK);
+
   static native int append(long generator, int[] tokens);
 
   static native int appendText(long generator, byte[] words);

@@ -3,6 +3,7 @@ package io.ferry;
 
 import java.util.Map;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a generator samples the next token. The defaults are greedy; setters return this. The steps, in order: biases are
@@ -66,6 +67,19 @@ public final class Sampling {
   public Sampling bias(int token, float value) {
     bias.put(token, value);
     return this;
+  }
+
+  /** Null: the model's authors recommend nothing. */
+  static @Nullable Sampling recommended(long generator) {
+    float[] numbers = new float[4];
+    int[] topK = new int[1];
+    int status = NativeText.recommendedSampling(generator, numbers, topK);
+    if (status == FerryException.Status.NOT_FOUND.code) {
+      return null;
+    }
+    Native.check(status);
+    Sampling sampling = new Sampling().temperature(numbers[0]).topP(numbers[1]).minP(numbers[2]);
+    return sampling.repetitionPenalty(numbers[3]).topK(topK[0]);
   }
 
   /** In the layout that jni/text.cc reads. */
