@@ -26,6 +26,7 @@ class Importer {
   void fold(Op* op);
   void add_output(const ValueInfo& output, Tensor value);
   void add_outputs();
+  void add_counts();
   void give_reason(const Node& node, const std::string& what) {
     reasons_.push_back({node.op, node.name, node.opset, what});
   }
@@ -34,8 +35,10 @@ class Importer {
   const ImportOptions& options_;
   std::unique_ptr<Graph> graph_;
   std::map<std::string, Value> values_;
-  std::map<std::string, Type> types_;  // types of computed values in the file
+  std::map<std::string, Counted> counted_;  // sizes that a run sets
+  std::map<std::string, Type> types_;       // types of computed values in the file
   std::map<std::string, Array> known_outputs_;
+  std::vector<std::pair<size_t, std::vector<std::optional<Tensor>>>> output_sizes_;  // of counted outputs, by index
   std::vector<Reason> reasons_;
 };
 
@@ -144,6 +147,19 @@ void Importer::add_input(const ValueInfo& input) {
   }
 }
 
+// Whether all outputs of a branch are constants without elements.
+bool is_empty(const Branch& branch) {
+  return std::all_of(branch.outputs.begin(), branch.outputs.end(), [&](const std::string& output) {
+    if (const auto found = branch.constants.find(output); found != branch.constants.end())
+      return found->second.elements() == 0;
+    return std::any_of(branch.nodes.begin(), branch.nodes.end(), [&](const Node& node) {
+      const auto value = node.attributes.find("value");
+      return node.op == "Constant" && node.outputs.front() == output && value != node.attributes.end() &&
+             value->second.tensor.elements() == 0;
+    });
+  });
+}
+
 // Imports the taken branch in place of the If, if the condition is known.
 void Importer::add_branch(const Node& node) {
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
@@ -152,7 +168,12 @@ void Importer::add_branch(const Node& node) {
   const Array* condition = std::get_if<Array>(&value);
   if (!condition || condition->elements() != 1)
     return give_reason(node, "its condition '" + node.inputs.front() + "' depends on the graph's inputs");
-  const Branch& branch = node.branches[condition->floats().front() != 0 ? 0 : 1];
+  const bool holds = condition->floats().front() != 0;
+  const Branch& branch = node.branches[holds ? 0 : 1];
+  const Counted counted = counted_[node.inputs.front()];
+  if (counted.least && !is_empty(node.branches[holds ? 1 : 0]))
+    return give_reason(node,
+                       "its condition '" + node.inputs.front() + "' follows from values, and both branches compute");
   if (branch.outputs.size() != node.outputs.size())
     return give_reason(node, "its branches have " + std::to_string(branch.outputs.size()) + " outputs, expected " +
                                  std::to_string(node.outputs.size()));
@@ -160,7 +181,20 @@ void Importer::add_branch(const Node& node) {
   for (const Node& inner : branch.nodes) add_node(inner);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     values_[node.outputs[i]] = values_[branch.outputs[i]];
+    counted_[node.outputs[i]] = counted_[branch.outputs[i]];
     types_[node.outputs[i]] = types_[branch.outputs[i]];
+    if (!counted.least) continue;
+    // The other branch is empty: so is the output if a run takes that.
+    const Tensor taken =
+        cast_to(holds ? *counted.in_run : unary(*counted.in_run, fbs::UnaryKind::Not), fbs::DType::Int32);
+    bool any = false;
+    for (auto& size : counted_[node.outputs[i]].sizes) {
+      if (!size) continue;
+      size = binary(fbs::BinaryKind::Mul, *size, reshape_to(taken, {1}));
+      any = true;
+    }
+    if (!any)
+      give_reason(node, "output '" + node.outputs[i] + "' is empty in one branch and of a known size in the other");
   }
 }
 
@@ -193,7 +227,14 @@ void Importer::add_node(const Node& node) {
   Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
   try {
     if (row && row->adapt) row->adapt(op, &adapted);
-    function(op);
+    std::vector<Counted> counted;
+    for (const std::string& name : node.inputs) counted.push_back(counted_[name]);
+    const bool any = std::any_of(counted.begin(), counted.end(), [](const Counted& c) { return c.any(); });
+    op.set_inputs_counted(std::move(counted));
+    if (any)
+      import_counted(op, function);
+    else
+      function(op);
     if (op.known() && graph_->table.operators.size() > before) fold(&op);
   } catch (const Error& error) {
     return give_reason(node, error.what());
@@ -206,6 +247,7 @@ void Importer::add_node(const Node& node) {
     if (node.outputs[i].empty()) continue;
     values_[node.outputs[i]] = op.outputs()[i];
     types_[node.outputs[i]] = op.output_type(i);
+    counted_[node.outputs[i]] = op.output_counted(i);
     if (std::holds_alternative<Unknown>(op.outputs()[i]))
       give_reason(node, "output " + std::to_string(i) + " '" + node.outputs[i] + "' is not supported");
   }
@@ -229,7 +271,37 @@ void Importer::add_output(const ValueInfo& output, Tensor value) {
   if (map) value = to_channels_last(value);
   if (graph_->is_constant(value.id) || std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
     value = reshape(value, to_int32(dims_of(value)));
+  std::vector<std::optional<Tensor>> sizes = counted_[output.name].sizes;
+  // A counted output is cut in its memory, so it is the tensor of no other.
+  const auto is_output = [&](const auto& port) { return port->tensor == value.id; };
+  if (std::any_of(graph_->table.outputs.begin(), graph_->table.outputs.end(), is_output))
+    value = reshape(value, to_int32(dims_of(value)));
   graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same, to_dtype(types_.at(output.name)));
+  if (sizes.empty()) return;
+  if (map) sizes = {sizes[0], sizes[2], sizes[3], sizes[1]};
+  output_sizes_.emplace_back(graph_->table.outputs.size() - 1, std::move(sizes));
+}
+
+// Adds the counts of the outputs' sizes, as outputs after all others.
+void Importer::add_counts() {
+  std::map<TensorId, int32_t> places;
+  for (const auto& [index, sizes] : output_sizes_) {
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      int32_t place = -1;
+      if (sizes[d]) {
+        const auto [found, fresh] =
+            places.try_emplace(sizes[d]->id, static_cast<int32_t>(graph_->table.outputs.size()));
+        place = found->second;
+        if (fresh) {
+          const std::string name = graph_->table.outputs[index]->name + ".size" + std::to_string(d);
+          // A tensor of its own, computed by the graph.
+          graph_->add_output(name, reshape(*sizes[d], {1}), fbs::Layout::Same, fbs::DType::Int32);
+          graph_->table.outputs.back()->is_count = true;
+        }
+      }
+      graph_->table.outputs[index]->counts.push_back(place);
+    }
+  }
 }
 
 // Outputs that depend on no input are part of the answer if another one is computed, and they have elements.
@@ -273,6 +345,7 @@ Imported Importer::import() {
   }
   for (const Node& node : apply_patterns(model_, options_.disabled_patterns)) add_node(node);
   add_outputs();
+  add_counts();
   if (!reasons_.empty()) throw Refused(model_.path.filename().string(), std::move(reasons_));
   apply_patterns(*graph_, options_.disabled_patterns);
   return {std::move(graph_), std::move(known_outputs_)};

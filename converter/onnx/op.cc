@@ -139,6 +139,50 @@ Type Op::output_type(size_t i) const {
   return floating ? Type::Float32 : Type::Int64;
 }
 
+const Counted& Op::counted(size_t i) const {
+  static const Counted kKnown;
+  return i < counted_.size() ? counted_[i] : kKnown;
+}
+
+void Op::set_counts(size_t i, std::vector<std::optional<Tensor>> sizes) {
+  if (!wants(i)) return;
+  const bool any = std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.has_value(); });
+  outputs_counted_[i].sizes = any ? std::move(sizes) : std::vector<std::optional<Tensor>>();
+}
+
+void Op::set_in_run(size_t i, Array least, Tensor in_run) {
+  outputs_counted_[i].least = std::move(least);
+  outputs_counted_[i].in_run = in_run;
+}
+
+std::vector<std::optional<Tensor>> Op::elements_in_run(size_t i) const {
+  const std::vector<double> most = std::get<Array>(inputs_[i]).floats();
+  std::vector<std::optional<Tensor>> elements(most.size());
+  if (!counted(i).least) return elements;
+  const std::vector<double> least = counted(i).least->floats();
+  const Tensor all = reshape_to(*counted(i).in_run, {static_cast<int64_t>(most.size())});
+  for (size_t e = 0; e < most.size(); ++e)
+    if (most[e] != least[e]) elements[e] = slice(all, 0, static_cast<int>(e), 1);
+  return elements;
+}
+
+Op Op::at_counts(bool of_run) const {
+  Op op(node_, graph_, inputs_, types_, decoder_);
+  for (size_t i = 0; i < counted_.size(); ++i) {
+    if (!counted_[i].least) continue;
+    if (of_run)
+      op.inputs_[i] = *counted_[i].in_run;
+    else
+      op.inputs_[i] = *counted_[i].least;
+  }
+  return op;
+}
+
+void Op::use_sizes_in_run() {
+  for (size_t i = 0; i < counted_.size(); ++i)
+    if (counted_[i].least) inputs_[i] = *counted_[i].in_run;
+}
+
 void Op::refuse(const char* format, ...) const {
   va_list arguments;
   va_start(arguments, format);

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "converter/graph/ops.h"
+#include "converter/onnx/counted.h"
 #include "converter/onnx/importer.h"
 
 namespace ferry::onnx {
@@ -29,6 +30,7 @@ class Op {
         inputs_(std::move(inputs)),
         types_(std::move(types)),
         outputs_(node.outputs.size()),
+        outputs_counted_(node.outputs.size()),
         output_types_(node.outputs.size(), Type::Undefined) {}
 
   const Node& node() const { return node_; }
@@ -83,6 +85,21 @@ class Op {
   bool wants(size_t output) const { return output < outputs_.size() && !node_.outputs[output].empty(); }
   const std::vector<Value>& outputs() const { return outputs_; }
 
+  // What a run sets of input i; empty if it has known sizes.
+  const Counted& counted(size_t i) const;
+  void set_inputs_counted(std::vector<Counted> counted) { counted_ = std::move(counted); }
+  // The sizes of an output's dimensions that a run sets. Set the output before.
+  void set_counts(size_t i, std::vector<std::optional<Tensor>> sizes);
+  // For an output that is a constant at the bounds: its value if all counts are 0, and its value in a run.
+  void set_in_run(size_t i, Array least, Tensor in_run);
+  const Counted& output_counted(size_t i) const { return outputs_counted_[i]; }
+  // The elements of a constant input that follow from counts, each Int32 [1].
+  std::vector<std::optional<Tensor>> elements_in_run(size_t i) const;
+  // This node with other inputs: those that follow from counts are those of a run, or of counts of 0.
+  Op at_counts(bool of_run) const;
+  // Replaces inputs that follow from counts by those of a run.
+  void use_sizes_in_run();
+
   // Ends the import of this node with a reason.
   [[noreturn, gnu::format(printf, 2, 3)]] void refuse(const char* format, ...) const;
 
@@ -96,6 +113,7 @@ class Op {
   std::vector<Type> types_;
   std::map<size_t, Tensor> constants_;  // constants of inputs, by index
   std::vector<Value> outputs_;
+  std::vector<Counted> counted_, outputs_counted_;
   std::vector<Type> output_types_;
 };
 
@@ -116,6 +134,9 @@ std::string why_unsupported(const Node& node);
 std::span<const OpRow> operators_of(std::string_view domain);
 
 // ---- shared by import functions
+
+// `flags` (Int32, in the shape of input i) that are 0 in the padding of a counted input.
+Tensor valid_flags(Op& op, size_t i, Tensor flags);
 
 Dims dims_of(Tensor x);
 // Throws Error for dimensions beyond 32 bits.

@@ -30,10 +30,15 @@ bool needs_version_3(const fbs::GraphT& graph) {
   return text.ends() != nullptr || (!logits.shape.empty() && pieces > static_cast<uint32_t>(logits.shape.back()));
 }
 
+bool needs_version_4(const fbs::GraphT& graph) {
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(), [](const auto& port) { return port->is_count; }) ||
+         std::any_of(graph.graphs.begin(), graph.graphs.end(), [](const auto& g) { return needs_version_4(*g); });
+}
+
 }  // namespace
 
 uint32_t format_version(const fbs::GraphT& graph) {
-  return needs_version_3(graph) ? 3 : needs_version_2(graph) ? 2 : 1;
+  return needs_version_4(graph) ? 4 : needs_version_3(graph) ? 3 : needs_version_2(graph) ? 2 : 1;
 }
 
 }  // namespace ferry

@@ -22,10 +22,10 @@ ferry_status wrap(ferry_model** out, const Open& open) {
 
 ferry_status describe_port(const ferry_model* model, const Ports* ports, const char* kind, size_t index,
                            ferry_tensor* out) {
-  if (index >= count(ports)) {
+  const size_t ports_seen = ports == model->model->graph().outputs() ? model->model->output_count() : count(ports);
+  if (index >= ports_seen)
     return report(
-        ferry::error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index, count(ports)));
-  }
+        ferry::error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index, ports_seen));
   const ferry::fbs::Port& port = *ports->Get(static_cast<unsigned>(index));
   const ferry::Model& m = *model->model;
   *out = ferry::describe(m, port, m.shape(port.tensor()), nullptr);
@@ -96,7 +96,7 @@ size_t ferry_model_input_count(const ferry_model* model) {
 }
 
 size_t ferry_model_output_count(const ferry_model* model) {
-  return model != nullptr ? count(model->model->graph().outputs()) : 0;
+  return model != nullptr ? model->model->output_count() : 0;
 }
 
 size_t ferry_model_tap_count(const ferry_model* model) {

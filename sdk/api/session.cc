@@ -14,16 +14,15 @@ using ferry::Status;
 using ferry::TensorId;
 
 ferry_status port_of_session(const ferry_session* session, const char* kind,
-                             const flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>& ports, size_t index,
-                             ferry_tensor* out) {
-  if (index >= ports.size()) {
-    return report(error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index,
-                        static_cast<size_t>(ports.size())));
-  }
+                             const flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>& ports, size_t count,
+                             size_t index, ferry_tensor* out) {
+  if (index >= count)
+    return report(error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index, count));
   const ferry::Session& s = session->idle();
   const ferry::fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
   const TensorId tensor = port.tensor();
-  *out = ferry::describe(s.model(), port, s.shape(tensor), s.data(tensor));
+  const bool is_output = &ports == s.model().graph().outputs();
+  *out = ferry::describe(s.model(), port, is_output ? s.output_shape(index) : s.shape(tensor), s.data(tensor));
   return FERRY_OK;
 }
 
@@ -169,14 +168,16 @@ ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_ten
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(session);
-  return port_of_session(session, "input", *session->idle().model().graph().inputs(), index, out);
+  const auto& ports = *session->idle().model().graph().inputs();
+  return port_of_session(session, "input", ports, ports.size(), index, out);
 }
 
 ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out) {
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(session);
-  return port_of_session(session, "output", *session->idle().model().graph().outputs(), index, out);
+  const ferry::Model& model = session->idle().model();
+  return port_of_session(session, "output", *model.graph().outputs(), model.output_count(), index, out);
 }
 
 ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out) {

@@ -53,6 +53,9 @@ Status bind(ferry_session* session, const char* kind, const flatbuffers::Vector<
   gpu::Interop* interop = nullptr;
   FERRY_TRY(find_interop(session, &interop));
   const fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
+  if (port.counts() != nullptr || port.is_count())
+    return error(FERRY_UNSUPPORTED, "%s '%s' cannot be bound: its size follows from values, read it from host memory",
+                 kind, port.name()->c_str());
   const Status status = interop->bind(port.tensor(), range);
   if (status.ok()) return {};
   return error(status.code(), "%s '%s' cannot be bound: %s", kind, port.name()->c_str(), status.message().data());

@@ -81,6 +81,7 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
   FERRY_TRY(session->infer_bounds({}, &session->bounds_));
   session->next_ = session->shapes_;
   session->input_shapes();  // allocates its memory
+  if (m.output_count() < m.graph().outputs()->size()) session->exact_shapes_.resize(m.graph().outputs()->size());
   {
     const StatesLock lock(session->states().get());
     FERRY_TRY(lock.status());
@@ -283,6 +284,7 @@ Status Session::run(StaticInputs static_inputs) {
   const Progress progress = in_runs_ ? progress_.load() : progress_.exchange(Progress::Idle);
   if (progress == Progress::Cancelled) return Status(kCancelled);
   advance_states();
+  if (!submitted()) count_outputs();
   answered_ = true;
   return {};
 }

@@ -76,6 +76,7 @@ class Session {
   bool submitted() const { return backend_->submitted(); }
   Status finish() {
     Status status = backend_->finish();
+    if (status.ok()) count_outputs();
     answered_ = status.ok();
     return status;
   }
@@ -83,6 +84,12 @@ class Session {
   // Present shape and address of an input, an output or a kept tap. For constants, the blob's read-only bytes.
   const Shape& shape(TensorId tensor) const { return shapes_[tensor]; }
   void* data(TensorId tensor) const { return backend_->data(tensor); }
+  // Present shape of an output; after a run its exact shape, where sizes follow from values. May contain 0 then.
+  const Shape& output_shape(size_t output) const {
+    return answered_ && !exact_shapes_.empty()
+               ? exact_shapes_[output]
+               : shape(model_->graph().outputs()->Get(static_cast<unsigned>(output))->tensor());
+  }
 
   // The tap of that name, if the session keeps it; otherwise FERRY_NOT_FOUND.
   Status tap(std::string_view name, const fbs::Port** port) const;
@@ -130,6 +137,8 @@ class Session {
   void advance_states();
   Status prepare(const Shapes& shapes, const Shapes& bounds);
   Status compute(StaticInputs static_inputs);
+  // After a run: determines exact_shapes_ and removes the padding between the elements of counted outputs.
+  void count_outputs();
   void copy_inputs(const Backend& from, const Backend& to) const;
   void copy_results(const Backend& from, const Backend& to) const;
   void copy(TensorId tensor, const Backend& from, const Backend& to) const;
@@ -146,6 +155,7 @@ class Session {
   Shapes bounds_;                     // maximum shapes to allocate for; empty: only shapes_
   std::vector<Shape> operands_;       // scratch: inputs of one operator
   std::vector<Shape> input_shapes_;   // see input_shapes()
+  std::vector<Shape> exact_shapes_;   // of outputs in the last run; empty if no output has counts
   std::vector<StateShape> followed_;  // the states' shapes for which shapes_ was computed
   uint64_t followed_moves_ = 0;
   std::unique_ptr<Backend> backend_;

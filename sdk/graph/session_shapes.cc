@@ -1,5 +1,7 @@
 // How a session's shapes follow its inputs and states.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "sdk/graph/session.h"
@@ -36,6 +38,28 @@ bool may_have(const Shape& shape, int rank) {
     elements *= shape[d];
   }
   return shape.rank == rank;
+}
+
+// Moves the first exact[d] elements of each dimension d of a tensor of shape `padded` to its beginning. Every element
+// moves towards the beginning, and in order, so that none is overwritten before it is read.
+// Elements have four bytes, as in all outputs.
+void compact(const Shape& padded, const Shape& exact, char* data) {
+  constexpr size_t element = sizeof(int32_t);
+  if (exact.elements() == 0) return;
+  int inner = padded.rank;  // the first dimension of those that are contiguous in both
+  size_t block = element;
+  while (inner > 0 && exact[inner - 1] == padded[inner - 1]) block *= static_cast<size_t>(padded[--inner]);
+  if (inner > 0) block *= static_cast<size_t>(exact[--inner]);
+  std::array<int32_t, FERRY_MAX_RANK> at{};
+  for (char* to = data;; to += block) {
+    size_t from = 0;
+    for (int d = 0; d < padded.rank; ++d)
+      from = from * static_cast<size_t>(padded[d]) + static_cast<size_t>(at[static_cast<size_t>(d)]);
+    std::memmove(to, data + from * element, block);
+    int d = inner - 1;
+    while (d >= 0 && ++at[static_cast<size_t>(d)] == exact[d]) at[static_cast<size_t>(d--)] = 0;
+    if (d < 0) return;
+  }
 }
 
 }  // namespace
@@ -185,6 +209,24 @@ Status Session::follow_inputs() {
     for (StateShape& state : followed_) state.length = -1;
   followed_moves_ = states() != nullptr ? states()->moves() : 0;
   return {};
+}
+
+void Session::count_outputs() {
+  if (exact_shapes_.empty()) return;
+  const auto& ports = *model_->graph().outputs();
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    const fbs::Port& port = *ports.Get(i);
+    const Shape& padded = shape(port.tensor());
+    Shape& exact = exact_shapes_[i] = padded;
+    if (port.counts() == nullptr) continue;
+    for (int d = 0; d < padded.rank; ++d) {
+      const int32_t index = port.counts()->Get(static_cast<unsigned>(d));
+      if (index < 0) continue;
+      const auto* size = static_cast<const int32_t*>(data(ports.Get(static_cast<unsigned>(index))->tensor()));
+      exact[d] = std::clamp(*size, 0, padded[d]);
+    }
+    compact(padded, exact, static_cast<char*>(data(port.tensor())));
+  }
 }
 
 Status Session::reserve(std::span<const Shape> inputs) {

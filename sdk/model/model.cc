@@ -54,6 +54,13 @@ Status Model::open_bytes(std::unique_ptr<Mapping> mapping, std::shared_ptr<Model
 
 size_t Model::graph_count() const { return 1 + (root().graphs() != nullptr ? root().graphs()->size() : 0); }
 
+size_t Model::output_count() const {
+  const auto& outputs = *graph().outputs();
+  size_t count = outputs.size();
+  while (count > 0 && outputs.Get(static_cast<unsigned>(count - 1))->is_count()) --count;
+  return count;
+}
+
 const char* Model::graph_name(size_t index) const {
   return text(index == 0 ? root().name() : root().graphs()->Get(static_cast<unsigned>(index - 1))->name());
 }

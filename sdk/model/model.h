@@ -17,7 +17,7 @@ namespace ferry {
 // The first 64 bytes of a blob, little-endian, as specified in docs/format.md.
 struct BlobHeader {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', '\r', '\n', '\x1a'};
-  static constexpr uint32_t kVersion = 3;  // the latest; docs/format.md, "Versions", lists what requires which version
+  static constexpr uint32_t kVersion = 4;  // the latest; docs/format.md, "Versions", lists what requires which version
 
   char magic[8];
   uint32_t version;
@@ -86,6 +86,8 @@ class Model {
   // The declared shape, for the default input size.
   Shape shape(TensorId id) const;
   bool is_constant(TensorId id) const { return tensor(id).buffer() != 0; }
+  // Number of outputs that applications see: counts follow them.
+  size_t output_count() const;
   // A constant's bytes, followed by kExtraBytes that may be read. Empty for an activation.
   std::span<const std::byte> constant(TensorId id) const;
   // Releases the pages of a constant that was packed and will rarely be read again.

@@ -50,6 +50,7 @@ class Meaning {
     FERRY_TRY(check_bounds());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
     FERRY_TRY(check_ports("output", graph_.outputs()));
+    FERRY_TRY(check_counts());
     FERRY_TRY(check_ports("tap", graph_.taps()));
     return verify_recipes(graph_);
   }
@@ -69,6 +70,7 @@ class Meaning {
   Status check_change(uint32_t index);
   Status check_bounds();
   Status check_ports(const char* kind, const Ports* ports) const;
+  Status check_counts() const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
 
   bool exists(TensorId id) const { return index_of(id) < count(graph_.tensors()); }
@@ -321,6 +323,42 @@ Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& po
   if (port.source_layout() == fbs::Layout::NCHW && count(t.shape()) != 4)
     return error(FERRY_CORRUPT, "%s %u '%.64s': layout NCHW for a tensor of %u dimensions, expected 4", kind, index,
                  name, count(t.shape()));
+  return {};
+}
+
+// Sizes that a run sets: Port.counts and Port.is_count. A counted tensor is compacted in place after a run, so nothing
+// else may name it.
+Status Meaning::check_counts() const {
+  const Ports& outputs = *graph_.outputs();
+  const auto counted = [](const fbs::Port* port) { return port->is_count() || port->counts() != nullptr; };
+  if (std::none_of(outputs.begin(), outputs.end(), counted)) return {};
+  if (outputs.Get(0)->is_count()) return error(FERRY_CORRUPT, "output 0: is a count, expected an output before it");
+  const std::unique_ptr<uint32_t[]> names(new (std::nothrow) uint32_t[count(graph_.tensors())]());
+  if (!names) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
+  for (const fbs::Port* port : outputs) ++names[index_of(port->tensor())];
+  for (uint32_t i = 0; i < count(graph_.taps()); ++i)
+    if (exists(graph_.taps()->Get(i)->tensor())) ++names[index_of(graph_.taps()->Get(i)->tensor())];
+  for (uint32_t i = 0; i < outputs.size(); ++i) {
+    const fbs::Port& port = *outputs.Get(i);
+    const fbs::Tensor& held = tensor(port.tensor());
+    const char* name = port.name()->c_str();
+    if (!port.is_count() && i > 0 && outputs.Get(i - 1)->is_count())
+      return error(FERRY_CORRUPT, "output %u '%.64s': follows a count, expected counts last", i, name);
+    if (port.is_count() && (held.dtype() != fbs::DType::Int32 || declared_shape(held).elements() != 1))
+      return error(FERRY_CORRUPT, "output %u '%.64s': a count of %s %s, expected one Int32", i, name,
+                   EnumNameDType(held.dtype()), in_words(declared_shape(held)).c_str());
+    if (port.counts() == nullptr) continue;
+    if (port.is_count() || port.counts()->size() != count(held.shape()))
+      return error(FERRY_CORRUPT, "output %u '%.64s': %u counts for %u dimensions%s", i, name, port.counts()->size(),
+                   count(held.shape()), port.is_count() ? " of a count" : "");
+    for (const int32_t index : *port.counts())
+      if (index < -1 || index >= static_cast<int32_t>(outputs.size()) ||
+          (index >= 0 && !outputs.Get(static_cast<uint32_t>(index))->is_count()))
+        return error(FERRY_CORRUPT, "output %u '%.64s': output %d is not a count", i, name, index);
+    if (state(port.tensor()) != State::Produced || names[index_of(port.tensor())] > 1)
+      return error(FERRY_CORRUPT, "output %u '%.64s': has counts, and is also an input, a tap or another output", i,
+                   name);
+  }
   return {};
 }
 

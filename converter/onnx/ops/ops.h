@@ -166,6 +166,7 @@ void cast_like(Op& op);
 void range(Op& op);
 void eye_like(Op& op);
 void non_zero(Op& op);
+void compress(Op& op);
 void trilu(Op& op);
 
 // search.cc

@@ -1,4 +1,4 @@
-// Operators that return indices: ArgMax, TopK, OneHot, NonMaxSuppression.
+// Operators that return indices: ArgMax, TopK, OneHot.
 #include <algorithm>
 #include <numeric>
 
@@ -66,22 +66,6 @@ void one_hot(Op& op) {
       op.opset() < 11 ? index : select(below, index + scalar(index, static_cast<double>(depth)), index);
   const Tensor hit = binary(fbs::BinaryKind::Equal, counted, row), values = op.tensor(2);
   op.set(select(hit, ferry::slice(values, 0, 1, 1), ferry::slice(values, 0, 0, 1)), op.type(2));
-}
-
-// The maximum number of rows; those after the last selected box are -1.
-void non_max_suppression(Op& op) {
-  const auto limit = [&](size_t i, const char* what, double otherwise) {
-    return op.has(i) ? op.single(i, what) : otherwise;
-  };
-  fbs::NonMaxSuppressionT params;
-  if (op.rank(0) != 3 || op.rank(1) != 3) op.refuse("boxes and scores have three dimensions");
-  const double boxes = limit(2, "max_output_boxes_per_class", 0);
-  if (!(boxes >= 1)) op.refuse("max_output_boxes_per_class is %g, expected 1 or more", boxes);
-  params.max_boxes = static_cast<int32_t>(std::min<double>(boxes, static_cast<double>(op.dims(0)[1])));
-  params.iou_threshold = static_cast<float>(limit(3, "iou_threshold", 0));
-  if (op.has(4)) params.score_threshold = static_cast<float>(op.single(4, "score_threshold"));
-  params.centers = op.integer("center_point_box", 0) != 0;
-  op.set(op.graph().add_op("", params, {op.tensor(0), op.tensor(1)}), Type::Int64);
 }
 
 }  // namespace ferry::onnx

@@ -92,21 +92,6 @@ void eye_like(Op& op) {
   op.set(make_array(type, dims, values));
 }
 
-void non_zero(Op& op) {
-  if (!op.known(0)) op.refuse("the number of results depends on the graph's inputs, expected a constant");
-  const Array& x = op.array(0, "X");
-  const Dims strides = strides_of(x.dims);
-  const std::vector<double> values = x.floats();
-  std::vector<std::vector<int64_t>> found(x.dims.size());
-  for (size_t i = 0; i < values.size(); ++i)
-    for (size_t d = 0; values[i] != 0 && d < x.dims.size(); ++d)
-      found[d].push_back(static_cast<int64_t>(i) / strides[d] % x.dims[d]);
-  std::vector<int64_t> all;
-  for (const auto& row : found) all.insert(all.end(), row.begin(), row.end());
-  const int64_t count = found.empty() ? 0 : static_cast<int64_t>(found[0].size());
-  op.set(make_array(Type::Int64, {static_cast<int64_t>(x.dims.size()), count}, all));
-}
-
 void trilu(Op& op) {
   const Dims dims = op.dims(0);
   if (dims.size() < 2) op.refuse("an input of %zu dimensions, expected 2 or more", dims.size());

@@ -29,6 +29,7 @@ constexpr OpRow kOps[] = {
     {"Ceil", ceil},
     {"Celu", celu},
     {"Clip", clip},
+    {"Compress", compress},
     {"Concat", concat},
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},

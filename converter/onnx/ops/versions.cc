@@ -135,6 +135,7 @@ constexpr OpsetRow kRows[] = {
     {"Celu", 12, "alpha"},
     {"Clip", 1, "consumed_inputs max min"},
     {"Clip", 11, ""},
+    {"Compress", 9, "axis"},
     {"Concat", 1, "axis", concat_channels},
     {"Concat", 4, "axis"},
     {"Constant", 1, "sparse_value value value_float value_floats value_int value_ints value_string value_strings"},
