@@ -283,7 +283,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize_inputs(ferry_session
  * ferry_session_resize_inputs(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_reserve(ferry_session* session, const ferry_tensor* inputs,
                                                              size_t count);
-/* Tensors to write before a run and to read after it. Inputs keep their contents between runs. */
+/* Tensors to write before a run and to read after it. Inputs keep their contents between runs. If the size of an output
+ * follows from values, the output has its exact shape after a run, possibly with 0, and its maximum shape before. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out);
 /* FERRY_NOT_FOUND: the model has no such tap, or options.taps does not name it. */
