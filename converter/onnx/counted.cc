@@ -269,7 +269,6 @@ void scattered(Op& op, OpFunction) {
   const int axis = tuples ? 0 : op.axis(op.integer("axis", 0), op.rank(0));
   const auto at = static_cast<size_t>(axis);
   const Tensor x = tensor_of(op, 0), updates = cast_to(tensor_of(op, 2), x.dtype());
-  if (is_counted(op.counted(0).sizes)) op.refuse("data whose size follows from values is scattered into");
   fbs::PadT pad;
   pad.before.assign(op.dims(0).size(), 0);
   pad.after.assign(op.dims(0).size(), 0);
@@ -277,21 +276,23 @@ void scattered(Op& op, OpFunction) {
   const Tensor longer = op.graph().add_op("", pad, {x});
   const int64_t size = op.dims(0)[at];
   Tensor index = cast_to(tensor_of(op, 1), fbs::DType::Int32);
-  Dims ends = tuples ? Dims{op.dims(1).back()} : Dims{1};
-  std::vector<int64_t> lengths, beyond;
-  for (int64_t d = 0; d < ends[0]; ++d) {
-    lengths.push_back(op.dims(0)[at + static_cast<size_t>(d)]);
-    beyond.push_back(d == 0 ? size : 0);
-  }
-  index = select(binary(Binary::Less, index, scalar(index, 0)),
-                 binary(Binary::Add, index, integers(op.graph(), ends, lengths)), index);
+  const Sizes& data = op.counted(0).sizes;
+  const int64_t depth = tuples ? op.dims(1).back() : 1;
+  std::vector<Tensor> lengths;  // what negative indices count from
+  std::vector<int64_t> beyond(static_cast<size_t>(depth), 0);
+  beyond[0] = size;
+  for (size_t d = at; d < at + static_cast<size_t>(depth); ++d)
+    lengths.push_back(size_at(data, d) ? *data[d] : integers(op.graph(), {1}, {op.dims(0)[d]}));
+  const Tensor from_end = binary(Binary::Add, index, lengths.size() == 1 ? lengths[0] : concat(lengths, 0));
+  index = select(binary(Binary::Less, index, scalar(index, 0)), from_end, index);
   if (const auto mask = valid(op.dims(1), op.counted(1).sizes))
-    index = select(*mask, index, integers(op.graph(), ends, beyond));
+    index = select(*mask, index, integers(op.graph(), {depth}, beyond));
   fbs::ScatterT params;
   params.where = tuples ? fbs::GatherKind::Tuples : fbs::GatherKind::Elements;
   params.axis = axis;
   const Tensor written = op.graph().add_op("", params, {longer, index, updates});
   op.set(slice(written, axis, 0, static_cast<int>(size)), op.type(0));
+  op.set_counts(0, data);
 }
 
 // Parts along a counted axis are moved together.
@@ -399,6 +400,15 @@ void sliced(Op& op, OpFunction function) {
   }
   function(op);
   op.set_counts(0, sizes);
+}
+
+// RoiAlign: a region of padding reads sample 0.
+void regions(Op& op, OpFunction function) {
+  if (is_counted(op.counted(0).sizes)) op.refuse("maps whose size follows from values");
+  const auto& count = size_at(op.counted(1).sizes, 0) ? op.counted(1).sizes[0] : size_at(op.counted(2).sizes, 0);
+  if (is_counted(op.counted(2).sizes)) op.replace_input(2, safe_indices(op, 2, std::nullopt));
+  function(op);
+  op.set_counts(0, {count, std::nullopt, std::nullopt, std::nullopt});
 }
 
 void split_apart(Op& op, OpFunction function) {
@@ -532,6 +542,7 @@ constexpr Row kRows[] = {
     {"ReduceSum", reduced},
     {"Reshape", reshaped},
     {"Resize", batch},
+    {"RoiAlign", regions},
     {"ScatterElements", scattered},
     {"ScatterND", scattered},
     {"Shape", shape_of},

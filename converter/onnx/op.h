@@ -71,6 +71,7 @@ class Op {
   const Array& constant(const std::string& name) const;
   // For rules of older opsets (versions.h): the same elements in another shape.
   void reshape_input(size_t i, const Dims& to);
+  void replace_input(size_t i, Tensor by) { inputs_[i] = by; }
   // The integers of input i, or of attribute `name` in older opsets; nothing if both are absent.
   std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
   // Resolves negative axes, which count from `rank`; refuses those out of range.
