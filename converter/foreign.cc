@@ -88,9 +88,8 @@ const Foreign kForeign[] = {
     {[](const Content& c) { return c.has(4, "TFL3"); },
      "is a TensorFlow Lite model, which Ferry does not read; convert the original model, or make an ONNX file: "
      "python -m tf2onnx.convert --tflite FILE --output net.onnx"},
-    {[](const Content& c) { return c.begins("GGUF") || c.begins("FUGG"); },
-     "is a GGUF file of llama.cpp, which Ferry does not read; convert the original safetensors checkpoint: "
-     "ferry convert hf:ORG/NAME"},
+    {[](const Content& c) { return c.begins("FUGG"); },
+     "is a big-endian GGUF file, which Ferry does not read; download the little-endian one"},
     {[](const Content& c) { return c.begins("lmgg") || c.begins("tjgg") || c.begins("fmgg") || c.begins("algg"); },
      "is a ggml file, which Ferry does not read; convert the original checkpoint"},
     {[](const Content& c) { return c.begins(kNcnnText) || c.begins("7767517\r\n") || c.begins(kNcnnBinary); },

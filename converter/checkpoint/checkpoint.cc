@@ -12,6 +12,7 @@
 #include "converter/checkpoint/tensorflowjs.h"
 #include "converter/error.h"
 #include "converter/foreign.h"
+#include "converter/gguf/gguf.h"
 
 namespace ferry {
 namespace {
@@ -93,7 +94,7 @@ std::string choose_checkpoint(const std::vector<std::string>& files, const std::
   std::vector<std::vector<std::string>> kinds;
   for (const char* name : kUsualNames)
     if (std::find(files.begin(), files.end(), name) != files.end()) kinds.push_back({name});
-  std::vector<std::string> safetensors, pytorch, hdf5, shards;
+  std::vector<std::string> safetensors, pytorch, gguf, hdf5, shards;
   for (const std::string& file : files) {
     if (file.find('/') != file.npos || is_training_state(file)) continue;
     const std::string extension = fs::path(file).extension().string();
@@ -101,9 +102,10 @@ std::string choose_checkpoint(const std::vector<std::string>& files, const std::
     if (usual) continue;
     if (extension == ".safetensors") (is_shard(file) ? shards : safetensors).push_back(file);
     if (extension == ".pth" || extension == ".pt") pytorch.push_back(file);
+    if (extension == ".gguf" && (!is_shard(file) || file.find("-00001-of-") != file.npos)) gguf.push_back(file);
     if (extension == ".h5") hdf5.push_back(file);  // opening it reports the right error
   }
-  for (auto* more : {&safetensors, &pytorch, &hdf5})
+  for (auto* more : {&safetensors, &pytorch, &gguf, &hdf5})
     if (!more->empty()) kinds.push_back(std::move(*more));
   if (kinds.empty() && !shards.empty())
     fail("%s: holds the shards %s, but not their index, model.safetensors.index.json", where.c_str(),
@@ -125,7 +127,7 @@ std::string choose_checkpoint(const std::vector<std::string>& files, const std::
 
 bool looks_like_checkpoint(const MappedFile& file) {
   const std::string_view text = text_of(file);
-  if (looks_like_safetensors(text)) return true;
+  if (looks_like_safetensors(text) || gguf::looks_like_gguf(text)) return true;
   return describe_foreign(file).empty() &&
          (looks_like_pytorch(text) || may_be_safetensors(text) || looks_like_json(text));
 }
@@ -136,11 +138,16 @@ std::shared_ptr<const Checkpoint> open_checkpoint(const fs::path& path, const st
   auto file = MappedFile::open(path);
   const std::string_view text = text_of(*file);
   if (looks_like_safetensors(text)) return open_single(std::move(file), state_dict);
+  if (gguf::looks_like_gguf(text)) {
+    if (!state_dict.empty()) fail("%s: --state-dict: a GGUF file holds one network", path.c_str());
+    return gguf::open_gguf(std::move(file));
+  }
   if (const std::string foreign = describe_foreign(*file); !foreign.empty())
     fail("%s: %s", path.c_str(), foreign.c_str());
   if (looks_like_pytorch(text) || may_be_safetensors(text)) return open_single(std::move(file), state_dict);
   if (!looks_like_json(text))
-    fail("%s: is no checkpoint that Ferry reads (safetensors, PyTorch, TensorFlow.js), or a damaged one", path.c_str());
+    fail("%s: is no checkpoint that Ferry reads (safetensors, PyTorch, GGUF, TensorFlow.js), or a damaged one",
+         path.c_str());
   const nlohmann::json root = parse_json(text, path.string());
   if (root.contains("weight_map")) return open_sharded(std::move(file), root, state_dict);
   if (root.contains("weightsManifest")) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "converter/checkpoint/companions.h"
+
 namespace ferry {
 
 // Element types found in checkpoints. The 8-bit floats are those of the OCP specifications OFP8 (E4M3 without
@@ -23,6 +25,14 @@ bool is_float(ElementType type);
 
 struct BlockScales;
 
+// How a tensor's bytes hold its values, if they are not elements in the order of its shape: blocks of a GGUF file.
+class Encoding {
+ public:
+  virtual ~Encoding() = default;
+  // All values, row-major.
+  virtual std::vector<float> values(std::span<const std::byte> bytes, const std::vector<int64_t>& shape) const = 0;
+};
+
 // A tensor in the framework's own layout, row-major. `bytes` lives as long as the checkpoint; it may be unaligned.
 struct CheckpointTensor {
   ElementType type = ElementType::F32;
@@ -31,6 +41,8 @@ struct CheckpointTensor {
   // Of a quantised tensor: each element is multiplied by the scale of its block (converter/checkpoint/quantized.h).
   // Null: the elements are the values.
   std::shared_ptr<const BlockScales> scales = {};
+  // Null: `bytes` are elements of `type`. Otherwise `type` is F32, that of the values.
+  std::shared_ptr<const Encoding> encoding = {};
 
   int64_t elements() const;
   // All values as float32. F64 and products with scales are rounded; the others are exact except for large integers.
@@ -45,7 +57,7 @@ class Checkpoint {
 
   // Sorted by name.
   virtual const std::map<std::string, CheckpointTensor>& tensors() const = 0;
-  // "safetensors", "pytorch", "tensorflow.js"
+  // "safetensors", "pytorch", "tensorflow.js", "gguf"
   virtual const char* format() const = 0;
   // Of the bytes of all files, in the order of their names; lower-case hexadecimal.
   virtual std::string sha256() const = 0;
@@ -58,6 +70,8 @@ class Checkpoint {
     std::span<const std::byte> bytes;
   };
   virtual std::vector<File> files() const { return {}; }
+  // The files that belong to it: those in its folder, unless it holds its own.
+  virtual Companions companions() const { return path().parent_path(); }
   // Hints that `bytes` of a tensor will not be read again soon, so that mapped pages may be released. The content is
   // unchanged.
   virtual void forget(std::span<const std::byte>) const {}
@@ -66,7 +80,8 @@ class Checkpoint {
 };
 
 // Chooses the checkpoint among a folder's files: the first of model.safetensors, its index, pytorch_model.bin, its
-// index and model.json; else the only .safetensors file, else the only .pth or .pt. Subfolders and training state
+// index and model.json; else the only .safetensors file, else the only .pth or .pt, else the only
+// .gguf (of a split file, its first part). Subfolders and training state
 // (optimizer.pt) are ignored. If there are others, appends a sentence to `notes` (may be null) that says which one is
 // read, and why. Throws Error that begins with `where`.
 std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where,
@@ -76,7 +91,7 @@ class MappedFile;
 // By content: a file that open_checkpoint() reads, or a damaged one.
 bool looks_like_checkpoint(const MappedFile& file);
 
-// Opens a safetensors file, a file of torch.save, either of them sharded with a `*.index.json`, a TensorFlow.js layers
+// Opens a GGUF file, a safetensors file, a file of torch.save, either of them sharded with a `*.index.json`, a TensorFlow.js layers
 // model by its `model.json`, or a folder with one of these (choose_checkpoint). The format is detected by content.
 // `state_dict`: the dictionary to read from a PyTorch file ("model_ema"), or a prefix of the keys to read from any file
 // ("ema" for "ema.conv.weight"); empty: all, of the dictionary chosen by state_dict.h. Throws Error that names the file

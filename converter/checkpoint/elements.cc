@@ -79,6 +79,10 @@ std::vector<To> elements_of(const CheckpointTensor& t) {
 
 template <typename To>
 std::vector<To> values_of(const CheckpointTensor& t) {
+  if (t.encoding) {
+    const std::vector<float> values = t.encoding->values(t.bytes, t.shape);
+    return {values.begin(), values.end()};
+  }
   std::vector<To> values = elements_of<To>(t);
   if (t.scales) t.scales->apply(t.shape, &values);
   return values;

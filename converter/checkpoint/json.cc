@@ -1,7 +1,5 @@
 #include "converter/checkpoint/json.h"
 
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <vector>
 
@@ -42,14 +40,6 @@ std::string in_quotes(std::string_view name) {
   return out + (name.size() > kLongest ? "...\"" : "\"");
 }
 
-json read_config(const Checkpoint& checkpoint, const char* name) { return read_config(checkpoint.path(), name); }
-
-json read_config(const std::filesystem::path& checkpoint, const char* name) {
-  const std::filesystem::path path = checkpoint.parent_path() / name;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return nullptr;
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return parse_json(text, path.string());
-}
+json read_config(const Checkpoint& checkpoint, const char* name) { return checkpoint.companions().read_json(name); }
 
 }  // namespace ferry

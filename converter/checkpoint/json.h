@@ -15,7 +15,6 @@ class Checkpoint;
 
 // Reads config.json, or another file, beside the checkpoint; null if it does not exist. Throws Error if it is not JSON.
 nlohmann::json read_config(const Checkpoint& checkpoint, const char* name = "config.json");
-nlohmann::json read_config(const std::filesystem::path& checkpoint, const char* name = "config.json");
 
 // For messages: adds double quotes, removes control characters, truncates very long names.
 std::string in_quotes(std::string_view name);

@@ -28,6 +28,7 @@ class Renamed final : public Checkpoint {
   std::vector<File> files() const override { return checkpoint_->files(); }
   void forget(std::span<const std::byte> bytes) const override { checkpoint_->forget(bytes); }
   std::vector<std::string> notes() const override { return notes_; }
+  Companions companions() const override { return checkpoint_->companions(); }
 
  private:
   std::shared_ptr<const Checkpoint> checkpoint_;

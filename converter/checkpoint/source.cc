@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "converter/checkpoint/json.h"
 #include "converter/checkpoint/keys.h"
@@ -145,7 +146,8 @@ ImportedNetwork import(const ImportRequest& request) {
     made.notes.insert(made.notes.end(), configured.notes.begin(), configured.notes.end());
     if (!network.assumed.empty()) made.notes.push_back(network.assumed);
     if (const std::string doubt = digest_mismatch(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
-    made.checkpoint = {checkpoint, std::move(ledger.readings)};
+    // Blocks of a GGUF file cannot be computed back from a blob's values.
+    if (checkpoint->format() != std::string_view("gguf")) made.checkpoint = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());
   }
@@ -170,7 +172,7 @@ ImportedNetwork import(const ImportRequest& request) {
 Source checkpoint_source() {
   return {.name = "a checkpoint",
           .plural = "checkpoints",
-          .formats = "safetensors, PyTorch, TensorFlow.js",
+          .formats = "safetensors, PyTorch, GGUF, TensorFlow.js",
           .family = nullptr,
           .recognises = looks_like_checkpoint,
           .folders = true,

@@ -235,7 +235,7 @@ Tensor Weights::read(const std::string& key, const Shape& stored, const std::vec
   // The graph holds no copy of a weight: mapped ones stay in the file, others are converted or permuted on demand.
   const auto checkpoint = ledger_->checkpoint();
   const auto done = [checkpoint, bytes = tensor.bytes] { checkpoint->forget(bytes); };
-  if (stays && tensor.type == ElementType::F32)
+  if (stays && tensor.type == ElementType::F32 && !tensor.encoding)
     return graph_->add_constant(key, fbs::DType::Float32, shape,
                                 Constant{.owner = checkpoint, .bytes = tensor.bytes, .done = done});
   const bool wide = tensor.type == ElementType::F64;

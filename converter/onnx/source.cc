@@ -145,7 +145,7 @@ std::vector<std::unique_ptr<Graph>> import_decoder(const ImportRequest& request,
   const Shape logits = graph->shape(graph->table.outputs.front()->tensor);
   const std::filesystem::path folder = folder_of_text(request.path);
   fbs::TextT text =
-      text_of_model(folder, read_config(folder / "config.json", "config.json"), logits[logits.rank - 1], notes);
+      text_of_model(folder, Companions(folder).read_json("config.json"), logits[logits.rank - 1], notes);
   text.graph = kLastToken;
   graph->table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph->table.postprocess->task = fbs::Task::Text;

@@ -1,37 +1,26 @@
 #include "converter/text/chat_template.h"
 
-#include <fstream>
-#include <iterator>
-
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 
 namespace ferry {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kTokenNames[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                        "pad_token", "cls_token", "mask_token"};
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) fail("%s cannot be read", path.c_str());
-  return bytes;
-}
-
 // An empty object if the file does not exist.
-json read_object(const fs::path& path) {
-  if (!fs::exists(path)) return json::object();
-  json read = parse_json(read_file(path), path.string());
-  if (!read.is_object()) fail("%s is not a JSON object", path.c_str());
+json read_object(const Companions& files, const char* name) {
+  if (!files.has(name)) return json::object();
+  json read = files.read_json(name);
+  if (!read.is_object()) fail("%s is not a JSON object", files.where(name).c_str());
   return read;
 }
 
 // A template is a text, or a list of {"name", "template"}.
-void read_template(const json& value, const fs::path& path, ChatTemplate* out) {
+void read_template(const json& value, const std::string& path, ChatTemplate* out) {
   if (value.is_string()) {
     out->text = value.get<std::string>();
     return;
@@ -55,20 +44,19 @@ void add_token(const std::string& name, const json& value, ChatTemplate* out) {
 
 }  // namespace
 
-ChatTemplate chat_template_in(const fs::path& folder) {
+ChatTemplate chat_template_in(const Companions& files) {
+  constexpr const char *kConfig = "tokenizer_config.json", *kProcessor = "chat_template.json";
   ChatTemplate out;
-  const fs::path config_path = folder / "tokenizer_config.json", processor = folder / "chat_template.json";
-  const json config = read_object(config_path);
-  if (fs::exists(folder / "chat_template.jinja")) {
-    out.text = read_file(folder / "chat_template.jinja");
-    const fs::path with_tools = folder / "additional_chat_templates" / "tool_use.jinja";
-    if (fs::exists(with_tools)) out.text_with_tools = read_file(with_tools);
-  } else if (const json read = read_object(processor); read.contains("chat_template")) {
-    read_template(read["chat_template"], processor, &out);
+  const json config = read_object(files, kConfig);
+  if (files.has("chat_template.jinja")) {
+    out.text = files.read("chat_template.jinja");
+    out.text_with_tools = files.read("additional_chat_templates/tool_use.jinja");
+  } else if (const json read = read_object(files, kProcessor); read.contains("chat_template")) {
+    read_template(read["chat_template"], files.where(kProcessor), &out);
   } else if (config.contains("chat_template") && !config["chat_template"].is_null()) {
-    read_template(config["chat_template"], config_path, &out);
+    read_template(config["chat_template"], files.where(kConfig), &out);
   }
-  const json map = read_object(folder / "special_tokens_map.json");
+  const json map = read_object(files, "special_tokens_map.json");
   for (const char* name : kTokenNames) {
     const json& from = config.contains(name) ? config : map;
     if (from.contains(name)) add_token(name, from[name], &out);

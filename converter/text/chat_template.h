@@ -1,11 +1,11 @@
 // The chat template from the files beside a checkpoint.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "converter/checkpoint/companions.h"
 #include "text_generated.h"
 
 namespace ferry {
@@ -20,7 +20,7 @@ struct ChatTemplate {
 // Reads the first template of chat_template.jinja, chat_template.json and tokenizer_config.json; it may be a text or a
 // list of named ones ("default", "tool_use"; also additional_chat_templates/tool_use.jinja). Tokens are from
 // tokenizer_config.json, missing ones from special_tokens_map.json. Throws Error for damaged files.
-ChatTemplate chat_template_in(const std::filesystem::path& folder);
+ChatTemplate chat_template_in(const Companions& files);
 
 // Writes it to a blob's text.
 void add_chat_template(const ChatTemplate& from, fbs::TextT* text);

@@ -47,9 +47,9 @@ std::string joined(const std::vector<int64_t>& ids) {
 
 }  // namespace
 
-void add_ends(const std::filesystem::path& folder, const json& config, int vocabulary, fbs::TextT* text,
+void add_ends(const Companions& files, const json& config, int vocabulary, fbs::TextT* text,
               std::vector<std::string>* notes) {
-  const json generation = read_generation_config(folder);
+  const json generation = read_generation_config(files);
   const bool exists = !generation.is_null();
   const auto ids = exists ? declared(generation, kGenerationConfig) : declared_by(config);
   if (const auto unused = declared_by(config); exists && !ids && unused && !unused->empty())
@@ -67,8 +67,7 @@ void add_ends(const std::filesystem::path& folder, const json& config, int vocab
   };
   if (ids) std::for_each(ids->begin(), ids->end(), add);
   fbs::TokenizerT* tokenizer = text->tokenizer.get();
-  const bool by_llama2c =
-      !std::filesystem::exists(folder / "tokenizer.json") && !std::filesystem::exists(folder / "tokenizer.model");
+  const bool by_llama2c = !files.has("tokenizer.json") && !files.has("tokenizer.model");
   const bool none = ids && ids->empty();
   const bool tokenizers_too = by_llama2c || (!exists && !ids) || (!text->chat_template.empty() && !none);
   if (tokenizer != nullptr && tokenizers_too) std::for_each(tokenizer->eos.begin(), tokenizer->eos.end(), add);

@@ -1,11 +1,11 @@
 // Ids that end a text, from the configuration files beside a checkpoint.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "converter/checkpoint/companions.h"
 #include "text_generated.h"
 
 namespace ferry {
@@ -16,7 +16,7 @@ namespace ferry {
 // in addition if the model has a chat template, because it ends a turn; llama2.c's tokenizers always add theirs.
 // `vocabulary`: the number of logits. `notes` gets a sentence for what a user may not expect. Throws Error if
 // generation_config.json is damaged or an id is not an integer.
-void add_ends(const std::filesystem::path& folder, const nlohmann::json& config, int vocabulary, fbs::TextT* text,
+void add_ends(const Companions& files, const nlohmann::json& config, int vocabulary, fbs::TextT* text,
               std::vector<std::string>* notes);
 
 }  // namespace ferry

@@ -48,8 +48,8 @@ double number_of(const json& generation, const char* name, double absent) {
 
 }  // namespace
 
-void add_sampling(const std::filesystem::path& folder, fbs::TextT* text, std::vector<std::string>* notes) {
-  const json generation = read_generation_config(folder);
+void add_sampling(const Companions& files, fbs::TextT* text, std::vector<std::string>* notes) {
+  const json generation = read_generation_config(files);
   if (generation.is_null()) return;
   note_unapplied_fields(generation, notes);
   const bool samples = generation.value("do_sample", json()) == true;

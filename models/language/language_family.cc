@@ -77,7 +77,7 @@ Configured LanguageFamily::configure(const ConfigureRequest& request) const {
   const int max_length =
       request.settings.integer("max-length", 1, trained).value_or(std::min(usual, kDefaultMaxLength));
   std::vector<std::string> notes;
-  fbs::TextT text = text_of_model(request.checkpoint->path().parent_path(), request.config, network.vocabulary, &notes);
+  fbs::TextT text = text_of_model(request.checkpoint->companions(), request.config, network.vocabulary, &notes);
   text.graph = kLastToken;
   std::vector<Configured::Named> more;
   if (network.tower) {

@@ -129,7 +129,8 @@ TEST(TokenizerClass, DecidesWhatIsAddedToATexts) {
     if (c.template_begins) tokenizer["post_processor"] = begin;
     folder.write("tokenizer_config.json", std::string_view(c.config));
     std::vector<std::string> notes;
-    const auto table = read_huggingface_tokenizer(folder.write("tokenizer.json", tokenizer.dump()), &notes);
+    folder.write("tokenizer.json", tokenizer.dump());
+    const auto table = read_huggingface_tokenizer(folder.path(), "tokenizer.json", &notes);
     EXPECT_EQ(table->before, c.before) << c.config;
     EXPECT_EQ(table->after, c.after) << c.config;
   }

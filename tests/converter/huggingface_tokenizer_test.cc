@@ -28,7 +28,7 @@ class Compiled {
   explicit Compiled(const std::filesystem::path& file) {
     fbs::TextT text;
     std::vector<std::string> notes;
-    text.tokenizer = read_huggingface_tokenizer(file, &notes);
+    text.tokenizer = read_huggingface_tokenizer(file.parent_path(), file.filename(), &notes);
     bytes_ = packed(text);
     const fbs::Text* read = nullptr;
     EXPECT_TRUE(read_text(std::as_bytes(std::span(bytes_)), &read).ok());

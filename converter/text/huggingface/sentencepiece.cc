@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -137,11 +135,8 @@ void add_steps(const Options& options, const std::string& where, fbs::TokenizerT
 
 }  // namespace
 
-std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const std::filesystem::path& path) {
-  const std::string where = path.string();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("%s: cannot be read", where.c_str());
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const Companions& files, const std::string& name) {
+  const std::string where = files.where(name), bytes = files.read(name);
   auto table = std::make_unique<fbs::TokenizerT>();
   Options options;
   for (Message model(bytes, where); model.next();) {
@@ -180,7 +175,7 @@ std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const std::filesystem::path&
   const auto exists = [&](int64_t id) { return id >= 0 && static_cast<size_t>(id) < table->pieces.size(); };
   if (exists(options.begin)) table->before = {table->bos = static_cast<int>(options.begin)};
   if (exists(options.end)) table->eos = {static_cast<int>(options.end)};
-  huggingface::apply_flags(path.parent_path(), table.get());
+  huggingface::apply_flags(files, table.get());
   return table;
 }
 

@@ -7,11 +7,11 @@
 
 namespace ferry {
 
-std::unique_ptr<fbs::TokenizerT> read_huggingface_tokenizer(const std::filesystem::path& path,
+std::unique_ptr<fbs::TokenizerT> read_huggingface_tokenizer(const Companions& files, const std::string& name,
                                                             std::vector<std::string>* notes) {
   using nlohmann::json;
-  const std::string where = path.string();
-  const huggingface::TokenizerJson file = huggingface::read_tokenizer_json(path);
+  const std::string where = files.where(name);
+  const huggingface::TokenizerJson file = huggingface::read_tokenizer_json(files.read(name), where);
   const auto part = [&file](const char* key) { return file.rest.value(key, json()); };
   auto table = std::make_unique<fbs::TokenizerT>();
   StepBuilder normalizer(&table->normalizer, where), pre_tokenizer(&table->pre_tokenizer, where);
@@ -27,7 +27,7 @@ std::unique_ptr<fbs::TokenizerT> read_huggingface_tokenizer(const std::filesyste
   if (!table->scores.empty()) table->scores.resize(table->pieces.size());
   if (!table->merge_ends.empty())
     table->merge_ends.resize(table->pieces.size(), static_cast<uint32_t>(table->merges.size()));
-  huggingface::apply_tokenizer_class(path.parent_path(), table.get(), notes);
+  huggingface::apply_tokenizer_class(files, table.get(), notes);
   return table;
 }
 

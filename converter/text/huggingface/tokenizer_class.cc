@@ -10,7 +10,6 @@
 namespace ferry::huggingface {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kFlags[] = {"add_bos_token", "add_eos_token"};
@@ -73,17 +72,17 @@ int id_of(const std::string& token, const fbs::TokenizerT& table) {
 
 }  // namespace
 
-void apply_tokenizer_class(const fs::path& folder, fbs::TokenizerT* table, std::vector<std::string>* notes) {
-  const std::string where = (folder / "tokenizer_config.json").string();
-  const json config = read_config(folder / "config.json", "tokenizer_config.json");
-  const json map = read_config(folder / "config.json", "special_tokens_map.json");
-  const std::string name = class_name(config, read_config(folder / "config.json"), where);
+void apply_tokenizer_class(const Companions& files, fbs::TokenizerT* table, std::vector<std::string>* notes) {
+  const std::string where = files.where("tokenizer_config.json");
+  const json config = files.read_json("tokenizer_config.json");
+  const json map = files.read_json("special_tokens_map.json");
+  const std::string name = class_name(config, files.read_json("config.json"), where);
   const TokenizerClass* known = class_named(name);
   int ids[2];
   std::string tokens[2];
   for (const int end : {0, 1}) {
     auto token = token_in(config, kTokens[end], where);
-    if (!token) token = token_in(map, kTokens[end], (folder / "special_tokens_map.json").string());
+    if (!token) token = token_in(map, kTokens[end], files.where("special_tokens_map.json"));
     tokens[end] = token.value_or(known ? known->tokens[end] : "");
     ids[end] = id_of(tokens[end], *table);
   }
@@ -110,9 +109,9 @@ void apply_tokenizer_class(const fs::path& folder, fbs::TokenizerT* table, std::
                      "tokenizer_config.json decide");
 }
 
-void apply_flags(const fs::path& folder, fbs::TokenizerT* table) {
-  const std::string where = (folder / "tokenizer_config.json").string();
-  const json config = read_config(folder / "config.json", "tokenizer_config.json");
+void apply_flags(const Companions& files, fbs::TokenizerT* table) {
+  const std::string where = files.where("tokenizer_config.json");
+  const json config = files.read_json("tokenizer_config.json");
   if (!flag_of(config, kFlags[0], where, true)) table->before.clear();
   if (flag_of(config, kFlags[1], where)) table->after = table->eos;
 }

@@ -1,11 +1,11 @@
 // What transformers' tokenizer classes add around a text.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "converter/checkpoint/companions.h"
 #include "text_generated.h"
 
 namespace ferry::huggingface {
@@ -18,10 +18,9 @@ namespace ferry::huggingface {
 // of tokenizer.json decides and the flags have no effect. transformers 5 saves what it uses in tokenizer.json, writes
 // "backend" and no flags: such files are followed, too.
 // `notes` gets a sentence if a default changes texts. Throws Error if a file is invalid.
-void apply_tokenizer_class(const std::filesystem::path& folder, fbs::TokenizerT* table,
-                           std::vector<std::string>* notes);
+void apply_tokenizer_class(const Companions& files, fbs::TokenizerT* table, std::vector<std::string>* notes);
 
-// The same for the SentencePiece model in `folder`: all classes obey the flags.
-void apply_flags(const std::filesystem::path& folder, fbs::TokenizerT* table);
+// The same for the SentencePiece model among `files`: all classes obey the flags.
+void apply_flags(const Companions& files, fbs::TokenizerT* table);
 
 }  // namespace ferry::huggingface

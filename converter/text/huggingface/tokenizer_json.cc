@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -198,16 +197,9 @@ class Handler {
 
 }  // namespace
 
-TokenizerJson read_tokenizer_json(const std::filesystem::path& path) {
-  const std::string where = path.string();
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) fail("%s: cannot be read", where.c_str());
-  const std::streamoff size = file.tellg();
-  if (size < 0 || static_cast<size_t>(size) > kMaxBytes)
-    fail("%s: it has %lld bytes, a tokenizer at most %zu", where.c_str(), static_cast<long long>(size), kMaxBytes);
-  std::string bytes(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(bytes.data(), size)) fail("%s: cannot be read", where.c_str());
+TokenizerJson read_tokenizer_json(const std::string& bytes, const std::string& where) {
+  if (bytes.size() > kMaxBytes)
+    fail("%s: it has %zu bytes, a tokenizer at most %zu", where.c_str(), bytes.size(), kMaxBytes);
   TokenizerJson out;
   Handler handler(&out, where);
   if (!json::sax_parse(bytes.begin(), bytes.end(), &handler)) fail("%s: it is not JSON", where.c_str());

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -19,7 +18,7 @@ struct TokenizerJson {
   std::vector<std::pair<std::string, std::string>> merges;
 };
 
-// Throws Error if the file is invalid.
-TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
+// Throws Error that begins with `where` if the file is invalid.
+TokenizerJson read_tokenizer_json(const std::string& bytes, const std::string& where);
 
 }  // namespace ferry::huggingface

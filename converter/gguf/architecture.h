@@ -1,0 +1,21 @@
+// Architectures of GGUF files that Ferry has a family for.
+#pragma once
+
+#include "converter/gguf/metadata.h"
+
+namespace ferry::gguf {
+
+struct Architecture {
+  const char* name;        // general.architecture
+  const char* model_type;  // of config.json
+  double theta;            // default of rope.freq_base
+  bool permuted = false;   // rows of queries and keys are in the order of interleaved rope
+  bool gemma = false;      // norms around attention and MLP, each of which holds 1 + weight
+  bool fused = false;      // ffn_up holds gate and up
+  bool experts = false;
+};
+
+// Throws Error for another one.
+const Architecture& architecture_of(const Metadata& metadata);
+
+}  // namespace ferry::gguf
