@@ -1,16 +1,12 @@
 #include "converter/gguf/blocks.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
 
 #include "converter/checkpoint/small_float.h"
 #include "sdk/model/elements.h"
-
-// The bits of a decoded number are defined: no product and sum may become one rounding.
-#pragma STDC FP_CONTRACT OFF
 
 namespace ferry::gguf {
 namespace {
