@@ -7,7 +7,7 @@ namespace ferry::gguf {
 namespace {
 
 constexpr Architecture kArchitectures[] = {
-    {.name = "llama", .model_type = "llama", .theta = 10000, .permuted = true},
+    {.name = "llama", .model_type = "llama", .theta = 10000, .windowed_type = "mistral", .permuted = true},
     {.name = "smollm3", .model_type = "smollm3", .theta = 10000, .permuted = true},
     {.name = "qwen2", .model_type = "qwen2", .theta = 10000},
     {.name = "qwen3", .model_type = "qwen3", .theta = 10000},

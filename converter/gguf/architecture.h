@@ -6,12 +6,13 @@
 namespace ferry::gguf {
 
 struct Architecture {
-  const char* name;        // general.architecture
-  const char* model_type;  // of config.json
-  double theta;            // default of rope.freq_base
-  bool permuted = false;   // rows of queries and keys are in the order of interleaved rope
-  bool gemma = false;      // norms around attention and MLP, each of which holds 1 + weight
-  bool fused = false;      // ffn_up holds gate and up
+  const char* name;                     // general.architecture
+  const char* model_type;               // of config.json
+  double theta;                         // default of rope.freq_base
+  const char* windowed_type = nullptr;  // of config.json, if attention has a window
+  bool permuted = false;                // rows of queries and keys are in the order of interleaved rope
+  bool gemma = false;                   // norms around attention and MLP, each of which holds 1 + weight
+  bool fused = false;                   // ffn_up holds gate and up
   bool experts = false;
 };
 

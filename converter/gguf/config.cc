@@ -23,6 +23,12 @@ class Settings {
   std::optional<double> number(const std::string& name) const { return metadata_.number(prefix_ + name); }
   std::optional<int> integer(const std::string& name) const { return metadata_.integer(prefix_ + name); }
   std::optional<std::string> text(const std::string& name) const { return metadata_.text(prefix_ + name); }
+  // Empty if the key is absent or holds a number.
+  std::vector<bool> flags(const std::string& name) const {
+    const Value* value = metadata_.find(prefix_ + name);
+    if (!value || value->kind != Value::Kind::Flags) return {};
+    return {value->numbers.begin(), value->numbers.end()};
+  }
   int required(const std::string& name) const {
     const std::optional<int> value = integer(name);
     if (!value) fail("%s: the metadata has no %s", metadata_.path().c_str(), (prefix_ + name).c_str());
@@ -33,13 +39,17 @@ class Settings {
     return found == file_.tensors.end() ? nullptr : &found->second;
   }
   // All numbers of a tensor of `size`; empty without one.
-  std::vector<float> numbers(const std::string& name, size_t size) const {
+  std::vector<double> numbers(const std::string& name, size_t size) const {
     const Tensor* found = tensor(name);
     if (!found) return {};
     if (found->shape != std::vector<int64_t>{static_cast<int64_t>(size)} || found->type->numbers != 1)
       fail("%s: expected %zu numbers in F32", found->where.c_str(), size);
-    std::vector<float> out(size);
-    for (size_t i = 0; i < size; ++i) found->type->decode(&found->bytes[i * found->type->bytes], &out[i]);
+    std::vector<double> out;
+    for (size_t i = 0; i < size; ++i) {
+      float value;
+      found->type->decode(&found->bytes[i * found->type->bytes], &value);
+      out.push_back(decimal_of(value));
+    }
     return out;
   }
   const std::string& path() const { return metadata_.path(); }
@@ -53,7 +63,7 @@ class Settings {
 // Llama 3.1 and later: the file has one divisor a frequency instead of the parameters that they result from, of which
 // the published models share all but the factor.
 json llama3_rope(const Settings& s, double theta, int head) {
-  const std::vector<float> divisors = s.numbers("rope_freqs.weight", static_cast<size_t>(head / 2));
+  const std::vector<double> divisors = s.numbers("rope_freqs.weight", static_cast<size_t>(head / 2));
   constexpr double kLow = 1, kHigh = 4;
   const double factor = *std::max_element(divisors.begin(), divisors.end());
   for (const int original : {8192, 4096, 16384, 32768, 64, 512, 1024, 2048}) {
@@ -109,14 +119,21 @@ void add_gemma3(const Settings& s, int head, json* config) {
   constexpr int kLargest = 62;
   const int scalar = layers == kLargest ? c["hidden_size"].get<int>() / c["num_attention_heads"].get<int>() : head;
   c["query_pre_attn_scalar"] = scalar;
-  if (const auto scale = s.number("attention.scale"); scale && *scale > 0)
-    c["query_pre_attn_scalar"] = 1 / (*scale * *scale);
+  if (const auto scale = s.number("attention.scale"); scale && *scale > 0) {
+    // 1 / sqrt(scalar), rounded to float32. The published scalars are integers.
+    const double exact = 1 / (*scale * *scale), near = std::nearbyint(exact);
+    c["query_pre_attn_scalar"] = std::fabs(exact - near) < 1e-5 * exact ? near : exact;
+  }
   json full = c["rope_parameters"];
   c["rope_parameters"] = {{"full_attention", full},
                           {"sliding_attention",
                            {{"rope_type", "default"}, {"rope_theta", s.number("rope.freq_base_swa").value_or(10000)}}}};
   c["sliding_window"] = s.required("attention.sliding_window");
-  c["sliding_window_pattern"] = s.integer("attention.sliding_window_pattern").value_or(6);
+  if (const std::vector<bool> slides = s.flags("attention.sliding_window_pattern"); !slides.empty()) {
+    for (const bool one : slides) c["layer_types"].push_back(one ? "sliding_attention" : "full_attention");
+  } else {
+    c["sliding_window_pattern"] = s.integer("attention.sliding_window_pattern").value_or(6);
+  }
   c["hidden_activation"] = "gelu_pytorch_tanh";
   c.erase("hidden_act");
   if (const auto cap = s.number("final_logit_softcapping"); cap && *cap > 0) c["final_logit_softcapping"] = *cap;
@@ -171,7 +188,10 @@ json config_of(const File& file, const Metadata& metadata) {
   if (rotated != head) c["rope_parameters"]["partial_rotary_factor"] = static_cast<double>(rotated) / head;
   // A window as wide as the context hides nothing.
   const int window = s.integer("attention.sliding_window").value_or(0);
-  if (window > 0 && window < c["max_position_embeddings"]) c["sliding_window"] = window;
+  if (window > 0 && window < c["max_position_embeddings"]) {
+    c["sliding_window"] = window;
+    if (architecture.windowed_type) c["model_type"] = architecture.windowed_type;
+  }
   if (architecture.experts) add_experts(s, &c);
   if (architecture.gemma) add_gemma3(s, head, &c);
   return c;

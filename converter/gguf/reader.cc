@@ -1,6 +1,9 @@
 #include "converter/gguf/reader.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <tuple>
 
@@ -71,7 +74,7 @@ class Reader {
       case kI16: return number<int16_t>(what);
       case kU32: return number<uint32_t>(what);
       case kI32: return number<int32_t>(what);
-      case kF32: return static_cast<double>(number<float>(what));
+      case kF32: return decimal_of(number<float>(what));
       case kBool: return number<uint8_t>(what) != 0 ? 1 : 0;
       case kU64: return static_cast<double>(number<uint64_t>(what));
       case kI64: return static_cast<double>(number<int64_t>(what));
@@ -212,6 +215,12 @@ uint64_t alignment_of(const File& file, const std::string& path) {
 }
 
 }  // namespace
+
+double decimal_of(float value) {
+  char text[32];
+  *std::to_chars(text, std::end(text) - 1, value).ptr = '\0';
+  return std::isfinite(value) ? std::strtod(text, nullptr) : static_cast<double>(value);
+}
 
 File read_file(const MappedFile& mapped) {
   const std::string path = mapped.path().string();

@@ -16,7 +16,12 @@
 
 namespace ferry::gguf {
 
-// A value of the metadata. Numbers and flags are doubles: exact, except for integers above 2^53.
+// The double nearest to the shortest decimal that reads as `value`: 1e-5 of the float32 nearest to it, so that
+// settings are those of the config.json that the file was made from.
+double decimal_of(float value);
+
+// A value of the metadata. Numbers and flags are doubles: exact, except for integers above 2^53 and float32
+// (decimal_of).
 struct Value {
   enum class Kind { Number, Flag, Text, Numbers, Flags, Texts } kind = Kind::Number;
   double number = 0;                 // Flag: 0 or 1

@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
     , ForeignFile,
     ::testing::Values(
         ForeignCase{"m.tflite", "\x1c\0\0\0TFL3\x14\0\0\0"s, "is a TensorFlow Lite model, which Ferry does not read"},
-        ForeignCase{"m.gguf", "GGUF\x03\0\0\0\0\0\0\0"s, "is a GGUF file of llama.cpp, which Ferry does not read"},
+        ForeignCase{"m.gguf", "FUGG\x03\0\0\0\0\0\0\0"s, "is a big-endian GGUF file, which Ferry does not read"},
         ForeignCase{"m.param", "7767517\n75 83\nInput data 0 1 data\n", "is an ncnn model (.param)"},
         ForeignCase{"m.bin", "\x47\x6b\x30\x01\0\0\0\0"s, "holds the weights of an ncnn model (.bin)"},
         ForeignCase{"m.pte", "\x30\0\0\0ET12\0\0\0\0"s, "is an ExecuTorch program (.pte)"},
