@@ -91,11 +91,11 @@ class MappedFile;
 // By content: a file that open_checkpoint() reads, or a damaged one.
 bool looks_like_checkpoint(const MappedFile& file);
 
-// Opens a GGUF file, a safetensors file, a file of torch.save, either of them sharded with a `*.index.json`, a TensorFlow.js layers
-// model by its `model.json`, or a folder with one of these (choose_checkpoint). The format is detected by content.
-// `state_dict`: the dictionary to read from a PyTorch file ("model_ema"), or a prefix of the keys to read from any file
-// ("ema" for "ema.conv.weight"); empty: all, of the dictionary chosen by state_dict.h. Throws Error that names the file
-// and the tensor.
+// Opens a GGUF file, a safetensors file, a file of torch.save, either of them sharded with a `*.index.json`, a
+// TensorFlow.js layers model by its `model.json`, or a folder with one of these (choose_checkpoint). The format is
+// detected by content. `state_dict`: the dictionary to read from a PyTorch file ("model_ema"), or a prefix of the keys
+// to read from any file ("ema" for "ema.conv.weight"); empty: all, of the dictionary chosen by state_dict.h. Throws
+// Error that names the file and the tensor.
 std::shared_ptr<const Checkpoint> open_checkpoint(const std::filesystem::path& path,
                                                   const std::string& state_dict = "");
 

@@ -144,8 +144,7 @@ std::vector<std::unique_ptr<Graph>> import_decoder(const ImportRequest& request,
       fail("--%s: not for a language model", setting.name.c_str());
   const Shape logits = graph->shape(graph->table.outputs.front()->tensor);
   const std::filesystem::path folder = folder_of_text(request.path);
-  fbs::TextT text =
-      text_of_model(folder, Companions(folder).read_json("config.json"), logits[logits.rank - 1], notes);
+  fbs::TextT text = text_of_model(folder, Companions(folder).read_json("config.json"), logits[logits.rank - 1], notes);
   text.graph = kLastToken;
   graph->table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph->table.postprocess->task = fbs::Task::Text;

@@ -112,7 +112,8 @@ auto from_beside(const ImageRequest& request, const char* name, std::vector<std:
     -> std::optional<decltype(read(nlohmann::json()))> {
   if (request.file.empty()) return {};
   try {
-    if (const nlohmann::json said = Companions(request.file.parent_path()).read_json(name); said.is_object()) return read(said);
+    if (const nlohmann::json said = Companions(request.file.parent_path()).read_json(name); said.is_object())
+      return read(said);
   } catch (const Error& error) {
     notes->push_back(std::string(name) + " beside the file is not used: " + error.what());
   }

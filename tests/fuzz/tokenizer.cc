@@ -19,7 +19,8 @@ FERRY_FUZZ(tokenizer) {
       Folder::get().write(json ? "tokenizer.json" : "tokenizer.bin", text.substr(json ? 0 : sizeof vocabulary));
   expect_error_only([&] {
     std::vector<std::string> notes;
-    const auto table = json ? read_huggingface_tokenizer(file.parent_path(), file.filename(), &notes) : read_llama2c_tokenizer(file, vocabulary);
+    const auto table = json ? read_huggingface_tokenizer(file.parent_path(), file.filename(), &notes)
+                            : read_llama2c_tokenizer(file, vocabulary);
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fbs::CreateTokenizer(builder, table.get()));
     const auto* read = flatbuffers::GetRoot<fbs::Tokenizer>(builder.GetBufferPointer());
