@@ -125,6 +125,9 @@ ImportedNetwork import(const ImportRequest& request) {
     if (request.progress) request.progress(what, fraction);
   };
   const auto [checkpoint, network] = open_network(request.families, request.path, request.settings);
+  const bool gguf = checkpoint->format() == std::string_view("gguf");
+  if (gguf && request.settings.has("exportable"))
+    fail("--exportable: not for a GGUF file, whose blocks cannot be computed back from a blob's values");
   const Settings settings = family_settings(request.settings, *network.family);
   const nlohmann::json config = read_config(*checkpoint);
   const Configured configured = network.family->configure({.checkpoint = checkpoint,
@@ -146,8 +149,7 @@ ImportedNetwork import(const ImportRequest& request) {
     made.notes.insert(made.notes.end(), configured.notes.begin(), configured.notes.end());
     if (!network.assumed.empty()) made.notes.push_back(network.assumed);
     if (const std::string doubt = digest_mismatch(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
-    // Blocks of a GGUF file cannot be computed back from a blob's values.
-    if (checkpoint->format() != std::string_view("gguf")) made.checkpoint = {checkpoint, std::move(ledger.readings)};
+    if (!gguf) made.checkpoint = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());
   }

@@ -18,25 +18,24 @@ class Blocks final : public Encoding {
   Blocks(const BlockType& type, int heads, float subtracted) : type_(type), heads_(heads), subtracted_(subtracted) {}
 
   std::vector<float> values(std::span<const std::byte> bytes, const std::vector<int64_t>& shape) const override {
-    const auto rows = static_cast<size_t>(shape.front());
-    const size_t row_bytes = bytes.size() / rows, blocks = row_bytes / type_.bytes;
-    std::vector<float> out(rows * blocks * type_.numbers);
-    float* at = out.data();
-    for (size_t row = 0; row < rows; ++row) {
-      const std::byte* from = bytes.data() + stored_row(row, rows) * row_bytes;
-      for (size_t block = 0; block < blocks; ++block, at += type_.numbers) type_.decode(from + block * type_.bytes, at);
-    }
+    const size_t blocks = bytes.size() / type_.bytes;
+    std::vector<float> out(blocks * type_.numbers);
+    for (size_t i = 0; i < blocks; ++i) type_.decode(&bytes[i * type_.bytes], &out[i * type_.numbers]);
     if (subtracted_ != 0)
       for (float& value : out) value -= subtracted_;
-    return out;
+    return heads_ == 0 ? out : in_order(out, static_cast<size_t>(shape.front()));
   }
 
  private:
   // Of a head's rows, transformers rotates i with i + half, interleaved rope 2 i with 2 i + 1.
-  size_t stored_row(size_t row, size_t rows) const {
-    if (heads_ == 0) return row;
-    const size_t head = rows / static_cast<size_t>(heads_), in = row % head;
-    return row - in + in % (head / 2) * 2 + in / (head / 2);
+  std::vector<float> in_order(const std::vector<float>& stored, size_t rows) const {
+    const size_t width = stored.size() / rows, head = rows / static_cast<size_t>(heads_);
+    std::vector<float> out(stored.size());
+    for (size_t row = 0; row < rows; ++row) {
+      const size_t in = row % head, from = row - in + in % (head / 2) * 2 + in / (head / 2);
+      std::copy_n(&stored[from * width], width, &out[row * width]);
+    }
+    return out;
   }
 
   const BlockType& type_;
