@@ -142,6 +142,8 @@ void softmax(Op& op);
 void log_softmax(Op& op);
 void hardmax(Op& op);
 void cum_sum(Op& op);
+void cum_prod(Op& op);
+void global_lp_pool(Op& op);
 void reduce_log_sum(Op& op);
 void reduce_log_sum_exp(Op& op);
 
@@ -167,6 +169,8 @@ void range(Op& op);
 void eye_like(Op& op);
 void non_zero(Op& op);
 void compress(Op& op);
+void unique(Op& op);
+void bit_cast(Op& op);
 void trilu(Op& op);
 
 // search.cc
@@ -191,6 +195,34 @@ void resize(Op& op);
 
 // grid_sample.cc
 void grid_sample(Op& op);
+
+// roi_align.cc
+void roi_align(Op& op);
+
+// assemble.cc
+void center_crop_pad(Op& op);
+void col2im(Op& op);
+void max_unpool(Op& op);
+void tensor_scatter(Op& op);
+
+// bits.cc
+void bit_shift(Op& op);
+void bitwise_and(Op& op);
+void bitwise_not(Op& op);
+void bitwise_or(Op& op);
+void bitwise_xor(Op& op);
+
+// linear_algebra.cc
+void affine_grid(Op& op);
+void det(Op& op);
+
+// signal.cc
+void blackman_window(Op& op);
+void dft(Op& op);
+void hamming_window(Op& op);
+void hann_window(Op& op);
+void mel_weight_matrix(Op& op);
+void stft(Op& op);
 
 // attention.cc: `rotate` is the rotary position embedding of x [B,L,H,D] by cos and sin [B or 1,L,1,W], of the first 2W
 // channels of each head.

@@ -175,6 +175,27 @@ void cum_sum(Op& op) {
   op.set(cast_to(swap_with_last(sums, axis), op.tensor(0).dtype()));
 }
 
+// By products of one slice with the next.
+void cum_prod(Op& op) {
+  const int axis = op.axis(to_integer(op.single(1, "axis")), op.rank(0));
+  const bool exclusive = op.integer("exclusive", 0) != 0, reverse = op.integer("reverse", 0) != 0;
+  const auto size = static_cast<int>(op.dims(0)[static_cast<size_t>(axis)]);
+  if (size > 256) op.refuse("products of %d elements, at most 256", size);
+  const Tensor x = op.tensor(0);
+  std::vector<Tensor> parts;
+  Tensor product = ferry::slice(x, axis, reverse ? size - 1 : 0, 1);
+  if (exclusive)
+    product = select(binary(fbs::BinaryKind::Equal, product, product), scalar(product, 1), scalar(product, 1));
+  for (int i = 0; i < size; ++i) {
+    parts.push_back(product);
+    const int next = exclusive ? i : i + 1;
+    if (i + 1 < size)
+      product = binary(fbs::BinaryKind::Mul, product, ferry::slice(x, axis, reverse ? size - 1 - next : next, 1));
+  }
+  if (reverse) std::reverse(parts.begin(), parts.end());
+  op.set(wrapped(parts.size() == 1 ? parts[0] : ferry::concat(parts, axis), op.type(0)), op.type(0));
+}
+
 namespace {
 
 std::vector<int> spatial_axes(Op& op) {
@@ -187,6 +208,16 @@ std::vector<int> spatial_axes(Op& op) {
 }  // namespace
 
 void global_average_pool(Op& op) { op.set(reduce(op.tensor(0), fbs::ReduceKind::Mean, spatial_axes(op), true)); }
+// The p-norm of each channel.
+void global_lp_pool(Op& op) {
+  const double p = op.opset() < 2 ? op.number("p", 2) : static_cast<double>(op.integer("p", 2));
+  if (!(p >= 1)) op.refuse("attribute 'p' is %g, expected 1 or more", p);
+  const Tensor magnitude = unary(op.floating(0), fbs::UnaryKind::Abs);
+  const Tensor sums =
+      reduce(p == 1 ? magnitude : power(op, magnitude, p), fbs::ReduceKind::Sum, spatial_axes(op), true);
+  op.set(p == 1 ? sums : power(op, sums, 1 / p), op.type(0));
+}
+
 void global_max_pool(Op& op) { op.set(reduce(op.tensor(0), fbs::ReduceKind::Max, spatial_axes(op), true)); }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
 
 namespace ferry::onnx {
 
@@ -112,6 +113,59 @@ void trilu(Op& op) {
   for (size_t i = 0; i < values.size(); ++i)
     if (stays[i % stays.size()] == 0) values[i] = 0;
   op.set(make_array(x.type, x.dims, values));
+}
+
+// Distinct elements, or slices along an axis, of a constant: their number determines sizes.
+void unique(Op& op) {
+  if (!op.known(0)) op.refuse("the number of results depends on the graph's inputs, expected a constant");
+  const Array& given = op.array(0, "X");
+  const bool flat = !op.has_attribute("axis");
+  const Array x = flat ? given.reshaped({given.elements()}) : given;
+  const int axis = flat ? 0 : op.axis(op.integer("axis", 0), op.rank(0));
+  const int64_t size = x.dims[static_cast<size_t>(axis)], inner = strides_of(x.dims)[static_cast<size_t>(axis)];
+  const std::vector<double> reals = is_float(x.type) ? x.floats() : std::vector<double>{};
+  const std::vector<int64_t> integers = is_float(x.type) ? std::vector<int64_t>{} : x.ints();
+  // The order of slices: by their elements, from the first on.
+  const auto compare = [&](int64_t a, int64_t b) {
+    for (int64_t outer = 0; outer < x.elements(); outer += size * inner)
+      for (int64_t i = 0; i < inner; ++i) {
+        const auto at = static_cast<size_t>(outer + a * inner + i), with = static_cast<size_t>(outer + b * inner + i);
+        const bool less = reals.empty() ? integers[at] < integers[with] : reals[at] < reals[with];
+        const bool more = reals.empty() ? integers[at] > integers[with] : reals[at] > reals[with];
+        if (less || more) return less ? -1 : 1;
+      }
+    return 0;
+  };
+  for (const double v : reals)
+    if (std::isnan(v)) op.refuse("a constant with NaN");
+  std::vector<int64_t> order(static_cast<size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  std::vector<std::vector<int64_t>> groups;
+  for (const int64_t i : order) {
+    if (groups.empty() || compare(groups.back().front(), i) != 0) groups.emplace_back();
+    groups.back().push_back(i);
+  }
+  if (op.integer("sorted", 1) == 0) std::sort(groups.begin(), groups.end());
+  std::vector<int64_t> firsts, counts, inverse(order.size());
+  for (const std::vector<int64_t>& group : groups) {
+    for (const int64_t i : group) inverse[static_cast<size_t>(i)] = static_cast<int64_t>(firsts.size());
+    firsts.push_back(group.front());
+    counts.push_back(static_cast<int64_t>(group.size()));
+  }
+  op.set(0, pick(x, axis, firsts), x.type);
+  if (op.wants(1)) op.set(1, make_vector(firsts));
+  if (op.wants(2)) op.set(2, make_vector(inverse));
+  if (op.wants(3)) op.set(3, make_vector(counts));
+}
+
+// The bytes of a constant as another type of the same size.
+void bit_cast(Op& op) {
+  const Array& x = op.array(0, "the input");
+  const auto to = static_cast<Type>(op.integer("to", 0));
+  if (type_size(to) == 0 || type_bits(to) != type_bits(x.type) || type_size(to) != type_size(x.type))
+    op.refuse("bits of %s as %s", type_name(x.type).c_str(), type_name(to).c_str());
+  op.set(Array{to, x.dims, x.data}, to);
 }
 
 }  // namespace ferry::onnx
