@@ -72,7 +72,7 @@ case("shift_known_uint64", "BitShift", 11, [big, np.array([3, 5], np.uint64)], [
      known=[0, 1], direction="RIGHT")
 
 # Signals
-for size in (1, 8, 9):
+for size in (8, 9):  # of 1, PyTorch's window is 1 where ONNX's formula says 0
     for name, op, window in (("hann", "HannWindow", torch.hann_window), ("blackman", "BlackmanWindow",
                                                                           torch.blackman_window)):
         for periodic in (0, 1):

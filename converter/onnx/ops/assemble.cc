@@ -32,10 +32,21 @@ void col2im(Op& op) {
     if (size < 1) op.refuse("a block of %s", to_string(kernel).c_str());
   for (const int64_t size : image)
     if (size < 1) op.refuse("an image of %s", to_string(image).c_str());
-  std::vector<Side> sides = read_sides(op, kernel);
+  const std::vector<int64_t> strides = read_positive(op, "strides", kernel.size());
+  const std::vector<int64_t> dilations = read_positive(op, "dilations", kernel.size());
+  const std::vector<int64_t> pads = op.integers("pads", std::vector<int64_t>(2 * kernel.size(), 0));
+  if (pads.size() != 2 * kernel.size() ||
+      std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0 || p > 1 << 20; }))
+    op.refuse("attribute 'pads' is %s, expected %zu sizes", to_string(pads).c_str(), 2 * kernel.size());
+  std::vector<Side> sides(kernel.size());
   Dims windows;
   for (size_t i = 0; i < sides.size(); ++i) {
-    sides[i].size = image[i];
+    sides[i] = {.size = image[i],
+                .kernel = kernel[i],
+                .stride = strides[i],
+                .dilation = dilations[i],
+                .before = pads[i],
+                .after = pads[i + kernel.size()]};
     windows.push_back(sides[i].outputs());
     if (windows.back() < 1) op.refuse("an image of %s has no window", to_string(image).c_str());
   }
@@ -69,7 +80,7 @@ void col2im(Op& op) {
 // Indices count in the shape that the pool's parameters imply; a larger output_shape is padded behind.
 void max_unpool(Op& op) {
   const Dims dims = op.dims(0);
-  const std::vector<int64_t> kernel = op.integers("kernel_shape");
+  const std::vector<int64_t> kernel = read_positive(op, "kernel_shape", dims.size() < 3 ? 1 : dims.size() - 2);
   if (dims.size() < 3 || kernel.size() != dims.size() - 2 || op.dims(1) != dims)
     op.refuse("maxima %s with indices %s in a kernel of %zu dimensions", to_string(dims).c_str(),
               to_string(op.dims(1)).c_str(), kernel.size());
