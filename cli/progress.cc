@@ -31,8 +31,17 @@ void ProgressLine::update(int done, int total) {
 }
 
 void ProgressLine::update(const std::string& step, double fraction) {
+  if (step != step_) {
+    step_ = step;
+    step_start_ = Clock::now();
+    step_fraction_ = fraction;
+  }
   if (!due()) return;
   std::fprintf(stderr, "\r\033[K%s: %s (%.0f %%)", what_.c_str(), step.c_str(), 100 * fraction);
+  // At the rate of this step.
+  const double spent = std::chrono::duration<double>(Clock::now() - step_start_).count();
+  const double done = fraction - step_fraction_;
+  if (spent >= 1 && done >= 0.01) std::fprintf(stderr, ", %.0f s left", spent * (1 - fraction) / done);
   std::fflush(stderr);
 }
 

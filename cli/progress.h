@@ -15,7 +15,8 @@ class ProgressLine {
 
   // Printed after half a second of work, then a few times per second.
   void update(int done, int total);
-  // The same for named steps; `fraction` from 0 to 1 is done.
+  // The same for named steps; `fraction` from 0 to 1 of all steps is done. Estimates the rest at the current step's
+  // rate.
   void update(const std::string& step, double fraction);
 
  private:
@@ -26,6 +27,9 @@ class ProgressLine {
   std::string what_;
   bool terminal_;
   bool shown_ = false;
+  std::string step_;
+  Clock::time_point step_start_;
+  double step_fraction_ = 0;
   Clock::time_point start_ = Clock::now();
   Clock::time_point next_ = start_ + std::chrono::milliseconds(500);
 };

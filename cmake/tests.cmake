@@ -50,7 +50,7 @@ set(by_suite unit ops converter memory)
 string(JOIN "|" long_tests
   "^parity_gpu/" "^second_gpu/" "^soak/"
   "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted)$"
-  "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/SplitLargeWeight$"
+  "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublishedShapes/LargePublishedShapes)$"
   "^gpu/Canary.DiesOfEveryFault$" "^gpu/Faults/"
   "^package/(archives|gpu_off|operators|scaffolds|source_archive)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
 function(ferry_label test label)

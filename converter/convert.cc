@@ -28,7 +28,8 @@ ImportedNetwork import(Families families, const ConvertOptions& options) {
                                         .path = options.checkpoint,
                                         .settings = given,
                                         .passes = options.passes,
-                                        .progress = options.progress});
+                                        .progress = options.progress,
+                                        .digest = !options.dry_run});
   write_options(options, made.graphs.front()->table.provenance.get());
   return made;
 }

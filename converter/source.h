@@ -35,6 +35,7 @@ struct ImportRequest {
   Settings settings;   // options by name, checked by check_options()
   bool passes = true;  // false: no pass changes the imported graphs
   ImportProgress progress = {};
+  bool digest = true;  // false: the provenance has no SHA-256 of the file, which need not be read whole
 };
 
 struct ImportedNetwork {

@@ -1,6 +1,5 @@
 #include "converter/graph/float16.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -11,9 +10,13 @@ uint16_t to_float16(double value) {
   const double size = std::fabs(value);
   if (std::isnan(value)) return 0x7e00;
   if (size >= 65536) return sign | 0x7c00;
-  const int exponent = std::max(std::ilogb(size), -14);                                  // below: subnormal or zero
-  const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));  // 1024 to 2048 if normal
-  return static_cast<uint16_t>(sign | (((exponent + 14) << 10) + steps));
+  if (size < 0x1p-14)
+    return static_cast<uint16_t>(sign | static_cast<int>(std::nearbyint(size * 0x1p24)));  // subnormal
+  // Drops 42 bits of the significand, rounded to nearest even; a carry goes to the exponent, whose bias shrinks by
+  // 1008.
+  const auto bits = std::bit_cast<uint64_t>(size);
+  const uint64_t rounded = (bits + (uint64_t{1} << 41) - 1 + (bits >> 42 & 1)) >> 42;
+  return static_cast<uint16_t>(sign | (rounded - (uint64_t{1008} << 10)));
 }
 
 uint16_t to_bfloat16(double value) {

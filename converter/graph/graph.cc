@@ -281,7 +281,13 @@ std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const st
   if (bits_of(dtype) == 0) fail("constant '%s': no widening from %s", name.c_str(), EnumNameDType(dtype));
   const Constant constant = stored.read();
   std::vector<double> numbers(8 * constant.bytes.size() / bits_of(dtype));
-  read_elements({Type{dtype}, Shape{static_cast<int32_t>(numbers.size())}, constant.bytes}, numbers.data());
+  constexpr size_t kAtOnce = size_t{1} << 30;  // a dimension has 31 bits
+  for (size_t begin = 0; begin < numbers.size(); begin += kAtOnce) {
+    const size_t count = std::min(kAtOnce, numbers.size() - begin);
+    read_elements({Type{dtype}, Shape{static_cast<int32_t>(count)},
+                   constant.bytes.subspan(bytes_of(dtype, static_cast<int64_t>(begin)))},
+                  numbers.data() + begin);
+  }
   return numbers;
 }
 

@@ -14,11 +14,10 @@ void fold_constants(Graph& graph, const PassOptions&) {
     const TensorId output = op->outputs.front();
     if (seen.contains(output) || op->outputs.size() > 1) return false;
     if (names_state(op->params.type)) return false;  // its value differs between runs
-    std::vector<reference::Array> values;
-    for (TensorId input : op->inputs) {
+    for (TensorId input : op->inputs)                // before any is read: an embedding has gigabytes
       if (!graph.is_constant(input)) return false;
-      values.push_back({graph.shape(input), graph.values(input), graph.dtype(input)});
-    }
+    std::vector<reference::Array> values;
+    for (TensorId input : op->inputs) values.push_back({graph.shape(input), graph.values(input), graph.dtype(input)});
     std::vector<const reference::Array*> inputs;
     for (const reference::Array& value : values) inputs.push_back(&value);
     const SerializedOp serialized(*op);

@@ -7,8 +7,9 @@ namespace ferry {
 
 inline constexpr const char* kLastToken = "last";
 
-// `graph` must compute logits [1, L, vocabulary] by a linear layer and elementwise functions. Changes it to compute
-// those of the last position alone, [1, 1, vocabulary], and removes its taps.
+// `graph` must compute logits [1, L, vocabulary] by a linear layer, or several for a part of the vocabulary each, and
+// elementwise functions. Changes it to compute those of the last position alone, [1, 1, vocabulary], and removes its
+// taps.
 void keep_last_token(Graph* graph);
 
 }  // namespace ferry

@@ -32,8 +32,10 @@ double absmax(std::span<const double> values) {
 }
 
 int nearest(double value, double scale, int low, int high) {
-  return static_cast<int>(
-      std::clamp(std::nearbyint(value / scale), static_cast<double>(low), static_cast<double>(high)));
+  // Adding this number leaves no bits below 1: rounds to nearest even, without a call.
+  constexpr double kRound = 0x1.8p52;
+  const double clamped = std::clamp(value / scale, static_cast<double>(low), static_cast<double>(high));
+  return static_cast<int>((clamped + kRound) - kRound);
 }
 
 constexpr int kLow = -8, kHigh = 7;

@@ -28,9 +28,20 @@ struct RopeSettings {
   }
 };
 
-std::vector<double> frequencies_of(const RopeSettings& s) {
+double to_float(double value) { return static_cast<double>(static_cast<float>(value)); }
+
+// theta^(i / rotated) in float32, as transformers computes it: at position 100,000 the rounding of a frequency turns
+// the angle by some thousandths.
+std::vector<double> wavelengths_of(const RopeSettings& s) {
   std::vector<double> out;
-  for (int i = 0; i < s.rotated; i += 2) out.push_back(std::pow(s.theta, -static_cast<double>(i) / s.rotated));
+  for (int i = 0; i < s.rotated; i += 2)
+    out.push_back(to_float(std::pow(s.theta, to_float(static_cast<double>(i) / s.rotated))));
+  return out;
+}
+
+std::vector<double> frequencies_of(const RopeSettings& s) {
+  std::vector<double> out = wavelengths_of(s);
+  for (double& value : out) value = to_float(1 / value);
   return out;
 }
 
@@ -88,11 +99,11 @@ Rope yarn(const RopeSettings& s) {
 // original context.
 Rope longrope(const RopeSettings& s) {
   const int original = s.original_length();
-  const std::vector<double> unscaled = frequencies_of(s);
+  const std::vector<double> wavelengths = wavelengths_of(s);
   const auto divided_by = [&](const char* factors) {
-    const std::vector<double> by = s.rope.numbers(factors, unscaled.size());
+    const std::vector<double> by = s.rope.numbers(factors, wavelengths.size());
     std::vector<double> out;
-    for (size_t i = 0; i < unscaled.size(); ++i) out.push_back(unscaled[i] / by[i]);
+    for (size_t i = 0; i < wavelengths.size(); ++i) out.push_back(1 / to_float(to_float(by[i]) * wavelengths[i]));
     return out;
   };
   const double factor = s.factor();
@@ -148,6 +159,9 @@ Rope rope_of(const Configuration& all, int head, const RopeDefaults& spelling) {
   for (const auto& known : kKinds) {
     if (kind != known.name) continue;
     Rope out = known.make(settings);
+    for (double& frequency : out.frequencies) frequency = to_float(frequency);
+    if (out.long_context)
+      for (double& frequency : out.long_context->frequencies) frequency = to_float(frequency);
     out.unscaled = frequencies_of(settings);
     const auto finite = [](double value) { return std::isfinite(value); };
     if (!finite(out.scale) || !std::all_of(out.frequencies.begin(), out.frequencies.end(), finite))
@@ -228,8 +242,9 @@ Rotation rotation(const Rope& rope, Tensor positions, int count) {
   for (int position = 0; position < count; ++position) {
     for (size_t i = 0; i < rotated; ++i) {
       const double frequency = frequencies[rope.interleaved ? i / 2 : i % frequencies.size()];
-      cos.push_back(std::cos(position * frequency) * rope.scale);
-      sin.push_back(std::sin(position * frequency) * rope.scale);
+      const double angle = to_float(position * frequency);  // in float32, as the reference
+      cos.push_back(std::cos(angle) * rope.scale);
+      sin.push_back(std::sin(angle) * rope.scale);
     }
   }
   Graph& graph = *positions.graph;

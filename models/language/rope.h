@@ -16,7 +16,7 @@ namespace ferry::language {
 
 // Frequencies and layout of the rotation of one head.
 struct Rope {
-  std::vector<double> frequencies;    // inv_freq, in radians per position, one per rotated pair of channels
+  std::vector<double> frequencies;    // inv_freq, in radians per position, one per rotated pair; float32 values
   std::vector<double> unscaled = {};  // the frequencies before rope_scaling
   double scale = 1;                   // factor of cos and sin (attention_scaling)
   bool interleaved = false;           // pairs are adjacent channels, instead of channels half a head apart

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "tests/converter/memory_checkpoint.h"
+#include "tests/support/paths.h"
 
 namespace ferry::language {
 namespace {
@@ -18,9 +20,12 @@ Rope rope(const json& config, int head = 8, const RopeDefaults& spelling = {}) {
   return rope_of(Configuration(config, "config.json"), head, spelling);
 }
 
+// Frequencies are float32 values, rounded in each step like the reference's.
+constexpr double kRounded = 0x1p-22;
+
 void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
   ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12) << "pair " << i;
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], kRounded * b[i]) << "pair " << i;
 }
 
 const std::vector<double> kPlain = {1, 0.1, 0.01, 0.001};  // theta 10000, 8 channels
@@ -63,7 +68,8 @@ TEST(Rope, YarnStretchesLowFrequencies) {
   const Rope made = rope(config, 16);
   for (size_t i = 0; i < 8; ++i) {
     const double stretched = std::min(static_cast<double>(i) / 5, 1.0);
-    EXPECT_NEAR(made.frequencies[i], std::pow(16.0, -static_cast<double>(i) / 8) * (1 - 0.75 * stretched), 1e-12) << i;
+    EXPECT_NEAR(made.frequencies[i], std::pow(16.0, -static_cast<double>(i) / 8) * (1 - 0.75 * stretched), kRounded)
+        << i;
   }
   EXPECT_DOUBLE_EQ(made.scale, 0.1 * std::log(4.0) + 1);
 
@@ -103,6 +109,42 @@ TEST(Rope, LongropeHasFactorsForShortAndForLongTexts) {
   };
   EXPECT_DOUBLE_EQ(sine_of_place_1(16), std::sin(1.0) * std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(sine_of_place_1(17), std::sin(0.5) * std::sqrt(2.0));
+}
+
+struct FarPositions {
+  const char* name;                // in tests/data/published
+  std::vector<double> cosines[2];  // at positions 100,000 and 131,071
+};
+
+TEST(Rope, FarPositionsTurnAsInTheReference) {
+  const FarPositions cases[] = {
+#include "tests/converter/rope_fixture.inc"
+  };
+  for (const FarPositions& far : cases) {
+    SCOPED_TRACE(far.name);
+    json config =
+        json::parse(std::ifstream(source_folder() / "tests" / "data" / "published" / far.name / "config.json"));
+    const int head =
+        config.value("head_dim", config["hidden_size"].get<int>() / config["num_attention_heads"].get<int>());
+    const Rope made = rope(config, head);
+    ASSERT_EQ(made.frequencies.size(), far.cosines[0].size());
+    const bool is_long = made.long_context.has_value();
+    const std::vector<double>& frequencies = is_long ? made.long_context->frequencies : made.frequencies;
+    for (size_t pair = 0; pair < frequencies.size(); ++pair)
+      for (const size_t i : {0u, 1u}) {
+        const float angle = static_cast<float>(i == 0 ? 100000 : 131071) * static_cast<float>(frequencies[pair]);
+        EXPECT_NEAR(std::cos(static_cast<double>(angle)), far.cosines[i][pair], 1e-4) << "pair " << pair;
+      }
+  }
+}
+
+TEST(Rope, TablesRoundAnglesAsTheReference) {
+  const Rope third{.frequencies = {1.0 / 3}};  // of no type: float32 rounds the product, not the frequency
+  Graph graph;
+  const Tensor places = graph.add_input("places", {3}, fbs::Layout::Same, fbs::DType::Int32);
+  rotation(third, places, 100001);
+  const std::vector<double> table = graph.values(graph.table.operators.front()->inputs[0]);
+  EXPECT_EQ(table.at(200000), std::cos(static_cast<double>(static_cast<float>(100000 / 3.0))));
 }
 
 TEST(Rope, AnglesThatAreNotFiniteAreRefused) {

@@ -1,3 +1,4 @@
+#include "converter/passes/last_token.h"
 #include "tests/converter/pass_network.h"
 
 namespace ferry {
@@ -37,6 +38,23 @@ TEST(SplitLargeWeight, LeavesSharedWeights) {
   n.output(n.graph.add_op("other", fbs::LinearT{}, {x, large}));
   n.expect_same_after(split_large_weight);
   EXPECT_EQ(n.ops(), (Ops{kLinear, kLinear}));
+}
+
+// The vocabulary of a language model: the parts' results are concatenated, then capped.
+TEST(LastToken, IsTakenBeforeAllPartsOfTheHead) {
+  Network n;
+  const Tensor x = n.input({1, 3, 4});
+  const Tensor y = tanh(n.linear(x, 6));
+  std::vector<Tensor> parts;
+  for (int i = 0; i < 3; ++i) parts.push_back(n.linear(y, 5));
+  n.output(tanh(concat(parts) * 0.5) * 2);
+  const std::vector<double> before = n.run();
+  keep_last_token(&n.graph);
+  EXPECT_EQ(n.run(), std::vector<double>(before.end() - 15, before.end()));
+  EXPECT_EQ(n.ops(), (Ops{kLinear, fbs::OpParams::Unary, fbs::OpParams::Gather, kLinear, kLinear, kLinear,
+                          fbs::OpParams::Concat, fbs::OpParams::Binary, fbs::OpParams::Unary, fbs::OpParams::Binary}));
+  const auto& ops = n.graph.table.operators;
+  for (size_t i = 3; i < 6; ++i) EXPECT_EQ(ops[i]->inputs.front(), ops[2]->outputs.front());
 }
 
 TEST(SplitLargeWeight, LeavesWeightsThatFit) {
