@@ -43,8 +43,8 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
     Values are float64 results rounded to float32. The error of the float32 run is the fixture's floor, per entry.
 
     ImportError: onnxruntime is not installed, which an ONNX file needs. TypeError: `module` is none of these, or does
-    not compute in float64. ValueError: a tap that does not exist
-    or has not exactly one output, a shape that is not N,C,H,W, NaN or infinite results, outputs without names."""
+    not compute in float64. ValueError: a tap that does not exist or has not exactly one output, a shape that is not
+    N,C,H,W, NaN or infinite results, outputs without names."""
     if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed!r}: must be an integer of 0 or more, within 64 bits")
     wanted = None if taps is None else [taps] if isinstance(taps, str) else list(taps)
@@ -61,9 +61,12 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
         return os.fspath(folder)
 
     if isinstance(module, (str, os.PathLike)):
-        import onnxruntime
-
         file = OnnxNames(module)
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ImportError(f"{os.fspath(module)} is computed by ONNX Runtime, which is not installed (pip install "
+                              "onnxruntime); or record a function that computes it") from None
         arrays = _named_inputs(inputs, seed, file.inputs)
         found, kept = _run_onnx(onnxruntime, module, file, arrays, wanted, names)
         named = os.path.splitext(os.path.basename(os.fspath(module)))[0]
@@ -213,13 +216,15 @@ def _run_function(function, arrays, wanted, names):
 
 
 def _split(results, outputs, taps, strict):
-    """Those of `results` that are arrays of floats. ValueError: an output is not, or if `strict`, a tap."""
+    """Those of `results` that are arrays of floats, and unless `strict`, taps that are finite. ValueError: an output is
+    no such array, or if `strict`, a tap."""
 
     def chosen(names, strict):
         kept = {}
         for name in names:
             value = results.get(name)
-            if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
+            floats = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size > 0
+            if floats and (strict or np.isfinite(value).all()):  # masks may hold -infinity
                 kept[name] = (value, None)
             elif strict:
                 raise ValueError(f"{name!r} is no array of floats; there are {', '.join(map(str, list(results)[:8]))}")
