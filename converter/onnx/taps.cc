@@ -98,13 +98,12 @@ std::map<std::string, std::string> module_outputs(const Model& model) {
 TapNames tap_names(const Model& model, const TapRequest& request) {
   TapNames out;
   if (!request.any()) return out;
-  TapNames values, nodes;
+  TapNames values, nodes, modules = module_outputs(model);
   for_each_node(model.nodes, [&](const Node& node) {
     for (const std::string& output : node.outputs)
       if (!output.empty()) values[output] = output;
     if (!node.name.empty() && !node.outputs.empty()) nodes.emplace(node.name, node.outputs.front());
   });
-  const TapNames modules = module_outputs(model);
   if (request.all) {
     out = values;
     out.insert(modules.begin(), modules.end());

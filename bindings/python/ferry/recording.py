@@ -75,7 +75,7 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
     if not callable(module):
         raise TypeError(f"a torch.nn.Module, the path of an ONNX file or a function is recorded, not "
                         f"{type(module).__name__}")
-    torch = sys.modules.get("torch")  # whoever has a module has imported it
+    torch = sys.modules.get("torch")  # a module implies that it is imported
     if torch is None or not isinstance(module, torch.nn.Module):
         arrays = _named_inputs(inputs, seed, ["input"])
         found, kept = _run_function(module, arrays, wanted, names)

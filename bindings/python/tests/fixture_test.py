@@ -244,7 +244,7 @@ class Proven(Folder):
             np.testing.assert_allclose(out["rows"], rows.numpy(), atol=1e-5)
 
     def test_a_function_and_an_onnx_file(self):
-        """A stand-in for ONNX Runtime answers by the file's names: the installed one is not needed to test the rest."""
+        """A fake ONNX Runtime answers by the file's names: the installed one is not needed to test the rest."""
         net = seeded(Pair).eval()
         inputs = torch.tensor([[1, 5, 10]]), torch.tensor([[[2.0]]])
         onnx, blob = self.path("pair.onnx"), self.path("pair.ferry")
