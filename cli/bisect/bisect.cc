@@ -40,7 +40,7 @@ class Bisector {
            const parity::Fixture& fixture, const RunNetwork& run, Families from)
       : data_(data), fixture_(fixture), run_(run) {
     model_ = std::move(table);
-    const ferry::Source& format = source_of(convert.checkpoint);
+    const ferry::Source& format = ferry::source_of(convert.checkpoint);
     checkpoint_ = format.family == nullptr ? open_checkpoint(convert.checkpoint)
                                            : format.weights(from, convert.checkpoint, convert.settings);
     other_file_ = model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256();
