@@ -62,7 +62,8 @@ void check_taps(const Model& model, const TapRequest& taps, const Graph& graph, 
     std::erase_if(tappable, [&](const std::string& of) { return !has_tap(all->table, of); });
     const std::string near = nearest_value(model, value, tappable);
     fail("%s: it is %s, so it cannot be tapped; the nearest value that can is %s%s", called.c_str(),
-         in_pattern ? "fused with others into one operator" : "known at conversion, or folded into an operator",
+         in_pattern ? "fused with others into one operator"
+                    : "known at conversion, folded into an operator, or of a size that a run sets",
          near.empty() ? "none" : ("'" + near + "'").c_str(),
          in_pattern ? "; --no-recognise all keeps the operators as they are" : "");
   }
