@@ -30,6 +30,10 @@ std::span<const Option> common_options() {
        .argument = "N",
        .help = "Maximum length of a language model's text, prompt and answer together, in tokens. Default: 4096, or "
                "the length that it was trained for if that is shorter"},  // the import checks it with the network
+      {.name = "keep-taps",
+       .argument = "",
+       .help = "Keep the outputs of all modules, of an ONNX file all values, for `ferry parity`; the blob runs slower",
+       .takes = Option::Takes::Nothing},
   };
   return kOptions;
 }

@@ -42,7 +42,9 @@ void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) 
 
 ConvertOptions read_options(const fbs::ProvenanceT& provenance) {
   ConvertOptions out;
-  out.settings.set("model", provenance.framework + "/" + provenance.variant);
+  const auto is_of = [&](const Source& source) { return source.family && source.family == provenance.family; };
+  if (std::none_of(sources().begin(), sources().end(), is_of))
+    out.settings.set("model", provenance.framework + "/" + provenance.variant);
   if (!provenance.state_dict.empty()) out.settings.set("state-dict", provenance.state_dict);
   for (const std::string& text : provenance.options) {
     const Setting setting = from_text(text);

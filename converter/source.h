@@ -62,7 +62,7 @@ struct Source {
   const char* name;     // "a checkpoint"
   const char* plural;   // "checkpoints"
   const char* formats;  // "safetensors, PyTorch, TensorFlow.js"
-  // The family that the provenance records. Null: a model family builds the graph, and can build it again to compare.
+  // The family that the provenance records. Null: a model family builds the graph.
   const char* family;
   // Checks the content. Accepts damaged files, so that the format's reader describes the damage.
   bool (*recognises)(const MappedFile& file);
@@ -72,6 +72,9 @@ struct Source {
   ImportedNetwork (*import)(const ImportRequest& request);
   // Null if the format has no description before conversion.
   Outline (*outline)(const std::filesystem::path& path, const Settings& settings);
+  // The file's weights by their names, to compare them with a blob's and a fixture's.
+  std::shared_ptr<const Checkpoint> (*weights)(Families families, const std::filesystem::path& path,
+                                               const Settings& settings);
 };
 
 std::span<const Source> sources();

@@ -16,9 +16,9 @@
 #include "cli/parameters.h"
 #include "cli/parity/compare.h"
 #include "cli/parity/prompts.h"
-#include "converter/identify.h"
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
+#include "converter/source.h"
 #include "sdk/model/elements.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
@@ -40,7 +40,9 @@ class Bisector {
            const parity::Fixture& fixture, const RunNetwork& run, Families from)
       : data_(data), fixture_(fixture), run_(run) {
     model_ = std::move(table);
-    checkpoint_ = open_checkpoint(convert.checkpoint);
+    const ferry::Source& format = ferry::source_of(convert.checkpoint);
+    checkpoint_ = format.family == nullptr ? open_checkpoint(convert.checkpoint)
+                                           : format.weights(from, convert.checkpoint, convert.settings);
     other_file_ = model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256();
     try {
       matching_ = match(model_, index, convert, from);
@@ -50,7 +52,7 @@ class Bisector {
            model_.provenance->source_sha256.c_str(), convert.checkpoint.c_str(), checkpoint_->sha256().c_str(),
            e.what());
     }
-    checkpoint_ = open_network(from, convert.checkpoint, convert.settings).checkpoint;  // with the network's keys
+    checkpoint_ = format.weights(from, convert.checkpoint, convert.settings);  // with the network's keys
     list_constants();
   }
 

@@ -33,17 +33,23 @@ struct Options {
   cli::ThreadOptions threads;
 };
 
-// An ONNX file is its own graph. No second graph can be built from it to compare the blob with.
-void refuse_source(const std::string& what) {
-  fail(
-      "%s: bisect needs a checkpoint (safetensors, PyTorch or TensorFlow.js) and the blob that was converted from it; "
-      "use `ferry parity` to compare any blob with a fixture",
-      what.c_str());
+// Throws Error unless the file is of the format that the blob was converted from, and gives its graph again.
+void check_source(const fbs::Graph& blob, const Options& o) {
+  const ferry::Source& format = source_of(o.checkpoint);
+  const std::string family = blob.provenance() == nullptr ? "" : text(blob.provenance()->family());
+  for (const ferry::Source& source : sources())
+    if (source.family != nullptr && (family == source.family) != (format.family == source.family))
+      fail("%s is %s, but %s was converted from %s: expected the file that the blob was made from",
+           o.checkpoint.c_str(), format.name, o.blob.c_str(), family == source.family ? source.name : "another format");
+  if (format.family == nullptr) return;
+  if (!o.model.empty())
+    fail("--model %s: only for checkpoints, %s is %s", o.model.c_str(), o.checkpoint.c_str(), format.name);
+  if (const ConvertOptions made = conversion_of(blob, o.checkpoint); made.settings.has("dynamic"))
+    fail("%s has open dimensions: convert with --shape instead of --dynamic, at the fixture's sizes, to search it",
+         o.blob.c_str());
 }
 
 int run(const Options& o) {
-  const ferry::Source* format = std::filesystem::exists(o.checkpoint) ? find_source(o.checkpoint) : nullptr;
-  if (format != nullptr && format->family != nullptr) refuse_source(o.checkpoint + " is " + format->name);
   const auto start = std::chrono::steady_clock::now();
   ferry_session_options session = cli::session_options(o.threads);
   session.gpu_required = true;
@@ -61,11 +67,7 @@ int run(const Options& o) {
   std::span<const std::byte> data;
   if (const Status status = verify(blob->bytes(), &graph, &data); !status.ok())
     fail("%s: %s", o.blob.c_str(), status.message().data());
-  const auto* from = graph->provenance();
-  for (const ferry::Source& source : sources())
-    if (from != nullptr && from->family() != nullptr && source.family != nullptr &&
-        from->family()->str() == source.family)
-      refuse_source(o.blob + " was converted from " + source.name);
+  check_source(*graph, o);
   ConvertOptions convert = conversion_of(*graph, o.checkpoint);
   if (!o.model.empty()) convert.settings.set("model", o.model);
   const Finding finding = bisect(blob->bytes(), convert, parity::read_fixture(o.fixture),
@@ -88,14 +90,17 @@ void add_command(CLI::App& app, int* exit_code) {
       "epsilon, the padding's side, a rotary base, a missing norm...) are then tried on the first operator that\n"
       "differs. If blob and graph agree, the search looks for a cause that reproduces the reference's values.\n"
       "If the task has prompts, the graph that takes them is searched second, on the reference's values.\n"
-      "Blobs from ONNX files have no checkpoint to rebuild from: compare them with `ferry parity`.\n"
+      "An ONNX file gives the graph itself: it is imported again, without passes.\n"
       "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k\n"
+      "  ferry bisect net.ferry net.onnx --fixture fixtures/net\n"
       "  ferry bisect llama.ferry Llama-3.2-1B/ --fixture fixtures/llama");
   auto o = std::make_shared<Options>();
   command.add_option("BLOB", o->blob, "The blob").required().type_name("");
-  command.add_option("CKPT", o->checkpoint, "The checkpoint that it was converted from").required().type_name("");
+  command.add_option("CKPT", o->checkpoint, "The checkpoint or ONNX file that it was converted from")
+      .required()
+      .type_name("");
   command.add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors")
       .required()
       .type_name("FOLDER");

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "converter/passes/passes.h"
+#include "converter/source.h"
 
 namespace ferry::bisect {
 namespace {
@@ -37,17 +38,20 @@ std::map<TensorId, TensorId> common(const fbs::GraphT& a, const fbs::GraphT& b) 
 Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert, Families families) {
   ConvertOptions options = convert;
   options.passes = false;
+  const PassOptions passes{.keep_taps = convert.settings.has("keep-taps") || convert.settings.has("tap")};
   const auto build = [&] {
     std::vector<std::unique_ptr<Graph>> graphs = convert_to_graphs(families, options);
     if (index >= graphs.size())
       fail("the blob has a graph '%s', the checkpoint gives %zu graphs", blob.name.c_str(), graphs.size());
+    // An importer's graph has its own order of dimensions before these passes, by which the blob cannot be judged.
+    if (source_of(options.checkpoint).family != nullptr) make_channels_last(*graphs[index], passes);
     return std::move(graphs[index]);
   };
   Matching out{.graph = build(), .after_passes = build(), .raw = {}, .passed = {}};
   // Passes renumber tensors but keep their names.
   auto& tensors = out.after_passes->table.tensors;
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i]->name = "#" + std::to_string(i);
-  run_passes(*out.after_passes, {.keep_taps = convert.settings.has("keep-taps")});
+  run_passes(*out.after_passes, passes);
   out.passed = common(blob, out.after_passes->table);
   for (size_t i = 0; i < blob.inputs.size() && i < out.after_passes->table.inputs.size(); ++i)
     out.passed[blob.inputs[i]->tensor] = out.after_passes->table.inputs[i]->tensor;

@@ -48,10 +48,6 @@ const std::vector<Option>& own_options() {
        .help = "Store all that `ferry export` needs to restore the checkpoint. Default: only if that is little",
        .takes = Option::Takes::Nothing,
        .rebuilds = false},
-      {.name = "keep-taps",
-       .argument = "",
-       .help = "Keep the outputs of all modules, for `ferry parity`; the blob runs slower",
-       .takes = Option::Takes::Nothing},
   };
   return kOptions;
 }
@@ -182,7 +178,10 @@ Source checkpoint_source() {
           .folders = true,
           .options = options,
           .import = import,
-          .outline = nullptr};
+          .outline = nullptr,
+          .weights = [](Families families, const std::filesystem::path& path, const Settings& settings) {
+            return open_network(families, path, settings).checkpoint;
+          }};
 }
 
 }  // namespace ferry

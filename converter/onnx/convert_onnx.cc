@@ -1,5 +1,6 @@
 #include "converter/onnx/convert_onnx.h"
 
+#include <algorithm>
 #include <charconv>
 
 #if defined(FERRY_HAS_ONNX)
@@ -8,6 +9,7 @@
 #include "converter/onnx/dynamic.h"
 #include "converter/onnx/importer.h"
 #include "converter/onnx/reader.h"
+#include "converter/onnx/taps.h"
 #include "converter/passes/passes.h"
 #endif
 
@@ -24,6 +26,49 @@ std::unique_ptr<fbs::ProvenanceT> provenance(const Model& model) {
   p->framework = model.producer.empty() ? "onnx" : model.producer;
   return p;
 }
+
+// Builds the graph with these taps, some of the recognisers left out.
+using Build = std::function<std::unique_ptr<Graph>(const TapNames& taps, const std::vector<std::string>& without)>;
+
+bool has_tap(const fbs::GraphT& graph, const std::string& name) {
+  const auto is_named = [&](const auto& port) { return port->name == name; };
+  return std::any_of(graph.taps.begin(), graph.taps.end(), is_named) ||
+         std::any_of(graph.outputs.begin(), graph.outputs.end(), is_named);
+}
+
+// Whether the value can be tapped if no operators are fused by patterns.
+bool is_in_pattern(const std::string& value, const Build& build) {
+  try {
+    return has_tap(build({{value, value}}, {"all"})->table, value);
+  } catch (const Error&) {  // only the pattern can be imported
+    return false;
+  }
+}
+
+// Throws Error, with the nearest value that can be tapped, if one that is asked for is not in the graph.
+void check_taps(const Model& model, const TapRequest& taps, const Graph& graph, const Build& build,
+                const std::vector<std::string>& without) {
+  for (const std::string& name : taps.names) {
+    if (has_tap(graph.table, name)) continue;
+    const std::string value = tap_names(model, {.names = {name}}).at(name);
+    if (std::any_of(model.outputs.begin(), model.outputs.end(), [&](const auto& o) { return o.name == value; }))
+      continue;  // it is compared as an output
+    const std::string called = "--tap " + name + (value == name ? "" : ", value '" + value + "'");
+    const TapNames every = tap_names(model, {.all = true});
+    const bool in_pattern = is_in_pattern(value, build);
+    std::set<std::string> tappable;
+    for (const auto& [tap, of] : every) tappable.insert(of);
+    const std::unique_ptr<Graph> all = build(every, without);
+    std::erase_if(tappable, [&](const std::string& of) { return !has_tap(all->table, of); });
+    const std::string near = nearest_value(model, value, tappable);
+    fail("%s: it is %s, so it cannot be tapped; the nearest value that can is %s%s", called.c_str(),
+         in_pattern ? "fused with others into one operator"
+                    : "known at conversion, folded into an operator, or of a size that a run sets",
+         near.empty() ? "none" : ("'" + near + "'").c_str(),
+         in_pattern ? "; --no-recognise all keeps the operators as they are" : "");
+  }
+}
+
 #endif
 
 }  // namespace
@@ -82,9 +127,11 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
 #if defined(FERRY_HAS_ONNX)
 std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const Model model = read_model(request.file);
-  const auto import_at = [&](const std::map<std::string, Dims>& shapes) {
+  const TapNames taps = tap_names(model, request.taps);
+  const auto import_with = [&](const std::map<std::string, Dims>& shapes, const TapNames& names,
+                               const std::vector<std::string>& without) {
     Imported imported =
-        import_model(model, {.shapes = shapes, .disabled_patterns = {request.without.begin(), request.without.end()}});
+        import_model(model, {.shapes = shapes, .disabled_patterns = {without.begin(), without.end()}, .taps = names});
     if (imported.graph->table.outputs.empty())
       fail("%s: output '%s' is the same for every input: nothing is left to run",
            model.path.filename().string().c_str(), imported.known.begin()->first.c_str());
@@ -93,15 +140,20 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
       if (request.notes && value.elements() == 0)
         request.notes->push_back("output '" + name + "' is left out: it has no elements, " + to_string(value.dims));
     if (request.passes) {
-      sink_transposes(*imported.graph, {});
-      slice_before_reshape(*imported.graph, {});
-      run_passes(*imported.graph, {});
+      const PassOptions options{.keep_taps = !names.empty()};
+      make_channels_last(*imported.graph, options);
+      run_passes(*imported.graph, options);
     }
     return std::move(imported.graph);
   };
   const std::map<std::string, Dims> shapes = parse_shapes(request.shapes);
-  std::unique_ptr<Graph> graph =
-      request.dynamic.empty() ? import_at(shapes) : import_dynamic(model, request.dynamic, shapes, import_at);
+  const Build build = [&](const TapNames& names, const std::vector<std::string>& without) {
+    if (request.dynamic.empty()) return import_with(shapes, names, without);
+    return import_dynamic(model, request.dynamic, shapes,
+                          [&](const std::map<std::string, Dims>& at) { return import_with(at, names, without); });
+  };
+  std::unique_ptr<Graph> graph = build(taps, request.without);
+  check_taps(model, request.taps, *graph, build, request.without);
   graph->table.name = model.path.stem().string();
   graph->table.provenance = provenance(model);
   return graph;
@@ -109,8 +161,14 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
 
 std::unique_ptr<Graph> build_language_model(const DecoderRequest& request) {
   const Model model = read_model(request.file);
-  std::unique_ptr<Graph> graph = build_decoder(model, request);
+  const Build build = [&](const TapNames& names, const std::vector<std::string>& without) {
+    DecoderRequest with = request;
+    with.without = without;
+    return build_decoder(model, with, names);
+  };
+  std::unique_ptr<Graph> graph = build(tap_names(model, request.taps), request.without);
   if (!graph) return nullptr;
+  check_taps(model, request.taps, *graph, build, request.without);
   graph->table.name = model.path.stem().string();
   graph->table.provenance = provenance(model);
   return graph;

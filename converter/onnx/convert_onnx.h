@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "converter/graph/graph.h"
+#include "converter/onnx/taps.h"
 
 namespace ferry::onnx {
 
@@ -19,6 +20,7 @@ struct OnnxRequest {
   std::vector<std::string> shapes;            // of inputs: "input=1x3x224x224"
   std::vector<std::string> dynamic;           // dimensions of inputs that the blob leaves open: "batch", "input:0"
   std::vector<std::string> without;           // recognisers to leave out: "gelu", "all"
+  TapRequest taps = {};                       // values that the blob keeps for parity
   bool passes = true;                         // false: no pass changes the imported graph
   std::function<void(Graph&)> finish = {};    // edits the imported graph before the passes
   std::vector<std::string>* notes = nullptr;  // gets sentences on what is left out of the graph
@@ -44,6 +46,7 @@ struct DecoderRequest {
   std::filesystem::path file;
   std::optional<int64_t> max_length;  // in tokens; none: 4096, or what the rotary caches have if that is less
   std::vector<std::string> without;   // as above
+  TapRequest taps = {};               // as above
   bool passes = true;
 };
 // The graph of a language model with a cache (converter/onnx/decoder.h), for runs of any number of tokens, without its

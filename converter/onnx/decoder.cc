@@ -108,7 +108,7 @@ std::optional<Decoder> find_decoder(const Model& model) {
   return decoder;
 }
 
-std::unique_ptr<Graph> build_decoder(const Model& model, const DecoderRequest& request) {
+std::unique_ptr<Graph> build_decoder(const Model& model, const DecoderRequest& request, const TapNames& taps) {
   const std::optional<Decoder> decoder = find_decoder(model);
   if (!decoder) return nullptr;
   const int64_t rows = decoder->rows > 0 ? decoder->rows : kDefaultMaxLength;
@@ -121,11 +121,12 @@ std::unique_ptr<Graph> build_decoder(const Model& model, const DecoderRequest& r
     Imported imported = import_model(model, {.shapes = shapes,
                                              .constants = {},
                                              .disabled_patterns = {request.without.begin(), request.without.end()},
-                                             .decoder = &states});
+                                             .decoder = &states,
+                                             .taps = taps});
     if (request.passes) {
-      sink_transposes(*imported.graph, {});
-      slice_before_reshape(*imported.graph, {});
-      run_passes(*imported.graph, {});
+      const PassOptions options{.keep_taps = !taps.empty()};
+      make_channels_last(*imported.graph, options);
+      run_passes(*imported.graph, options);
     }
     return std::move(imported.graph);
   };

@@ -39,6 +39,6 @@ struct DecoderStates {
   std::optional<Tensor> positions;  // Int32 [1,L], of this run's tokens
 };
 
-std::unique_ptr<Graph> build_decoder(const Model& model, const DecoderRequest& request);
+std::unique_ptr<Graph> build_decoder(const Model& model, const DecoderRequest& request, const TapNames& taps = {});
 
 }  // namespace ferry::onnx

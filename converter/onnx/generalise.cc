@@ -34,6 +34,17 @@ bool alike_but_for_sizes(const fbs::OperatorT& a, const fbs::OperatorT& b) {
   return bytes_of(*x) == bytes_of(*y);
 }
 
+// `other`, an operator like `op` with an input of this shape, with those begins from the end that `op` has.
+fbs::OperatorT at_begins_of(const fbs::OperatorT& op, const fbs::OperatorT& other, const Shape& input) {
+  fbs::OperatorT out = other;
+  const fbs::SliceT* slice = op.params.AsSlice();
+  fbs::SliceT* theirs = out.params.AsSlice();
+  if (slice && theirs && slice->begin.size() == theirs->begin.size())
+    for (size_t d = 0; d < slice->begin.size(); ++d)
+      if (slice->begin[d] < 0) theirs->begin[d] -= input[static_cast<int>(d)];
+  return out;
+}
+
 std::vector<Shape> input_shapes(const fbs::OperatorT& op, const Graph& graph) {
   std::vector<Shape> shapes;
   for (const TensorId input : op.inputs) shapes.push_back(graph.shape(input));
@@ -226,9 +237,10 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
   } else if (auto* slice = op.params.AsSlice()) {
     for (int d = 0; d < out_a.rank; ++d) {
       const int32_t begin = slice->begin[static_cast<size_t>(d)];
+      const int32_t begin_a = begin < 0 ? begin + in_a[d] : begin, begin_b = begin < 0 ? begin + in_b[d] : begin;
       int32_t& size = slice->size[static_cast<size_t>(d)];
       if (out_a[d] == out_b[d]) continue;
-      if (begin + out_a[d] == in_a[d] && begin + out_b[d] == in_b[d]) {
+      if (begin_a + out_a[d] == in_a[d] && begin_b + out_b[d] == in_b[d]) {
         size = -1;
       } else {
         dims.push_back(d);
@@ -258,10 +270,26 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
   for (size_t k = 0; k < sizes.size(); ++k) *sizes[k] = -2 - source->dims[k];
 }
 
+// Lets a slice begin at a place from the end, if that is one for both sizes: the last element.
+void Generaliser::open_begin(size_t i, const Graph& other) {
+  fbs::SliceT* slice = graph_.table.operators[i]->params.AsSlice();
+  const fbs::SliceT* same = other.table.operators[i]->params.AsSlice();
+  if (!slice || !same || slice->begin.size() != same->begin.size()) return;
+  const Shape a = graph_.shape(graph_.table.operators[i]->inputs.front());
+  const Shape b = other.shape(other.table.operators[i]->inputs.front());
+  for (int d = 0; d < a.rank; ++d) {
+    int32_t& begin = slice->begin[static_cast<size_t>(d)];
+    const int32_t theirs = same->begin[static_cast<size_t>(d)];
+    if (begin >= 0 && begin != theirs && begin - a[d] == theirs - b[d]) begin -= a[d];
+  }
+}
+
 void Generaliser::include_operator(size_t i, const Graph& other) {
+  open_begin(i, other);
   fbs::OperatorT& op = *graph_.table.operators[i];
   const fbs::OperatorT& same = *other.table.operators[i];
-  if (!alike_but_for_sizes(op, same)) return give_reason(op, "its parameters depend on an open size");
+  if (!alike_but_for_sizes(op, at_begins_of(op, same, other.shape(same.inputs.front()))))
+    return give_reason(op, "its parameters depend on an open size");
   for (size_t k = 0; k < op.inputs.size(); ++k) {
     const bool constant = graph_.is_constant(op.inputs[k]);
     if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is supported for one size only");
@@ -365,7 +393,8 @@ void Generaliser::check(const Graph& other) {
     }
     for (size_t k = 0; k < outputs.size(); ++k) shapes[op.outputs[k]] = outputs[k];
     const Shape& shape = outputs.front();
-    if (!alike_but_for_sizes(op, *other.table.operators[i]) || shape != other.shape(op.outputs.front()))
+    if (!alike_but_for_sizes(op, at_begins_of(op, *other.table.operators[i], inputs.front())) ||
+        shape != other.shape(op.outputs.front()))
       give_reason(op, "its result depends on the remainder of a division of an open size");
   }
 }

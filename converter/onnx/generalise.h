@@ -50,6 +50,7 @@ class Generaliser {
   bool same_operators(const Graph& other);
   void include_operator(size_t i, const Graph& other);
   void include_constant(size_t i, size_t input, const Graph& other);
+  void open_begin(size_t i, const Graph& other);
   void open_sizes(size_t i, const Graph& other);
   int32_t scale_of(const fbs::OperatorT& op, int dim, const Graph& other) const;
   std::optional<Source> find_source(size_t i, TensorId tensor, const std::vector<int>& dims, const Graph& other) const;

@@ -1,6 +1,7 @@
 #include "converter/onnx/importer.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "converter/onnx/op.h"
 #include "converter/onnx/patterns/patterns.h"
@@ -13,7 +14,9 @@ namespace {
 class Importer {
  public:
   Importer(const Model& model, const ImportOptions& options)
-      : model_(model), options_(options), graph_(std::make_unique<Graph>()) {}
+      : model_(model), options_(options), graph_(std::make_unique<Graph>()) {
+    for (const auto& [name, value] : options.taps) taps_[value].push_back(name);
+  }
 
   Imported import();
 
@@ -24,6 +27,7 @@ class Importer {
   void add_node(const Node& node);
   void add_branch(const Node& node);
   void fold(Op* op);
+  void add_taps(const std::string& name);
   void add_output(const ValueInfo& output, Tensor value);
   void add_outputs();
   void add_counts();
@@ -40,6 +44,7 @@ class Importer {
   std::map<std::string, Array> known_outputs_;
   std::vector<std::pair<size_t, std::vector<std::optional<Tensor>>>> output_sizes_;  // of counted outputs, by index
   std::vector<Reason> reasons_;
+  std::map<std::string, std::vector<std::string>> taps_;  // names by the value
 };
 
 // The --shape option for an input, with letters for open dimensions.
@@ -183,6 +188,7 @@ void Importer::add_branch(const Node& node) {
     values_[node.outputs[i]] = values_[branch.outputs[i]];
     counted_[node.outputs[i]] = counted_[branch.outputs[i]];
     types_[node.outputs[i]] = types_[branch.outputs[i]];
+    add_taps(node.outputs[i]);
     if (!counted.least) continue;
     // The other branch is empty: so is the output if a run takes that.
     const Tensor taken =
@@ -250,6 +256,25 @@ void Importer::add_node(const Node& node) {
     counted_[node.outputs[i]] = op.output_counted(i);
     if (std::holds_alternative<Unknown>(op.outputs()[i]))
       give_reason(node, "output " + std::to_string(i) + " '" + node.outputs[i] + "' is not supported");
+    add_taps(node.outputs[i]);
+  }
+}
+
+// The taps of a value that the graph computes. Outputs have their names already. Of a counted value the graph has more
+// rows than the run gives.
+void Importer::add_taps(const std::string& name) {
+  const auto names = taps_.find(name);
+  const Tensor* tensor = std::get_if<Tensor>(&values_[name]);
+  if (names == taps_.end() || !tensor || graph_->is_constant(tensor->id) || counted_[name].any()) return;
+  const auto& inputs = graph_->table.inputs;
+  if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& port) { return port->tensor == tensor->id; })) return;
+  const bool map = tensor->shape().rank == 4;
+  std::optional<Tensor> value;
+  for (const std::string& tap : names->second) {
+    const auto is_output = [&](const ValueInfo& output) { return output.name == tap; };
+    if (std::any_of(model_.outputs.begin(), model_.outputs.end(), is_output)) continue;
+    if (!value) value = map ? to_channels_last(*tensor) : *tensor;
+    graph_->add_tap(tap, *value, map ? fbs::Layout::NCHW : fbs::Layout::Same, false);
   }
 }
 

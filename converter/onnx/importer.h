@@ -14,6 +14,7 @@
 #include "converter/graph/graph.h"
 #include "converter/onnx/decoder.h"
 #include "converter/onnx/model.h"
+#include "converter/onnx/taps.h"
 #include "converter/refused.h"
 
 namespace ferry::onnx {
@@ -23,6 +24,7 @@ struct ImportOptions {
   std::map<std::string, Array> constants;   // inputs known at conversion: shapes, axes, weights
   std::set<std::string> disabled_patterns;  // patterns (converter/onnx/patterns) to disable; "all"
   DecoderStates* decoder = nullptr;         // of a language model whose cache becomes states: gets them
+  TapNames taps = {};                       // those of constants and inputs, and those inside patterns, are left out
 };
 
 using ferry::Reason;

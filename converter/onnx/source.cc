@@ -15,6 +15,7 @@
 #if defined(FERRY_HAS_ONNX)
 #include "converter/onnx/decoder.h"
 #include "converter/onnx/importer.h"
+#include "converter/onnx/initializers.h"
 #endif
 
 namespace ferry::onnx {
@@ -22,7 +23,7 @@ namespace {
 
 constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect",
                      *kLike = "like", *kRead = "read", *kCharacters = "characters", *kLabels = "labels",
-                     *kMaxLength = "max-length";
+                     *kMaxLength = "max-length", *kTap = "tap", *kKeepTaps = "keep-taps";
 
 std::string all_detectors() {
   std::string all;
@@ -54,6 +55,11 @@ std::span<const Option> options() {
          .argument = "NAME",
          .help = "An input dimension that stays open in the blob: its name in the file (batch), or input and index "
                  "(input:0). May be repeated",
+         .takes = Option::Takes::Values},
+        {.name = kTap,
+         .argument = "NAME",
+         .help = "Keep a value for `ferry parity`: its name in the file, its node's, or its module's (layer1.0.conv1). "
+                 "May be repeated",
          .takes = Option::Takes::Values},
         {.name = kWithout,
          .argument = "NAME",
@@ -89,6 +95,8 @@ std::span<const Option> options() {
 
 bool recognises(const MappedFile& file) { return looks_like_onnx(file.bytes()); }
 
+TapRequest tap_request(const Settings& given) { return {.all = given.has(kKeepTaps), .names = given.values(kTap)}; }
+
 // Nothing if the network is not to be a detector.
 std::optional<detect::DetectorRequest> detector_request(const Settings& given) {
   const std::string detector = given.text(kDetect);
@@ -107,6 +115,7 @@ std::unique_ptr<Graph> import_ocr(const ImportRequest& request) {
     fail("--read and --characters: expected both, the text recognition network and its characters");
   if (const auto file = MappedFile::open(line); !recognises(*file))
     fail("--read: %s is not an ONNX file", line.c_str());
+  if (given.has(kKeepTaps)) fail("--keep-taps: not with --read; convert each of the networks by itself");
   if (given.has(kLabels)) fail("--labels: not with --read, whose classes are the --characters");
   for (const Setting& setting : given.all())
     if (setting.name != kWithout && setting.name != kRead && setting.name != kCharacters)
@@ -136,11 +145,15 @@ std::vector<std::unique_ptr<Graph>> import_decoder(const ImportRequest& request,
   std::vector<std::unique_ptr<Graph>> graphs;
   if (given.has(kShape) || given.has(kDynamic)) return graphs;
   const std::optional<int> length = given.integer(kMaxLength, 1, 1 << 24);
-  std::unique_ptr<Graph> graph = build_language_model(
-      {.file = request.path, .max_length = length, .without = given.values(kWithout), .passes = request.passes});
+  std::unique_ptr<Graph> graph = build_language_model({.file = request.path,
+                                                       .max_length = length,
+                                                       .without = given.values(kWithout),
+                                                       .taps = tap_request(given),
+                                                       .passes = request.passes});
   if (!graph) return graphs;
   for (const Setting& setting : given.all())
-    if (setting.name == kLabels || (setting.name != kWithout && find_option(options(), setting.name) != nullptr))
+    if (setting.name == kLabels ||
+        (setting.name != kWithout && setting.name != kTap && find_option(options(), setting.name) != nullptr))
       fail("--%s: not for a language model", setting.name.c_str());
   const Shape logits = graph->shape(graph->table.outputs.front()->tensor);
   const std::filesystem::path folder = folder_of_text(request.path);
@@ -184,6 +197,7 @@ ImportedNetwork import(const ImportRequest& request) {
                                      .shapes = given.values(kShape),
                                      .dynamic = given.values(kDynamic),
                                      .without = given.values(kWithout),
+                                     .taps = tap_request(given),
                                      .passes = request.passes,
                                      .finish = finish,
                                      .notes = &made.notes}));
@@ -213,6 +227,15 @@ Outline outline(const std::filesystem::path& path, const Settings& settings) {
 #endif
 }
 
+std::shared_ptr<const Checkpoint> weights(Families, const std::filesystem::path& path, const Settings&) {
+#if defined(FERRY_HAS_ONNX)
+  return open_initializers(path);
+#else
+  build_graph({.file = path});  // throws the Error of a build without ONNX
+  return nullptr;
+#endif
+}
+
 }  // namespace
 
 Source onnx_source() {
@@ -224,7 +247,8 @@ Source onnx_source() {
           .folders = false,
           .options = options,
           .import = import,
-          .outline = outline};
+          .outline = outline,
+          .weights = weights};
 }
 
 }  // namespace ferry::onnx

@@ -18,4 +18,9 @@ void run_passes(Graph& graph, const PassOptions& options) {
   }
 }
 
+void make_channels_last(Graph& graph, const PassOptions& options) {
+  sink_transposes(graph, options);
+  slice_before_reshape(graph, options);
+}
+
 }  // namespace ferry

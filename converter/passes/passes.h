@@ -24,6 +24,8 @@ void sink_transposes(Graph& graph, const PassOptions& options);
 // reshape. It separates queries, keys and values of one linear layer, for split_linear(). For graphs of fixed sizes,
 // like sink_transposes().
 void slice_before_reshape(Graph& graph, const PassOptions& options);
+// Both, as an imported graph needs them before run_passes().
+void make_channels_last(Graph& graph, const PassOptions& options);
 // Evaluates operators whose inputs are constants, by the reference interpreter.
 void fold_constants(Graph& graph, const PassOptions& options);
 // Merges convolutions (or linear layers) of one input whose outputs are added, including the input itself and its

@@ -1,3 +1,4 @@
+#include "sdk/operators/slice_begin.h"
 #include "sdk/reference/ops.h"
 
 namespace ferry::reference {
@@ -5,7 +6,8 @@ namespace ferry::reference {
 void slice(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Slice& p = *op.params_as_Slice();
   for_each_element(output.shape, [&](size_t index, Coordinates at) {
-    for (int i = 0; i < output.shape.rank; ++i) at[static_cast<size_t>(i)] += p.begin()->Get(static_cast<unsigned>(i));
+    for (int i = 0; i < output.shape.rank; ++i)
+      at[static_cast<size_t>(i)] += static_cast<int>(slice_begin(p, i, inputs[0]->shape));
     output.values[index] = inputs[0]->values[index_of(inputs[0]->shape, at)];
   });
 }

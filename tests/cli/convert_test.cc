@@ -118,17 +118,18 @@ TEST_F(Convert, BisectRefusesRoundedWeights) {
   EXPECT_REFUSED(run({"bisect", "m.ferry", "c.safetensors", "--fixture", "f"}), "m.ferry has rounded weights");
 }
 
-TEST_F(Convert, BisectSaysThatItTakesNoOnnxFile) {
+TEST_F(Convert, BisectTakesOnlyTheFormatThatTheBlobWasMadeFrom) {
+  const std::string c = checkpoint("c.safetensors");
   write_file(folder_.path() / "m.ferry", pack(*testing::small_classifier()));
   folder_.write("net.onnx", read_text(source_folder() / "tests/data/onnx/cnn/model.onnx"));
   EXPECT_REFUSED(run({"bisect", "m.ferry", "net.onnx", "--fixture", "f"}),
-                 "net.onnx is an ONNX file: bisect needs a checkpoint (safetensors, PyTorch or TensorFlow.js)");
+                 "net.onnx is an ONNX file, but m.ferry was converted from another format");
   const auto graph = testing::small_classifier();
   graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
   graph->table.provenance->family = "onnx";
   write_file(folder_.path() / "from_onnx.ferry", pack(*graph));
-  EXPECT_REFUSED(run({"bisect", "from_onnx.ferry", "c.safetensors", "--fixture", "f"}),
-                 "from_onnx.ferry was converted from an ONNX file: bisect needs a checkpoint");
+  EXPECT_REFUSED(run({"bisect", "from_onnx.ferry", c, "--fixture", "f"}),
+                 "c.safetensors is a checkpoint, but from_onnx.ferry was converted from an ONNX file");
 }
 
 TEST_F(Convert, AnUnknownNetworkGetsAHintToOnnx) {

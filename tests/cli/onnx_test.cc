@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/cli/command.h"
 #include "tests/support/paths.h"
@@ -27,6 +28,44 @@ TEST_F(Onnx, ConvertsAndRuns) {
   EXPECT_EQ(j["inputs"][0]["name"], "input");
   EXPECT_EQ(j["inputs"][0]["source_shape"], (std::vector<int>{1, 3, 16, 16}));
   EXPECT_EQ(j["provenance"]["framework"], "pytorch");
+}
+
+// A fixture of the exported module (tests/conformance/make_taps.py) covers the values that leave its modules.
+TEST_F(Onnx, ValuesAreTappedByModuleNodeAndName) {
+  const std::filesystem::path folder = source_folder() / "tests/data/onnx/taps";
+  const std::string net = (folder / "model.onnx").string(), fixture = (folder / "fixture").string();
+  Result done = run({"convert", net, "--keep-taps", "-o", "all.ferry"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  done = run({"parity", "all.ferry", fixture, "--json", "all.json"});
+  ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
+  std::set<std::string> compared;
+  for (const auto& row : nlohmann::json::parse(read_text(folder_.path() / "all.json"))["rows"])
+    compared.insert(row["name"]);
+  for (const char* name : {"logits", "tap/layer1", "tap/layer1.0", "tap/layer1.0.conv1", "tap/layer1.0.act",
+                           "tap/layer1.1.conv2", "tap/norm"})
+    EXPECT_TRUE(compared.contains(name)) << name;
+  EXPECT_FALSE(compared.contains("tap/stem"));  // the exporter folds the norm into it
+
+  done = run({"convert", net, "--tap", "/layer1/layer1.0/conv1/Conv", "--tap", "/layer1/layer1.1", "--tap", "logits",
+              "-o", "some.ferry"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const auto blob = nlohmann::json::parse(run({"inspect", "some.ferry", "--json"}).out);
+  std::set<std::string> taps;
+  for (const auto& tap : blob["taps"]) taps.insert(tap["name"]);
+  EXPECT_TRUE(taps.contains("/layer1/layer1.0/conv1/Conv"));
+  EXPECT_TRUE(taps.contains("/layer1/layer1.0/conv1/Conv_output_0"));
+  EXPECT_TRUE(taps.contains("/layer1/layer1.1"));
+
+  EXPECT_REFUSED(run({"convert", net, "--tap", "/layer1/layer1.0/conv1/Con", "-o", "n.ferry"}),
+                 "no value, node or module of model.onnx is called so (did you mean /layer1/layer1.0/conv1/Conv?)");
+  EXPECT_REFUSED(run({"convert", net, "--tap", "/layer1/layer1.0/act/Erf", "-o", "n.ferry"}),
+                 "fused with others into one operator, so it cannot be tapped; the nearest value that can is "
+                 "'/layer1/layer1.0/act/Mul_1_output_0'");
+  EXPECT_REFUSED(run({"convert", net, "--tap", "/Shape_output_0", "-o", "n.ferry"}), "known at conversion");
+
+  done = run({"convert", net, "--certify", fixture, "-o", "certified.ferry"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(run({"verify", "certified.ferry"}).exit_code, 0);
 }
 
 // Decoders with a cache continue token ids as ONNX Runtime does (tests/conformance/make_decoders.py).

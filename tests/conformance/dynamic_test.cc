@@ -81,6 +81,12 @@ TEST(Dynamic, TextsAreOfAnyLength) {
   expect_agreement(plain);
 }
 
+// Positions that count from the end.
+TEST(Dynamic, TheLastTokenIsReadAtAnyLength) {
+  expect_agreement(options_for("last", {"batch", "sequence"}, {"tokens=1x4x8"}));
+  expect_agreement(options_for("last", {"sequence"}, {"tokens=2x5x8"}));
+}
+
 // A table has as many positions as the network was made for.
 TEST(Dynamic, ALengthBeyondTheTableIsRefused) {
   const std::unique_ptr<Graph> graph = convert_to_graph(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));

@@ -233,6 +233,18 @@ class Positions(nn.Module):
         return self.out(tokens + self.table[:tokens.shape[1]])
 
 
+class Last(nn.Module):
+    """The last token, as a causal classifier reads it, and the last but one onwards, of each sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix, self.out = nn.Linear(8, 8), nn.Linear(8, 5)
+
+    def forward(self, tokens):
+        y = torch.tanh(self.mix(tokens))
+        return self.out(y[:, -1]) + self.out(y[:, -2:-1]).sum(1)
+
+
 class Text(nn.Module):
     """Token embeddings like BERT's: tables of positions and of types, cut to the length, and a mask over tokens."""
 
@@ -387,6 +399,7 @@ DYNAMIC = {
     "squeeze": (Squeeze, {"x": {0: "batch", 1: "frames"}}, {"x": (2, 1, 8)}),
     "sums": (Sums, {"tokens": {1: "sequence"}}, {"tokens": (1, 7)}),
     "positions": (Positions, {"tokens": {1: "sequence"}}, {"tokens": (1, 7, 8)}),
+    "last": (Last, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (2, 7, 8)}),
 }
 NETWORKS = {"cnn": Cnn, "detector": Detector, "lrn": ResponseNorms, "convnext": convnext, "vit": vit, "swin": swin,
             "upscaler": Upscaler, "quantized": Quantized, "rotary": lambda: Rotary(False),

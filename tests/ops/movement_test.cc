@@ -161,6 +161,14 @@ TEST(Slice, MatchesTheOracle) {
   expect_like_oracle(slice({0, 0, 0, 16}, {-1, -1, -1, 1}), {input({3, 3, 5, 17})}, 0);
 }
 
+TEST(Slice, BeginsFromTheEnd) {
+  expect_like_oracle(slice({0, -2, 0, -3}, {-1, 1, -1, 2}), {input({2, 5, 6, 7})}, 0);
+  expect_like_oracle(slice({0, -1}, {-1, -1}), {input({3, 4})}, 0);
+  expect_like_oracle(slice({-9}, {1}), {input({9})}, 0);
+  const reference::Array y = oracle(slice({-1, -2}, {1, 1}), {{{2, 3}, counting(6)}});
+  EXPECT_EQ(y.values, (std::vector<double>{4}));
+}
+
 TEST(Slice, TakesSizesFromAnotherTensor) {
   // A table of positions, cut to the length of the value it is added to, or of the token ids.
   expect_like_oracle(slice({0, 0, 0}, {-1, -3, -1}), {constant({1, 16, 12}), input({2, 7, 12})}, 0);

@@ -366,10 +366,11 @@ TEST(ShapeRules, Slice) {
   expect_shape(slice({1, 0}, {2, -1}), {{4, 5}}, {2, 5});
   expect_refusal(slice({1}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
                  "slice: begin has 1 entries for input [4,5], expected 2");
-  expect_refusal(slice({-1, 0}, {2, -1}), {{4, 5}}, FERRY_CORRUPT,
-                 "slice: dimension 0 begins at -1 with size 2, expected 0 or more and not 0");
   expect_refusal(slice({0, 0}, {2, 0}), {{4, 5}}, FERRY_CORRUPT,
-                 "slice: dimension 1 begins at 0 with size 0, expected 0 or more and not 0");
+                 "slice: dimension 1 has size 0, expected another");
+  expect_shape(slice({-3, -1}, {2, -1}), {{4, 5}}, {2, 1});  // from the end
+  expect_refusal(slice({-5, 0}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements -1 to 1 of dimension 0 are outside input [4,5]");
   expect_shape(slice({1, 0}, {-3, -2}), {{4, 5}, {1, 3}}, {3, 1});
   expect_refusal(slice({1, 0}, {-4, -1}), {{4, 5}, {1, 3}}, FERRY_CORRUPT,
                  "slice: a size refers to dimension 2 of a second input, which is missing");

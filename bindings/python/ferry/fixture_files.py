@@ -115,12 +115,14 @@ def sampled(name, values, samples):
 
 
 def entry(name, exact, rough, samples, stored, most=None):
-    """The manifest's entry of a tap or output: `exact` in float64, `rough` computed in float32. Tensors of more than
-    `most` (default: 2 * samples) elements are stored as samples."""
-    rough, values = rough.astype(np.float64), exact.astype(np.float32)
+    """The manifest's entry of a tap or output: `exact` in float64, `rough` computed in float32, None if it was not.
+    Tensors of more than `most` (default: 2 * samples) elements are stored as samples."""
+    values = exact.astype(np.float32)
+    exact = exact.astype(np.float64)
     absmax = float(np.abs(exact).max())
-    item = {"name": name, "shape": list(exact.shape), "stored": "full",
-            "float32_vs_float64": float("%.3g" % (np.abs(rough - exact).max() / absmax)) if absmax else 0.0,
+    error = np.abs(rough.astype(np.float64) - exact).max() if rough is not None else None
+    floor = None if error is None else float("%.3g" % (error / absmax)) if absmax else 0.0
+    item = {"name": name, "shape": list(exact.shape), "stored": "full", "float32_vs_float64": floor,
             "mean": float("%.9g" % exact.mean()), "std": float("%.9g" % exact.std()), "absmax": float("%.9g" % absmax)}
     if values.size > (2 * samples if most is None else most):
         item.update(stored="sample", samples=samples)

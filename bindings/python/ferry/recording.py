@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ferry.fixture(): records a PyTorch module's results as a parity fixture (docs/parity.md)."""
-import copy, hashlib, inspect, os, sys
+"""ferry.fixture(): records the results of a PyTorch module, an ONNX file or a function as a parity fixture
+(docs/parity.md)."""
+import copy, hashlib, inspect, os, sys, tempfile
 from numbers import Integral
 from typing import Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from .fixture_files import entry, input_entry, seeded_image, write_files
+from .onnx_names import OnnxNames
 
 
 def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
@@ -20,12 +22,18 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
         ferry.fixture(net, (1, 3, 224, 224), "fixtures/net")               # an image generated from the seed
         ferry.fixture(net, pixels, "fixtures/net", taps=["layer1", "layer2"])
         ferry.fixture(net, {"ids": ids, "mask": mask}, "fixtures/net")     # by the names of forward()'s arguments
+        ferry.fixture("net.onnx", (1, 3, 224, 224), "fixtures/net")        # every value, by ONNX Runtime in float32
+        ferry.fixture(compute, {"x": x}, "fixtures/net", outputs=["y"])    # a function from a dict to a dict of arrays
 
+    module   a torch.nn.Module; the path of an ONNX file, which ONNX Runtime computes without its optimisations; or a
+             function that takes a dict of arrays by name and returns one. Taps are then values of the file, and those
+             results of the function that are not outputs. Values are as they are computed, usually in float32: there
+             is no floor
     inputs   a shape N,C,H,W: a generated image, which is not stored and fits a certificate. Or the arguments of
              forward() in PyTorch's layout: a tensor or array, several of them, or a dict of them by name. Floats are
              rounded to float32; integers are unchanged
     taps     names of the submodules to record, as in named_modules(); None: all that are called once and return a
-             tensor of floats; (): none
+             tensor of floats; (): none. Of an ONNX file: names of values, or of nodes for their first outputs
     outputs  names of forward()'s results, as in the blob; None: "logits" for one tensor, and the keys of a dict
     samples  number of values stored of a tensor that is larger than twice this (outputs: eight times)
     library  "name" and "version" of the network's library; None: the package of its class
@@ -34,15 +42,45 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
 
     Values are float64 results rounded to float32. The error of the float32 run is the fixture's floor, per entry.
 
-    TypeError: `module` is not a torch.nn.Module, or does not compute in float64. ValueError: a tap that does not exist
-    or has not exactly one output, a shape that is not N,C,H,W, NaN or infinite results, outputs without names."""
-    import torch
-
-    if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"a torch.nn.Module is recorded, not {type(module).__name__}")
+    ImportError: onnxruntime is not installed, which an ONNX file needs. TypeError: `module` is none of these, or does
+    not compute in float64. ValueError: a tap that does not exist or has not exactly one output, a shape that is not
+    N,C,H,W, NaN or infinite results, outputs without names."""
     if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed!r}: must be an integer of 0 or more, within 64 bits")
     wanted = None if taps is None else [taps] if isinstance(taps, str) else list(taps)
+    names = [outputs] if isinstance(outputs, str) else None if outputs is None else list(outputs)
+    stored = {}
+
+    def write(library, named, arrays, taps, results, weights):
+        manifest = {"library": library, "arch": arch or named, "seed": int(seed),
+                    "inputs": [_input_entry(name, array, seed, stored) for name, array in arrays.items()],
+                    "taps": [_entry("tap/" + name, *values, samples, stored) for name, values in taps.items()],
+                    "outputs": [_entry(name, *values, 8 * samples, stored) for name, values in results.items()],
+                    "tensors": _weights(weights), **(extra or {})}
+        write_files(os.fspath(folder), manifest, stored)
+        return os.fspath(folder)
+
+    if isinstance(module, (str, os.PathLike)):
+        file = OnnxNames(module)
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ImportError(f"{os.fspath(module)} is computed by ONNX Runtime, which is not installed (pip install "
+                              "onnxruntime); or record a function that computes it") from None
+        arrays = _named_inputs(inputs, seed, file.inputs)
+        found, kept = _run_onnx(onnxruntime, module, file, arrays, wanted, names)
+        named = os.path.splitext(os.path.basename(os.fspath(module)))[0]
+        used = {"name": "onnxruntime", "version": str(onnxruntime.__version__)}
+        return write(dict(library or used), named, arrays, found, kept, file.weights)
+    if not callable(module):
+        raise TypeError(f"a torch.nn.Module, the path of an ONNX file or a function is recorded, not "
+                        f"{type(module).__name__}")
+    torch = sys.modules.get("torch")  # a module implies that it is imported
+    if torch is None or not isinstance(module, torch.nn.Module):
+        arrays = _named_inputs(inputs, seed, ["input"])
+        found, kept = _run_function(module, arrays, wanted, names)
+        called = getattr(module, "__name__", type(module).__name__)
+        return write(dict(library or {"name": called}), called, arrays, found, kept, {})
     known = [name for name, _ in module.named_modules() if name]
     for name in wanted or ():
         if name not in known:
@@ -58,36 +96,21 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
         raise TypeError(f"the module does not compute in float64, which a reference is made in: {error}") from error
     rough_taps, rough = run(torch.float32)
 
-    stored = {}
-
-    def entries(exact, rough, most, prefix=""):
-        return [_entry(prefix + name, value, rough[name], most, stored) for name, value in exact.items()]
+    def both(exact, rough):
+        return {name: (value, rough[name]) for name, value in exact.items()}
 
     package = type(module).__module__.split(".")[0]
-    manifest = {
-        "library": {**(library or _library(package)), "torch": str(torch.__version__)},
-        "arch": arch or type(module).__name__,
-        "seed": int(seed),
-        "inputs": [_input_entry(name, array, seed, stored) for name, array in arrays.items()],
-        "taps": entries(exact_taps, rough_taps, samples, "tap/"),
-        "outputs": entries(exact, rough, 8 * samples),
-        "tensors": _weights(module),
-        **(extra or {}),
-    }
-    write_files(os.fspath(folder), manifest, stored)
-    return os.fspath(folder)
+    weights = {name: tensor.detach().cpu().float().numpy() for name, tensor in module.state_dict().items()
+               if tensor.is_floating_point()}
+    return write({**(library or _library(package)), "torch": str(torch.__version__)}, type(module).__name__, arrays,
+                 both(exact_taps, rough_taps), both(exact, rough), weights)
 
 
-def _weights(module):
-    """Hashes of the checkpoint's tensors, with which `ferry bisect` finds those that differ in another checkpoint."""
-    out = []
-    for name, tensor in module.state_dict().items():
-        if not tensor.is_floating_point():
-            continue
-        values = np.ascontiguousarray(tensor.detach().cpu().float().numpy())
-        out.append({"name": name, "dtype": "F32", "shape": list(values.shape), "kind": "recorded",
-                    "sha256": hashlib.sha256(values.tobytes()).hexdigest()})
-    return out
+def _weights(arrays):
+    """Hashes of float32 weights by name, with which `ferry bisect` finds those that differ in another checkpoint."""
+    return [{"name": name, "dtype": "F32", "shape": list(values.shape), "kind": "recorded",
+             "sha256": hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()}
+            for name, values in arrays.items()]
 
 
 # ---- inputs ----------------------------------------------------------------------------------------------------------
@@ -95,10 +118,7 @@ def _weights(module):
 
 def _inputs(module, inputs, seed):
     """Arrays by name (float32 and integers), and whether forward() takes them as positional arguments."""
-    if isinstance(inputs, (tuple, list)) and all(isinstance(side, Integral) for side in inputs):
-        if len(inputs) != 4 or min(inputs) < 1:
-            raise ValueError(f"an image's shape is N,C,H,W, not {tuple(inputs)}: give other inputs as arrays")
-        inputs = seeded_image(tuple(inputs), seed)
+    inputs = _generated(inputs, seed)
     if isinstance(inputs, Mapping):
         return {name: _array(name, value) for name, value in inputs.items()}, False
     given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
@@ -108,6 +128,26 @@ def _inputs(module, inputs, seed):
     if len(given) > len(names):
         raise ValueError(f"{len(given)} inputs were given, forward() names {len(names)}: give a dict")
     return {name: _array(name, value) for name, value in zip(names, given)}, True
+
+
+def _generated(inputs, seed):
+    """The image that a shape asks for; other inputs as they are."""
+    if not isinstance(inputs, (tuple, list)) or not all(isinstance(side, Integral) for side in inputs):
+        return inputs
+    if len(inputs) != 4 or min(inputs) < 1:
+        raise ValueError(f"an image's shape is N,C,H,W, not {tuple(inputs)}: give other inputs as arrays")
+    return seeded_image(tuple(inputs), seed)
+
+
+def _named_inputs(inputs, seed, names):
+    """Arrays by name, for a network whose inputs are called `names`."""
+    inputs = _generated(inputs, seed)
+    if isinstance(inputs, Mapping):
+        return {name: _array(name, value) for name, value in inputs.items()}
+    given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    if len(given) != len(names):
+        raise ValueError(f"{len(given)} inputs were given, the network has {len(names)}: {', '.join(names)}")
+    return {name: _array(name, value) for name, value in zip(names, given)}
 
 
 def _array(name, value):
@@ -131,7 +171,69 @@ def _input_entry(name, array, seed, stored):
     return input_entry(name, array, stored)
 
 
-# ---- one run ---------------------------------------------------------------------------------------------------------
+# ---- one run of an ONNX file or a function ---------------------------------------------------------------------------
+
+# Types of ONNX Runtime's inputs.
+_TYPES = {"float": "float32", "double": "float64", "float16": "float16", "bool": "bool", "int8": "int8",
+          "int16": "int16", "int32": "int32", "int64": "int64", "uint8": "uint8", "uint16": "uint16",
+          "uint32": "uint32", "uint64": "uint64"}
+
+
+def _run_onnx(onnxruntime, path, file, arrays, wanted, names):
+    """Taps and outputs by name, each a pair of the array and None."""
+    taps = file.values if wanted is None else [file.value_of(name) for name in wanted]
+    taps = [name for name in dict.fromkeys(taps) if name not in file.outputs]
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    data = file.with_outputs(taps)
+    if file.external:  # weights in other files are found beside the model's
+        folder = os.path.dirname(os.path.abspath(os.fspath(path)))
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".onnx") as beside:
+            beside.write(data)
+            beside.flush()
+            session = onnxruntime.InferenceSession(beside.name, options, providers=["CPUExecutionProvider"])
+    else:
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    types = {port.name: _TYPES.get(port.type[len("tensor("):-1]) for port in session.get_inputs()}
+    for name in arrays:
+        if types.get(name) is None:
+            raise ValueError(f"the network has no input {name!r} of numbers; it has {', '.join(types)}")
+    asked = list(file.outputs) + taps
+    results = session.run(asked, {name: array.astype(types[name]) for name, array in arrays.items()})
+    return _split(dict(zip(asked, results)), file.outputs if names is None else names, taps, wanted is not None)
+
+
+def _run_function(function, arrays, wanted, names):
+    """The same for a function."""
+    results = function({name: array.copy() for name, array in arrays.items()})
+    if not isinstance(results, Mapping):
+        raise TypeError(f"the function returns {type(results).__name__}: expected a dict of arrays by name")
+    results = {name: value.detach().numpy() if hasattr(value, "detach") else np.asarray(value)
+               for name, value in results.items()}
+    outputs = [name for name in results if name not in (wanted or ())] if names is None else names
+    taps = [name for name in results if name not in outputs] if wanted is None else wanted
+    return _split(results, outputs, taps, wanted is not None)
+
+
+def _split(results, outputs, taps, strict):
+    """Those of `results` that are arrays of floats, and unless `strict`, taps that are finite. ValueError: an output is
+    no such array, or if `strict`, a tap."""
+
+    def chosen(names, strict):
+        kept = {}
+        for name in names:
+            value = results.get(name)
+            floats = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size > 0
+            if floats and (strict or np.isfinite(value).all()):  # masks may hold -infinity
+                kept[name] = (value, None)
+            elif strict:
+                raise ValueError(f"{name!r} is no array of floats; there are {', '.join(map(str, list(results)[:8]))}")
+        return kept
+
+    return chosen(taps, strict), chosen(outputs, True)
+
+
+# ---- one run of a module ---------------------------------------------------------------------------------------------
 
 
 def run_module(module, arrays, positional, dtype, names=None, wanted=None):
@@ -191,7 +293,7 @@ def _outputs(result, names):
 
 def _entry(name, exact, rough, samples, stored):
     for array in (exact, rough):
-        if not np.isfinite(array).all():
+        if array is not None and not np.isfinite(array).all():
             raise ValueError(f"{name!r} has NaN or infinite values, computed in {array.dtype}")
     return entry(name, exact, rough, samples, stored)
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """ferry.fixture() records a PyTorch module's results, and `ferry parity` checks a blob with them."""
-import hashlib, json, os, re, shutil, tempfile, unittest
+import hashlib, json, os, re, shutil, sys, tempfile, unittest
+from types import SimpleNamespace
+from unittest import mock
 
 import ferry
 import numpy as np
 from ferry import fixture_files
+from ferry.onnx_names import OnnxNames
 from support import command
 
 try:
@@ -158,7 +161,9 @@ class Refused(Folder):
 
         x = torch.randn(1, 3, 32, 32)
         for words, error, module, inputs, named in (
-            ("a torch.nn.Module is recorded, not function", TypeError, lambda x: x, x, {}),
+            ("an ONNX file or a function is recorded, not int", TypeError, 3, x, {}),
+            ("the function returns list: expected a dict", TypeError, lambda given: [], x, {}),
+            ("'y' is no array of floats; there are z", ValueError, lambda given: {"z": x}, x, {"outputs": "y"}),
             ("no submodule is called 'stam'", ValueError, Net(), x, {"taps": ["stam"]}),
             ("'relu' is called 2 times", ValueError, Net(), x, {"taps": ["relu"]}),
             ("'unused' is called 0 times", ValueError, Net(), x, {"taps": "unused"}),
@@ -237,6 +242,58 @@ class Proven(Folder):
             out = session.run(given, layout="framework")
             np.testing.assert_allclose(out["mixed"], mixed.numpy(), atol=1e-5)
             np.testing.assert_allclose(out["rows"], rows.numpy(), atol=1e-5)
+
+    def test_a_function_and_an_onnx_file(self):
+        """A fake ONNX Runtime answers by the file's names: the installed one is not needed to test the rest."""
+        net = seeded(Pair).eval()
+        inputs = torch.tensor([[1, 5, 10]]), torch.tensor([[[2.0]]])
+        onnx, blob = self.path("pair.onnx"), self.path("pair.ferry")
+        torch.onnx.export(net, inputs, onnx, input_names=["ids", "scale"], output_names=["mixed", "rows"])
+        arrays = {"ids": inputs[0].numpy(), "scale": inputs[1].numpy()}
+        names = OnnxNames(onnx)
+        self.assertEqual((names.inputs, names.outputs), (["ids", "scale"], ["mixed", "rows"]))
+        product = names.value_of("/mix/MatMul")
+
+        def compute(given):
+            with torch.no_grad():
+                rows = net.table(torch.from_numpy(given["ids"]))
+                inner = rows @ net.mix.weight.T
+                return {"rows": rows, product: inner,
+                        "mixed": (inner + net.mix.bias) * torch.from_numpy(given["scale"])}
+
+        command("convert", onnx, "--tap", "/mix/MatMul", "--keep-taps", "-o", blob)
+        recorded = ferry.fixture(compute, arrays, self.path("function"), outputs=["mixed", "rows"])
+        self.assertIn("3 tensors compared, all in bounds", command("parity", blob, recorded))
+
+        class Session:
+            def __init__(self, data, options, providers):
+                path = os.path.join(os.path.dirname(onnx), "seen.onnx")
+                with open(path, "wb") as file:
+                    file.write(data)
+                self.outputs = OnnxNames(path).outputs
+
+            def get_inputs(self):
+                return [SimpleNamespace(name="ids", type="tensor(int64)"),
+                        SimpleNamespace(name="scale", type="tensor(float)")]
+
+            def run(self, asked, given):
+                assert set(asked) == set(self.outputs), asked
+                found = compute(given)
+                return [found[name].numpy() if name in found else np.zeros(0) for name in asked]
+
+        runtime = SimpleNamespace(__version__="1.0", SessionOptions=SimpleNamespace, InferenceSession=Session,
+                                  GraphOptimizationLevel=SimpleNamespace(ORT_DISABLE_ALL=0))
+        with mock.patch.dict(sys.modules, onnxruntime=runtime):
+            recorded = ferry.fixture(onnx, inputs, self.path("onnx"), taps=["/mix/MatMul"])
+            self.assertIn("3 tensors compared, all in bounds", command("parity", blob, recorded))
+            ferry.fixture(onnx, arrays, self.path("onnx"))
+            self.assertIn("3 tensors compared, all in bounds", command("parity", blob, recorded))
+            with self.assertRaisesRegex(ValueError, "no value or node is called 'mux'"):
+                ferry.fixture(onnx, inputs, self.path("refused"), taps=["mux"])
+        command("convert", onnx, "--certify", recorded, "-o", blob)
+        command("verify", blob)
+        with self.assertRaisesRegex(ValueError, "no ONNX file"):
+            OnnxNames(__file__)
 
 
 if __name__ == "__main__":

@@ -234,8 +234,10 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       break;
     case fbs::OpParams::Slice: {
       const Shape small = kMoved(*output);
-      for (int d = 0; d < x.rank; ++d)
-        x[d] = std::min(x[d], op.params_as_Slice()->begin()->Get(static_cast<unsigned>(d)) + small[d] + 2);
+      for (int d = 0; d < x.rank; ++d) {
+        const int32_t begin = op.params_as_Slice()->begin()->Get(static_cast<unsigned>(d));
+        x[d] = std::min(x[d], (begin < 0 ? -begin : begin + small[d]) + 2);  // a negative one counts from the end
+      }
       *output = small;
       return shrink_sizes();
     }

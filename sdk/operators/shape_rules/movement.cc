@@ -1,4 +1,5 @@
 #include "sdk/operators/shape_rules/rules.h"
+#include "sdk/operators/slice_begin.h"
 
 #include <array>
 #include <limits>
@@ -144,13 +145,11 @@ Status rule(const char* op, const fbs::Slice& p, Shapes inputs, Shape* output) {
   for (int i = 0; i < x.rank; ++i) {
     int32_t given = at(p.size(), i);
     FERRY_TRY(resolve_size(op, inputs, &given));
-    const int64_t begin = at(p.begin(), i);
+    const int64_t begin = slice_begin(p, i, x);
     int64_t size = given;
-    if (begin < 0 || size == 0)
-      return error(FERRY_CORRUPT, "%s: dimension %d begins at %lld with size %lld, expected 0 or more and not 0", op, i,
-                   static_cast<long long>(begin), static_cast<long long>(size));
+    if (size == 0) return error(FERRY_CORRUPT, "%s: dimension %d has size 0, expected another", op, i);
     if (size == -1) size = x[i] - begin;
-    if (size < 1 || begin + size > x[i])
+    if (begin < 0 || size < 1 || begin + size > x[i])
       return error(FERRY_SHAPE_MISMATCH, "%s: elements %lld to %lld of dimension %d are outside input %s", op,
                    static_cast<long long>(begin), static_cast<long long>(begin + size), i, in_words(x).c_str());
     FERRY_TRY(append(op, size, output));
