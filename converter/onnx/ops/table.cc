@@ -31,6 +31,7 @@ constexpr OpRow kOps[] = {
     {"Clip", clip},
     {"Compress", compress},
     {"Concat", concat},
+    {"ConcatFromSequence", concat_from_sequence, nullptr, true},
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},
     {"Conv", conv},
@@ -69,7 +70,7 @@ constexpr OpRow kOps[] = {
     {"HardSigmoid", hard_sigmoid},
     {"HardSwish", hard_swish},
     {"Hardmax", hardmax},
-    {"Identity", identity},
+    {"Identity", identity, nullptr, true},
     {"InstanceNormalization", instance_normalization},
     {"IsInf", is_inf},
     {"IsNaN", is_nan},
@@ -122,12 +123,19 @@ constexpr OpRow kOps[] = {
     {"Relu", relu},
     {"Reshape", reshape},
     {"Resize", resize},
+    {"ReverseSequence", reverse_sequence},
     {"RotaryEmbedding", rotary_embedding},
     {"Round", round},
     {"Scatter", scatter_elements},
     {"ScatterElements", scatter_elements},
     {"ScatterND", scatter_nd},
     {"Selu", selu},
+    {"SequenceAt", sequence_at, nullptr, true},
+    {"SequenceConstruct", sequence_construct},
+    {"SequenceEmpty", sequence_empty},
+    {"SequenceErase", sequence_erase, nullptr, true},
+    {"SequenceInsert", sequence_insert, nullptr, true},
+    {"SequenceLength", sequence_length, nullptr, true},
     {"Shape", shape},
     {"Shrink", shrink},
     {"Sigmoid", sigmoid},
@@ -142,6 +150,7 @@ constexpr OpRow kOps[] = {
     {"Softsign", softsign},
     {"SpaceToDepth", space_to_depth},
     {"Split", split},
+    {"SplitToSequence", split_to_sequence},
     {"Sqrt", sqrt},
     {"Squeeze", squeeze},
     {"Sub", sub},
@@ -213,6 +222,11 @@ std::span<const OpRow> operators_of(std::string_view domain) {
 OpFunction find_op(const Node& node) {
   const OpRow* row = find(node);
   return row ? row->function : nullptr;
+}
+
+bool reads_sequences(const Node& node) {
+  const OpRow* row = find(node);
+  return row && row->reads_sequences;
 }
 
 std::string why_unsupported(const Node& node) {
