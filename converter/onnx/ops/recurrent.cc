@@ -146,7 +146,8 @@ class Layer {
 
   // Direction `d` of a weight [D,...].
   Tensor weight(size_t input, const Array& of_all, int64_t d) const {
-    const Array one = pick(of_all, 0, {d}).reshaped(Dims(of_all.dims.begin() + 1, of_all.dims.end()));
+    const Dims dims(of_all.dims.begin() + 1, of_all.dims.end());
+    const Array one = (directions_ == 1 ? of_all : pick(of_all, 0, {d})).reshaped(dims);
     return add_constant(op_.graph(), op_.node().inputs[input], one);
   }
 
