@@ -109,7 +109,7 @@ void concat_from_sequence(Op& op) {
 namespace {
 
 // The parts of x along an axis, of these sizes.
-std::vector<Value> split(Op& op, const Value& x, const Dims& dims, int axis, const std::vector<int64_t>& sizes) {
+std::vector<Value> parts_of(Op& op, const Value& x, const Dims& dims, int axis, const std::vector<int64_t>& sizes) {
   std::vector<Value> items;
   int64_t begin = 0;
   for (const int64_t part : sizes) {
@@ -135,7 +135,7 @@ Items unstacked(Op& op, const Value& x, Type type, int64_t axis) {
   if (size > static_cast<int64_t>(kMaxItems)) op.refuse("more than %zu parts", kMaxItems);
   Dims kept = dims;
   kept.erase(kept.begin() + along);
-  Items list{type, split(op, x, dims, along, std::vector<int64_t>(static_cast<size_t>(size), 1))};
+  Items list{type, parts_of(op, x, dims, along, std::vector<int64_t>(static_cast<size_t>(size), 1))};
   for (Value& item : list.items) {
     if (const Array* known = std::get_if<Array>(&item))
       item = known->reshaped(kept);
@@ -160,7 +160,7 @@ void split_to_sequence(Op& op) {
     if (size / part > static_cast<int64_t>(kMaxItems)) op.refuse("more than %zu parts", kMaxItems);
     for (int64_t begin = 0; begin < size; begin += part) sizes.push_back(std::min(part, size - begin));
   }
-  set_sequence(op, op.type(0), split(op, op.value(0), dims, axis, sizes));
+  set_sequence(op, op.type(0), parts_of(op, op.value(0), dims, axis, sizes));
 }
 
 // Position t of sample n is position length - 1 - t up to its length, and t from there on.
