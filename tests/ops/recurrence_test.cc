@@ -28,7 +28,7 @@ struct Sizes {
 void expect(const fbs::RecurrenceT& p, int gates, int parts, int extra, const Sizes& s,
             std::vector<double> lengths = {}) {
   std::vector<Operand> operands = {input({s.steps, s.samples, gates * s.hidden}),
-                                   constant({gates * s.hidden + extra, s.hidden}, -0.5, 0.5),
+                                   constant({gates * s.hidden + extra, s.hidden}, -0.2, 0.2),
                                    input({parts, s.states, s.hidden})};
   if (!lengths.empty()) operands.push_back(given({s.samples}, std::move(lengths), fbs::DType::Int32));
   fbs::OpParamsUnion params;
