@@ -11,7 +11,8 @@ namespace {
 using Cell = fbs::RecurrentCell;
 using Kind = fbs::GateFunctionKind;
 
-// ONNX's names of activations, with the defaults of ONNX Runtime and which parameters they consume.
+// ONNX's names of activations, and which parameters they consume. Defaults are those of the operators of these names,
+// as the standard says; ONNX Runtime's RNN has 0 instead.
 struct Activation {
   const char* name;
   Kind kind;
@@ -137,8 +138,8 @@ class Layer {
     const Array& lengths = op_.array(4, "sequence_lens");
     const std::vector<int64_t> list = lengths.ints();
     for (const int64_t length : list)
-      if (length < 0 || length > steps_)
-        op_.refuse("sequence_lens holds %lld, expected 0 to %lld", static_cast<long long>(length),
+      if (length < 1 || length > steps_)
+        op_.refuse("sequence_lens holds %lld, expected 1 to %lld", static_cast<long long>(length),
                    static_cast<long long>(steps_));
     if (std::any_of(list.begin(), list.end(), [&](int64_t length) { return length != steps_; }))
       lengths_ = add_constant(op_.graph(), op_.node().inputs[4], lengths);
