@@ -146,7 +146,8 @@ const char* class_of(const std::string& kind) {
       {"layer_norm", "n"}, {"group_norm", "n"},       {"grn", "n"},           {"softmax", "n"},
       {"unary", "e"},      {"binary", "e"},           {"select", "e"},        {"rotary_embedding", "e"},
       {"pool2d", "r"},     {"reduce", "r"},           {"resize2d", "r"},      {"top_k", "r"},
-      {"append", "s"},     {"positions", "s"},        {"causal_conv1d", "s"}, {"input", "i"}};
+      {"append", "s"},     {"positions", "s"},        {"causal_conv1d", "s"}, {"recurrence", "p"},
+      {"input", "i"}};
   const auto found = kClasses.find(kind);
   return found == kClasses.end() ? "m" : found->second;
 }

@@ -124,14 +124,61 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
   return out;
 }
 
+std::map<std::string, std::vector<double>> parse_values(const std::vector<std::string>& values) {
+  std::map<std::string, std::vector<double>> out;
+  for (const std::string& text : values) {
+    const size_t equals = text.rfind('=');
+    std::vector<double> numbers;
+    bool good = equals != std::string::npos && equals > 0;
+    for (size_t at = equals; good && at < text.size();) {
+      double number = 0;
+      const auto [end, bad] = std::from_chars(text.data() + at + 1, text.data() + text.size(), number);
+      good = bad == std::errc() && (end == text.data() + text.size() || *end == ',');
+      at = static_cast<size_t>(end - text.data());
+      numbers.push_back(number);
+    }
+    if (!good) fail("--value %s: expected an input's name and its numbers, like sr=16000", text.c_str());
+    out[text.substr(0, equals)] = numbers;
+  }
+  return out;
+}
+
 #if defined(FERRY_HAS_ONNX)
+namespace {
+
+// The inputs that --value makes constants, with the types and ranks of the file. A value of rank 1 or 0 has the shape
+// that its numbers have; of a higher rank the file must state its shape.
+std::map<std::string, Array> constants_of(const Model& model, const std::vector<std::string>& values) {
+  std::map<std::string, Array> out;
+  for (const auto& [name, numbers] : parse_values(values)) {
+    const std::string called = name;
+    const auto input = std::find_if(model.inputs.begin(), model.inputs.end(),
+                                    [&](const ValueInfo& value) { return value.name == called; });
+    if (input == model.inputs.end()) fail("--value %s: the graph has no input of that name", name.c_str());
+    Dims dims;
+    for (const Dimension& dimension : input->shape) dims.push_back(dimension.size);
+    if (!input->has_shape && numbers.size() > 1) dims = {-1};
+    if (dims.size() == 1 && dims[0] < 0) dims[0] = static_cast<int64_t>(numbers.size());
+    if (std::any_of(dims.begin(), dims.end(), [](int64_t size) { return size < 0; }) ||
+        count_elements(dims) != static_cast<int64_t>(numbers.size()))
+      fail("--value %s: %zu numbers for the shape %s", name.c_str(), numbers.size(), to_string(dims).c_str());
+    out[name] = make_array(input->type, dims, numbers);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const Model model = read_model(request.file);
   const TapNames taps = tap_names(model, request.taps);
+  const std::map<std::string, Array> constants = constants_of(model, request.values);
   const auto import_with = [&](const std::map<std::string, Dims>& shapes, const TapNames& names,
                                const std::vector<std::string>& without) {
-    Imported imported =
-        import_model(model, {.shapes = shapes, .disabled_patterns = {without.begin(), without.end()}, .taps = names});
+    Imported imported = import_model(model, {.shapes = shapes,
+                                             .constants = constants,
+                                             .disabled_patterns = {without.begin(), without.end()},
+                                             .taps = names});
     if (imported.graph->table.outputs.empty())
       fail("%s: output '%s' is the same for every input: nothing is left to run",
            model.path.filename().string().c_str(), imported.known.begin()->first.c_str());

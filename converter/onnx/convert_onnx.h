@@ -18,6 +18,7 @@ namespace ferry::onnx {
 struct OnnxRequest {
   std::filesystem::path file;
   std::vector<std::string> shapes;            // of inputs: "input=1x3x224x224"
+  std::vector<std::string> values;            // of inputs that are then constants: "sr=16000"
   std::vector<std::string> dynamic;           // dimensions of inputs that the blob leaves open: "batch", "input:0"
   std::vector<std::string> without;           // recognisers to leave out: "gelu", "all"
   TapRequest taps = {};                       // values that the blob keeps for parity
@@ -55,5 +56,7 @@ std::unique_ptr<Graph> build_language_model(const DecoderRequest& request);
 
 // Sizes by input name, from texts like "input=1x3x224x224". Throws Error for a malformed one.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes);
+// Numbers by input name, from texts like "sr=16000". Throws Error for a malformed one.
+std::map<std::string, std::vector<double>> parse_values(const std::vector<std::string>& values);
 
 }  // namespace ferry::onnx

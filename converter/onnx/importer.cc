@@ -1,15 +1,23 @@
 #include "converter/onnx/importer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 
 #include "converter/onnx/op.h"
+#include "converter/onnx/ops/ops.h"
 #include "converter/onnx/patterns/patterns.h"
 #include "converter/onnx/versions.h"
 #include "converter/passes/passes.h"
 
 namespace ferry::onnx {
 namespace {
+
+using Typed = std::pair<Value, Type>;  // with its type in the file
+
+// Maximum number of nodes that the iterations of all loops become.
+constexpr size_t kMaxUnrolledNodes = 10000;
 
 class Importer {
  public:
@@ -26,6 +34,14 @@ class Importer {
   bool add_decoder_input(const ValueInfo& input);
   void add_node(const Node& node);
   void add_branch(const Node& node);
+  void add_loop(const Node& node);
+  void add_scan(const Node& node);
+  bool add_body(const Node& node, const std::vector<Typed>& inputs);
+  std::vector<Typed> values_of(std::span<const std::string> names);
+  void set_value(const std::string& name, const Typed& value) {
+    values_[name] = value.first;
+    types_[name] = value.second;
+  }
   void fold(Op* op);
   void add_taps(const std::string& name);
   void add_output(const ValueInfo& output, Tensor value);
@@ -45,6 +61,7 @@ class Importer {
   std::vector<std::pair<size_t, std::vector<std::optional<Tensor>>>> output_sizes_;  // of counted outputs, by index
   std::vector<Reason> reasons_;
   std::map<std::string, std::vector<std::string>> taps_;  // names by the value
+  size_t unrolled_ = 0;  // nodes of iterations
 };
 
 // The --shape option for an input, with letters for open dimensions.
@@ -204,12 +221,152 @@ void Importer::add_branch(const Node& node) {
   }
 }
 
+std::vector<Typed> Importer::values_of(std::span<const std::string> names) {
+  std::vector<Typed> list;
+  for (const std::string& name : names) {
+    const Value& value = values_[name];
+    const Array* array = std::get_if<Array>(&value);
+    list.emplace_back(value, array ? array->type : types_[name]);
+  }
+  return list;
+}
+
+// Imports one iteration; false if it cannot be.
+bool Importer::add_body(const Node& node, const std::vector<Typed>& inputs) {
+  const Branch& body = node.branches.front();
+  const size_t before = reasons_.size();
+  unrolled_ += body.nodes.size() + 1;
+  if (unrolled_ > kMaxUnrolledNodes) {
+    give_reason(node, "the iterations of loops become more than " + std::to_string(kMaxUnrolledNodes) + " nodes");
+    return false;
+  }
+  for (const auto& [name, array] : body.constants) values_[name] = array;
+  for (size_t i = 0; i < inputs.size(); ++i) set_value(body.inputs[i], inputs[i]);
+  for (const Node& inner : body.nodes) add_node(inner);
+  return reasons_.size() == before;
+}
+
+// Imports the body once per iteration. The count must follow from the trip count and the conditions, which are known.
+// All iterations share the body's constants.
+void Importer::add_loop(const Node& node) {
+  for (const std::string& output : node.outputs) values_[output] = Unknown{};
+  const Branch& body = node.branches.front();
+  const size_t carried = body.inputs.size() - std::min<size_t>(body.inputs.size(), 2);
+  if (body.inputs.size() < 2 || body.outputs.size() < carried + 1 || node.inputs.size() < carried + 2 ||
+      node.outputs.size() + 1 > body.outputs.size())
+    return give_reason(node, "its body has " + std::to_string(body.inputs.size()) + " inputs and " +
+                                 std::to_string(body.outputs.size()) + " outputs, which do not fit the node's");
+  const auto known = [&](const std::string& name, const char* what) -> std::optional<double> {
+    const Value& value = values_[name];
+    const Array* array = std::get_if<Array>(&value);
+    if (array && array->elements() == 1) return array->floats().front();
+    if (!std::holds_alternative<Unknown>(value))
+      give_reason(node, std::string("its ") + what + " '" + name + "' depends on the graph's inputs");
+    return {};
+  };
+  double count = HUGE_VAL;
+  bool runs = true;
+  if (!node.inputs[0].empty()) {
+    const std::optional<double> given = known(node.inputs[0], "trip count");
+    if (!given) return;
+    count = *given;
+  }
+  if (!node.inputs[1].empty()) {
+    const std::optional<double> given = known(node.inputs[1], "condition");
+    if (!given) return;
+    runs = *given != 0;
+  }
+  std::vector<Typed> state = values_of(std::span(node.inputs).subspan(2, carried));
+  std::vector<Items> stacked(body.outputs.size() - 1 - carried);
+  for (int64_t i = 0; runs && static_cast<double>(i) < count; ++i) {
+    std::vector<Typed> inputs = {{make_array(Type::Int64, {}, std::vector<int64_t>{i}), Type::Int64},
+                                 {make_array(Type::Bool, {}, std::vector<int64_t>{1}), Type::Bool}};
+    inputs.insert(inputs.end(), state.begin(), state.end());
+    if (!add_body(node, inputs)) return;
+    const std::optional<double> condition = known(body.outputs[0], "condition after an iteration");
+    if (!condition) return;
+    runs = *condition != 0;
+    state = values_of(std::span(body.outputs).subspan(1, carried));
+    const std::vector<Typed> last = values_of(std::span(body.outputs).subspan(1 + carried));
+    for (size_t k = 0; k < last.size(); ++k) {
+      stacked[k].type = last[k].second;
+      stacked[k].items.push_back(last[k].first);
+    }
+  }
+  Op op(node, *graph_, {}, {});
+  try {
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      set_value(node.outputs[i], i < carried ? state[i] : joined(op, stacked[i - carried], 0, true));
+    }
+  } catch (const Error& error) {
+    give_reason(node, error.what());
+  }
+}
+
+// Imports the body once per element of the scanned inputs.
+void Importer::add_scan(const Node& node) {
+  for (const std::string& output : node.outputs) values_[output] = Unknown{};
+  const Branch& body = node.branches.front();
+  Op op(node, *graph_, {}, {});
+  try {
+    if (node.opset < 9) op.refuse("it is of opset %d: export with opset 9 or later", node.opset);
+    const int64_t scanned = op.integer("num_scan_inputs", 0);
+    if (scanned < 1 || scanned > static_cast<int64_t>(body.inputs.size()) || node.inputs.size() < body.inputs.size() ||
+        body.outputs.size() != node.outputs.size())
+      op.refuse("its body has %zu inputs and %zu outputs, which do not fit the node's", body.inputs.size(),
+                body.outputs.size());
+    const size_t inputs = static_cast<size_t>(scanned), carried = body.inputs.size() - inputs;
+    if (body.outputs.size() < carried) op.refuse("its body has no output for a state");
+    const size_t outputs = body.outputs.size() - carried;
+    const auto list = [&](const char* name, size_t size) {
+      const std::vector<int64_t> given = op.integers(name, std::vector<int64_t>(size, 0));
+      if (given.size() != size) op.refuse("attribute '%s' has %zu values, expected %zu", name, given.size(), size);
+      return given;
+    };
+    const std::vector<int64_t> axes = list("scan_input_axes", inputs),
+                               backwards = list("scan_input_directions", inputs);
+    const std::vector<int64_t> to_axes = list("scan_output_axes", outputs);
+    const std::vector<int64_t> to_backwards = list("scan_output_directions", outputs);
+    std::vector<Typed> state = values_of(std::span(node.inputs).first(carried));
+    std::vector<Items> whole, stacked(outputs);  // inputs by step; outputs by step
+    for (const Typed& x : values_of(std::span(node.inputs).subspan(carried, inputs))) {
+      if (std::holds_alternative<Unknown>(x.first)) return;
+      whole.push_back(unstacked(op, x.first, x.second, axes[whole.size()]));
+      if (backwards[whole.size() - 1] != 0) std::reverse(whole.back().items.begin(), whole.back().items.end());
+      if (whole.back().items.size() != whole[0].items.size())
+        op.refuse("its scanned inputs have %zu and %zu elements", whole[0].items.size(), whole.back().items.size());
+    }
+    for (size_t t = 0; t < whole[0].items.size(); ++t) {
+      std::vector<Typed> values = state;
+      for (const Items& x : whole) values.emplace_back(x.items[t], x.type);
+      if (!add_body(node, values)) return;
+      state = values_of(std::span(body.outputs).first(carried));
+      const std::vector<Typed> last = values_of(std::span(body.outputs).subspan(carried));
+      for (size_t k = 0; k < last.size(); ++k) {
+        stacked[k].type = last[k].second;
+        stacked[k].items.push_back(last[k].first);
+      }
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      if (i >= carried && to_backwards[i - carried] != 0)
+        std::reverse(stacked[i - carried].items.begin(), stacked[i - carried].items.end());
+      set_value(node.outputs[i], i < carried ? state[i] : joined(op, stacked[i - carried], to_axes[i - carried], true));
+    }
+  } catch (const Error& error) {
+    give_reason(node, error.what());
+  }
+}
+
 void Importer::add_node(const Node& node) {
   if (!node.problem.empty()) {
     for (const std::string& output : node.outputs) values_[output] = Unknown{};
     return give_reason(node, node.problem);
   }
   if (node.branches.size() == 2 && !node.inputs.empty()) return add_branch(node);
+  if (node.branches.size() == 1 && node.op == "Loop") return add_loop(node);
+  if (node.branches.size() == 1 && node.op == "Scan") return add_scan(node);
   std::vector<Value> inputs;
   std::vector<Type> types;
   bool unknown = false;
@@ -226,6 +383,9 @@ void Importer::add_node(const Node& node) {
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
   if (!function) return give_reason(node, why_unsupported(node));
   if (unknown) return;  // its producer has already given the reason
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (std::holds_alternative<Sequence>(inputs[i]) && !reads_sequences(node))
+      return give_reason(node, "input " + std::to_string(i) + " '" + node.inputs[i] + "' is a sequence of tensors");
   const size_t before = graph_->table.operators.size();
   const OpsetRow* row = find_opset_row(node);
   Node adapted;  // the node by today's rules, if it is of an older opset
@@ -351,6 +511,8 @@ void Importer::add_outputs() {
         graph_->table.operators.back()->name = output.name;
       } else if (const Tensor* tensor = std::get_if<Tensor>(&found->second)) {
         add_output(output, *tensor);
+      } else if (std::holds_alternative<Sequence>(found->second)) {
+        fail("it is a sequence of tensors, expected a tensor");
       }
     } catch (const Error& error) {
       reasons_.push_back({"", output.name, 0, "output '" + output.name + "': " + error.what()});

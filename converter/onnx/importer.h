@@ -38,8 +38,16 @@ struct Imported {
 // Throws Refused with all reasons, or Error if the file cannot be read.
 Imported import_model(const Model& model, const ImportOptions& options);
 
-// A value of the file during import: unavailable, a constant, or computed by the graph.
+// A value of the file during import: unavailable, a constant, computed by the graph, or a list of such values.
 struct Unknown {};
-using Value = std::variant<Unknown, Array, Tensor>;
+struct Items;
+using Sequence = std::shared_ptr<const Items>;
+using Value = std::variant<Unknown, Array, Tensor, Sequence>;
+
+// A sequence of tensors of the file, whose length is known.
+struct Items {
+  Type type = Type::Undefined;  // of each
+  std::vector<Value> items;
+};
 
 }  // namespace ferry::onnx

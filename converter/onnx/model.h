@@ -33,8 +33,9 @@ struct Attribute {
 
 struct Node;
 
-// One branch of an If.
+// One branch of an If, or the body of a Loop or a Scan.
 struct Branch {
+  std::vector<std::string> inputs;  // of a body
   std::vector<Node> nodes;
   std::map<std::string, Array> constants;
   std::vector<std::string> outputs;
@@ -42,12 +43,13 @@ struct Branch {
 
 struct Node {
   std::string op, domain, name;
-  int opset = 0;                    // opset version of the domain
-  std::vector<std::string> inputs;  // "" for an omitted optional input; inputs of an If's branches follow its condition
+  int opset = 0;  // opset version of the domain
+  // "" for an omitted optional input. Values from outside that an If's branches or a body read follow the node's own.
+  std::vector<std::string> inputs;
   std::vector<std::string> outputs;  // "" for an omitted optional output
   std::map<std::string, Attribute> attributes;
   std::vector<Dims> declared;    // shapes of the outputs as the file states them, -1 for unknown sizes; may be empty
-  std::vector<Branch> branches;  // of an If: then, else
+  std::vector<Branch> branches;  // of an If: then, else; of a Loop or a Scan: the body
   std::string problem;           // not empty: why the node cannot be imported, independent of its operator
 };
 

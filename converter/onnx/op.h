@@ -125,10 +125,13 @@ struct OpRow {
   std::string_view op;
   OpFunction function;
   const char* refused = nullptr;
+  bool reads_sequences = false;  // other functions only see tensors
 };
 
 // The function for a node; null if it is not supported.
 OpFunction find_op(const Node& node);
+// Whether it reads sequences of tensors.
+bool reads_sequences(const Node& node);
 // For a node without a function: why, with its domain.
 std::string why_unsupported(const Node& node);
 // The operators of a domain: ONNX's (""), ONNX Runtime's ("com.microsoft"), or those created by patterns ("ferry").

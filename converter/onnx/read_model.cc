@@ -160,6 +160,14 @@ void ModelReader::read_attributes(const ::onnx::NodeProto& proto, const Scope& s
   }
 }
 
+// The attributes of a node that are graphs, in the order of Node::branches.
+std::vector<const char*> branch_attributes(const Node& node) {
+  if (!node.domain.empty()) return {};
+  if (node.op == "If") return {"then_branch", "else_branch"};
+  if (node.op == "Loop" || node.op == "Scan") return {"body"};
+  return {};
+}
+
 void ModelReader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
   Node node;
   node.op = proto.op_type();
@@ -181,10 +189,10 @@ void ModelReader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
   if (node.problem.empty() && row != nullptr) node.problem = unread_attribute(*row, node);
   for (const std::string& input : node.inputs)
     if (const auto found = unreadable_.find(input); found != unreadable_.end()) node.problem = found->second;
-  if (node.op == "If" && node.domain.empty())
-    for (const char* name : {"then_branch", "else_branch"})
-      for (const auto& attribute : proto.attribute())
-        if (attribute.name() == name && attribute.has_g()) read_branch(attribute.g(), scope, &node);
+  if (node.op == "Loop" && node.domain.empty() && node.inputs.size() < 2) node.inputs.resize(2);
+  for (const char* name : branch_attributes(node))
+    for (const auto& attribute : proto.attribute())
+      if (attribute.name() == name && attribute.has_g()) read_branch(attribute.g(), scope, &node);
   count_node();
   model_.nodes.push_back(std::move(node));
 }
@@ -216,9 +224,11 @@ void ModelReader::read_branch(const ::onnx::GraphProto& graph, const Scope& scop
   branch.nodes = std::move(outer);
   for (const auto& tensor : graph.initializer())
     branch.constants[scope.name(tensor.name())] = read_tensor(tensor, model_.path.parent_path(), proto_);
+  for (const auto& input : graph.input()) branch.inputs.push_back(scope.name(input.name()));
   for (const auto& output : graph.output()) branch.outputs.push_back(scope.name(output.name()));
 
-  std::set<std::string> inside, seen(node->inputs.begin(), node->inputs.end());
+  std::set<std::string> inside(branch.inputs.begin(), branch.inputs.end()),
+      seen(node->inputs.begin(), node->inputs.end());
   for (const auto& constant : branch.constants) inside.insert(constant.first);
   std::vector<std::string> given(inside.begin(), inside.end());
   for (const Node& inner : branch.nodes) inside.insert(inner.outputs.begin(), inner.outputs.end());

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect",
                      *kLike = "like", *kRead = "read", *kCharacters = "characters", *kLabels = "labels",
-                     *kMaxLength = "max-length", *kTap = "tap", *kKeepTaps = "keep-taps";
+                     *kMaxLength = "max-length", *kTap = "tap", *kKeepTaps = "keep-taps", *kValue = "value";
 
 std::string all_detectors() {
   std::string all;
@@ -32,6 +32,8 @@ std::string all_detectors() {
 }
 
 void valid_shapes(const Option& option, const Settings& given, Families) { parse_shapes(given.values(option.name)); }
+
+void valid_values(const Option& option, const Settings& given, Families) { parse_values(given.values(option.name)); }
 
 // A known name, "none", or a file.
 void known_detector(const Option& option, const Settings& given, Families) {
@@ -51,6 +53,12 @@ std::span<const Option> options() {
          .help = "Size of an input that the file leaves open: input=1x3x224x224. May be repeated",
          .takes = Option::Takes::Values,
          .check = valid_shapes},
+        {.name = kValue,
+         .argument = "NAME=NUMBERS",
+         .help = "Value of an input that is the same in every run, and that the blob then lacks: sr=16000, or a list "
+                 "sizes=3,4. May be repeated",
+         .takes = Option::Takes::Values,
+         .check = valid_values},
         {.name = kDynamic,
          .argument = "NAME",
          .help = "An input dimension that stays open in the blob: its name in the file (batch), or input and index "
@@ -143,7 +151,7 @@ std::filesystem::path folder_of_text(const std::filesystem::path& file) {
 std::vector<std::unique_ptr<Graph>> import_decoder(const ImportRequest& request, std::vector<std::string>* notes) {
   const Settings& given = request.settings;
   std::vector<std::unique_ptr<Graph>> graphs;
-  if (given.has(kShape) || given.has(kDynamic)) return graphs;
+  if (given.has(kShape) || given.has(kDynamic) || given.has(kValue)) return graphs;
   const std::optional<int> length = given.integer(kMaxLength, 1, 1 << 24);
   std::unique_ptr<Graph> graph = build_language_model({.file = request.path,
                                                        .max_length = length,
@@ -195,6 +203,7 @@ ImportedNetwork import(const ImportRequest& request) {
   };
   made.graphs.push_back(build_graph({.file = request.path,
                                      .shapes = given.values(kShape),
+                                     .values = given.values(kValue),
                                      .dynamic = given.values(kDynamic),
                                      .without = given.values(kWithout),
                                      .taps = tap_request(given),

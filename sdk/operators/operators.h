@@ -46,7 +46,8 @@
 #define FERRY_OPERATORS_ON_CPU(X)                                                                         \
   X(Cast,              cast,                .in_place = InPlace::First, .elementwise = true)              \
   X(Select,            select,              .in_place = InPlace::Any, .elementwise = true)                \
-  X(NonMaxSuppression, non_max_suppression, )
+  X(NonMaxSuppression, non_max_suppression, )                                                             \
+  X(Recurrence,        recurrence,          )
 
 // These read or change a state, and their shapes may depend on it.
 #define FERRY_OPERATORS_WITH_STATE_ON_GPU(X)                                                              \

@@ -84,6 +84,7 @@ constexpr Rule kRules[] = {
     {OpParams::Positions, kAnyKind, {kNumbers}, OutputType::Integer},
     {OpParams::CausalConv1d, kAnyKind, {kFloat32, kFloat32, kFloat32}},
     {OpParams::GatedDeltaRule, kAnyKind, {kFloat32, kFloat32, kFloat32}},
+    {OpParams::Recurrence, kAnyKind, {kFloat32, kFloat32, kFloat32, kInt32}},
 };
 
 constexpr bool has_rule_for_any_kind(OpParams op) {
@@ -137,7 +138,8 @@ unsigned kind_of(const fbs::Operator& op) {
     case OpParams::DeformConv2d:
     case OpParams::Experts:
     case OpParams::CausalConv1d:
-    case OpParams::GatedDeltaRule: break;
+    case OpParams::GatedDeltaRule:
+    case OpParams::Recurrence: break;
   }
   return 0;
 }

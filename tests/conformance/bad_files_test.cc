@@ -233,6 +233,69 @@ TEST(BadOnnxFiles, BranchesAreTakenAtConversionOnly) {
   EXPECT_NE(error_of(more).find("its branches have 2 outputs, expected 1"), std::string::npos);
 }
 
+// y = Loop(count, "", x) with a body that doubles x.
+::onnx::ModelProto loop(int64_t count) {
+  ::onnx::ModelProto model = one_node("Loop");
+  auto* trips = model.mutable_graph()->add_initializer();
+  trips->set_name("count");
+  trips->set_data_type(::onnx::TensorProto::INT64);
+  trips->add_int64_data(count);
+  auto* node = model.mutable_graph()->mutable_node(0);
+  node->set_input(0, "count");
+  node->add_input("");
+  node->add_input("x");
+  auto* attribute = node->add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(::onnx::AttributeProto::GRAPH);
+  auto* body = attribute->mutable_g();
+  for (const char* name : {"i", "going", "before"}) body->add_input()->set_name(name);
+  auto* twice = body->add_node();
+  twice->set_op_type("Add");
+  twice->add_input("before");
+  twice->add_input("before");
+  twice->add_output("after");
+  for (const char* name : {"going", "after"}) body->add_output()->set_name(name);
+  return model;
+}
+
+TEST(BadOnnxFiles, LoopsRunAKnownNumberOfTimes) {
+  const ScratchFolder folder;
+  const auto error_of = [&](const ::onnx::ModelProto& model) {
+    return import_bytes(folder, model.SerializeAsString());
+  };
+  EXPECT_EQ(error_of(loop(3)), "");
+  EXPECT_EQ(error_of(loop(-1)), "");  // x itself
+  EXPECT_NE(error_of(loop(INT64_MAX)).find("more than 10000 nodes"), std::string::npos);
+  ::onnx::ModelProto open = loop(3);
+  open.mutable_graph()->mutable_node(0)->set_input(0, "x");
+  EXPECT_NE(error_of(open).find("its trip count 'x' depends on the graph's inputs"), std::string::npos);
+  ::onnx::ModelProto until = loop(3);
+  until.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_output(0)->set_name("after");
+  EXPECT_NE(error_of(until).find("its condition after an iteration 'after' depends on"), std::string::npos);
+  ::onnx::ModelProto fewer = loop(3);
+  fewer.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g()->clear_output();
+  EXPECT_NE(error_of(fewer).find("its body has 3 inputs and 0 outputs"), std::string::npos);
+  ::onnx::ModelProto foreign = loop(3);
+  foreign.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_node(0)->set_op_type("Foreign");
+  EXPECT_NE(error_of(foreign).find("the operator is not supported"), std::string::npos);
+}
+
+TEST(BadOnnxFiles, SequencesAreNoTensors) {
+  const ScratchFolder folder;
+  ::onnx::ModelProto model = one_node("SequenceConstruct");
+  EXPECT_NE(import_bytes(folder, model.SerializeAsString()).find("it is a sequence of tensors, expected a tensor"),
+            std::string::npos);
+  model.mutable_graph()->mutable_node(0)->set_output(0, "list");
+  auto* node = model.mutable_graph()->add_node();
+  node->set_op_type("Relu");
+  node->add_input("list");
+  node->add_output("y");
+  EXPECT_NE(import_bytes(folder, model.SerializeAsString()).find("input 0 'list' is a sequence of tensors"),
+            std::string::npos);
+  node->set_op_type("SequenceLength");
+  EXPECT_EQ(import_bytes(folder, model.SerializeAsString()), "");
+}
+
 TEST(BadOnnxFiles, ExternalDataStaysInTheFolder) {
   const ScratchFolder folder;
   folder.write("weights.bin", std::string(8, '\0'));

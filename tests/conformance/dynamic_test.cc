@@ -87,6 +87,11 @@ TEST(Dynamic, TheLastTokenIsReadAtAnyLength) {
   expect_agreement(options_for("last", {"sequence"}, {"tokens=2x5x8"}));
 }
 
+// A thousand steps, of a blob that was made for four.
+TEST(Dynamic, RecurrentLayersRunAnyNumberOfSteps) {
+  expect_agreement(options_for("recurrent", {"time"}, {"frames=4x2x5", "state=1x2x7"}));
+}
+
 // A table has as many positions as the network was made for.
 TEST(Dynamic, ALengthBeyondTheTableIsRefused) {
   const std::unique_ptr<Graph> graph = convert_to_graph(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));

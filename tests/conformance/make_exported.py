@@ -382,6 +382,21 @@ class Sums(nn.Module):
         return tokens.cumsum(1)
 
 
+class Recurrent(nn.Module):
+    """A bidirectional LSTM of two layers, a GRU with a state in and out, and an RNN."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(5, 6, num_layers=2, bidirectional=True)
+        self.gru = nn.GRU(12, 7)
+        self.rnn = nn.RNN(7, 4, nonlinearity="relu")
+
+    def forward(self, frames, state):
+        y, (_, cells) = self.lstm(frames)
+        z, state = self.gru(y, state)
+        return self.rnn(z * 0.1)[0].mean(0), cells, state
+
+
 # Builder, open dimensions, sizes of the inputs.
 DYNAMIC = {
     "vit_batch": (vit, {"input": {0: "batch"}}, {"input": (3, 3, 16, 16)}),
@@ -398,6 +413,7 @@ DYNAMIC = {
     "map_of_tokens": (Tokens, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 23, 18)}),
     "squeeze": (Squeeze, {"x": {0: "batch", 1: "frames"}}, {"x": (2, 1, 8)}),
     "sums": (Sums, {"tokens": {1: "sequence"}}, {"tokens": (1, 7)}),
+    "recurrent": (Recurrent, {"frames": {0: "time"}}, {"frames": (1000, 2, 5), "state": (1, 2, 7)}),
     "positions": (Positions, {"tokens": {1: "sequence"}}, {"tokens": (1, 7, 8)}),
     "last": (Last, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (2, 7, 8)}),
 }

@@ -14,9 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Refused with a reason until the converter reads them.
-const std::set<std::string> kRefused = {"int64-beyond-32-bits/int64_hash", "standard-operators-missing/loop_const",
-                                        "standard-operators-missing/reverse_seq",
-                                        "standard-operators-missing/sequence_split"};
+const std::set<std::string> kRefused = {"int64-beyond-32-bits/int64_hash"};
 
 TEST(RealFiles, AreRightOrRefused) {
   const fs::path cases = shared_dir() / "cases";

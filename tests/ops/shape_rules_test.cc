@@ -443,6 +443,40 @@ TEST(ShapeRules, NonMaxSuppression) {
                  "non_max_suppression: thresholds are -1 and -inf, expected 0 or more and a number");
 }
 
+TEST(ShapeRules, Recurrence) {
+  const auto lstm = [](auto change) {
+    return with<fbs::RecurrenceT>([&](fbs::RecurrenceT& p) {
+      p.f = std::make_unique<fbs::GateFunction>();
+      p.g = std::make_unique<fbs::GateFunction>();
+      p.h = std::make_unique<fbs::GateFunction>();
+      change(p);
+    });
+  };
+  const auto plain = [&] { return lstm([](fbs::RecurrenceT&) {}); };
+  expect_shape(plain(), {{7, 3, 20}, {20, 5}, {2, 1, 5}}, {9, 3, 5});
+  expect_shape(plain(), {{7, 3, 20}, {20, 5}, {2, 3, 5}, {3}}, {9, 3, 5});
+  expect_refusal(plain(), {{7, 3, 20}, {20, 5}, {2, 2, 5}}, FERRY_SHAPE_MISMATCH,
+                 "recurrence: state [2,2,5], expected [2,3,5]");
+  expect_refusal(plain(), {{7, 3, 20}, {20, 5}, {1, 3, 5}}, FERRY_SHAPE_MISMATCH,
+                 "recurrence: state [1,3,5], expected [2,3,5]");
+  expect_refusal(plain(), {{7, 3, 20}, {20, 5}, {2, 3, 5}, {4}}, FERRY_SHAPE_MISMATCH,
+                 "recurrence: lengths [4], expected [3]");
+  expect_refusal(plain(), {{7, 3, 20}, {23, 5}, {2, 3, 5}}, FERRY_SHAPE_MISMATCH,
+                 "recurrence: input [7,3,20] and recurrence [23,5] do not fit 4 gates of 5 and 0 rows more");
+  expect_shape(lstm([](fbs::RecurrenceT& p) { p.peepholes = true; }), {{7, 3, 20}, {23, 5}, {2, 3, 5}}, {9, 3, 5});
+  expect_refusal(lstm([](fbs::RecurrenceT& p) { p.h = nullptr; }), {{7, 3, 20}, {20, 5}, {2, 3, 5}}, FERRY_CORRUPT,
+                 "recurrence: function h is missing");
+  expect_refusal(lstm([](fbs::RecurrenceT& p) { p.f = nullptr; }), {{7, 3, 20}, {20, 5}, {2, 3, 5}}, FERRY_CORRUPT,
+                 "recurrence: function f is missing");
+  expect_refusal(
+      lstm([](fbs::RecurrenceT& p) { *p.g = fbs::GateFunction(static_cast<fbs::GateFunctionKind>(99), 0.0f, 0.0f); }),
+      {{7, 3, 20}, {20, 5}, {2, 3, 5}}, FERRY_UNSUPPORTED, "recurrence: function g is of unknown kind 99");
+  expect_refusal(lstm([](fbs::RecurrenceT& p) { p.cell = static_cast<fbs::RecurrentCell>(9); }),
+                 {{7, 3, 20}, {20, 5}, {2, 3, 5}}, FERRY_UNSUPPORTED, "recurrence: unknown cell 9");
+  expect_refusal(lstm([](fbs::RecurrenceT& p) { p.clip = -1; }), {{7, 3, 20}, {20, 5}, {2, 3, 5}}, FERRY_CORRUPT,
+                 "recurrence: clip is -1, expected more than 0");
+}
+
 TEST(TypeRules, ListTheElementTypesOfOperators) {
   using fbs::DType;
   const auto expect = [](auto params, const std::vector<Type>& inputs, DType gives, const char* refusal = "") {

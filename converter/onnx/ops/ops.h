@@ -235,6 +235,21 @@ void lstm(Op& op);
 void gru(Op& op);
 void rnn(Op& op);
 
+// sequence.cc
+void concat_from_sequence(Op& op);
+void reverse_sequence(Op& op);
+void sequence_at(Op& op);
+void sequence_construct(Op& op);
+void sequence_empty(Op& op);
+void sequence_erase(Op& op);
+void sequence_insert(Op& op);
+void sequence_length(Op& op);
+void split_to_sequence(Op& op);
+// The slices of x along `axis`, without that dimension.
+Items unstacked(Op& op, const Value& x, Type type, int64_t axis);
+// The tensors of a sequence, concatenated along `axis`, or along a new one.
+std::pair<Value, Type> joined(Op& op, const Items& list, int64_t axis, bool new_axis);
+
 // ferry_ops.cc
 void ferry_attention(Op& op);
 void ferry_filled_places(Op& op);

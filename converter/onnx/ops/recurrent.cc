@@ -1,5 +1,6 @@
-// LSTM, GRU and RNN, unrolled: each step is a few linear layers and gates.
+// LSTM, GRU and RNN: per direction a Linear for the inputs of all steps, and a Recurrence.
 #include <algorithm>
+#include <cctype>
 
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/ops/pick.h"
@@ -7,157 +8,234 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr int64_t kMaxSteps = 512;
+using Cell = fbs::RecurrentCell;
+using Kind = fbs::GateFunctionKind;
 
-struct State {
-  std::optional<Tensor> h, c;  // [B,H]; none: zeros
+// ONNX's names of activations, and which parameters they consume. Defaults are those of the operators of these names,
+// as the standard says; ONNX Runtime's RNN has 0 instead.
+struct Activation {
+  const char* name;
+  Kind kind;
+  bool has_alpha = false, has_beta = false;
+  float alpha = 0, beta = 0;
 };
 
-// One direction of a node: weights by gate, in ONNX's order of gates.
-struct Direction {
-  Op& op;
-  int64_t hidden;
-  std::vector<Tensor> recurrence;       // [H,H] per gate
-  std::vector<Tensor> recurrence_bias;  // [H] per gate
-  bool reset_after = false;             // GRU's linear_before_reset
-
-  Tensor sigmoid(Tensor x) const { return unary(x, fbs::UnaryKind::Sigmoid); }
-  Tensor tanh(Tensor x) const { return unary(x, fbs::UnaryKind::Tanh); }
-  Tensor gate(Tensor projected, size_t g) const {
-    return ferry::slice(projected, 1, static_cast<int>(static_cast<int64_t>(g) * hidden), static_cast<int>(hidden));
-  }
-  // h R^T and its bias for gate g.
-  Tensor recurrent(const std::optional<Tensor>& h, size_t g) const {
-    if (!h) return recurrence_bias[g];
-    return op.graph().add_op("", fbs::LinearT{}, {*h, recurrence[g], recurrence_bias[g]});
-  }
+constexpr Activation kActivations[] = {
+    {"sigmoid", Kind::Sigmoid},
+    {"tanh", Kind::Tanh},
+    {"relu", Kind::Relu},
+    {"affine", Kind::Affine, true, true, 1, 0},
+    {"leakyrelu", Kind::LeakyRelu, true, false, 0.01f},
+    {"thresholdedrelu", Kind::ThresholdedRelu, true, false, 1},
+    {"scaledtanh", Kind::ScaledTanh, true, true, 1, 1},
+    {"hardsigmoid", Kind::HardSigmoid, true, true, 0.2f, 0.5f},
+    {"elu", Kind::Elu, true, false, 1},
+    {"softsign", Kind::Softsign},
+    {"softplus", Kind::Softplus},
 };
 
-using Step = void (*)(const Direction& d, Tensor projected, State* state);
-
-void lstm_step(const Direction& d, Tensor projected, State* s) {
-  const auto input = [&](size_t g) { return d.gate(projected, g) + d.recurrent(s->h, g); };
-  const Tensor in = d.sigmoid(input(0)), out = d.sigmoid(input(1)), forget = d.sigmoid(input(2));
-  const Tensor fresh = in * d.tanh(input(3));
-  s->c = s->c ? forget * *s->c + fresh : fresh;
-  s->h = out * d.tanh(*s->c);
+// The functions of all directions. Each takes the next of activation_alpha and activation_beta if it has such a
+// parameter.
+std::vector<fbs::GateFunction> functions(Op& op, size_t per_direction, size_t directions) {
+  std::vector<std::string> names;
+  if (const auto given = op.node().attributes.find("activations"); given != op.node().attributes.end())
+    names = given->second.strings;
+  else
+    for (size_t i = 0; i < per_direction * directions; ++i)
+      names.push_back(i % per_direction == 0 && per_direction > 1 ? "Sigmoid" : "Tanh");
+  if (names.size() != per_direction * directions)
+    op.refuse("%zu activations, expected %zu", names.size(), per_direction * directions);
+  const std::vector<double> alphas = op.numbers("activation_alpha"), betas = op.numbers("activation_beta");
+  size_t next_alpha = 0, next_beta = 0;
+  std::vector<fbs::GateFunction> out;
+  for (const std::string& name : names) {
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    const Activation* found = std::find_if(std::begin(kActivations), std::end(kActivations),
+                                           [&](const Activation& a) { return lower == a.name; });
+    if (found == std::end(kActivations)) op.refuse("activation '%s' is none of ONNX's", name.c_str());
+    float alpha = found->alpha, beta = found->beta;
+    if (found->has_alpha && next_alpha < alphas.size()) alpha = static_cast<float>(alphas[next_alpha++]);
+    if (found->has_beta && next_beta < betas.size()) beta = static_cast<float>(betas[next_beta++]);
+    out.push_back({found->kind, alpha, beta});
+  }
+  return out;
 }
 
-void gru_step(const Direction& d, Tensor projected, State* s) {
-  const Tensor update = d.sigmoid(d.gate(projected, 0) + d.recurrent(s->h, 0));
-  const Tensor reset = d.sigmoid(d.gate(projected, 1) + d.recurrent(s->h, 1));
-  std::optional<Tensor> past = s->h;
-  if (past && !d.reset_after) past = reset * *past;
-  const Tensor rest = d.recurrent(past, 2);
-  const Tensor fresh = d.tanh(d.gate(projected, 2) + (d.reset_after ? reset * rest : rest));
-  const Tensor kept = fresh - update * fresh;
-  s->h = s->h ? kept + update * *s->h : kept;
-}
+class Layer {
+ public:
+  Layer(Op& op, Cell cell) : op_(op) {
+    params_.cell = cell;
+    params_.reset_after = cell == Cell::Gru && op.integer("linear_before_reset", 0) != 0;
+    params_.input_forget = cell == Cell::Lstm && op.integer("input_forget", 0) != 0;
+    params_.peepholes = cell == Cell::Lstm && op.has(7);
+    if (op.has_attribute("clip")) params_.clip = static_cast<float>(op.number("clip", 0));
+    gates_ = cell == Cell::Lstm ? 4 : cell == Cell::Gru ? 3 : 1;
+    parts_ = cell == Cell::Lstm ? 2 : 1;
+    batch_first_ = op.integer("layout", 0) != 0;
+    read_dims();
+  }
 
-void rnn_step(const Direction& d, Tensor projected, State* s) {
-  s->h = d.tanh(d.gate(projected, 0) + d.recurrent(s->h, 0));
-}
-
-void refuse_what_is_left_out(Op& op, const std::vector<std::string>& activations) {
-  if (op.has_attribute("clip")) op.refuse("attribute 'clip' is not supported");
-  if (op.integer("input_forget", 0) != 0) op.refuse("attribute 'input_forget' is not supported");
-  if (op.has(7)) op.refuse("peepholes (input 7) are not supported");
-  const auto given = op.node().attributes.find("activations");
-  if (given == op.node().attributes.end()) return;
-  const std::vector<std::string>& names = given->second.strings;
-  for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] != activations[i % activations.size()])
-      op.refuse("activation %zu is '%s', expected %s", i, names[i].c_str(),
-                activations[i % activations.size()].c_str());
-}
-
-// Row `d` of a weight's first dimension, as a constant of the graph.
-Tensor part(Op& op, const Array& weight, size_t input, int64_t d, const std::vector<int64_t>& rows) {
-  const Array of_direction = pick(weight, 0, {d}).reshaped(Dims(weight.dims.begin() + 1, weight.dims.end()));
-  return add_constant(op.graph(), op.node().inputs[input], pick(of_direction, 0, rows));
-}
-
-std::vector<int64_t> rows_from(int64_t first, int64_t count) {
-  std::vector<int64_t> rows;
-  for (int64_t r = 0; r < count; ++r) rows.push_back(first + r);
-  return rows;
-}
-
-void recurrent(Op& op, int64_t gates, Step step, const std::vector<std::string>& activations) {
-  refuse_what_is_left_out(op, activations);
-  const Array &w = op.array(1, "W"), &r = op.array(2, "R");
-  const bool batch_first = op.integer("layout", 0) != 0;
-  const std::string direction = op.text("direction", "forward");
-  Tensor x = op.tensor(0);
-  if (op.rank(0) != 3 || w.dims.size() != 3 || r.dims.size() != 3) op.refuse("expected three dimensions of X, W and R");
-  if (batch_first) x = ferry::transpose(x, {1, 0, 2});
-  const int64_t steps = dims_of(x)[0], batch = dims_of(x)[1], hidden = r.dims[2];
-  const int64_t directions = direction == "bidirectional" ? 2 : 1;
-  if (steps > kMaxSteps)
-    op.refuse("a sequence of %lld steps, at most %lld are unrolled", static_cast<long long>(steps),
-              static_cast<long long>(kMaxSteps));
-  if (w.dims != Dims{directions, gates * hidden, dims_of(x)[2]} || r.dims != Dims{directions, gates * hidden, hidden})
-    op.refuse("W %s and R %s do not fit %lld directions and X %s", to_string(w.dims).c_str(), to_string(r.dims).c_str(),
-              static_cast<long long>(directions), to_string(op.dims(0)).c_str());
-  if (op.has(4))
-    for (const int64_t length : op.array(4, "sequence_lens").ints())
-      if (length != steps) op.refuse("sequences of different lengths");
-  const Dims bias_dims{directions, 2 * gates * hidden};
-  const Array bias = op.has(3) ? op.array(3, "B")
-                               : make_array(Type::Float64, bias_dims,
-                                            std::vector<double>(static_cast<size_t>(count_computed(bias_dims)), 0.0));
-  if (bias.dims != bias_dims) op.refuse("B is %s", to_string(bias.dims).c_str());
-
-  std::vector<std::vector<Tensor>> outputs(static_cast<size_t>(steps));  // [1,1,B,H] per direction
-  std::vector<Tensor> last_h, last_c;                                    // [1,B,H]
-  for (int64_t d = 0; d < directions; ++d) {
-    Direction one{op, hidden, {}, {}, op.integer("linear_before_reset", 0) != 0};
-    for (int64_t g = 0; g < gates; ++g) {
-      one.recurrence.push_back(part(op, r, 2, d, rows_from(g * hidden, hidden)));
-      one.recurrence_bias.push_back(part(op, bias, 2, d, rows_from((gates + g) * hidden, hidden)));
+  void add() {
+    Tensor x = op_.tensor(0);
+    if (batch_first_) x = ferry::transpose(x, {1, 0, 2});
+    const size_t per_direction = params_.cell == Cell::Lstm ? 3 : params_.cell == Cell::Gru ? 2 : 1;
+    const std::vector<fbs::GateFunction> all = functions(op_, per_direction, static_cast<size_t>(directions_));
+    std::vector<Tensor> steps;                 // [T,N,H] per direction
+    std::vector<std::vector<Tensor>> last(2);  // [1,N,H] per part of the state and direction
+    for (int64_t d = 0; d < directions_; ++d) {
+      fbs::RecurrenceT params(params_);
+      params.reverse = direction_ == "reverse" || d == 1;
+      const fbs::GateFunction* f = &all[static_cast<size_t>(d) * per_direction];
+      params.f = std::make_unique<fbs::GateFunction>(f[0]);
+      if (per_direction > 1) params.g = std::make_unique<fbs::GateFunction>(f[1]);
+      if (per_direction > 2) params.h = std::make_unique<fbs::GateFunction>(f[2]);
+      const Tensor projected = op_.graph().add_op("", fbs::LinearT{}, {x, weight(1, w_, d), input_bias(d)});
+      std::vector<Tensor> inputs = {projected, recurrence(d), state(d)};
+      if (lengths_) inputs.push_back(*lengths_);
+      const Tensor y = op_.graph().add_op("", std::move(params), inputs);
+      for (int part = 0; part < parts_; ++part) last[static_cast<size_t>(part)].push_back(ferry::slice(y, 0, part, 1));
+      steps.push_back(ferry::slice(y, 0, parts_, -1));
     }
-    const std::vector<int64_t> all = rows_from(0, gates * hidden);
-    const Tensor projected =
-        op.graph().add_op("", fbs::LinearT{}, {x, part(op, w, 1, d, all), part(op, bias, 1, d, all)});
-    State state;
-    const auto initial = [&](size_t input) -> std::optional<Tensor> {
-      if (!op.has(input)) return {};
-      Tensor value = op.tensor(input);
-      if (batch_first) value = ferry::transpose(value, {1, 0, 2});
-      return reshape_to(ferry::slice(value, 0, static_cast<int>(d), 1), {batch, hidden});
+    set_outputs(steps, last);
+  }
+
+ private:
+  void read_dims() {
+    w_ = op_.array(1, "W");
+    r_ = op_.array(2, "R");
+    if (op_.rank(0) != 3 || w_.dims.size() != 3 || r_.dims.size() != 3)
+      op_.refuse("X %s, W %s and R %s: expected three dimensions each", to_string(op_.dims(0)).c_str(),
+                 to_string(w_.dims).c_str(), to_string(r_.dims).c_str());
+    direction_ = op_.text("direction", "forward");
+    if (direction_ != "forward" && direction_ != "reverse" && direction_ != "bidirectional")
+      op_.refuse("attribute 'direction' is '%s', expected forward, reverse or bidirectional", direction_.c_str());
+    directions_ = direction_ == "bidirectional" ? 2 : 1;
+    hidden_ = r_.dims[2];
+    steps_ = op_.dims(0)[batch_first_ ? 1 : 0];
+    batch_ = op_.dims(0)[batch_first_ ? 0 : 1];
+    if (w_.dims != Dims{directions_, gates_ * hidden_, op_.dims(0)[2]} ||
+        r_.dims != Dims{directions_, gates_ * hidden_, hidden_})
+      op_.refuse("W %s and R %s do not fit %lld directions and X %s", to_string(w_.dims).c_str(),
+                 to_string(r_.dims).c_str(), static_cast<long long>(directions_), to_string(op_.dims(0)).c_str());
+    bias_.assign(static_cast<size_t>(directions_ * 2 * gates_ * hidden_), 0.0);
+    if (op_.has(3)) {
+      const Array& bias = op_.array(3, "B");
+      if (bias.dims != Dims{directions_, 2 * gates_ * hidden_}) op_.refuse("B is %s", to_string(bias.dims).c_str());
+      bias_ = bias.floats();
+    }
+    read_lengths();
+  }
+
+  // Lengths of sequences that may be shorter than all steps.
+  void read_lengths() {
+    if (!op_.has(4)) return;
+    if (op_.dims(4) != Dims{batch_}) op_.refuse("sequence_lens is %s", to_string(op_.dims(4)).c_str());
+    if (!op_.known(4)) {
+      lengths_ = op_.tensor(4);
+      return;
+    }
+    const Array& lengths = op_.array(4, "sequence_lens");
+    const std::vector<int64_t> list = lengths.ints();
+    for (const int64_t length : list)
+      if (length < 1 || length > steps_)
+        op_.refuse("sequence_lens holds %lld, expected 1 to %lld", static_cast<long long>(length),
+                   static_cast<long long>(steps_));
+    if (std::any_of(list.begin(), list.end(), [&](int64_t length) { return length != steps_; }))
+      lengths_ = add_constant(op_.graph(), op_.node().inputs[4], lengths);
+  }
+
+  // Direction `d` of a weight [D,...].
+  Tensor weight(size_t input, const Array& of_all, int64_t d) const {
+    const Dims dims(of_all.dims.begin() + 1, of_all.dims.end());
+    const Array one = (directions_ == 1 ? of_all : pick(of_all, 0, {d})).reshaped(dims);
+    return add_constant(op_.graph(), op_.node().inputs[input], one);
+  }
+
+  // Of the inputs and of the recurrence, except where a reset gate comes between.
+  Tensor input_bias(int64_t d) const {
+    const int64_t count = gates_ * hidden_, begin = d * 2 * count;
+    std::vector<double> sums;
+    for (int64_t i = 0; i < count; ++i) {
+      const bool apart = params_.reset_after && i >= 2 * hidden_;
+      sums.push_back(bias_[static_cast<size_t>(begin + i)] +
+                     (apart ? 0.0 : bias_[static_cast<size_t>(begin + count + i)]));
+    }
+    return op_.graph().add_constant("", Shape{static_cast<int32_t>(count)}, std::move(sums));
+  }
+
+  // R, and below it the peepholes or the bias that a reset gate scales.
+  Tensor recurrence(int64_t d) const {
+    const Tensor r = weight(2, r_, d);
+    std::vector<double> rows;
+    if (params_.peepholes) {
+      const Array& peepholes = op_.array(7, "P");
+      if (peepholes.dims != Dims{directions_, 3 * hidden_}) op_.refuse("P is %s", to_string(peepholes.dims).c_str());
+      rows = pick(peepholes, 0, {d}).floats();
+    } else if (params_.reset_after) {
+      const auto begin = bias_.begin() + (d * 2 + 1) * gates_ * hidden_ + 2 * hidden_;
+      rows.assign(begin, begin + hidden_);
+    }
+    if (rows.empty()) return r;
+    const Shape shape{static_cast<int32_t>(static_cast<int64_t>(rows.size()) / hidden_), static_cast<int32_t>(hidden_)};
+    return ferry::concat({r, op_.graph().add_constant("", shape, std::move(rows))}, 0);
+  }
+
+  // The initial state [parts,N,H], or [parts,1,H] for zeros.
+  Tensor state(int64_t d) const {
+    const auto zeros = [&](int64_t parts, int64_t batch) {
+      const Dims dims{parts, batch, hidden_};
+      return add_constant(
+          op_.graph(), "",
+          make_array(Type::Float32, dims, std::vector<double>(static_cast<size_t>(count_computed(dims)))));
     };
-    state.h = initial(5);
-    state.c = initial(6);
-    const bool backwards = direction == "reverse" || d == 1;
-    for (int64_t i = 0; i < steps; ++i) {
-      const int64_t t = backwards ? steps - 1 - i : i;
-      step(one, reshape_to(ferry::slice(projected, 0, static_cast<int>(t), 1), {batch, gates * hidden}), &state);
-      outputs[static_cast<size_t>(t)].push_back(reshape_to(*state.h, {1, 1, batch, hidden}));
+    if (!op_.has(5) && !(parts_ == 2 && op_.has(6))) return zeros(parts_, 1);
+    std::vector<Tensor> parts;
+    for (int part = 0; part < parts_; ++part) {
+      const size_t input = part == 0 ? 5 : 6;
+      if (!op_.has(input)) {
+        parts.push_back(zeros(1, batch_));
+        continue;
+      }
+      Tensor value = op_.tensor(input);
+      if (op_.rank(input) != 3) op_.refuse("input %zu is %s", input, to_string(op_.dims(input)).c_str());
+      if (batch_first_) value = ferry::transpose(value, {1, 0, 2});
+      parts.push_back(directions_ == 1 ? value : ferry::slice(value, 0, static_cast<int>(d), 1));
     }
-    last_h.push_back(reshape_to(*state.h, {1, batch, hidden}));
-    if (state.c) last_c.push_back(reshape_to(*state.c, {1, batch, hidden}));
+    return parts.size() == 1 ? parts[0] : ferry::concat(parts, 0);
   }
-  const auto joined = [](const std::vector<Tensor>& parts, int axis) {
-    return parts.size() == 1 ? parts[0] : ferry::concat(parts, axis);
-  };
-  if (op.wants(0)) {
-    std::vector<Tensor> all;
-    for (const auto& at : outputs) all.push_back(joined(at, 1));
-    const Tensor y = joined(all, 0);
-    op.set(0, batch_first ? ferry::transpose(y, {2, 0, 1, 3}) : y);
+
+  void set_outputs(const std::vector<Tensor>& steps, const std::vector<std::vector<Tensor>>& last) {
+    const auto joined = [](const std::vector<Tensor>& list, int axis) {
+      return list.size() == 1 ? list[0] : ferry::concat(list, axis);
+    };
+    if (op_.wants(0)) {  // [T,N,D*H] to [T,D,N,H] or [N,T,D,H]
+      const Tensor y = reshape_to(joined(steps, 2), {steps_, batch_, directions_, hidden_});
+      op_.set(0, batch_first_ ? ferry::transpose(y, {1, 0, 2, 3}) : ferry::transpose(y, {0, 2, 1, 3}));
+    }
+    for (int part = 0; part < parts_; ++part) {
+      const size_t output = static_cast<size_t>(part) + 1;
+      if (!op_.wants(output)) continue;
+      const Tensor all = joined(last[static_cast<size_t>(part)], 0);
+      op_.set(output, batch_first_ ? ferry::transpose(all, {1, 0, 2}) : all);
+    }
   }
-  const auto set_last = [&](size_t output, const std::vector<Tensor>& parts) {
-    if (!op.wants(output) || parts.empty()) return;
-    op.set(output, batch_first ? ferry::transpose(joined(parts, 0), {1, 0, 2}) : joined(parts, 0));
-  };
-  set_last(1, last_h);
-  set_last(2, last_c);
-}
+
+  Op& op_;
+  fbs::RecurrenceT params_;
+  Array w_, r_;
+  std::vector<double> bias_;
+  std::optional<Tensor> lengths_;
+  std::string direction_;
+  int64_t gates_ = 0, directions_ = 0, hidden_ = 0, steps_ = 0, batch_ = 0;
+  int parts_ = 1;
+  bool batch_first_ = false;
+};
 
 }  // namespace
 
-void lstm(Op& op) { recurrent(op, 4, lstm_step, {"Sigmoid", "Tanh", "Tanh"}); }
-void gru(Op& op) { recurrent(op, 3, gru_step, {"Sigmoid", "Tanh"}); }
-void rnn(Op& op) { recurrent(op, 1, rnn_step, {"Tanh"}); }
+void lstm(Op& op) { Layer(op, Cell::Lstm).add(); }
+void gru(Op& op) { Layer(op, Cell::Gru).add(); }
+void rnn(Op& op) { Layer(op, Cell::Rnn).add(); }
 
 }  // namespace ferry::onnx

@@ -55,6 +55,7 @@ constexpr OpRow kOps[] = {
     {"Compress", compress},
     {"Concat", concat},
     {"ConcatFromSequence", nullptr, kSequence},
+    {"ConcatFromSequence", concat_from_sequence, nullptr, true},
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},
     {"Conv", conv},
@@ -102,6 +103,7 @@ constexpr OpRow kOps[] = {
     {"Identity", identity},
     {"If", nullptr, kCondition},
     {"ImageDecoder", nullptr, kImage},
+    {"Identity", identity, nullptr, true},
     {"InstanceNormalization", instance_normalization},
     {"IsInf", is_inf},
     {"IsNaN", is_nan},
@@ -171,6 +173,7 @@ constexpr OpRow kOps[] = {
     {"Resize", resize},
     {"ReverseSequence", nullptr, kNoOperator},
     {"RoiAlign", roi_align},
+    {"ReverseSequence", reverse_sequence},
     {"RotaryEmbedding", rotary_embedding},
     {"Round", round},
     {"STFT", stft},
@@ -186,6 +189,12 @@ constexpr OpRow kOps[] = {
     {"SequenceInsert", nullptr, kSequence},
     {"SequenceLength", nullptr, kSequence},
     {"SequenceMap", nullptr, kSequence},
+    {"SequenceAt", sequence_at, nullptr, true},
+    {"SequenceConstruct", sequence_construct},
+    {"SequenceEmpty", sequence_empty},
+    {"SequenceErase", sequence_erase, nullptr, true},
+    {"SequenceInsert", sequence_insert, nullptr, true},
+    {"SequenceLength", sequence_length, nullptr, true},
     {"Shape", shape},
     {"Shrink", shrink},
     {"Sigmoid", sigmoid},
@@ -202,6 +211,7 @@ constexpr OpRow kOps[] = {
     {"SpaceToDepth", space_to_depth},
     {"Split", split},
     {"SplitToSequence", nullptr, kSequence},
+    {"SplitToSequence", split_to_sequence},
     {"Sqrt", sqrt},
     {"Squeeze", squeeze},
     {"StringConcat", nullptr, kStrings},
@@ -279,6 +289,11 @@ std::span<const OpRow> operators_of(std::string_view domain) {
 OpFunction find_op(const Node& node) {
   const OpRow* row = find(node);
   return row ? row->function : nullptr;
+}
+
+bool reads_sequences(const Node& node) {
+  const OpRow* row = find(node);
+  return row && row->reads_sequences;
 }
 
 std::string why_unsupported(const Node& node) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace ferry::cpu {
@@ -52,6 +53,18 @@ inline constexpr float kSoftmaxMinimum = -69.0f;
   const float above = x < -87.0f ? -87.0f : x;
   const float within = above > 87.0f ? 87.0f : above;
   return 1.0f / (1.0f + exponential(-within));
+}
+
+// tanh(x) = 1 - 2 / (e^2x + 1); for small x the polynomial of Cephes' tanhf (S. Moshier).
+[[gnu::always_inline]] inline float hyperbolic_tangent(float x) {
+  const float absolute = std::fabs(x), within = absolute > 10.0f ? 10.0f : absolute;
+  const float large = 1.0f - 2.0f / (exponential(2.0f * within) + 1.0f), z = x * x;
+  float p = -5.70498872745e-3f;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  return absolute < 0.625f ? p * z * x + x : std::copysign(large, x);
 }
 
 }  // namespace ferry::cpu

@@ -77,19 +77,9 @@ FERRY_KERNEL void exp(const float* x, float* y, size_t count, float, float) {
   }
 }
 
-// 1 - 2 / (e^2x + 1); for small x the polynomial of Cephes' tanhf (S. Moshier).
 FERRY_KERNEL void tanh(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
-  for (size_t i = 0; i < count; ++i) {
-    const float value = x[i], absolute = std::fabs(value), within = absolute > 10.0f ? 10.0f : absolute;
-    const float large = 1.0f - 2.0f / (exponential(2.0f * within) + 1.0f), z = value * value;
-    float p = -5.70498872745e-3f;
-    p = p * z + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    y[i] = absolute < 0.625f ? p * z * value + value : std::copysign(large, value);
-  }
+  for (size_t i = 0; i < count; ++i) y[i] = hyperbolic_tangent(x[i]);
 }
 #else
 // x / 2 * (1 + tanh(y)) = x * sigmoid(2y).
