@@ -8,7 +8,7 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr const char* kBody = "it repeats a graph";
+constexpr const char* kBody = "its number of iterations must be known at conversion";
 constexpr const char* kCondition = "its condition must be known at conversion";
 constexpr const char* kImage = "the network's inputs are pixels: decode the image before";
 constexpr const char* kNoOperator = "no operator here computes it";
@@ -54,7 +54,6 @@ constexpr OpRow kOps[] = {
     {"Col2Im", col2im},
     {"Compress", compress},
     {"Concat", concat},
-    {"ConcatFromSequence", nullptr, kSequence},
     {"ConcatFromSequence", concat_from_sequence, nullptr, true},
     {"Constant", constant},
     {"ConstantOfShape", constant_of_shape},
@@ -100,10 +99,9 @@ constexpr OpRow kOps[] = {
     {"HardSigmoid", hard_sigmoid},
     {"HardSwish", hard_swish},
     {"Hardmax", hardmax},
-    {"Identity", identity},
+    {"Identity", identity, nullptr, true},
     {"If", nullptr, kCondition},
     {"ImageDecoder", nullptr, kImage},
-    {"Identity", identity, nullptr, true},
     {"InstanceNormalization", instance_normalization},
     {"IsInf", is_inf},
     {"IsNaN", is_nan},
@@ -171,9 +169,8 @@ constexpr OpRow kOps[] = {
     {"Relu", relu},
     {"Reshape", reshape},
     {"Resize", resize},
-    {"ReverseSequence", nullptr, kNoOperator},
-    {"RoiAlign", roi_align},
     {"ReverseSequence", reverse_sequence},
+    {"RoiAlign", roi_align},
     {"RotaryEmbedding", rotary_embedding},
     {"Round", round},
     {"STFT", stft},
@@ -182,19 +179,13 @@ constexpr OpRow kOps[] = {
     {"ScatterElements", scatter_elements},
     {"ScatterND", scatter_nd},
     {"Selu", selu},
-    {"SequenceAt", nullptr, kSequence},
-    {"SequenceConstruct", nullptr, kSequence},
-    {"SequenceEmpty", nullptr, kSequence},
-    {"SequenceErase", nullptr, kSequence},
-    {"SequenceInsert", nullptr, kSequence},
-    {"SequenceLength", nullptr, kSequence},
-    {"SequenceMap", nullptr, kSequence},
     {"SequenceAt", sequence_at, nullptr, true},
     {"SequenceConstruct", sequence_construct},
     {"SequenceEmpty", sequence_empty},
     {"SequenceErase", sequence_erase, nullptr, true},
     {"SequenceInsert", sequence_insert, nullptr, true},
     {"SequenceLength", sequence_length, nullptr, true},
+    {"SequenceMap", nullptr, kSequence},
     {"Shape", shape},
     {"Shrink", shrink},
     {"Sigmoid", sigmoid},
@@ -210,7 +201,6 @@ constexpr OpRow kOps[] = {
     {"Softsign", softsign},
     {"SpaceToDepth", space_to_depth},
     {"Split", split},
-    {"SplitToSequence", nullptr, kSequence},
     {"SplitToSequence", split_to_sequence},
     {"Sqrt", sqrt},
     {"Squeeze", squeeze},
