@@ -36,6 +36,7 @@ class Importer {
   void add_branch(const Node& node);
   void add_loop(const Node& node);
   void add_scan(const Node& node);
+  bool refuses_counted(const Node& node, const std::vector<std::string>& names);
   bool add_body(const Node& node, const std::vector<Typed>& inputs);
   std::vector<Typed> values_of(std::span<const std::string> names);
   void set_value(const std::string& name, const Typed& value) {
@@ -231,6 +232,16 @@ std::vector<Typed> Importer::values_of(std::span<const std::string> names) {
   return list;
 }
 
+// Refuses a loop that reads or returns one of these values if its size is set by a run: iterations do not pass counts on.
+bool Importer::refuses_counted(const Node& node, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (!counted_[name].any()) continue;
+    give_reason(node, "the size of '" + name + "' follows from the values of inputs");
+    return true;
+  }
+  return false;
+}
+
 // Imports one iteration; false if it cannot be.
 bool Importer::add_body(const Node& node, const std::vector<Typed>& inputs) {
   const Branch& body = node.branches.front();
@@ -243,13 +254,14 @@ bool Importer::add_body(const Node& node, const std::vector<Typed>& inputs) {
   for (const auto& [name, array] : body.constants) values_[name] = array;
   for (size_t i = 0; i < inputs.size(); ++i) set_value(body.inputs[i], inputs[i]);
   for (const Node& inner : body.nodes) add_node(inner);
-  return reasons_.size() == before;
+  return reasons_.size() == before && !refuses_counted(node, body.outputs);
 }
 
 // Imports the body once per iteration. The count must follow from the trip count and the conditions, which are known.
 // All iterations share the body's constants.
 void Importer::add_loop(const Node& node) {
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
+  if (refuses_counted(node, node.inputs)) return;
   const Branch& body = node.branches.front();
   const size_t carried = body.inputs.size() - std::min<size_t>(body.inputs.size(), 2);
   if (body.inputs.size() < 2 || body.outputs.size() < carried + 1 || node.inputs.size() < carried + 2 ||
@@ -307,6 +319,7 @@ void Importer::add_loop(const Node& node) {
 // Imports the body once per element of the scanned inputs.
 void Importer::add_scan(const Node& node) {
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
+  if (refuses_counted(node, node.inputs)) return;
   const Branch& body = node.branches.front();
   Op op(node, *graph_, {}, {});
   try {
