@@ -282,8 +282,8 @@ constexpr OpsetRow kRows[] = {
     {"Resize", 11,
      "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
      "keep_aspect_ratio_policy mode nearest_mode"},
-    {"RoiAlign", 10, "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale"},
     {"ReverseSequence", 10, "batch_axis time_axis"},
+    {"RoiAlign", 10, "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale"},
     {"RotaryEmbedding", 23, "interleaved num_heads rotary_embedding_dim"},
     {"Round", 11, ""},
     {"STFT", 17, "onesided"},
