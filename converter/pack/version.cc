@@ -30,8 +30,15 @@ bool needs_version_3(const fbs::GraphT& graph) {
   return text.ends() != nullptr || (!logits.shape.empty() && pieces > static_cast<uint32_t>(logits.shape.back()));
 }
 
+bool begins_from_the_end(const fbs::OperatorT& op) {
+  const auto* slice = op.params.AsSlice();
+  return slice && std::any_of(slice->begin.begin(), slice->begin.end(), [](int32_t begin) { return begin < 0; });
+}
+
 bool needs_version_4(const fbs::GraphT& graph) {
   return std::any_of(graph.outputs.begin(), graph.outputs.end(), [](const auto& port) { return port->is_count; }) ||
+         std::any_of(graph.operators.begin(), graph.operators.end(),
+                     [](const auto& op) { return begins_from_the_end(*op); }) ||
          std::any_of(graph.graphs.begin(), graph.graphs.end(), [](const auto& g) { return needs_version_4(*g); });
 }
 
