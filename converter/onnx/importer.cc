@@ -232,7 +232,8 @@ std::vector<Typed> Importer::values_of(std::span<const std::string> names) {
   return list;
 }
 
-// Refuses a loop that reads or returns one of these values if its size is set by a run: iterations do not pass counts on.
+// Refuses a loop that reads or returns one of these values if its size is set by a run: iterations do not pass counts
+// on.
 bool Importer::refuses_counted(const Node& node, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (!counted_[name].any()) continue;
