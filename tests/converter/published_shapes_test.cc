@@ -62,12 +62,12 @@ constexpr Published kPublished[] = {
     {"gpt-oss-20b", 20914757184, "GPT-OSS"},
     {"gpt-oss-120b", 116829156672, "GPT-OSS"},
     {"vit-huge-patch14", 632045800, "ViT"},
-    {"dinov2-giant", 1136357888, "ViT"},
-    {"dinov3-vit7b16", 6715707392, "DINOv3"},
-    {"sam-vit-huge", 641017168, "Segment Anything"},
+    {"dinov2-giant", 1136480768, "ViT"},
+    {"dinov3-vit7b16", 6716035072, "DINOv3"},
+    {"sam-vit-huge", 641091120, "Segment Anything"},
     {"convnext-xlarge", 350196968, "ConvNeXt"},
     {"convnext-xxlarge", 846471016, "ConvNeXt"},
-    {"efficientnet-b7", 66658843, "EfficientNet"},
+    {"efficientnet-b7", 66658680, "EfficientNet"},
 };
 
 // Tens of thousands of tensors, and texts of as many tokens as the model was trained for.
