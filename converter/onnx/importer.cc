@@ -62,7 +62,7 @@ class Importer {
   std::vector<std::pair<size_t, std::vector<std::optional<Tensor>>>> output_sizes_;  // of counted outputs, by index
   std::vector<Reason> reasons_;
   std::map<std::string, std::vector<std::string>> taps_;  // names by the value
-  size_t unrolled_ = 0;  // nodes of iterations
+  size_t unrolled_ = 0;                                   // nodes of iterations
 };
 
 // The --shape option for an input, with letters for open dimensions.

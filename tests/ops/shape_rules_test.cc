@@ -366,8 +366,7 @@ TEST(ShapeRules, Slice) {
   expect_shape(slice({1, 0}, {2, -1}), {{4, 5}}, {2, 5});
   expect_refusal(slice({1}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
                  "slice: begin has 1 entries for input [4,5], expected 2");
-  expect_refusal(slice({0, 0}, {2, 0}), {{4, 5}}, FERRY_CORRUPT,
-                 "slice: dimension 1 has size 0, expected another");
+  expect_refusal(slice({0, 0}, {2, 0}), {{4, 5}}, FERRY_CORRUPT, "slice: dimension 1 has size 0, expected another");
   expect_shape(slice({-3, -1}, {2, -1}), {{4, 5}}, {2, 1});  // from the end
   expect_refusal(slice({-5, 0}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
                  "slice: elements -1 to 1 of dimension 0 are outside input [4,5]");
