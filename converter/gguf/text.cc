@@ -69,7 +69,7 @@ class Vocabulary {
     texts_ = tokens->texts;
     types_ = numbers("tokenizer.ggml.token_type", kNormal);
     for (size_t id = 0; id < size(); ++id)
-      if (!(types_[id] >= kNormal && types_[id] <= kByte))
+      if (!(types_[id] >= double{kNormal} && types_[id] <= double{kByte}))
         fail("%s: tokenizer.ggml.token_type is %g for token %zu, expected 1 to 6", metadata.path().c_str(), types_[id],
              id);
     scores_ = numbers("tokenizer.ggml.scores", 0);
