@@ -91,7 +91,7 @@ std::string refusal(const std::function<void(Graph&)>& edit) {
   ferry_model* model = nullptr;
   const ferry_status status = ferry_model_open_memory(blob.data(), blob.size(), &model);
   ferry_model_close(model);
-  if (status != FERRY_OK) EXPECT_EQ(status, FERRY_CORRUPT);
+  EXPECT_TRUE(status == FERRY_OK || status == FERRY_CORRUPT);
   return status == FERRY_OK ? "" : ferry_last_error();
 }
 

@@ -19,7 +19,7 @@ std::string refusal(const std::function<void(fbs::TextT&)>& edit) {
   const fbs::Text* read = nullptr;
   const Status status = read_text(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())), &read);
   EXPECT_EQ(status.ok(), read != nullptr);
-  if (!status.ok()) EXPECT_EQ(status.code(), FERRY_CORRUPT);
+  EXPECT_TRUE(status.ok() || status.code() == FERRY_CORRUPT);
   return status.ok() ? "" : std::string(status.message());
 }
 
