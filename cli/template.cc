@@ -36,7 +36,7 @@ std::vector<uint8_t> text_of_blob(const std::string& path) {
 
 std::vector<uint8_t> text_of_folder(const std::string& path) {
   fbs::TextT text;
-  add_chat_template(chat_template_in(path), &text);
+  add_chat_template(chat_template_in(fs::path(path)), &text);
   return packed(text);
 }
 

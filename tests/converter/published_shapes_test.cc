@@ -10,16 +10,16 @@
 namespace ferry {
 namespace {
 
-struct Published {
+struct PublishedModel {
   const char* name;
   uint64_t parameters;  // as published; checks tests/data/published
   const char* family;
   const char* max_length = nullptr;
 };
 
-std::ostream& operator<<(std::ostream& out, const Published& published) { return out << published.name; }
+std::ostream& operator<<(std::ostream& out, const PublishedModel& published) { return out << published.name; }
 
-constexpr Published kPublished[] = {
+constexpr PublishedModel kPublished[] = {
     {"llama-3.2-1b", 1235814400, "Llama"},
     {"llama-3.2-3b", 3212749824, "Llama"},
     {"llama-3-8b", 8030261248, "Llama"},
@@ -71,16 +71,16 @@ constexpr Published kPublished[] = {
 };
 
 // Tens of thousands of tensors, and texts of as many tokens as the model was trained for.
-constexpr Published kLargePublished[] = {
+constexpr PublishedModel kLargePublished[] = {
     {"qwen3-235b-a22b", 235093634560, "Qwen3 MoE"},  {"qwen3-next-80b-a3b", 79674391296, "Qwen3-Next"},
     {"deepseek-v3", 671026419200, "DeepSeek-V3"},    {"llama-3.1-8b", 8030261248, "Llama", "131072"},
     {"gemma-3-4b", 3880263168, "Gemma 3", "131072"},
 };
 
-class PublishedShapes : public ::testing::TestWithParam<Published> {};
+class PublishedShapes : public ::testing::TestWithParam<PublishedModel> {};
 class LargePublishedShapes : public PublishedShapes {};
 
-void expect_planned(const Published& published) {
+void expect_planned(const PublishedModel& published) {
   const ScratchFolder folder;
   EXPECT_EQ(testing::make_published_checkpoint(published.name, folder.path()), published.parameters);
   ConvertOptions options;
@@ -97,7 +97,7 @@ void expect_planned(const Published& published) {
 TEST_P(PublishedShapes, ArePlanned) { expect_planned(GetParam()); }
 TEST_P(LargePublishedShapes, ArePlanned) { expect_planned(GetParam()); }
 
-std::string name_of(const ::testing::TestParamInfo<Published>& tested) {
+std::string name_of(const ::testing::TestParamInfo<PublishedModel>& tested) {
   std::string name = tested.param.name;
   for (char& c : name)
     if (c == '-' || c == '.') c = '_';

@@ -87,7 +87,7 @@ TEST(Counts, NeedFormatVersion4) { EXPECT_EQ(format_version(corner()->table), 4u
 std::string refusal(const std::function<void(Graph&)>& edit) {
   const std::unique_ptr<Graph> graph = corner();
   edit(*graph);
-  const AlignedBytes blob(pack(*graph));
+  AlignedBytes blob(pack(*graph));
   ferry_model* model = nullptr;
   const ferry_status status = ferry_model_open_memory(blob.data(), blob.size(), &model);
   ferry_model_close(model);

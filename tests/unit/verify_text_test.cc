@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 
+#include "tests/support/blobs.h"
+
 namespace ferry {
 namespace {
 
@@ -16,8 +18,9 @@ std::string refusal(const std::function<void(fbs::TextT&)>& edit) {
   edit(text);
   flatbuffers::FlatBufferBuilder builder;
   fbs::FinishTextBuffer(builder, fbs::CreateText(builder, &text));
+  testing::AlignedBytes bytes(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
   const fbs::Text* read = nullptr;
-  const Status status = read_text(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())), &read);
+  const Status status = read_text({bytes.data(), bytes.size()}, &read);
   EXPECT_EQ(status.ok(), read != nullptr);
   EXPECT_TRUE(status.ok() || status.code() == FERRY_CORRUPT);
   return status.ok() ? "" : std::string(status.message());
