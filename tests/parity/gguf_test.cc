@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(, GgufFixture,
                                            GgufCase{"hf_qwen3_tiny", "qwen3"},
                                            GgufCase{"hf_qwen3_moe_tiny", "qwen3moe"},
                                            GgufCase{"hf_gemma3_text_tiny", "gemma3"}, GgufCase{"hf_phi3_tiny", "phi3"}),
-                         [](const auto& info) { return std::string(info.param.fixture); });
+                         [](const auto& tested) { return std::string(tested.param.fixture); });
 
 }  // namespace
 }  // namespace ferry::parity
