@@ -91,8 +91,11 @@ void append_image(const std::string& path, const GeneratorHandle& generator) {
 }
 
 void add_sampling_options(const Command& command, SamplingOptions* o) {
-  command.group("Sampling (default: what the model's authors recommend)");
-  command.add_option("--temperature", o->temperature, "0: the most probable token; above 0: a random one")
+  command.group("Sampling");
+  command
+      .add_option(
+          "--temperature", o->temperature,
+          "0: the most probable token; above 0: a random one. Without an option: as the model's authors recommend")
       .type_name("T");
   command.add_option("--top-k", o->top_k, "Sample among the K most probable tokens; 0: all").type_name("K");
   command.add_option("--top-p", o->top_p, "Sample among the fewest tokens with total probability P").type_name("P");

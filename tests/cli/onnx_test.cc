@@ -39,8 +39,8 @@ TEST_F(Onnx, ValuesAreTappedByModuleNodeAndName) {
   done = run({"parity", "all.ferry", fixture, "--json", "all.json"});
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
   std::set<std::string> compared;
-  for (const auto& row : nlohmann::json::parse(read_text(folder_.path() / "all.json"))["rows"])
-    compared.insert(row["name"]);
+  const auto report = nlohmann::json::parse(read_text(folder_.path() / "all.json"));
+  for (const auto& row : report["rows"]) compared.insert(row["name"]);
   for (const char* name : {"logits", "tap/layer1", "tap/layer1.0", "tap/layer1.0.conv1", "tap/layer1.0.act",
                            "tap/layer1.1.conv2", "tap/norm"})
     EXPECT_TRUE(compared.contains(name)) << name;

@@ -84,10 +84,10 @@ INSTANTIATE_TEST_SUITE_P(Backends, Corner, ::testing::Values(FERRY_BACKEND_CPU, 
 TEST(Counts, NeedFormatVersion4) { EXPECT_EQ(format_version(corner()->table), 4u); }
 
 // The message of opening the graph after `edit`; empty if it opens.
-std::string refusal(const std::function<void(Graph&)>& edit) {
-  const std::unique_ptr<Graph> graph = corner();
-  edit(*graph);
-  AlignedBytes blob(pack(*graph));
+std::string refusal(const std::function<void(fbs::GraphT&)>& edit) {
+  Parts parts(pack(*corner()));
+  edit(parts.model);
+  AlignedBytes blob(parts.assemble());
   ferry_model* model = nullptr;
   const ferry_status status = ferry_model_open_memory(blob.data(), blob.size(), &model);
   ferry_model_close(model);
@@ -97,7 +97,7 @@ std::string refusal(const std::function<void(Graph&)>& edit) {
 
 TEST(Counts, OfHostileBlobsAreRefused) {
   const auto counts = [](std::vector<int> given) {
-    return refusal([&](Graph& graph) { graph.table.outputs[0]->counts = given; });
+    return refusal([&](fbs::GraphT& graph) { graph.outputs[0]->counts = given; });
   };
   EXPECT_EQ(counts({1, 2}), "");
   EXPECT_EQ(counts({-1, 2}), "");
@@ -105,23 +105,23 @@ TEST(Counts, OfHostileBlobsAreRefused) {
   EXPECT_NE(counts({1, 3}).find("output 3 is not a count"), std::string::npos) << counts({1, 3});
   EXPECT_NE(counts({0, 1}).find("output 0 is not a count"), std::string::npos) << counts({0, 1});
   EXPECT_NE(counts({-2, 1}).find("output -2 is not a count"), std::string::npos) << counts({-2, 1});
-  const auto expect = [](const char* message, const std::function<void(Graph&)>& edit) {
+  const auto expect = [](const char* message, const std::function<void(fbs::GraphT&)>& edit) {
     const std::string found = refusal(edit);
     EXPECT_NE(found.find(message), std::string::npos) << found;
   };
-  expect("2 counts for 1 dimensions of a count", [](Graph& g) { g.table.outputs[1]->counts = {1, 2}; });
-  expect("output 0: is a count", [](Graph& g) { g.table.outputs[0]->is_count = true; });
-  expect("expected counts last", [](Graph& g) {
-    g.table.outputs[0]->counts = {1, 1};
-    g.table.outputs[2]->is_count = false;  // behind output 1, which is one
+  expect("2 counts for 1 dimensions of a count", [](fbs::GraphT& g) { g.outputs[1]->counts = {1, 2}; });
+  expect("output 0: is a count", [](fbs::GraphT& g) { g.outputs[0]->is_count = true; });
+  expect("expected counts last", [](fbs::GraphT& g) {
+    g.outputs[0]->counts = {1, 1};
+    g.outputs[2]->is_count = false;  // behind output 1, which is one
   });
-  expect("is also an input, a tap or another output", [](Graph& g) {
-    g.table.outputs[1]->tensor = g.table.outputs[0]->tensor;
-    g.table.outputs[1]->is_count = false;
-    g.table.outputs[0]->counts = {2, 2};
+  expect("is also an input, a tap or another output", [](fbs::GraphT& g) {
+    g.outputs[1]->tensor = g.outputs[0]->tensor;
+    g.outputs[1]->is_count = false;
+    g.outputs[0]->counts = {2, 2};
   });
   expect("is also an input, a tap or another output",
-         [](Graph& g) { g.table.outputs[0]->tensor = g.table.inputs[0]->tensor; });
+         [](fbs::GraphT& g) { g.outputs[0]->tensor = g.inputs[0]->tensor; });
 }
 
 }  // namespace
