@@ -104,7 +104,7 @@ TEST_F(Safetensors, WriterLeavesNothingBehindOnFailure) {
 
 TEST_F(Safetensors, RefusesABadHeader) {
   const std::string kUnknown =
-      "is no checkpoint that Ferry reads (safetensors, PyTorch, TensorFlow.js), or a damaged one";
+      "is no checkpoint that Ferry reads (safetensors, PyTorch, GGUF, TensorFlow.js), or a damaged one";
   EXPECT_EQ(refused_bytes(""), "is empty");
   EXPECT_EQ(refused_bytes("abc"), kUnknown);
   EXPECT_EQ(refused_bytes(length_field(100) + kTwo.substr(0, 99)),
