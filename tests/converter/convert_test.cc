@@ -234,7 +234,7 @@ TEST_F(Convert, ReportsProgressInOrder) {
     last = fraction;
   };
   convert(o);
-  EXPECT_EQ(steps, (std::vector<std::string>{"reading", "building", "folding", "packing", "done"}));
+  EXPECT_EQ(steps, (std::vector<std::string>{"reading", "building", "hashing", "folding", "packing", "done"}));
   EXPECT_EQ(last, 1);
 }
 
