@@ -22,9 +22,10 @@ struct Table {
   Frequencies frequencies;
 
   double frequency(size_t column) const { return frequencies[neighbours ? column / 2 : column % frequencies.size()]; }
+  double angle(size_t place, size_t column) const { return static_cast<double>(place) * frequency(column); }
   double number(size_t place, size_t column) const {
-    const double angle = static_cast<double>(place) * frequency(column);
-    return scale * (sine ? std::sin(angle) : std::cos(angle));
+    const double turned = angle(place, column);
+    return scale * (sine ? std::sin(turned) : std::cos(turned));
   }
 };
 
@@ -35,7 +36,7 @@ void write(const Table& table, Array& array) {
 
 // The table that the array holds, if it is one.
 std::optional<Table> table_of(TensorId tensor, const Array& array) {
-  constexpr double kSame = 1e-5;
+  constexpr double kSame = 1e-5, kAngle = 0x1p-22;  // angles are float32
   if (array.shape.rank != 2 || array.shape[0] < 3 || array.shape[1] < 2 || array.shape[1] % 2 != 0) return {};
   const auto columns = static_cast<size_t>(array.shape[1]);
   const auto at = [&](size_t place, size_t column) { return array.values[place * columns + column]; };
@@ -64,8 +65,11 @@ std::optional<Table> table_of(TensorId tensor, const Array& array) {
     out.frequencies.push_back(each[out.neighbours ? 2 * i : i]);
     if (out.neighbours ? !same(2 * i, 2 * i + 1) : !same(i, i + columns / 2)) return {};
   }
-  for (size_t i = 0; i < array.values.size(); ++i)
-    if (std::fabs(out.number(i / columns, i % columns) - array.values[i]) > kSame * std::fabs(out.scale)) return {};
+  for (size_t i = 0; i < array.values.size(); ++i) {
+    const size_t place = i / columns, column = i % columns;
+    const double bound = kSame + kAngle * out.angle(place, column);
+    if (std::fabs(out.number(place, column) - array.values[i]) > bound * std::fabs(out.scale)) return {};
+  }
   return out;
 }
 
