@@ -59,9 +59,8 @@ inline SessionPtr make_session(ferry_model* model, int threads) {
 }
 
 inline std::vector<float> elements(const ferry_tensor& tensor) {
-  std::vector<float> values(tensor.bytes / sizeof(float));
-  std::memcpy(values.data(), tensor.data, tensor.bytes);
-  return values;
+  const auto* data = static_cast<const float*>(tensor.data);
+  return {data, data + tensor.bytes / sizeof(float)};
 }
 
 // Fills every input with noise that depends only on seed and shape.
