@@ -1,4 +1,5 @@
 // Checkpoints as people save them, in files of shared/cases with the values of their frameworks.
+#if defined(FERRY_HAS_CONVERTER)
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,3 +67,4 @@ TEST_F(SavedCheckpoints, OfWrappedModulesHaveTheSameOutputsInEveryFormat) {
 
 }  // namespace
 }  // namespace ferry::cli_test
+#endif  // FERRY_HAS_CONVERTER
