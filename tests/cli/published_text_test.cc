@@ -1,5 +1,6 @@
 // Folders as people publish them: where texts begin and end, tokenizers longer than the vocabulary, what a conversion
 // says of missing and unusable files.
+#if defined(FERRY_HAS_CONVERTER)
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -65,3 +66,4 @@ TEST_F(PublishedText, TheConversionSaysWhatIsMissing) {
 
 }  // namespace
 }  // namespace ferry::cli_test
+#endif  // FERRY_HAS_CONVERTER
