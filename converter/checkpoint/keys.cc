@@ -230,7 +230,7 @@ std::shared_ptr<const Checkpoint> with_prefix(std::shared_ptr<const Checkpoint> 
   Tensors renamed;
   size_t count = 0;
   for (auto& [key, tensor] : tensors) {
-    const auto is_first = [&key = key](const std::string& name) { return key.starts_with(name + "."); };
+    const auto is_first = [&longer = key](const std::string& name) { return longer.starts_with(name + "."); };
     const bool stays =
         !key.starts_with(prefix.strip) || (prefix.strip.empty() && std::any_of(apart.begin(), apart.end(), is_first));
     const std::string name = stays ? key : prefix.add + key.substr(prefix.strip.size());

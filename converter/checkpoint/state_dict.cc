@@ -180,8 +180,7 @@ StateDict find_state_dict(const PickleValue& root, const std::string& path, cons
   const auto [dict, prefix, note] = resolve(candidates, path, where);
   StateDict out{entries_of(*dict, where), note};
   if (!prefix.empty())
-    std::erase_if(out.tensors,
-                  [&prefix = prefix](const auto& entry) { return !entry.first.starts_with(prefix + "."); });
+    std::erase_if(out.tensors, [inside = prefix + "."](const auto& entry) { return !entry.first.starts_with(inside); });
   return out;
 }
 

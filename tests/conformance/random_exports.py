@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Exports random modules by PyTorch, and compares Ferry with PyTorch.
+"""Exports random modules by PyTorch, and compares Ferry with PyTorch in float64.
+
+In float32, PyTorch's own LayerNorm of one element is a thousandth off: rounding is then the whole of the difference.
 
     tests/conformance/random_exports.py --seed 0 --count 100
 
@@ -112,7 +114,7 @@ def made(seed):
             p.data.add_(0.1 * torch.randn_like(p))
         with torch.no_grad():
             y = layers[-1](y)
-    return nn.Sequential(*layers).eval(), x, y
+    return nn.Sequential(*layers).eval(), x
 
 
 def main():
@@ -121,11 +123,13 @@ def main():
     wrong, refused = [], []
     with tempfile.TemporaryDirectory() as root:
         for seed in range(args.seed, args.seed + args.count):
-            net, x, y = made(seed)
+            net, x = made(seed)
             folder = os.path.join(args.keep or root, str(seed))
             os.makedirs(folder, exist_ok=True)
             path = os.path.join(folder, "net.onnx")
             torch.onnx.export(net, x, path, input_names=["x"], output_names=["y"], opset_version=16)
+            with torch.no_grad():
+                y = net.double()(x.double()).float()
             got = run_ferry.run_ferry(args.ferry, path, {"x": x.numpy()}, folder)
             if isinstance(got, str):
                 refused.append((seed, got))
