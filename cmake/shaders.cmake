@@ -1,5 +1,5 @@
-# shaders/*.comp -> SPIR-V, in two variants (float32 and float16 storage): glslc, spirv-opt, spirv-val; then one
-# compressed array. Defines the target ferry_shaders: "sdk/gpu/kernels.h" and "generated_shaders.inc".
+# shaders/*.comp -> SPIR-V, in two variants (float32 and float16 storage): cmake/compile_shaders.py; then one compressed
+# array. Defines the target ferry_shaders: "sdk/gpu/kernels.h" and "generated_shaders.inc".
 
 if(FERRY_PREPARED)
   add_custom_target(ferry_shaders)
@@ -16,6 +16,13 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 set(shader_folder "${PROJECT_BINARY_DIR}/generated/shaders")
 file(MAKE_DIRECTORY "${shader_folder}" "${PROJECT_BINARY_DIR}/generated/sdk/gpu")
+set(tools "${FERRY_GLSLC}" "${FERRY_SPIRV_OPT}" "${FERRY_SPIRV_VAL}")
+set(tool_versions)
+foreach(tool IN LISTS tools)
+  execute_process(COMMAND "${tool}" --version OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX REPLACE "[ \n;]+" " " version "${version}")
+  string(APPEND tool_versions "${version}")
+endforeach()
 # kinds.glsl: the numbers of the schema that shaders need.
 set(kinds "${shader_folder}/kinds.glsl")
 set(kind_sources sdk/schema/ferry.fbs sdk/gpu/lowering/epilogue.h sdk/gpu/lowering/ops.cc)
@@ -29,9 +36,10 @@ add_custom_command(
 ferry_sources(kernels shaders/*.comp)
 # Not -O: it would inline functions, which makes the code larger. Drivers inline them when they know the specialization
 # constants.
-set(passes --eliminate-dead-functions --eliminate-dead-code-aggressive --eliminate-local-single-block
-           --eliminate-local-single-store --ssa-rewrite --eliminate-dead-code-aggressive --simplify-instructions
-           --redundancy-elimination --eliminate-dead-code-aggressive --cfg-cleanup --strip-debug --compact-ids)
+string(JOIN " " passes
+  --eliminate-dead-functions --eliminate-dead-code-aggressive --eliminate-local-single-block
+  --eliminate-local-single-store --ssa-rewrite --eliminate-dead-code-aggressive --simplify-instructions
+  --redundancy-elimination --eliminate-dead-code-aggressive --cfg-cleanup --strip-debug --compact-ids)
 # These get an additional kernel, <name>_float16, that multiplies in float16. It needs float16 storage and a device with
 # float16 arithmetic.
 set(float16_products conv2d matmul matmul_shared)
@@ -42,43 +50,33 @@ foreach(name IN LISTS float16_products) # next to its float32 variant, which com
   list(INSERT kernels ${at} "${file}@_float16")
 endforeach()
 set(modules)
+set(compiled)
 foreach(entry IN LISTS kernels)
   string(REGEX MATCH "^(.*/([^/]*)[.]comp)(@(_float16))?$" ignored "${entry}")
   set(kernel "${CMAKE_MATCH_1}")
   set(name "${CMAKE_MATCH_2}${CMAKE_MATCH_4}")
-  set(multiplies_float16 "${CMAKE_MATCH_4}")
-  foreach(suffix "" ".float16")
-    set(module "${shader_folder}/${name}${suffix}.spv")
-    list(APPEND modules "${module}")
-    set(define)
-    if(suffix)
-      set(define -DFLOAT16)
+  set(float16_product "${CMAKE_MATCH_4}")
+  set(module "${shader_folder}/${name}.spv")
+  list(APPEND modules "${module}" "${shader_folder}/${name}.float16.spv")
+  if(NOT float16_product)
+    list(APPEND compiled "${module}=${kernel}" "${shader_folder}/${name}.float16.spv=${kernel},FLOAT16")
+  else()
+    if(NOT EXISTS "${module}")
+      file(WRITE "${module}" "")
     endif()
-    if(multiplies_float16)
-      list(APPEND define -DFLOAT16_ARITHMETIC)
-    endif()
-    if(multiplies_float16 AND NOT suffix)
-      if(NOT EXISTS "${module}")
-        file(WRITE "${module}" "")
-      endif()
-      continue()
-    endif()
-    add_custom_command(
-      OUTPUT "${module}"
-      COMMAND "${FERRY_GLSLC}" --target-env=vulkan1.1 ${define} -I "${shader_folder}" -MD -MF "${module}.d" -MT "${module}" "${kernel}"
-              -o "${module}.raw"
-      COMMAND "${FERRY_SPIRV_OPT}" ${passes} "${module}.raw" -o "${module}"
-      COMMAND "${FERRY_SPIRV_VAL}" --target-env vulkan1.1 "${module}"
-      DEPENDS "${kernel}" "${kinds}" DEPFILE "${module}.d" COMMENT "glslc ${name}.comp ${define}" VERBATIM)
-  endforeach()
+    list(APPEND compiled "${shader_folder}/${name}.float16.spv=${kernel},FLOAT16,FLOAT16_ARITHMETIC")
+  endif()
 endforeach()
 
 set(kernels_header "${PROJECT_BINARY_DIR}/generated/sdk/gpu/kernels.h")
 set(shaders_include "${PROJECT_BINARY_DIR}/generated/generated_shaders.inc")
 add_custom_command(
   OUTPUT "${kernels_header}" "${shaders_include}"
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/compile_shaders.py" --cache "${FERRY_CACHE_DIR}/shaders"
+          --tools ${tools} --versions "${tool_versions}" --include "${shader_folder}" "--passes=${passes}" ${compiled}
   COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/embed_shaders.py" "${kernels_header}" "${shaders_include}"
           ${modules}
-  DEPENDS ${modules} "${PROJECT_SOURCE_DIR}/cmake/embed_shaders.py"
-  COMMENT "Packing the shaders" VERBATIM)
+  DEPENDS ${shader_sources} "${kinds}" "${PROJECT_SOURCE_DIR}/cmake/compile_shaders.py"
+          "${PROJECT_SOURCE_DIR}/cmake/embed_shaders.py"
+  COMMENT "Compiling and packing the shaders" VERBATIM)
 add_custom_target(ferry_shaders DEPENDS "${kernels_header}" "${shaders_include}")

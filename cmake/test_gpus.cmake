@@ -7,13 +7,8 @@
 set(FERRY_TEST_GPUS)
 set(manifests)
 if(FERRY_GPU AND NOT CMAKE_CROSSCOMPILING) # an emulated target has no driver: there "no Vulkan" is what is tested
-  if(DEFINED ENV{XDG_CACHE_HOME})
-    set(cache "$ENV{XDG_CACHE_HOME}")
-  else()
-    set(cache "$ENV{HOME}/.cache")
-  endif()
   foreach(entry "llvmpipe:/usr/share/vulkan/icd.d/lvp_icd.*.json" # lavapipe's device
-                "SwiftShader:${cache}/ferry/swiftshader/*/vk_swiftshader_icd.json") # scripts/fetch-swiftshader
+                "SwiftShader:${FERRY_CACHE_DIR}/swiftshader/*/vk_swiftshader_icd.json") # scripts/fetch-swiftshader
     if(FERRY_SANITIZE AND manifests)
       break() # sanitizers check only our code, which is the same for every driver
     endif()
