@@ -230,12 +230,11 @@ int run_conversion(const ConvertArguments&, const ParsedOptions&) {
 void add_convert(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "convert", "Convert a checkpoint or an ONNX file to a blob that runs on devices");
   app.footer(
-      "\nCheckpoints are safetensors files, PyTorch files (.pth, .pt, .bin), TensorFlow.js layers models\n"
-      "(model.json), or a folder with one of them; sharded ones have an *.index.json. No code in a PyTorch file is\n"
-      "run; objects beside the weights are skipped. Every tensor of the checkpoint must belong to the network, and "
-      "none\n"
-      "may be missing. Prefixes of wrappers (module., _orig_mod.) are removed from keys; --ignore-keys leaves keys "
-      "out.\n"
+      "\nCheckpoints are safetensors files, PyTorch files (.pth, .pt, .bin), GGUF files of language models,\n"
+      "TensorFlow.js layers models (model.json), or a folder with one of them; sharded ones have an *.index.json, or\n"
+      "parts named -00001-of-00003.gguf. No code in a PyTorch file is run; objects beside the weights are skipped.\n"
+      "Every tensor of the checkpoint must belong to the network, and none may be missing. Prefixes of wrappers\n"
+      "(module., _orig_mod.) are removed from keys; --ignore-keys leaves keys out.\n"
       "\nWithout --model, the config.json of timm or transformers, or the checkpoint's keys, identify the network.\n"
       "\nAn ONNX file contains its network. If it cannot be converted, all reasons are printed.\n"
       "\nhf:ORG/NAME is a repository of the Hugging Face hub. Its files are downloaded once, to the cache of Python's\n"
@@ -251,6 +250,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name per line\n"
       "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
+      "  ferry convert llama-Q8_0.gguf --weights i8 -o llama.ferry\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert net.onnx --dry-run                                       size, inputs and outputs only\n"
       "  ferry convert net.onnx --like timm/resnet50.a1_in1k                    a classifier of photographs\n"
