@@ -73,6 +73,8 @@ int run(RunOptions& o) {
   }
   options.all_taps = o.taps;
   set_backend(o.backend, &options);
+  const PackedCache cache(o.cache, o.model);
+  cache.use(&options);
   if (o.text()) return run_text(o, model, options);
   if (!o.images.empty()) return run_images(o, model, options);
   const SessionHandle session = create_session(model, options);
@@ -173,6 +175,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
   app.group("Options");
   app.add_flag("--json", o->json, "Print JSON: one line per image, or the token ids of prompt and answer");
   add_backend_options(app, &o->backend, Tuning::Yes);
+  add_cache_options(app, &o->cache);
   add_thread_options(app, &o->threads);
   app.callback([o, prompt, tokens, exit_code] {
     o->has_prompt = prompt.given();

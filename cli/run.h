@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/generation.h"
+#include "cli/packed_cache.h"
 #include "cli/sdk.h"
 
 namespace ferry::cli {
@@ -19,6 +20,7 @@ struct RunOptions {
   std::string mask, box, composite, background;
   std::vector<std::string> points;
   ThreadOptions threads;
+  CacheOptions cache;
   int top = 0, tile = 0, max_tokens = 0, mask_index = 0;
   bool taps = false, has_prompt = false, has_tokens = false, json = false, log_probabilities = false, colours = false,
        sixteen_bits = false;

@@ -1,4 +1,5 @@
-// States as a file: a header, one entry per state, the app's note, then the contents (docs/format.md, "Saved states").
+// States as a file: a header, one entry per state, the app's note, the contents, then a checksum (docs/format.md, "Saved
+// states").
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "sdk/graph/states.h"
+#include "sdk/model/seeded.h"
 #include "sdk/operators/type.h"
 
 namespace ferry {
@@ -16,7 +18,7 @@ namespace {
 
 struct Header {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', 'S', 'T', '\x1a'};
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
 
   char magic[8];
   uint32_t version;
@@ -34,9 +36,13 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 44);
 
+// The last bytes, since version 3: 64-bit FNV-1a of all bytes before them.
+using Checksum = uint64_t;
+
 // Fields that version 1 lacks are at the end of both structs.
 size_t header_bytes(uint32_t version) { return version == 1 ? 24 : sizeof(Header); }
 size_t entry_bytes(uint32_t version) { return version == 1 ? 40 : sizeof(Entry); }
+size_t checksum_bytes(uint32_t version) { return version < 3 ? 0 : sizeof(Checksum); }
 
 Entry entry_of(const StateShape& state) {
   Entry entry{static_cast<uint32_t>(state.dtype), state.axis, state.length, state.bound.rank, {}, state.first};
@@ -55,10 +61,18 @@ class StatesFile {
 
   bool open() const { return file_ != nullptr; }
   bool close() { return std::fclose(std::exchange(file_, nullptr)) == 0; }
-  bool write(const void* from, size_t bytes) { return bytes == 0 || std::fwrite(from, bytes, 1, file_) == 1; }
+  // Of what was written or read so far.
+  Checksum checksum() const { return checksum_; }
+  bool write(const void* from, size_t bytes) {
+    add(from, bytes);
+    return bytes == 0 || std::fwrite(from, bytes, 1, file_) == 1;
+  }
   // FERRY_CORRUPT at the end of the file.
   Status read(void* to, size_t bytes) {
-    if (bytes == 0 || std::fread(to, bytes, 1, file_) == 1) return {};
+    if (bytes == 0 || std::fread(to, bytes, 1, file_) == 1) {
+      add(to, bytes);
+      return {};
+    }
     if (std::ferror(file_) != 0) return error(FERRY_IO_ERROR, "'%s': cannot be read: %s", path_, std::strerror(errno));
     return error(FERRY_CORRUPT, "'%s': ends before its states do: it is truncated", path_);
   }
@@ -70,8 +84,13 @@ class StatesFile {
   }
 
  private:
+  void add(const void* from, size_t bytes) {
+    checksum_ = fnv1a64({static_cast<const char*>(from), bytes}, checksum_);
+  }
+
   const char* path_;
   std::FILE* file_;
+  Checksum checksum_ = fnv1a64({});
 };
 
 Status check_header(const char* path, const Header& h, uint64_t identity, size_t count) {
@@ -124,6 +143,8 @@ Status States::save(const char* path, std::span<const std::byte> note) const {
     }
     written = written && file.write(note.data(), note.size());
     for (size_t i = 0; written && i < count_; ++i) written = file.write(data(i), held_bytes(i, shapes_[i]));
+    const Checksum checksum = file.checksum();
+    written = written && file.write(&checksum, sizeof checksum);
     written = file.close() && written && std::rename(beside.c_str(), path) == 0;
   }
   if (written) return {};
@@ -143,7 +164,8 @@ Status States::load(const char* path, const ReadNote& read_note) {
   std::unique_ptr<Memory[]> memory(new (std::nothrow) Memory[count_]);
   std::unique_ptr<StateShape[]> loaded(new (std::nothrow) StateShape[count_]);
   if (memory == nullptr || loaded == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for %zu states", count_);
-  uint64_t bytes = header_bytes(header.version) + count_ * entry_bytes(header.version);
+  uint64_t bytes =
+      header_bytes(header.version) + count_ * entry_bytes(header.version) + checksum_bytes(header.version);
   int32_t length = 0;
   for (size_t i = 0; i < count_; ++i) {
     Entry entry{};
@@ -167,6 +189,14 @@ Status States::load(const char* path, const ReadNote& read_note) {
     if (loaded[i].length == 0) continue;
     FERRY_TRY(allocate(i, rows(loaded[i]), &memory[i]));
     FERRY_TRY(file.read(memory[i].bytes.get(), held_bytes(i, loaded[i])));
+  }
+  if (header.version >= 3) {
+    const Checksum expected = file.checksum();
+    Checksum stored = 0;
+    FERRY_TRY(file.read(&stored, sizeof stored));
+    if (stored != expected)
+      return error(FERRY_CORRUPT, "'%s': is damaged: its bytes do not have the checksum %016llx at its end", path,
+                   static_cast<unsigned long long>(stored));
   }
   if (read_note != nullptr) FERRY_TRY(read_note(note, length));
   shapes_ = std::move(loaded);

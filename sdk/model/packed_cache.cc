@@ -115,7 +115,10 @@ Status attach_embedded(const Model& model, const PackedTarget& target, PackedSto
 }
 
 Status attach_cached(PackedStore& store, const char* folder, const PackedTarget& target) {
-  return attach(store, path_of(folder, target), target);
+  const std::string path = path_of(folder, target);
+  FERRY_TRY(attach(store, path, target));
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // its last use, by which a cache removes old files
+  return {};
 }
 
 Status save_cached(PackedStore& store, const char* folder, const PackedTarget& target) {

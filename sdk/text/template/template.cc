@@ -1,9 +1,11 @@
 #include "sdk/text/template/template.h"
 
+#include <algorithm>
 #include <new>
 
 #include "sdk/text/template/characters.h"
 #include "sdk/text/template/evaluator.h"
+#include "sdk/text/template/functions.h"
 #include "sdk/text/template/parser.h"
 
 namespace ferry::jinja {
@@ -22,6 +24,16 @@ std::string_view normalized(Work& work, std::string_view source) {
   }
   if (size > 0 && text[size - 1] == '\n') --size;
   return {text, size};
+}
+
+void add_names(const Node* first, std::vector<std::string_view>* names) {
+  for (const Node* node = first; node != nullptr; node = node->next) {
+    if (node->kind == Kind::Name && find_function(node->value.string()) == nullptr &&
+        std::find(names->begin(), names->end(), node->value.string()) == names->end())
+      names->push_back(node->value.string());
+    for (const Node* child : {node->first, node->second, node->third, node->statements, node->otherwise})
+      add_names(child, names);
+  }
 }
 
 }  // namespace
@@ -47,6 +59,12 @@ Status Template::render(const Value& context, const std::tm* now, Arena& arena, 
   const Value written = run.take(0);
   if (!run.failed()) *text = written.string();
   return run.status();
+}
+
+std::vector<std::string_view> Template::names() const {
+  std::vector<std::string_view> names;
+  add_names(statements_, &names);
+  return names;
 }
 
 }  // namespace ferry::jinja

@@ -16,6 +16,7 @@
 #include <ctime>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "sdk/status.h"
 #include "sdk/text/template/arena.h"
@@ -35,6 +36,10 @@ class Template {
   // `arena`. FERRY_INVALID_ARGUMENT: the template called raise_exception(), or an error with its line;
   // FERRY_OUT_OF_MEMORY.
   Status render(const Value& context, const std::tm* now, Arena& arena, std::string_view* text) const;
+
+  // The names that the template reads or sets, in the order of their first use, without the functions of Jinja and
+  // transformers. They point into the template.
+  std::vector<std::string_view> names() const;
 
  private:
   Template();
