@@ -66,7 +66,8 @@ Value Evaluator::element(const Value& value, const Value& key) {
     if (at >= 0 && at < size) {
       if (!value.is(Type::String)) return value.items[at];
       const std::string_view tail = value.string().substr(bytes_of(value.string(), static_cast<size_t>(at)));
-      return string(tail.substr(0, first_bytes(tail)));
+      const Value character = string(tail.substr(0, first_bytes(tail)));
+      return value.safe ? markup(character) : character;
     }
   }
   if (key.is(Type::String)) return attribute(value, key.string());

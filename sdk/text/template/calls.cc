@@ -42,7 +42,38 @@ Value Evaluator::call(const Value& function, const Arguments& arguments) {
   if (failed() || function.is(Type::Undefined)) return fail_undefined(function);
   if (!function.is(Type::Function)) return fail("'%s' object is not callable", type_name(function.type));
   if (function.function->macro != nullptr) return call_macro(*function.function, arguments);
+  if (function.function->subject.safe) return call_markup(*function.function, arguments);
   return call(*function.function->native, "function", function.function->subject, arguments);
+}
+
+// A method of Markup: arguments that become part of the result are escaped, and the result is Markup.
+Value Evaluator::call_markup(const Function& function, const Arguments& arguments) {
+  const std::string_view name = function.native->name;
+  constexpr std::string_view kEscaping[] = {"join", "replace", "ljust", "rjust", "partition", "rpartition"};
+  const bool escapes = std::find(std::begin(kEscaping), std::end(kEscaping), name) != std::end(kEscaping);
+  Arguments given = arguments;
+  if (escapes && arguments.count > 0) {
+    auto* values = make<Value>(arguments.count);
+    if (values == nullptr) return {};
+    std::copy(arguments.values, arguments.values + arguments.count, values);
+    // replace() looks for its first argument as it is.
+    for (uint32_t i = name == "replace" ? 1 : 0; i < arguments.count; ++i)
+      if (values[i].is(Type::String)) values[i] = escaped(values[i]);
+    if (name == "join") {
+      const Value items = elements(arguments[0]);
+      auto* words = make<Value>(items.size + 1);
+      if (words == nullptr) return {};
+      for (uint32_t i = 0; i < items.size && step(); ++i) words[i] = escaped(items.items[i]);
+      values[0] = sequence(Type::List, words, items.size);
+    }
+    given.values = values;
+  }
+  const Value result = call(*function.native, "function", function.subject, given);
+  if (!result.is(Type::List) && !result.is(Type::Tuple)) return markup(result);
+  auto* parts = make<Value>(result.size + 1);
+  if (parts == nullptr) return {};
+  for (uint32_t i = 0; i < result.size; ++i) parts[i] = markup(result.items[i]);
+  return sequence(result.type, parts, result.size);
 }
 
 Value Evaluator::call_macro(const Function& function, const Arguments& arguments) {

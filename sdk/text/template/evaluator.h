@@ -98,6 +98,8 @@ class Evaluator : public Work {
   void write(const Value& value);
   void write_repr(const Value& value, int depth = 0);
   Value text(const Value& value);
+  // Markup, with & < > " ' replaced unless the value is Markup.
+  Value escaped(const Value& value);
 
   Value new_dict();
   const std::tm* now() const { return now_; }
@@ -122,6 +124,7 @@ class Evaluator : public Work {
   bool fetch(Loop& loop, uint32_t index);
   const Value* find_method(const Value& value, std::string_view name, Value* out);
   Value call_macro(const Function& function, const Arguments& arguments);
+  Value call_markup(const Function& function, const Arguments& arguments);
 
   // statements.cc
   void execute(const Node* first);
@@ -151,7 +154,7 @@ class Evaluator::Deeper {
   Evaluator& run_;
 };
 
-// format.cc: the % operator of strings.
+// format.cc: the % operator of strings; what Markup formats is escaped.
 Value format(Evaluator& run, const Value& pattern, const Arguments& arguments);
 
 }  // namespace ferry::jinja

@@ -121,11 +121,17 @@ Value Evaluator::evaluate_postfix(const Node* node, Value value) {
         if (evaluate_arguments(what->first, &arguments)) value = call(value, arguments);
         break;
       case Kind::Filter:
-        if (evaluate_arguments(what->first, &arguments))
+        if (!evaluate_arguments(what->first, &arguments)) break;
+        if (what->index != kUnknown)
           value = call(filter_at(what->index), "filter", value, arguments);
+        else
+          fail_unknown_filter(*this, what->line, what->value.string());
         break;
       case Kind::Test:
-        if (evaluate_arguments(what->first, &arguments))
+        if (!evaluate_arguments(what->first, &arguments)) break;
+        if (what->index == kUnknown)
+          fail_unknown_test(*this, what->line, what->value.string());
+        else
           value = boolean(truth(call(test_at(what->index), "test", value, arguments)) != what->flag);
         break;
       default: break;
@@ -167,6 +173,7 @@ bool place_of(const Value& place, int64_t missing, int64_t* out) {
 
 Value Evaluator::evaluate_slice(const Node* node, const Value& value) {
   const auto place = [&](const Node* at) { return at != nullptr ? evaluate(at) : none(); };
+  const auto part = [&](const Value& text) { return value.safe ? markup(text) : text; };
   const Value from = place(node->first), to = place(node->second), by = place(node->third);
   if (failed() || value.is(Type::Undefined)) return fail_undefined(value);
   int64_t first = 0, end = 0, stride = 0;
@@ -190,7 +197,7 @@ Value Evaluator::evaluate_slice(const Node* node, const Value& value) {
   const auto count = static_cast<size_t>((static_cast<uint64_t>(width) + pace - 1) / pace);
   if (value.is(Type::String) && stride == 1) {
     const std::string_view tail = value.string().substr(bytes_of(value.string(), static_cast<size_t>(first)));
-    return string(count > 0 ? tail.substr(0, bytes_of(tail, count)) : std::string_view());
+    return part(string(count > 0 ? tail.substr(0, bytes_of(tail, count)) : std::string_view()));
   }
   if (stride == 1) return sequence(value.type, value.items + (count > 0 ? first : 0), count);
   const Value all = elements(value);
@@ -200,7 +207,7 @@ Value Evaluator::evaluate_slice(const Node* node, const Value& value) {
   if (!value.is(Type::String)) return sequence(value.type, items, count);
   const size_t mark = length();
   for (size_t i = 0; i < count; ++i) append(items[i].string());
-  return take(mark);
+  return part(take(mark));
 }
 
 }  // namespace ferry::jinja

@@ -36,7 +36,8 @@ Value length_of(Evaluator& run, const Value& value, const Arguments&) {
 
 template <Letters letters>
 Value letters_of(Evaluator& run, const Value& value, const Arguments&) {
-  return with_letters(run, run.text(value).string(), letters);
+  const Value text = run.text(value), changed = with_letters(run, text.string(), letters);
+  return text.safe ? markup(changed) : changed;
 }
 
 // Capitalises each word; words end at spaces, "-" and opening brackets.
@@ -60,10 +61,12 @@ Value title(Evaluator& run, const Value& value, const Arguments&) {
 }
 
 Value trim(Evaluator& run, const Value& value, const Arguments& a) {
-  const std::string_view text = run.text(value).string();
+  const Value whole = run.text(value);
+  const std::string_view text = whole.string();
   if (!run.step_bytes(text.size())) return {};
-  if (!given(a[0])) return string(strip(text, true, true));
-  return string(strip_characters(run, text, run.text(a[0]).string(), true, true));
+  const Value trimmed =
+      string(given(a[0]) ? strip_characters(run, text, run.text(a[0]).string(), true, true) : strip(text, true, true));
+  return whole.safe ? markup(trimmed) : trimmed;
 }
 
 Value replace(Evaluator& run, const Value& value, const Arguments& a) {
@@ -159,25 +162,19 @@ Value indent(Evaluator& run, const Value& value, const Arguments& a) {
     if (i > 0 ? blank || !text.empty() : first) run.append(margin.string());
     run.append(text);
   }
-  return run.take(mark);
+  const Value indented = run.take(mark);
+  return value.safe ? markup(indented) : indented;
 }
 
-Value escape(Evaluator& run, const Value& value, const Arguments&) {
-  const std::string_view text = run.text(value).string();
-  if (!run.step_bytes(text.size())) return {};
-  const size_t mark = run.length();
-  for (const char c : text) {
-    switch (c) {
-      case '&': run.append("&amp;"); break;
-      case '<': run.append("&lt;"); break;
-      case '>': run.append("&gt;"); break;
-      case '"': run.append("&#34;"); break;
-      case '\'': run.append("&#39;"); break;
-      default: run.append(c);
-    }
-  }
-  return run.take(mark);
+Value escape(Evaluator& run, const Value& value, const Arguments&) { return run.escaped(value); }
+
+Value force_escape(Evaluator& run, const Value& value, const Arguments&) {
+  Value plain = run.text(value);
+  plain.safe = false;
+  return run.escaped(plain);
 }
+
+Value safe(Evaluator& run, const Value& value, const Arguments&) { return markup(run.text(value)); }
 
 Value wordcount(Evaluator& run, const Value& value, const Arguments&) {
   int64_t words = 0;
@@ -212,6 +209,7 @@ constexpr Native kFilters[] = {
     {"escape", "", escape},
     {"first", "", filter_first},
     {"float", "default", to_float},
+    {"forceescape", "", force_escape},
     {"format", nullptr, format_of},
     {"indent", "width first blank", indent},
     {"int", "default base", to_int},
@@ -229,7 +227,7 @@ constexpr Native kFilters[] = {
     {"replace", "old new count", replace},
     {"reverse", "", filter_reverse},
     {"round", "precision method", round_of},
-    {"safe", "", to_string},
+    {"safe", "", safe},
     {"select", nullptr, filter_select},
     {"selectattr", nullptr, filter_selectattr},
     {"sort", "reverse case_sensitive attribute", filter_sort},
@@ -245,8 +243,10 @@ constexpr Native kFilters[] = {
 
 }  // namespace
 
-uint8_t find_filter(Work& work, uint32_t line, std::string_view name) {
-  return place_in(kFilters, work, line, "filter", name);
+uint8_t find_filter(std::string_view name) { return place_in(kFilters, name); }
+
+Value fail_unknown_filter(Work& work, uint32_t line, std::string_view name) {
+  return fail_unknown(work, line, "filter", name, kFilters, std::size(kFilters));
 }
 
 const Native& filter_at(uint8_t index) { return kFilters[index]; }

@@ -5,9 +5,11 @@
 
 namespace ferry::jinja {
 
-// Index of a filter in the table. Fails for an unknown name, with a list of the known ones.
-uint8_t find_filter(Work& work, uint32_t line, std::string_view name);
+// Index of a filter in the table; kUnknown: there is none of that name.
+uint8_t find_filter(std::string_view name);
 const Native& filter_at(uint8_t index);
+// "no filter is called 'x'; there are: a, b, c"
+Value fail_unknown_filter(Work& work, uint32_t line, std::string_view name);
 
 // sequence_filters.cc
 Value filter_first(Evaluator& run, const Value& value, const Arguments& arguments);

@@ -138,40 +138,22 @@ Value format(Evaluator& run, const Value& pattern, const Arguments& a) {
       if (used == a.count) return run.fail("not enough arguments for format string");
       value = &a[used++];
     }
-    write_place(run, spec, *value);
+    // As MarkupSafe: texts are escaped before they are cut or padded.
+    const bool words = std::string_view("sra").find(spec.letter) != std::string_view::npos;
+    if (pattern.safe && words) {
+      const size_t begin = run.length();
+      spec.letter == 's' ? run.write(*value) : run.write_repr(*value);
+      const Value plain = run.take(begin);
+      spec.letter = 's';
+      write_place(run, spec, run.escaped(value->is(Type::String) ? *value : plain));
+    } else {
+      write_place(run, spec, *value);
+    }
   }
   if (used < a.count && !(a.count == 1 && a[0].is(Type::Dict)))
     return run.fail("not all arguments converted during string formatting");
-  return run.take(mark);
-}
-
-Value format_braces(Evaluator& run, const Value& pattern, const Arguments& a) {
-  const std::string_view text = pattern.string();
-  const size_t mark = run.length();
-  uint32_t used = 0;
-  for (size_t at = 0; at < text.size() && run.step();) {
-    const size_t brace = std::min(text.find_first_of("{}", at), text.size());
-    run.append(text.substr(at, brace - at));
-    at = brace + 1;
-    if (brace == text.size()) break;
-    if (at < text.size() && text[at] == text[brace]) {
-      run.append(text[at++]);
-      continue;
-    }
-    const size_t end = text.find('}', at);
-    if (text[brace] == '}' || end == text.npos) return run.fail("a format has a brace by itself");
-    const std::string_view field = text.substr(at, end - at);
-    at = end + 1;
-    const Value* value = a.find(field);
-    int64_t index = 0;
-    if (field.empty() || read_integer(field, 10, &index)) {
-      index = field.empty() ? used++ : index;
-      value = index < int64_t{a.count} ? &a[static_cast<size_t>(index)] : nullptr;
-    }
-    if (value == nullptr) return run.fail("a format has a field that is none of its arguments, or a specification");
-    run.write(*value);
-  }
-  return run.take(mark);
+  const Value made = run.take(mark);
+  return pattern.safe ? markup(made) : made;
 }
 
 }  // namespace ferry::jinja

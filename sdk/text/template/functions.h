@@ -21,8 +21,10 @@ enum class Letters : uint8_t { Upper, Lower, Capitalized, Titled, Swapped };
 Value with_letters(Evaluator& run, std::string_view text, Letters letters);
 Value split_lines(Evaluator& run, std::string_view text, bool keep_ends);
 
-// format.cc: "{} {0} {name}".format(...), without format specifications.
+// format_braces.cc: "{} {0} {name.field[1]!r:>{width}}".format(...)
 Value format_braces(Evaluator& run, const Value& pattern, const Arguments& arguments);
+// format_spec.cc: Python's format(value, spec).
+void write_formatted(Evaluator& run, const Value& value, std::string_view spec);
 // clock.cc: C's strftime() in the English locale.
 void write_time(Evaluator& run, std::string_view format, const std::tm& time);
 

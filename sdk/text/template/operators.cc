@@ -32,7 +32,8 @@ Value repeated(Evaluator& run, const Value& value, int64_t times) {
       return run.fail("the text grows beyond %zu bytes", kMaxTextBytes);
     const size_t mark = run.length();
     for (int64_t i = 0; i < times && run.step(); ++i) run.append(value.string());
-    return run.take(mark);
+    const Value made = run.take(mark);
+    return value.safe ? markup(made) : made;
   }
   if (times > static_cast<int64_t>(kMaxValueBytes / sizeof(Value) / std::max(value.size, 1u)))
     return run.fail("values take more than %zu bytes", kMaxValueBytes);
@@ -135,10 +136,13 @@ Value Evaluator::apply(Operation operation, const Value& a, const Value& b) {
                                               : of_floats(*this, operation, a.number(), b.number());
   }
   if (operation == Operation::Add && same && a.is(Type::String)) {
+    const bool safe = a.safe || b.safe;
+    const Value left = safe ? escaped(a) : a, right = safe ? escaped(b) : b;
     const size_t mark = length();
-    append(a.string());
-    append(b.string());
-    return take(mark);
+    append(left.string());
+    append(right.string());
+    const Value made = take(mark);
+    return safe ? markup(made) : made;
   }
   if (operation == Operation::Add && same && (a.is(Type::List) || a.is(Type::Tuple))) return joined(*this, a, b);
   if (operation == Operation::Multiply) {

@@ -75,11 +75,13 @@ Node* Parser::parse_tuple(bool conditional) {
 
 Node* Parser::parse_expression() {
   const Deeper deeper(*this);
+  const Node* const unknown = unknown_;
   Node* value = parse_or();
   while (!work_->failed() && skip("if")) {
-    Node* conditional = make(Kind::Conditional, parse_or());
+    unknown_ = unknown;  // what was parsed is conditional
+    Node* conditional = make(Kind::Conditional, conditionally([&] { return parse_or(); }));
     conditional->second = value;
-    if (skip("else")) conditional->third = parse_expression();
+    if (skip("else")) conditional->third = conditionally([&] { return parse_expression(); });
     value = conditional;
   }
   return value;
@@ -98,14 +100,16 @@ Node* Parser::chained(Kind kind, Node* first, Listing* steps, Operation operatio
 Node* Parser::parse_or() {
   Node* value = parse_and();
   Listing steps;
-  while (!work_->failed() && skip("or")) value = chained(Kind::Logic, value, &steps, Operation::Or, parse_and());
+  while (!work_->failed() && skip("or"))
+    value = chained(Kind::Logic, value, &steps, Operation::Or, conditionally([&] { return parse_and(); }));
   return value;
 }
 
 Node* Parser::parse_and() {
   Node* value = parse_not();
   Listing steps;
-  while (!work_->failed() && skip("and")) value = chained(Kind::Logic, value, &steps, Operation::And, parse_not());
+  while (!work_->failed() && skip("and"))
+    value = chained(Kind::Logic, value, &steps, Operation::And, conditionally([&] { return parse_not(); }));
   return value;
 }
 
@@ -304,7 +308,8 @@ Node* Parser::parse_subscript() {
 Node* Parser::parse_filter() {
   Node* node = make(Kind::Filter);
   node->value = expect_name();
-  node->index = find_filter(*work_, node->line, node->value.string());
+  node->index = find_filter(node->value.string());
+  if (node->index == kUnknown && conditions_ == 0 && unknown_ == nullptr) unknown_ = node;
   if (skip("(")) node->first = parse_arguments();
   return node;
 }
@@ -313,7 +318,8 @@ Node* Parser::parse_test() {
   Node* node = make(Kind::Test);
   node->flag = skip("not");
   node->value = expect_name();
-  node->index = find_test(*work_, node->line, node->value.string());
+  node->index = find_test(node->value.string());
+  if (node->index == kUnknown && conditions_ == 0 && unknown_ == nullptr) unknown_ = node;
   if (skip("(")) {
     node->first = parse_arguments();
     return node;

@@ -1,4 +1,6 @@
+#include "sdk/text/template/filters.h"
 #include "sdk/text/template/parser.h"
+#include "sdk/text/template/tests.h"
 
 namespace ferry::jinja {
 
@@ -10,6 +12,9 @@ const Node* Parser::parse() {
     work_->fail("'%.*s' ends nothing that is open", static_cast<int>(std::min<size_t>(token_.text.size(), 40)),
                 token_.text.data());
   }
+  if (!work_->failed() && unknown_ != nullptr)
+    (unknown_->kind == Kind::Filter ? fail_unknown_filter : fail_unknown_test)(*work_, unknown_->line,
+                                                                               unknown_->value.string());
   return first;
 }
 
@@ -49,16 +54,16 @@ Node* Parser::parse_statements(std::string_view end, std::string_view other_end,
 
 // From after "{%" to after "%}".
 Node* Parser::parse_statement() {
-  if (skip("if")) return parse_if();
-  if (skip("for")) return parse_for();
+  if (skip("if")) return conditionally([&] { return parse_if(); });
+  if (skip("for")) return conditionally([&] { return parse_for(); });
   if (skip("set")) return parse_set();
   if (skip("macro")) {
     Node* macro = make(Kind::Macro);
     macro->value = expect_name();
     expect("(");
-    return parse_macro(parse_parameters(macro));
+    return conditionally([&] { return parse_macro(parse_parameters(macro)); });
   }
-  if (skip("call")) return parse_call();
+  if (skip("call")) return conditionally([&] { return parse_call(); });
   if (skip("filter")) return parse_filter_block();
   if (skip("with")) return parse_with();
   if (skip("generation")) {  // transformers' {% generation %}: marks training targets

@@ -59,6 +59,15 @@ class Parser {
     advance();
   }
 
+  // Parses what a rendering may skip.
+  template <typename Parse>
+  auto conditionally(Parse parse) {
+    ++conditions_;
+    const auto parsed = parse();
+    --conditions_;
+    return parsed;
+  }
+
   // parse_expressions.cc
   Node* parse_tuple(bool conditional = true);
   Node* parse_expression();
@@ -84,6 +93,9 @@ class Parser {
   Work* work_;
   Lexer lexer_;
   Token token_;
+  // The first unknown filter or test that every rendering reaches; others fail where they are reached, as in Jinja2.
+  const Node* unknown_ = nullptr;
+  int conditions_ = 0;  // tags and operators around the current position that may skip it
   int depth_ = 0;
   int loops_ = 0;  // loops around the current position, within one macro
   Node spare_{};

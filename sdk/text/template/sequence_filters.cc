@@ -83,7 +83,9 @@ Value selected(Evaluator& run, const Value& value, const Arguments& a, bool want
   if (a.count > name) {
     const Value known = run.text(a[name]);
     if (run.failed()) return {};
-    test = &test_at(find_test(run, run.line, known.string()));
+    const uint8_t index = find_test(known.string());
+    if (index == kUnknown) return fail_unknown_test(run, run.line, known.string());
+    test = &test_at(index);
   }
   const Value items = run.elements(value);
   auto* kept = run.make<Value>(items.size + 1);
@@ -155,7 +157,8 @@ Value filter_reverse(Evaluator& run, const Value& value, const Arguments&) {
   if (!value.is(Type::String)) return run.iterator(made, items.size);
   const size_t mark = run.length();
   for (uint32_t i = 0; i < items.size; ++i) run.append(made[i].string());
-  return run.take(mark);
+  const Value reversed = run.take(mark);
+  return value.safe ? markup(reversed) : reversed;
 }
 
 Value filter_unique(Evaluator& run, const Value& value, const Arguments& a) {
@@ -195,7 +198,9 @@ Value filter_map(Evaluator& run, const Value& value, const Arguments& a) {
   } else {
     const Value name = run.text(a[0]);
     if (run.failed()) return {};
-    filter = &filter_at(find_filter(run, run.line, name.string()));
+    const uint8_t index = find_filter(name.string());
+    if (index == kUnknown) return fail_unknown_filter(run, run.line, name.string());
+    filter = &filter_at(index);
   }
   const Value items = run.elements(value);
   auto* made = run.make<Value>(items.size + 1);

@@ -44,6 +44,16 @@ Value has_letters(Evaluator& run, const Value& value, const Arguments&) {
   return run.call(*find_string_method(upper ? "isupper" : "islower"), "function", run.text(value), {});
 }
 
+Value is_escaped(Evaluator&, const Value& value, const Arguments&) { return boolean(value.safe); }
+
+// Whether a name is that of a filter or a test, as in "{% if 'tojson' is filter %}".
+Value is_filter(Evaluator&, const Value& value, const Arguments&) {
+  return boolean(value.is(Type::String) && find_filter(value.string()) != kUnknown);
+}
+Value is_test(Evaluator&, const Value& value, const Arguments&) {
+  return boolean(value.is(Type::String) && find_test(value.string()) != kUnknown);
+}
+
 constexpr Native kTests[] = {
     {"defined", "", is_defined},
     {"undefined", "", is_type<Type::Undefined>},
@@ -84,26 +94,32 @@ constexpr Native kTests[] = {
     {"sameas", "other", is_same},
     {"upper", "", has_letters<true>},
     {"lower", "", has_letters<false>},
+    {"escaped", "", is_escaped},
+    {"filter", "", is_filter},
+    {"test", "", is_test},
 };
 
 }  // namespace
 
-void fail_unknown(Work& work, uint32_t line, const char* what, std::string_view name, const Native* table,
-                  size_t count) {
+Value fail_unknown(Work& work, uint32_t line, const char* what, std::string_view name, const Native* table,
+                   size_t count) {
   const size_t mark = work.length();
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) work.append(", ");
     work.append(table[i].name);
   }
   const Value known = work.take(mark);
-  if (work.failed()) return;
+  if (work.failed()) return {};
   work.line = line;
-  work.fail("no %s is called '%.*s'; there are: %.*s", what, static_cast<int>(std::min<size_t>(name.size(), 100)),
-            name.data(), static_cast<int>(known.size), known.text);
+  return work.fail("no %s is called '%.*s'; there are: %.*s", what,
+                   static_cast<int>(std::min<size_t>(name.size(), 100)), name.data(), static_cast<int>(known.size),
+                   known.text);
 }
 
-uint8_t find_test(Work& work, uint32_t line, std::string_view name) {
-  return place_in(kTests, work, line, "test", name);
+uint8_t find_test(std::string_view name) { return place_in(kTests, name); }
+
+Value fail_unknown_test(Work& work, uint32_t line, std::string_view name) {
+  return fail_unknown(work, line, "test", name, kTests, std::size(kTests));
 }
 
 const Native& test_at(uint8_t index) { return kTests[index]; }

@@ -5,21 +5,22 @@
 
 namespace ferry::jinja {
 
-// Index of a test in the table. Fails for an unknown name, with a list of the known ones.
-uint8_t find_test(Work& work, uint32_t line, std::string_view name);
+// Index of a test in the table; kUnknown: there is none of that name.
+uint8_t find_test(std::string_view name);
 const Native& test_at(uint8_t index);
+// "no test is called 'x'; there are: a, b, c"
+Value fail_unknown_test(Work& work, uint32_t line, std::string_view name);
 
-// "no filter is called 'x'; there are: a, b, c"
-void fail_unknown(Work& work, uint32_t line, const char* what, std::string_view name, const Native* table,
-                  size_t count);
+// The same for any table.
+Value fail_unknown(Work& work, uint32_t line, const char* what, std::string_view name, const Native* table,
+                   size_t count);
 
 template <size_t N>
-uint8_t place_in(const Native (&table)[N], Work& work, uint32_t line, const char* what, std::string_view name) {
-  static_assert(N < 256);
+uint8_t place_in(const Native (&table)[N], std::string_view name) {
+  static_assert(N <= kUnknown);
   for (size_t i = 0; i < N; ++i)
     if (table[i].name == name) return static_cast<uint8_t>(i);
-  fail_unknown(work, line, what, name, table, N);
-  return 0;
+  return kUnknown;
 }
 
 }  // namespace ferry::jinja

@@ -68,6 +68,9 @@ enum class Operation : uint8_t {
   NotIn,
 };
 
+// Node::index of a filter or a test whose name is in no table: using it is an error.
+inline constexpr uint8_t kUnknown = 255;
+
 struct Node {
   Kind kind;
   Operation operation;

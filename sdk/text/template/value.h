@@ -36,6 +36,7 @@ struct Value {
   // Undefined: the type that lacks the attribute; Undefined itself: a variable. None: has its own message.
   Type owner = Type::Undefined;
   bool element = false;  // Undefined: a missing element that was not accessed by name
+  bool safe = false;     // a string that is MarkupSafe's Markup, as the filter `safe` returns: others are escaped
   uint32_t size = 0;     // bytes of a string or of Undefined's name; number of elements
   union {
     int64_t integer = 0;  // Bool: 0 or 1
@@ -70,6 +71,10 @@ inline Value real(double value) { return {.type = Type::Float, .real = value}; }
 // `text` is well-formed and must outlive the value.
 inline Value string(std::string_view text) {
   return {.type = Type::String, .size = static_cast<uint32_t>(text.size()), .text = text.data()};
+}
+inline Value markup(Value value) {
+  value.safe = value.type == Type::String;
+  return value;
 }
 inline Value sequence(Type type, const Value* items, size_t size) {
   return {.type = type, .size = static_cast<uint32_t>(size), .items = items};

@@ -57,6 +57,23 @@ Value Evaluator::text(const Value& value) {
   return take(mark);
 }
 
+Value Evaluator::escaped(const Value& value) {
+  const Value plain = text(value);
+  if (plain.safe || !step_bytes(plain.size)) return plain;
+  const size_t mark = length();
+  for (const char c : plain.string()) {
+    switch (c) {
+      case '&': append("&amp;"); break;
+      case '<': append("&lt;"); break;
+      case '>': append("&gt;"); break;
+      case '"': append("&#34;"); break;
+      case '\'': append("&#39;"); break;
+      default: append(c);
+    }
+  }
+  return markup(take(mark));
+}
+
 void Evaluator::write_repr(const Value& value, int depth) {
   if (!step()) return;
   if (depth > kMaxNesting) {
@@ -78,7 +95,11 @@ void Evaluator::write_repr(const Value& value, int depth) {
     case Type::Bool: append(value.integer != 0 ? "True" : "False"); break;
     case Type::Int: append(write_integer(value.integer, number)); break;
     case Type::Float: append(write_float(value.real, number)); break;
-    case Type::String: write_quoted(*this, value.string()); break;
+    case Type::String:
+      if (value.safe) append("Markup(");
+      write_quoted(*this, value.string());
+      if (value.safe) append(')');
+      break;
     case Type::List: write_list("[", "]"); break;
     case Type::Tuple: write_list("(", value.size == 1 ? ",)" : ")"); break;
     case Type::Namespace:
