@@ -51,10 +51,16 @@ void check_task(const RunOptions& o, const ModelHandle& model) {
   ferry_task_info info{};
   info.struct_size = sizeof(info);
   check(ferry_model_task(model.get(), &info));
-  const bool language = info.kind == FERRY_TASK_TEXT;
-  if (language && !o.text() && o.tensors.empty())
-    fail("%s is a language model: give it a text with --prompt TEXT%s", o.model.c_str(),
-         o.images.empty() ? ", or token ids with --tokens IDS" : ", and an image with --image FILE");
+  if (info.kind != FERRY_TASK_TEXT || o.text() || !o.tensors.empty()) return;
+  const bool sees = ferry_model_input_count(model.get()) > 1;
+  if (!o.images.empty() && !sees)
+    fail(
+        "%s is a language model and accepts text only, no images: give it a text with --prompt TEXT, or talk with it "
+        "by `ferry chat`",
+        o.model.c_str());
+  fail("%s is a language model: give it a text with --prompt TEXT%s", o.model.c_str(),
+       o.images.empty() ? ", or token ids with --tokens IDS; `ferry chat` talks with it"
+                        : ", and an image with --image FILE");
 }
 
 int run(RunOptions& o) {

@@ -267,8 +267,9 @@ bool Chat::command(const std::string& line) {
     settings_.set(*words);
   } else if (line == "/set") {
     std::fputs(settings_.text().c_str(), stderr);
+  } else if (const std::string word = line.substr(0, line.find_first_of(" \n")); word == "/save" || word == "/load") {
+    std::fputs("ferry chat: name a file: /save FILE, /load FILE\n", stderr);
   } else {
-    const std::string word = line.substr(0, line.find_first_of(" \n"));
     std::fprintf(stderr, "ferry chat: no command is called '%s': /help lists them, and // begins a text with /\n",
                  word.c_str());
   }

@@ -36,7 +36,7 @@ std::string unescaped(const std::string& line) {
 }
 
 // In one call of write(), so that lines of several processes do not mix. False: it could not be written.
-bool write_file(const std::string& path, const std::string& text, int flags) {
+bool write_history(const std::string& path, const std::string& text, int flags) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
   if (file < 0) return false;
   const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -59,7 +59,7 @@ History::History(std::string path) : path_(std::move(path)) {
 void History::add(const std::string& line) {
   if (line.empty() || (!lines_.empty() && lines_.back() == line)) return;
   lines_.push_back(line);
-  if (!path_.empty() && line.size() <= kMaxLineBytes && !write_file(path_, escaped(line), O_APPEND)) path_.clear();
+  if (!path_.empty() && line.size() <= kMaxLineBytes && !write_history(path_, escaped(line), O_APPEND)) path_.clear();
 }
 
 void History::rewrite() const {
@@ -67,7 +67,7 @@ void History::rewrite() const {
   for (const std::string& line : lines_) text += escaped(line);
   const std::string beside = path_ + ".part" + std::to_string(getpid());
   std::error_code ignored;
-  if (write_file(beside, text, O_TRUNC))
+  if (write_history(beside, text, O_TRUNC))
     std::filesystem::rename(beside, path_, ignored);
   else
     std::filesystem::remove(beside, ignored);

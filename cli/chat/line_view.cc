@@ -79,7 +79,7 @@ void LineView::draw(std::string_view prompt, std::string_view text, size_t curso
   };
   up(drawn_.cursor_row);
   out += "\r\x1b[J";
-  for (size_t i = 0; i < next.rows.size(); ++i) out += (i > 0 ? "\r\n" : "") + next.rows[i];
+  for (size_t i = 0; i < next.rows.size(); ++i) out += (i > 0 ? "\n" : "") + next.rows[i];
   up(next.rows.size() - 1 - next.cursor_row);
   out += '\r';
   if (next.cursor_column > 0) out += "\x1b[" + std::to_string(next.cursor_column) + "C";
@@ -103,7 +103,7 @@ void LineView::finish() {
     const size_t down = drawn_.rows.size() - 1 - drawn_.cursor_row;
     if (down > 0) terminal_.write("\x1b[" + std::to_string(down) + "B");
   }
-  terminal_.write("\r\n");
+  terminal_.write("\n");
   plain_.clear();
   forget();
 }

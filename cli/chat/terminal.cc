@@ -35,28 +35,28 @@ struct Shared {
   std::atomic<bool> interrupted, redraw;
   std::atomic<ferry_generator*> generator;
 };
-Shared shared;
+Shared current;
 static_assert(std::atomic<Phase>::is_always_lock_free && std::atomic<ferry_generator*>::is_always_lock_free);
 
 void put(std::string_view text) {
   while (!text.empty()) {
-    const ssize_t done = ::write(shared.screen, text.data(), text.size());
+    const ssize_t done = ::write(current.screen, text.data(), text.size());
     if (done < 0 && errno != EINTR) return;
     if (done > 0) text.remove_prefix(static_cast<size_t>(done));
   }
 }
 
 void enter_raw_mode() {
-  tcsetattr(STDIN_FILENO, TCSANOW, &shared.raw);
-  if (shared.marks) put(kPasteOn);
+  tcsetattr(STDIN_FILENO, TCSANOW, &current.raw);
+  if (current.marks) put(kPasteOn);
 }
 
 void restore() {
-  if (shared.marks) {
+  if (current.marks) {
     put(kPlain);
     put(kPasteOff);
   }
-  tcsetattr(STDIN_FILENO, TCSANOW, &shared.original);
+  tcsetattr(STDIN_FILENO, TCSANOW, &current.original);
 }
 
 void die_of(int signal) {
@@ -71,17 +71,17 @@ void die_of(int signal) {
 
 void wake() {
   const char byte = 0;
-  if (::write(shared.wake[1], &byte, 1) < 0) return;  // full: it will wake up anyway
+  if (::write(current.wake[1], &byte, 1) < 0) return;  // full: it will wake up anyway
 }
 
 void on_interrupt(int signal) {
   const int error = errno;
-  if (shared.phase == Phase::Starting || (shared.phase == Phase::Answer && shared.interrupted.exchange(true))) {
+  if (current.phase == Phase::Starting || (current.phase == Phase::Answer && current.interrupted.exchange(true))) {
     put("\n");
     die_of(signal);
   }
-  shared.interrupted = true;
-  if (ferry_generator* generator = shared.generator) ferry_generator_cancel(generator);
+  current.interrupted = true;
+  if (ferry_generator* generator = current.generator) ferry_generator_cancel(generator);
   wake();
   errno = error;
 }
@@ -91,14 +91,14 @@ void on_stop(int) {
   restore();
   std::raise(SIGSTOP);  // returns when the process is continued
   enter_raw_mode();
-  shared.redraw = true;
+  current.redraw = true;
   wake();
   errno = error;
 }
 
 void on_resize(int) {
   const int error = errno;
-  shared.redraw = true;
+  current.redraw = true;
   wake();
   errno = error;
 }
@@ -125,18 +125,18 @@ Terminal::Terminal() {
   const char* term = std::getenv("TERM");
   moves_cursor_ = term != nullptr && *term != '\0' && std::strcmp(term, "dumb") != 0;
   screen_ = isatty(STDOUT_FILENO) != 0 ? STDOUT_FILENO : isatty(STDERR_FILENO) != 0 ? STDERR_FILENO : STDIN_FILENO;
-  shared.screen = screen_;
-  shared.marks = moves_cursor_;
-  shared.phase = Phase::Starting;
-  shared.interrupted = shared.redraw = false;
-  shared.generator = nullptr;
-  if (tcgetattr(STDIN_FILENO, &shared.original) != 0 || pipe2(shared.wake, O_CLOEXEC | O_NONBLOCK) != 0)
+  current.screen = screen_;
+  current.marks = moves_cursor_;
+  current.phase = Phase::Starting;
+  current.interrupted = current.redraw = false;
+  current.generator = nullptr;
+  if (tcgetattr(STDIN_FILENO, &current.original) != 0 || pipe2(current.wake, O_CLOEXEC | O_NONBLOCK) != 0)
     fail("the terminal cannot be used: %s", std::strerror(errno));
-  shared.raw = shared.original;
-  shared.raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
-  shared.raw.c_iflag &= ~static_cast<tcflag_t>(ISTRIP);
-  shared.raw.c_cc[VMIN] = 1;
-  shared.raw.c_cc[VTIME] = 0;
+  current.raw = current.original;
+  current.raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
+  current.raw.c_iflag &= ~static_cast<tcflag_t>(ISTRIP);
+  current.raw.c_cc[VMIN] = 1;
+  current.raw.c_cc[VTIME] = 0;
   handle(SIGINT, on_interrupt);
   handle(SIGTSTP, on_stop);
   handle(SIGWINCH, on_resize);
@@ -148,18 +148,18 @@ Terminal::~Terminal() {
   restore();
   for (const int signal : {SIGINT, SIGTSTP, SIGWINCH}) std::signal(signal, SIG_DFL);
   for (const int signal : kEnding) std::signal(signal, SIG_DFL);
-  ::close(shared.wake[0]);
-  ::close(shared.wake[1]);
+  ::close(current.wake[0]);
+  ::close(current.wake[1]);
 }
 
 Terminal::Event Terminal::read(std::string* bytes) {
-  if (shared.phase == Phase::Starting) shared.phase = Phase::Prompt;
+  if (current.phase == Phase::Starting) current.phase = Phase::Prompt;
   for (;;) {
     char woken[64];
-    while (::read(shared.wake[0], woken, sizeof woken) > 0) continue;
-    if (shared.interrupted.exchange(false)) return Event::Interrupted;
-    if (shared.redraw.exchange(false)) return Event::Redraw;
-    pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {shared.wake[0], POLLIN, 0}};
+    while (::read(current.wake[0], woken, sizeof woken) > 0) continue;
+    if (current.interrupted.exchange(false)) return Event::Interrupted;
+    if (current.redraw.exchange(false)) return Event::Redraw;
+    pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {current.wake[0], POLLIN, 0}};
     if (::poll(watched, 2, -1) < 0 && errno != EINTR) return Event::End;
     if (watched[1].revents != 0 || watched[0].revents == 0) continue;
     char typed[4096];
@@ -188,18 +188,18 @@ size_t Terminal::rows() const {
 
 Terminal::Answer::Answer(const Terminal* terminal, ferry_generator* generator) : watched_(terminal != nullptr) {
   if (!watched_) return;
-  shared.interrupted = false;
-  shared.generator = generator;
-  shared.phase = Phase::Answer;
+  current.interrupted = false;
+  current.generator = generator;
+  current.phase = Phase::Answer;
 }
 
 Terminal::Answer::~Answer() {
   if (!watched_) return;
-  shared.generator = nullptr;
-  shared.phase = Phase::Prompt;
-  shared.interrupted = false;
+  current.generator = nullptr;
+  current.phase = Phase::Prompt;
+  current.interrupted = false;
 }
 
-bool Terminal::Answer::interrupted() const { return watched_ && shared.interrupted; }
+bool Terminal::Answer::interrupted() const { return watched_ && current.interrupted; }
 
 }  // namespace ferry::cli

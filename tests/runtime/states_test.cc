@@ -258,7 +258,8 @@ TEST_F(States, AHostileFileChangesNothing) {
   } kCases[] = {
       {0, 0, FERRY_CORRUPT, "these are no saved states"},
       {8, 0, FERRY_CORRUPT, "states of version 0"},
-      {8, 3, FERRY_UNSUPPORTED_VERSION, "states of version 3, this library reads versions up to 2"},
+      {8, 4, FERRY_UNSUPPORTED_VERSION, "states of version 4, this library reads versions up to 3"},
+      {8, 2, FERRY_CORRUPT, "it is truncated or damaged"},
       {12, 3, FERRY_CORRUPT, "holds 3 states, the model has 4"},
       {16, 1, FERRY_CORRUPT, "another model's states"},
       {24, 1, FERRY_CORRUPT, "it is truncated or damaged"},
@@ -274,6 +275,16 @@ TEST_F(States, AHostileFileChangesNothing) {
     EXPECT_EQ(load(with(c.at, c.value)), c.status) << c.part;
     EXPECT_NE(std::string(ferry_last_error()).find(c.part), std::string::npos) << ferry_last_error();
   }
+  for (size_t bit = 0; bit < good.size() * 8; bit += bit < 4096 ? 1 : 997) {
+    std::string bytes = good;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    EXPECT_NE(load(bytes), FERRY_OK) << "bit " << bit;
+  }
+  EXPECT_EQ(load(with(good.size() - 100, -7)), FERRY_CORRUPT);
+  EXPECT_NE(std::string(ferry_last_error()).find("is damaged: its bytes do not have the checksum"), std::string::npos)
+      << ferry_last_error();
+  // Version 2 is the same without the checksum.
+  EXPECT_EQ(load(with(8, 2).substr(0, good.size() - 8)), FERRY_OK);
   EXPECT_EQ(load(good), FERRY_OK);
 }
 

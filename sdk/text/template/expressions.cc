@@ -30,7 +30,10 @@ Value Evaluator::evaluate(const Node* node) {
     case Kind::Logic: return evaluate_logic(node);
     case Kind::Comparison: return evaluate_comparison(node);
     case Kind::Not: return boolean(!truth(evaluate(node->first)));
-    case Kind::Negative: return apply(Operation::Subtract, integer(0), evaluate(node->first));
+    case Kind::Negative: {
+      const Value value = evaluate(node->first);
+      return value.is(Type::Float) ? real(-value.real) : apply(Operation::Subtract, integer(0), value);
+    }
     case Kind::Positive: return apply(Operation::Add, integer(0), evaluate(node->first));
     case Kind::Conditional:
       if (truth(evaluate(node->first))) return evaluate(node->second);

@@ -10,8 +10,6 @@
 namespace ferry::jinja {
 namespace {
 
-constexpr int64_t kMaxWidth = 1000;
-
 // "%[flags][width][.precision]letter"; `at` is after the "%".
 struct FormatSpec {
   bool left = false, plus = false, zeros = false, space = false, alternative = false;
@@ -144,8 +142,9 @@ Value format(Evaluator& run, const Value& pattern, const Arguments& a) {
       const size_t begin = run.length();
       spec.letter == 's' ? run.write(*value) : run.write_repr(*value);
       const Value plain = run.take(begin);
+      const bool kept = value->safe && spec.letter == 's';
       spec.letter = 's';
-      write_place(run, spec, run.escaped(value->is(Type::String) ? *value : plain));
+      write_place(run, spec, run.escaped(kept ? *value : plain));
     } else {
       write_place(run, spec, *value);
     }

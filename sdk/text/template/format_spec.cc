@@ -12,8 +12,6 @@
 namespace ferry::jinja {
 namespace {
 
-constexpr int64_t kMaxWidth = 1000;
-
 // [[fill]align][sign][#][0][width][grouping][.precision][type]
 struct Spec {
   std::string_view fill = " ";
@@ -37,18 +35,20 @@ bool read_spec(std::string_view text, bool number, Spec* spec) {
       value = std::min<int64_t>(value * 10 + (text[0] - '0'), kMaxWidth + 1);
     return value;
   };
+  bool filled = false;
   const size_t first = text.empty() ? 0 : first_bytes(text);
   if (first < text.size() && is_align(text[first])) {
     spec->fill = text.substr(0, first);
     spec->align = text[first];
+    filled = true;
     text.remove_prefix(first + 1);
   } else {
     spec->align = skip("<>=^");
   }
   spec->sign = skip("+- ");
   spec->alternative = skip("#") != '\0';
-  if (!text.empty() && text[0] == '0') {
-    if (spec->fill == " " && spec->align == '\0') spec->fill = "0";
+  if (!filled && skip("0") != '\0') {
+    spec->fill = "0";
     if (spec->align == '\0' && number) spec->align = '=';
   }
   spec->width = digits();

@@ -21,6 +21,7 @@ enum class Letters : uint8_t { Upper, Lower, Capitalized, Titled, Swapped };
 Value with_letters(Evaluator& run, std::string_view text, Letters letters);
 Value split_lines(Evaluator& run, std::string_view text, bool keep_ends);
 
+inline constexpr int64_t kMaxWidth = 1000;  // width and precision of formatted values
 // format_braces.cc: "{} {0} {name.field[1]!r:>{width}}".format(...)
 Value format_braces(Evaluator& run, const Value& pattern, const Arguments& arguments);
 // format_spec.cc: Python's format(value, spec).
