@@ -201,20 +201,12 @@ bool Chat::generate(size_t prompt, Thinking* thinking) {
   Ids said;
   Clock::time_point first = Clock::now();
   size_t used = prompt;
+  bool full = false;
   while (!ferry_generator_ended(generator_.get()) && !watch.interrupted()) {
     if (o_.max_tokens > 0 && said.size() == static_cast<size_t>(o_.max_tokens)) break;
-    if (used == holds) {
-      if (!make_room(said)) {
-        printer_.print(thinking->finish());
-        printer_.finish();
-        std::fprintf(stderr,
-                     "ferry chat: the answer ends at the %zu tokens that the model holds: /reset starts again, and "
-                     "--overflow shift drops the oldest messages\n",
-                     holds);
-        return true;
-      }
-      used = tokens_of(generator_).size();
-    }
+    full = used == holds && !make_room(said);
+    if (full) break;
+    if (used == holds) used = tokens_of(generator_).size();
     int32_t token = 0;
     const ferry_status status = ferry_generator_next(generator_.get(), &token);
     if (status == FERRY_CANCELLED && watch.interrupted()) break;
@@ -230,6 +222,9 @@ bool Chat::generate(size_t prompt, Thinking* thinking) {
   if (!said.empty()) speed_.seconds += seconds_since(first);
   printer_.print(thinking->finish());
   printer_.finish();
+  if (full)
+    std::fprintf(stderr, "ferry chat: the answer ends at the %zu tokens that the model holds: /reset starts again%s\n",
+                 holds, o_.shifts() ? "" : ", and --overflow shift drops the oldest messages");
   return !said.empty() || !watch.interrupted();
 }
 

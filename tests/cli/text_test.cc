@@ -142,6 +142,92 @@ TEST_F(RunText, ChatKeepsTheConversation) {
   EXPECT_REFUSED(ferry(folder_.path(), {"chat", "model.ferry", "--top-p", "7"}), "top_p is 7");
 }
 
+TEST_F(RunText, ChatShiftsWhenTheModelIsFull) {
+  const auto chat = [&](const std::string& lines, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"chat", "model.ferry", "--temperature", "0", "--max-tokens", "3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return ferry(folder_.path(), arguments, lines);
+  };
+  const std::string lines = "the first line\nthe second line\nthe third line\n";
+  const Result stopped = chat(lines, {});
+  EXPECT_EQ(stopped.exit_code, 2);
+  EXPECT_NE(stopped.err.find("--overflow shift drops the oldest messages"), std::string::npos) << stopped.err;
+  const Result shifted = chat(lines, {"--overflow", "shift"});
+  EXPECT_EQ(shifted.exit_code, 0) << shifted.err;
+  EXPECT_NE(shifted.err.find("the model holds 48 tokens: the 2 oldest messages were dropped"), std::string::npos)
+      << shifted.err;
+  EXPECT_REFUSED(chat("", {"--overflow", "grow"}), "--overflow grow: expected stop or shift");
+}
+
+TEST_F(RunText, ChatSetsSamplingAndVariables) {
+  const std::unique_ptr<Graph> graph = testing::small_language_model();
+  fbs::TextT text;
+  flatbuffers::GetRoot<fbs::Text>(graph->table.text.data())->UnPackTo(&text);
+  text.chat_template =
+      "{% if loud is defined and loud %}{{ raise_exception('loud') }}{% endif %}{{ messages[-1].content }}";
+  graph->table.text = packed(text);
+  write("loud.ferry", *graph);
+  const auto chat = [&](const std::string& lines, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"chat", "loud.ferry", "--max-tokens", "3", "--threads", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return ferry(folder_.path(), arguments, lines);
+  };
+  EXPECT_EQ(chat("/set temperature 0\nhi\n").out, chat("hi\n", {"--temperature", "0"}).out);
+  EXPECT_EQ(chat("/set top-k 1\nhi\n").out, chat("hi\n", {"--top-k", "1"}).out);
+  EXPECT_EQ(chat("//set\n", {"--temperature", "0"}).out,
+            chat("/set max_tokens 3\n//set\n", {"--temperature", "0"}).out);
+  EXPECT_EQ(chat("/set loud false\nhi\n").exit_code, 0);
+  const Result loud = chat("/set loud true\nhi\n");
+  EXPECT_EQ(loud.exit_code, 2);
+  EXPECT_NE(loud.err.find("loud"), std::string::npos);
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"/set temperature warm", "/set temperature warm: expected a number"},
+      {"/set top_p 7", "top_p is 7"},
+      {"/set top_k -1", "expected an integer of at least 0"},
+      {"/set lod true", "(did you mean loud?)"},
+      {"/set messages []", "it is the conversation's own"},
+      {"/set loud", "which value?"}};
+  for (const auto& [line, words] : kWrong) EXPECT_REFUSED(chat(std::string(line) + "\n"), words);
+  const Result listed = chat("/set top_p 0.5\n/set loud 1\n/set\n/help\n/hlp\n");
+  for (const char* words : {"top_p 0.5\n", "loud 1\n", "Names in the chat template: loud", "/set NAME VALUE",
+                            "no command is called '/hlp': /help lists them"})
+    EXPECT_NE(listed.err.find(words), std::string::npos) << listed.err;
+}
+
+TEST_F(RunText, PackedWeightsAreKeptInTheCache) {
+  const std::filesystem::path cache = folder_.path() / "cache/ferry/packed";
+  const auto files = [&] {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(cache)) ++count;
+    return count;
+  };
+  const std::vector<std::string> arguments = {"model.ferry", "--tokens", "1,80", "--max-tokens", "3"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  const Result without = with({"--no-cache"});
+  ASSERT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_FALSE(std::filesystem::exists(cache));
+  EXPECT_EQ(with({}).out, without.out);
+  ASSERT_EQ(files(), 1u);
+  EXPECT_EQ(with({}).out, without.out) << "from the cache";
+  // Of several files, those that were used longest ago go.
+  const auto own = std::filesystem::directory_iterator(cache)->path();
+  folder_.write("cache/ferry/packed/old.packed", std::string(900'000, 'x'));
+  std::filesystem::last_write_time(cache / "old.packed",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  std::filesystem::last_write_time(own, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_EQ(with({"--cache-limit", "1"}).exit_code, 0);
+  EXPECT_EQ(files(), 2u) << "both are within the limit";
+  folder_.write("cache/ferry/packed/newer.packed", std::string(200'000, 'x'));
+  EXPECT_EQ(with({"--cache-limit", "1"}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(cache / "old.packed"));
+  EXPECT_TRUE(std::filesystem::exists(own)) << "it was used last";
+  EXPECT_EQ(with({"--cache-limit", "0"}).out, without.out) << "no cache for what is larger";
+}
+
 TEST_F(RunText, ChatWithoutATemplateNamesRun) {
   const std::unique_ptr<Graph> graph = testing::small_language_model();
   fbs::TextT text;
@@ -168,6 +254,10 @@ TEST_F(RunText, ChatSavesAndLoadsAConversation) {
   EXPECT_TRUE(begun.out.ends_with("\n" + rest)) << begun.out;
   EXPECT_REFUSED(chat("", {"--load", "nothing"}), "'nothing': cannot be opened");
   EXPECT_REFUSED(chat("/load model.ferry\n"), "these are no saved states");
+  std::string damaged = read_text(folder_.path() / "kept");
+  damaged[damaged.size() - 20] = static_cast<char>(damaged[damaged.size() - 20] ^ 4);
+  folder_.write("damaged", damaged);
+  EXPECT_REFUSED(chat("", {"--load", "damaged"}), "'damaged': is damaged");
   const Result usage = chat("/save\n/load \n");
   EXPECT_EQ(usage.exit_code, 0);
   EXPECT_NE(usage.err.find("/save FILE, /load FILE"), std::string::npos) << usage.err;
