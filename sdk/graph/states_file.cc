@@ -1,5 +1,5 @@
-// States as a file: a header, one entry per state, the app's note, the contents, then a checksum (docs/format.md, "Saved
-// states").
+// States as a file: a header, one entry per state, the app's note, the contents, then a checksum (docs/format.md,
+// "Saved states").
 #include <unistd.h>
 
 #include <cerrno>
