@@ -17,6 +17,7 @@ LineEditor::Result LineEditor::read(const std::string& prompt, std::string* line
   cursor_ = 0;
   recalled_ = history_.lines().size();
   bool drawn = false;
+  terminal_.begin_prompt();
   for (;;) {
     while (const std::optional<Key> key = keys_.next()) {
       drawn = false;

@@ -134,7 +134,7 @@ Terminal::Terminal() {
     fail("the terminal cannot be used: %s", std::strerror(errno));
   current.raw = current.original;
   current.raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
-  current.raw.c_iflag &= ~static_cast<tcflag_t>(ISTRIP);
+  current.raw.c_iflag &= ~static_cast<tcflag_t>(ISTRIP | ICRNL | INLCR | IGNCR);
   current.raw.c_cc[VMIN] = 1;
   current.raw.c_cc[VTIME] = 0;
   handle(SIGINT, on_interrupt);
@@ -153,7 +153,6 @@ Terminal::~Terminal() {
 }
 
 Terminal::Event Terminal::read(std::string* bytes) {
-  if (current.phase == Phase::Starting) current.phase = Phase::Prompt;
   for (;;) {
     char woken[64];
     while (::read(current.wake[0], woken, sizeof woken) > 0) continue;
@@ -170,6 +169,8 @@ Terminal::Event Terminal::read(std::string* bytes) {
     return Event::Bytes;
   }
 }
+
+void Terminal::begin_prompt() { current.phase = Phase::Prompt; }
 
 bool Terminal::pending() const {
   pollfd watched = {STDIN_FILENO, POLLIN, 0};

@@ -17,12 +17,14 @@ class Terminal {
   // Whether standard input is a terminal.
   static bool present();
 
-  // Throws Error if its modes cannot be set. Until read(), Ctrl-C ends the process.
+  // Throws Error if its modes cannot be set. Until begin_prompt(), Ctrl-C ends the process.
   Terminal();
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
+  // From now on, Ctrl-C is an event.
+  void begin_prompt();
   enum class Event {
     Bytes,        // appended to `bytes`
     Interrupted,  // Ctrl-C

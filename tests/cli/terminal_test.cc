@@ -17,6 +17,9 @@
 namespace ferry::cli_test {
 namespace {
 
+// An empty line on an xterm, as it is drawn.
+constexpr const char* kPrompt = "\r\x1b[J> \r\x1b[2C";
+
 // The command in a terminal of 80 columns, in `folder`, with its state and its cache there.
 class TerminalSession {
  public:
@@ -46,11 +49,14 @@ class TerminalSession {
   TerminalSession(const TerminalSession&) = delete;
   TerminalSession& operator=(const TerminalSession&) = delete;
 
-  // Reads until `words` appear behind what was read before; what was read.
+  // Reads up to the end of `words`; what was printed since the last call.
   std::string until(const std::string& words) {
-    std::string out;
-    while (out.find(words) == std::string::npos && read_some(&out)) continue;
-    EXPECT_NE(out.find(words), std::string::npos) << "'" << words << "' is not in: " << out;
+    while (printed_.find(words) == std::string::npos && read_some(&printed_)) continue;
+    const size_t at = printed_.find(words);
+    EXPECT_NE(at, std::string::npos) << "'" << words << "' is not in: " << printed_;
+    const size_t end = at == std::string::npos ? printed_.size() : at + words.size();
+    const std::string out = printed_.substr(0, end);
+    printed_.erase(0, end);
     return out;
   }
   // Reads while it is written, because the terminal holds a few thousand bytes.
@@ -59,14 +65,14 @@ class TerminalSession {
       const ssize_t done = write(terminal_, keys.data(), std::min<size_t>(keys.size(), 512));
       ASSERT_GT(done, 0);
       keys.erase(0, static_cast<size_t>(done));
-      std::string drawn;
       pollfd watched = {terminal_, POLLIN, 0};
-      while (poll(&watched, 1, 0) > 0 && read_some(&drawn)) continue;
+      while (poll(&watched, 1, 0) > 0 && read_some(&printed_)) continue;
     }
   }
   // Waits for the end of the process; its exit code, and what it printed.
   int wait(std::string* out) {
-    while (read_some(out)) continue;
+    while (read_some(&printed_)) continue;
+    *out = printed_;
     int status = 0;
     waitpid(child_, &status, 0);
     child_ = -1;
@@ -88,6 +94,7 @@ class TerminalSession {
     return count > 0;
   }
 
+  std::string printed_;  // read, and not returned by until()
   int terminal_ = -1;
   pid_t child_ = -1;
   termios before_{};
@@ -127,7 +134,7 @@ TEST_F(ChatTerminal, APasteOfManyLinesIsOneMessage) {
     EXPECT_NE(session.until("> ").find("\x1b[?2004h"), std::string::npos) << "the terminal marks pastes";
     session.type("\x1b[200~a\\b\rc\r\nd\r\x1b[201~");
     session.type("!\r");
-    session.until("\n> ");
+    session.until(kPrompt);
     session.type("/exit\r");
     std::string rest;
     EXPECT_EQ(session.wait(&rest), 0) << rest;
@@ -140,7 +147,7 @@ TEST_F(ChatTerminal, APasteOfManyLinesIsOneMessage) {
   TerminalSession session(folder_.path(), chat_);
   session.until("> ");
   session.type("draft\x1b[A\x1b[A\x7f\x7f\r");
-  session.until("\n> ");
+  session.until(kPrompt);
   session.type("\x04");
   std::string rest;
   session.wait(&rest);
@@ -151,10 +158,11 @@ TEST_F(ChatTerminal, CtrlCAtThePromptClearsTheLineThenEnds) {
   TerminalSession session(folder_.path(), chat_);
   session.until("> ");
   session.type("hel");
+  session.until("> hel");
   session.type("\x03");
   session.type("/help\r");
   session.until("/set NAME VALUE");
-  session.until("> ");
+  session.until(kPrompt);
   session.type("\x03");
   std::string rest;
   EXPECT_EQ(session.wait(&rest), 130) << rest;
@@ -190,12 +198,13 @@ TEST_F(ChatTerminal, CtrlCEndsAnAnswerAndNotTheProcess) {
   session.type("Hi\r");
   session.until("OK");
   session.type("\x03");
-  const std::string answer = session.until("\n\r\x1b[J> ");
+  const std::string answer = session.until(kPrompt);
   EXPECT_LT(answer.size(), 19000u) << "it went on to the model's maximum";
   session.type("Hi\r");
   session.until("> Hi");
+  session.until("OK");
   session.type("\x03");
-  session.until("\n\r\x1b[J> ");
+  session.until(kPrompt);
   session.type("\x04");
   std::string rest;
   EXPECT_EQ(session.wait(&rest), 0) << rest;

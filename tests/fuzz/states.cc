@@ -1,13 +1,12 @@
 // Saved states.
 #include <ferry/ferry.h>
 
-#include <cstring>
 #include <string>
 
 #include "converter/pack/pack.h"
-#include "sdk/model/seeded.h"
 #include "tests/fuzz/harness.h"
 #include "tests/support/blobs.h"
+#include "tests/support/states_file.h"
 
 namespace {
 
@@ -22,24 +21,11 @@ ferry_states* open_states() {
   return states;
 }
 
-// With a valid checksum, if the file is of a version that has one, so that mutations get beyond it.
-std::string with_checksum(std::string file) {
-  constexpr size_t kVersion = 8, kChecksum = 8;
-  uint32_t version = 0;
-  if (file.size() < kVersion + sizeof version + kChecksum) return file;
-  std::memcpy(&version, file.data() + kVersion, sizeof version);
-  if (version < 3) return file;
-  const size_t body = file.size() - kChecksum;
-  const uint64_t checksum = ferry::fnv1a64(std::string_view(file).substr(0, body));
-  std::memcpy(file.data() + body, &checksum, sizeof checksum);
-  return file;
-}
-
 }  // namespace
 
 FERRY_FUZZ(states) {
   static ferry_states* const states = open_states();
-  const auto file = Folder::get().write("states", with_checksum(std::string(text)));
+  const auto file = Folder::get().write("states", ferry::testing::with_checksum(std::string(text)));
   const int32_t length = ferry_states_length(states);
   if (ferry_states_load(states, file.c_str()) != FERRY_OK) {
     require(ferry_states_length(states) == length, "a file that was refused changed the states");

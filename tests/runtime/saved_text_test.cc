@@ -8,6 +8,7 @@
 #include "tests/runtime/networks.h"
 #include "tests/support/language_model.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/states_file.h"
 
 namespace ferry::testing {
 namespace {
@@ -174,7 +175,7 @@ TEST_F(SavedTextTest, AHostileFileChangesNothing) {
   for (const auto& c : kCases) {
     std::string bytes = good;
     std::memcpy(bytes.data() + at + c.offset, &c.value, sizeof c.value);
-    EXPECT_EQ(load(bytes), c.status) << c.part;
+    EXPECT_EQ(load(with_checksum(bytes)), c.status) << c.part;
     EXPECT_NE(std::string(ferry_last_error()).find(c.part), std::string::npos) << ferry_last_error();
   }
   std::string held = good;  // of the note's four bytes one is held back, an incomplete character
@@ -183,7 +184,7 @@ TEST_F(SavedTextTest, AHostileFileChangesNothing) {
   std::memcpy(held.data() + at + 32, &one_byte, sizeof one_byte);
   std::memcpy(held.data() + at + 40, &note, sizeof note);
   held[held.find("note", at)] = '\xFF';
-  EXPECT_EQ(load(held), FERRY_CORRUPT);
+  EXPECT_EQ(load(with_checksum(held)), FERRY_CORRUPT);
   EXPECT_NE(std::string(ferry_last_error()).find("are not UTF-8"), std::string::npos) << ferry_last_error();
   EXPECT_EQ(load(good), FERRY_OK);
   EXPECT_EQ(one_.save("/nowhere/text"), FERRY_IO_ERROR);
