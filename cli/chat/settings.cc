@@ -58,7 +58,8 @@ const fbs::Text* text_of(const ModelHandle& model) {
 
 std::vector<std::string> template_names(const ModelHandle& model) {
   std::unique_ptr<jinja::Template> made;
-  check(jinja::Template::parse(view(text_of(model)->chat_template()), &made));
+  if (const Status status = jinja::Template::parse(view(text_of(model)->chat_template()), &made); !status.ok())
+    fail("the chat template, %s", status.message().data());
   std::vector<std::string> names;
   for (const std::string_view name : made->names())
     if (name != "messages" && name != "add_generation_prompt") names.emplace_back(name);
