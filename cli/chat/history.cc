@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxLines = 1000, kMaxLineBytes = 64 << 10;
 
 // One line of the file: newlines become "\n", backslashes "\\".
-std::string escaped(const std::string& line) {
+std::string written_line(const std::string& line) {
   std::string out;
   for (const char c : line)
     if (c == '\n')
@@ -25,7 +25,7 @@ std::string escaped(const std::string& line) {
   return out + "\n";
 }
 
-std::string unescaped(const std::string& line) {
+std::string read_line(const std::string& line) {
   std::string out;
   for (size_t i = 0; i < line.size(); ++i) {
     const bool escape = line[i] == '\\' && i + 1 < line.size();
@@ -50,7 +50,7 @@ History::History(std::string path) : path_(std::move(path)) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
   std::ifstream file(path_, std::ios::binary);
-  for (std::string line; std::getline(file, line);) lines_.push_back(unescaped(line));
+  for (std::string line; std::getline(file, line);) lines_.push_back(read_line(line));
   if (lines_.size() <= 2 * kMaxLines) return;
   lines_.erase(lines_.begin(), lines_.end() - kMaxLines);
   rewrite();
@@ -59,12 +59,13 @@ History::History(std::string path) : path_(std::move(path)) {
 void History::add(const std::string& line) {
   if (line.empty() || (!lines_.empty() && lines_.back() == line)) return;
   lines_.push_back(line);
-  if (!path_.empty() && line.size() <= kMaxLineBytes && !write_history(path_, escaped(line), O_APPEND)) path_.clear();
+  if (!path_.empty() && line.size() <= kMaxLineBytes && !write_history(path_, written_line(line), O_APPEND))
+    path_.clear();
 }
 
 void History::rewrite() const {
   std::string text;
-  for (const std::string& line : lines_) text += escaped(line);
+  for (const std::string& line : lines_) text += written_line(line);
   const std::string beside = path_ + ".part" + std::to_string(getpid());
   std::error_code ignored;
   if (write_history(beside, text, O_TRUNC))
