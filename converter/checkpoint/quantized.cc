@@ -45,7 +45,8 @@ std::vector<int64_t> compressed_block(const json& scheme) {
   const std::string type = text_member(weights, "type", "int");
   const int bits = weights.value("num_bits", 8);
   if (type == "float" && bits != 8) unsupported("compressed-tensors with weights of " + std::to_string(bits) + " bits");
-  if (type == "float" && !weights.value("symmetric", true)) unsupported("compressed-tensors with zero points of floats");
+  if (type == "float" && !weights.value("symmetric", true))
+    unsupported("compressed-tensors with zero points of floats");
   if (const json group = weights.value("group_size", json()); group.is_number_integer() && group > 0)
     return {1, group.get<int64_t>()};
   return block_of(weights.value("block_structure", json()));

@@ -109,8 +109,7 @@ float rounded_to(ElementType type, float value) {
 std::shared_ptr<const Encoding> affine_weight(Affine parts) { return std::make_shared<AffineWeight>(std::move(parts)); }
 
 void check_group_index(const std::string& key, const CheckpointTensor& tensor, int64_t columns, int64_t groups) {
-  if (is_float(tensor.type))
-    fail("%s is %s, expected integers", in_quotes(key).c_str(), element_name(tensor.type));
+  if (is_float(tensor.type)) fail("%s is %s, expected integers", in_quotes(key).c_str(), element_name(tensor.type));
   expect_shape(key, tensor, {columns}, "one group for each input");
   const std::vector<double> values = tensor.to_doubles();
   for (size_t i = 0; i < values.size(); ++i)

@@ -11,7 +11,7 @@ namespace ferry::quantized {
 
 // Unsigned integers in little-endian words of 32 bits, the first one in the least significant bits.
 struct Packing {
-  int bits = 4;         // of an integer: 1 to 8
+  int bits = 4;          // of an integer: 1 to 8
   bool spanning = true;  // an integer may continue in the next word; else a word holds 32 / bits of them
   // Where the i-th of eight consecutive integers lies. Other than ascending only for 4 bits.
   std::array<uint8_t, 8> place = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -44,7 +44,7 @@ struct Affine {
   Steps zero_steps = {};
   CheckpointTensor scales;  // of any floating-point type
   Steps scale_steps;
-  int64_t group = 0;                                // columns of a group
+  int64_t group = 0;                                 // columns of a group
   std::optional<CheckpointTensor> group_index = {};  // the group of each column, instead of column / group
 };
 

@@ -54,14 +54,15 @@ void read_awq(Reading* reading) {
     expect_words(module + ".qzeros", zeros);
     expect_shape(module + ".qzeros", zeros, {groups, words.shape[1]}, of.c_str());
     const Steps steps = {.row = 1, .group = outputs};
-    reading->add(module + ".weight", {outputs, inputs}, words.bytes,
-                 affine_weight({.integers = {.bytes = words.bytes, .packing = kPacking, .outer = inputs, .count = outputs},
-                                .by_column = true,
-                                .zeros = Integers{.bytes = zeros.bytes, .packing = kPacking, .outer = groups, .count = outputs},
-                                .zero_steps = steps,
-                                .scales = scales,
-                                .scale_steps = steps,
-                                .group = group}));
+    reading->add(
+        module + ".weight", {outputs, inputs}, words.bytes,
+        affine_weight({.integers = {.bytes = words.bytes, .packing = kPacking, .outer = inputs, .count = outputs},
+                       .by_column = true,
+                       .zeros = Integers{.bytes = zeros.bytes, .packing = kPacking, .outer = groups, .count = outputs},
+                       .zero_steps = steps,
+                       .scales = scales,
+                       .scale_steps = steps,
+                       .group = group}));
   }
 }
 

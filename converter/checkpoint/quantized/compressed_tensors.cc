@@ -29,8 +29,12 @@ struct Scheme {
 };
 
 Scheme scheme_of(const json& given, const std::string& format) {
-  Scheme out = {.format = text_member(given, "format", format.c_str()), .type = "", .strategy = "", .bits = 0,
-                .group = 0, .symmetric = true};
+  Scheme out = {.format = text_member(given, "format", format.c_str()),
+                .type = "",
+                .strategy = "",
+                .bits = 0,
+                .group = 0,
+                .symmetric = true};
   const json weights = given.is_object() ? given.value("weights", json()) : json();
   if (!weights.is_object()) return out;  // activations only
   out.type = text_member(weights, "type", "int");
@@ -155,8 +159,8 @@ void read_zeros(Reading* reading, const std::string& module, const Packing& pack
   to->zero_steps = {.row = layout.groups, .group = 1};
 }
 
-void read_module(Reading* reading, const std::string& module, const Scheme& scheme, Integers integers,
-                 int64_t outputs, int64_t inputs) {
+void read_module(Reading* reading, const std::string& module, const Scheme& scheme, Integers integers, int64_t outputs,
+                 int64_t inputs) {
   if (scheme.bits < 1 || scheme.bits > 8)
     unsupported("compressed-tensors with integers of " + std::to_string(scheme.bits) + " bits");
   const std::string key = module + ".weight";
@@ -197,13 +201,10 @@ void read_packed(Reading* reading, const std::string& module, const Scheme& sche
   const Packing packing = {.bits = scheme.bits, .spanning = false};
   expect_shape(key, words, {outputs, packing.words(inputs)},
                ("of " + std::to_string(inputs) + " inputs in " + std::to_string(scheme.bits) + " bits").c_str());
-  read_module(reading, module, scheme,
-              {.bytes = words.bytes,
-               .packing = packing,
-               .outer = outputs,
-               .count = inputs,
-               .added = -(1 << (scheme.bits - 1))},
-              outputs, inputs);
+  read_module(
+      reading, module, scheme,
+      {.bytes = words.bytes, .packing = packing, .outer = outputs, .count = inputs, .added = -(1 << (scheme.bits - 1))},
+      outputs, inputs);
 }
 
 }  // namespace

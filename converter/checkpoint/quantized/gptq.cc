@@ -108,7 +108,8 @@ void read_gptq(Reading* reading) {
     if (index && index->shape.size() == 1) inputs = index->elements();
     expect_shape(key, words, {packing.words(inputs), outputs},
                  ("of " + std::to_string(inputs) + " inputs in " + std::to_string(settings.bits) + " bits").c_str());
-    const int64_t group = settings.group == -1 ? inputs : std::min(settings.group, inputs), groups = (inputs + group - 1) / group;
+    const int64_t group = settings.group == -1 ? inputs : std::min(settings.group, inputs),
+                  groups = (inputs + group - 1) / group;
     const std::string of = std::to_string(groups) + " groups of " + std::to_string(group) + " inputs";
     expect_shape(module + ".scales", scales, {groups, outputs}, of.c_str());
     expect_scales(module + ".scales", scales);

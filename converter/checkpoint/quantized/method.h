@@ -53,7 +53,7 @@ void expect_shape(const std::string& key, const CheckpointTensor& tensor, const 
                   const char* of);
 // Rank 2 and elements.
 void expect_matrix(const std::string& key, const CheckpointTensor& tensor);
-void expect_words(const std::string& key, const CheckpointTensor& tensor);  // 32-bit integers
+void expect_words(const std::string& key, const CheckpointTensor& tensor);   // 32-bit integers
 void expect_scales(const std::string& key, const CheckpointTensor& tensor);  // finite and floating-point
 
 }  // namespace ferry::quantized
