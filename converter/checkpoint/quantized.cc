@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 using quantized::kWhere;
-using quantized::Reading;
+using quantized::ModuleTensors;
 using quantized::text_member;
 using quantized::unsupported;
 
@@ -192,7 +192,7 @@ void refuse_scales(const Checkpoint& checkpoint) {
 }
 
 // Attaches scales to tensors of 8 bits, and drops those of activations.
-void attach_scales(const std::vector<int64_t>& block, bool rounded, Reading* reading) {
+void attach_scales(const std::vector<int64_t>& block, bool rounded, ModuleTensors* reading) {
   const std::map<std::string, CheckpointTensor> stored = reading->tensors;
   size_t activations = 0;
   for (const auto& [key, tensor] : stored) {
@@ -223,7 +223,7 @@ void attach_scales(const std::vector<int64_t>& block, bool rounded, Reading* rea
                              " scales of activations and caches are not used: activations are not quantised");
 }
 
-void read_method(const std::string& method, Reading* reading) {
+void read_method(const std::string& method, ModuleTensors* reading) {
   if (method == "gptq") return quantized::read_gptq(reading);
   if (method == "awq") return quantized::read_awq(reading);
   if (method == "bitsandbytes") return quantized::read_bitsandbytes(reading);
@@ -251,7 +251,7 @@ std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> 
   if (quantization.is_null()) refuse_scales(*checkpoint);
   const std::string method = text_member(quantization, "quant_method");
   if (quantization.is_null() || method == "mxfp4") return checkpoint;
-  Reading reading = {.config = quantization, .tensors = checkpoint->tensors()};
+  ModuleTensors reading = {.config = quantization, .tensors = checkpoint->tensors()};
   read_method(method, &reading);
   reading.notes.insert(reading.notes.begin(),
                        std::to_string(reading.weights) + " quantised weights are dequantised (" + method + ")");

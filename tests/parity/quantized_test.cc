@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -45,12 +46,12 @@ class Tensors {
 };
 
 // Integers from 0 to 15 and scales [outputs, groups] of a weight, the nearest with zero points of 8.
-struct Rounded {
+struct RoundedWeight {
   size_t outputs, inputs, groups;
   std::vector<uint32_t> integers;
   std::vector<float> scales;
 
-  Rounded(const std::vector<float>& values, size_t rows)
+  RoundedWeight(const std::vector<float>& values, size_t rows)
       : outputs(rows), inputs(values.size() / rows), groups(inputs / kGroup), integers(values.size()) {
     for (size_t begin = 0; begin < values.size(); begin += kGroup) {
       float largest = 1e-4f;
@@ -80,9 +81,9 @@ std::vector<uint16_t> halves(const std::vector<float>& values, uint16_t (*to)(do
 }
 
 // Writes a module's weight as a format has it.
-using Write = void (*)(const std::string& module, const Rounded& weight, Tensors* to);
+using Write = void (*)(const std::string& module, const RoundedWeight& weight, Tensors* to);
 
-void write_gptq(const std::string& module, const Rounded& w, Tensors* to) {
+void write_gptq(const std::string& module, const RoundedWeight& w, Tensors* to) {
   std::vector<uint32_t> words(w.inputs / kEach * w.outputs);
   for (size_t o = 0; o < w.outputs; ++o)
     for (size_t i = 0; i < w.inputs; ++i)
@@ -93,7 +94,7 @@ void write_gptq(const std::string& module, const Rounded& w, Tensors* to) {
   to->add(module + ".scales", "F16", {w.groups, w.outputs}, w.by_group());
 }
 
-void write_awq(const std::string& module, const Rounded& w, Tensors* to) {
+void write_awq(const std::string& module, const RoundedWeight& w, Tensors* to) {
   constexpr size_t kOrder[] = {0, 2, 4, 6, 1, 3, 5, 7};
   std::vector<uint32_t> words;
   for (size_t i = 0; i < w.inputs; ++i)
@@ -107,7 +108,7 @@ void write_awq(const std::string& module, const Rounded& w, Tensors* to) {
   to->add(module + ".scales", "F16", {w.groups, w.outputs}, w.by_group());
 }
 
-void write_compressed(const std::string& module, const Rounded& w, Tensors* to) {
+void write_compressed(const std::string& module, const RoundedWeight& w, Tensors* to) {
   std::vector<uint32_t> words(w.integers.size() / kEach);
   for (size_t i = 0; i < w.integers.size(); ++i) words[i / kEach] |= w.integers[i] << (4 * (i % kEach));
   to->add(module + ".weight_packed", "I32", {w.outputs, w.inputs / kEach}, words);
@@ -116,7 +117,7 @@ void write_compressed(const std::string& module, const Rounded& w, Tensors* to) 
 }
 
 // The code -1, -7/8... 7/8 and a factor of 8 scales: products as those of the integers, in float32.
-void write_bitsandbytes(const std::string& module, const Rounded& w, Tensors* to) {
+void write_bitsandbytes(const std::string& module, const RoundedWeight& w, Tensors* to) {
   const std::string key = module + ".weight";
   std::vector<uint8_t> pairs;
   for (size_t i = 0; i < w.integers.size(); i += 2)
@@ -171,7 +172,7 @@ TEST_P(QuantizedFixture, ConvertsToTheNetworkOfItsValues) {
     std::vector<float> values = tensor.to_floats();
     const std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
     if (key.ends_with("_proj.weight")) {
-      const Rounded weight(values, shape[0]);
+      const RoundedWeight weight(values, shape[0]);
       GetParam().write(key.substr(0, key.rfind('.')), weight, &small);
       for (size_t i = 0; i < values.size(); ++i) values[i] = GetParam().rounded(weight.product(i));
       ++count;

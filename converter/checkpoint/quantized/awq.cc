@@ -38,7 +38,7 @@ int64_t group_of(const json& config) {
 
 }  // namespace
 
-void read_awq(Reading* reading) {
+void read_awq(ModuleTensors* reading) {
   const int64_t usual = group_of(reading->config);
   for (const std::string& module : reading->modules(".qweight")) {
     const std::string key = module + ".qweight";

@@ -130,7 +130,7 @@ std::vector<int64_t> shape_of(const json& state, const std::string& where, size_
   return out;
 }
 
-CheckpointTensor code_of(Reading* reading, const std::string& key, int64_t size, const std::string& of) {
+CheckpointTensor code_of(ModuleTensors* reading, const std::string& key, int64_t size, const std::string& of) {
   CheckpointTensor code = reading->take(key, of);
   expect_scales(key, code);
   expect_shape(key, code, {size}, "the values that indices stand for");
@@ -139,7 +139,7 @@ CheckpointTensor code_of(Reading* reading, const std::string& key, int64_t size,
 
 int64_t blocks_of(size_t count, size_t block) { return static_cast<int64_t>((count + block - 1) / block); }
 
-void read_four_bits(Reading* reading, const std::string& key, const std::string& type) {
+void read_four_bits(ModuleTensors* reading, const std::string& key, const std::string& type) {
   if (type != "nf4" && type != "fp4") unsupported("bitsandbytes with the quant_type '" + type + "'");
   const std::string state_key = key + std::string(kState) + type;
   const CheckpointTensor blob = reading->take(state_key, key), stored = reading->take(key, state_key);
@@ -179,7 +179,7 @@ void read_four_bits(Reading* reading, const std::string& key, const std::string&
   reading->add(key, shape, stored.bytes, std::make_shared<FourBitWeight>(std::move(parts)));
 }
 
-void read_eight_bits(Reading* reading, const std::string& module) {
+void read_eight_bits(ModuleTensors* reading, const std::string& module) {
   const std::string key = module + ".weight", maxima_key = module + ".SCB";
   const CheckpointTensor maxima = reading->take(maxima_key, key), stored = reading->take(key, maxima_key);
   if (reading->find(module + ".weight_format")) {
@@ -198,7 +198,7 @@ void read_eight_bits(Reading* reading, const std::string& module) {
 
 }  // namespace
 
-void read_bitsandbytes(Reading* reading) {
+void read_bitsandbytes(ModuleTensors* reading) {
   std::vector<std::pair<std::string, std::string>> states;
   for (const auto& [key, tensor] : reading->tensors)
     if (const size_t at = key.find(kState); at != key.npos)

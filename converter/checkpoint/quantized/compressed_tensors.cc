@@ -133,7 +133,7 @@ Layout layout_of(const std::string& module, const CheckpointTensor& scales, int6
 }
 
 // Adds zero points. Packed ones are in the type of the packed weights; others have the scales' layout.
-void read_zeros(Reading* reading, const std::string& module, const Packing& packing, int64_t outputs,
+void read_zeros(ModuleTensors* reading, const std::string& module, const Packing& packing, int64_t outputs,
                 const Layout& layout, const Scheme& scheme, Affine* to) {
   const std::string key = module + ".weight_zero_point";
   if (!reading->find(key)) {
@@ -159,8 +159,8 @@ void read_zeros(Reading* reading, const std::string& module, const Packing& pack
   to->zero_steps = {.row = layout.groups, .group = 1};
 }
 
-void read_module(Reading* reading, const std::string& module, const Scheme& scheme, Integers integers, int64_t outputs,
-                 int64_t inputs) {
+void read_module(ModuleTensors* reading, const std::string& module, const Scheme& scheme, Integers integers,
+                 int64_t outputs, int64_t inputs) {
   if (scheme.bits < 1 || scheme.bits > 8)
     unsupported("compressed-tensors with integers of " + std::to_string(scheme.bits) + " bits");
   const std::string key = module + ".weight";
@@ -181,7 +181,7 @@ void read_module(Reading* reading, const std::string& module, const Scheme& sche
   reading->add(key, {outputs, inputs}, bytes, affine_weight(std::move(parts)));
 }
 
-void read_packed(Reading* reading, const std::string& module, const Scheme& scheme) {
+void read_packed(ModuleTensors* reading, const std::string& module, const Scheme& scheme) {
   const std::string key = module + ".weight_packed";
   if (scheme.type != "int") unsupported("the type '" + scheme.type + "' of packed weights of compressed-tensors");
   if (scheme.bits < 1 || scheme.bits > 8)
@@ -209,7 +209,7 @@ void read_packed(Reading* reading, const std::string& module, const Scheme& sche
 
 }  // namespace
 
-void read_compressed_tensors(Reading* reading) {
+void read_compressed_tensors(ModuleTensors* reading) {
   refuse_transforms(reading->config);
   const Schemes schemes(reading->config);
   for (const std::string& module : reading->modules(".weight_packed")) read_packed(reading, module, schemes.of(module));

@@ -87,7 +87,7 @@ bool stores_true_zeros(const Integers& zeros, const Settings& settings, bool sai
 
 }  // namespace
 
-void read_gptq(Reading* reading) {
+void read_gptq(ModuleTensors* reading) {
   const Settings usual = settings_of(reading->config, {.bits = 4, .group = 128, .symmetric = true});
   const Overrides overrides(reading->config);
   const bool v2 = is_v2(reading->config);

@@ -28,12 +28,12 @@ const json* member(const json& object, const char* name) {
 
 }  // namespace
 
-const CheckpointTensor* Reading::find(const std::string& key) const {
+const CheckpointTensor* ModuleTensors::find(const std::string& key) const {
   const auto found = tensors.find(key);
   return found == tensors.end() ? nullptr : &found->second;
 }
 
-CheckpointTensor Reading::take(const std::string& key, const std::string& of) {
+CheckpointTensor ModuleTensors::take(const std::string& key, const std::string& of) {
   const auto found = tensors.find(key);
   if (found == tensors.end())
     fail("%s is quantised, but the checkpoint has no %s", in_quotes(of).c_str(), in_quotes(key).c_str());
@@ -42,8 +42,8 @@ CheckpointTensor Reading::take(const std::string& key, const std::string& of) {
   return tensor;
 }
 
-void Reading::add(const std::string& key, std::vector<int64_t> shape, std::span<const std::byte> bytes,
-                  std::shared_ptr<const Encoding> encoding) {
+void ModuleTensors::add(const std::string& key, std::vector<int64_t> shape, std::span<const std::byte> bytes,
+                        std::shared_ptr<const Encoding> encoding) {
   CheckpointTensor tensor{.type = ElementType::F32, .shape = std::move(shape), .bytes = bytes};
   tensor.encoding = std::move(encoding);
   if (!tensors.emplace(key, std::move(tensor)).second)
@@ -51,7 +51,7 @@ void Reading::add(const std::string& key, std::vector<int64_t> shape, std::span<
   ++weights;
 }
 
-std::vector<std::string> Reading::modules(std::string_view suffix) const {
+std::vector<std::string> ModuleTensors::modules(std::string_view suffix) const {
   std::vector<std::string> out;
   for (const auto& [key, tensor] : tensors)
     if (key.ends_with(suffix)) out.push_back(key.substr(0, key.size() - suffix.size()));

@@ -16,7 +16,7 @@ inline constexpr const char* kWhere = "config.json: quantization_config";
 
 // A checkpoint that is being read. A module without quantised tensors stays as it is, whether the configuration
 // excludes it or not.
-struct Reading {
+struct ModuleTensors {
   const nlohmann::json& config;                     // quantization_config
   std::map<std::string, CheckpointTensor> tensors;  // by key
   std::vector<std::string> notes = {};
@@ -34,11 +34,11 @@ struct Reading {
 };
 
 // Throw Error if the file has a variation that is not understood.
-void read_gptq(Reading* reading);
-void read_awq(Reading* reading);
+void read_gptq(ModuleTensors* reading);
+void read_awq(ModuleTensors* reading);
 // Integers only, packed or not. 8-bit floats are left as they are.
-void read_compressed_tensors(Reading* reading);
-void read_bitsandbytes(Reading* reading);
+void read_compressed_tensors(ModuleTensors* reading);
+void read_bitsandbytes(ModuleTensors* reading);
 
 // Throws Error: `what` is not supported, with a list of what is.
 [[noreturn]] void unsupported(const std::string& what);
