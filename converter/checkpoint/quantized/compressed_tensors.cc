@@ -1,7 +1,7 @@
 // compressed-tensors, as llm-compressor saves it. Of a module X [outputs, inputs] with integers:
 //
-//     X.weight_packed      I32 [outputs, words of inputs]   pack-quantized: integers plus 2^(bits - 1), 32 / bits a
-//     word X.weight_shape       I64 [2]                          pack-quantized: outputs, inputs
+//     X.weight_packed      I32 [outputs, words of inputs]   pack-quantized: integer + 2^(bits - 1), 32 / bits a word
+//     X.weight_shape       I64 [2]                          pack-quantized: outputs, inputs
 //     X.weight             I8 [outputs, inputs]             int-quantized
 //     X.weight_scale       [1], [outputs,1] or [outputs,groups]
 //     X.weight_zero_point  unless symmetric: I8 as the scales; pack-quantized: I32 [words of outputs, groups], which
