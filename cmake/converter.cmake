@@ -15,7 +15,8 @@ function(ferry_add_room name)
 endfunction()
 
 ferry_add_room(ferry_graph converter/error.cc converter/refused.cc converter/suggest.cc converter/graph/*.cc)
-ferry_add_room(ferry_checkpoint converter/foreign.cc converter/checkpoint/*.cc converter/gguf/*.cc)
+ferry_add_room(ferry_checkpoint converter/foreign.cc converter/checkpoint/*.cc converter/checkpoint/quantized/*.cc
+               converter/gguf/*.cc)
 ferry_add_room(ferry_quantize converter/quantize/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)

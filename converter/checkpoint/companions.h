@@ -19,6 +19,8 @@ inline constexpr std::array kCheckpointCompanions = {
     "video_preprocessor_config.json",
     "model_index.json",
     "hf_quant_config.json",
+    "quantize_config.json",
+    "quant_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

@@ -188,6 +188,7 @@ void Recorder::multiply(const CheckpointTensor& tensor, std::span<const std::byt
 Planned Recorder::plan(const Tensor& tensor) const {
   const auto& [key, stored] = tensor;
   Planned out{.key = &key, .bytes = stored.bytes, .numbers = nullptr, .kept = {}};
+  if (stored.encoding || stored.scales) return out;  // values do not determine the bytes
   fbs::NumbersT numbers;
   numbers.name = key;
   const auto reading = converted_.readings.find(key);
