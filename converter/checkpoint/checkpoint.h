@@ -75,6 +75,11 @@ class Checkpoint {
   // Hints that `bytes` of a tensor will not be read again soon, so that mapped pages may be released. The content is
   // unchanged.
   virtual void forget(std::span<const std::byte>) const {}
+  // The same bytes of a tensor, in `buffer` if they are in a file: copying is several times faster than mapping pages
+  // that are read once.
+  virtual std::span<const std::byte> fetch(std::span<const std::byte> bytes, std::vector<std::byte>*) const {
+    return bytes;
+  }
   // Sentences for the user: which file, copy and names are read.
   virtual std::vector<std::string> notes() const { return {}; }
 };

@@ -21,6 +21,12 @@ struct BlockScales {
   void apply(const std::vector<int64_t>& shape, std::vector<double>* values) const;
 };
 
+// Elements [first, first + count) of a tensor's first dimension, with their scales. `first` is a multiple of
+// first_block(tensor).
+CheckpointTensor rows_of(const CheckpointTensor& tensor, int64_t first, int64_t count);
+// How many elements of the first dimension share scales; 1 without scales, or if all share them.
+int64_t first_block(const CheckpointTensor& tensor);
+
 // Attaches the scales to the tensors that they belong to, by the names
 //
 //     X             weight, F8_E4M3, F8_E5M2 or I8

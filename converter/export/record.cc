@@ -283,7 +283,14 @@ std::unique_ptr<fbs::FileT> Recorder::file_of(const Checkpoint::File& file, cons
   auto out = std::make_unique<fbs::FileT>();
   out->name = file.path.lexically_relative(folder).generic_string();
   out->size = file.bytes.size();
-  out->sha256 = sha256_hex(file.bytes);
+  Sha256 hash;
+  constexpr size_t kAtOnce = size_t{16} << 20;
+  for (size_t at = 0; at < file.bytes.size(); at += kAtOnce) {
+    const auto part = file.bytes.subspan(at, std::min(kAtOnce, file.bytes.size() - at));
+    hash.update(part);
+    converted_.checkpoint->forget(part);
+  }
+  out->sha256 = hash.hex();
   size_t at = 0;
   const auto until = [&](size_t end) {
     if (end > at) out->parts.push_back(part_of(file.bytes.subspan(at, end - at), /*deflate=*/true));

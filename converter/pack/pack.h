@@ -22,6 +22,8 @@ struct PackOptions {
   Weights weights = Weights::Float32;
   // Embedding tables, read only by gathers of slices, become Float16.
   bool half_tables = false;
+  // Called with the written share of the constants, from 0 to 1.
+  std::function<void(double)> progress = {};
 };
 
 // Receives consecutive bytes.
