@@ -57,10 +57,9 @@ Conversion convert(Families families, const ConvertOptions& options) {
   const std::string weights = value_of(options.settings, "weights");
   if (weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (weights == "i4") quantize_weights(*graph, WeightBits::Four);
-  const PackOptions packing = {weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32,
-                               weights != "f32", [&options](double written) {
-                                 step(options, "packing", kBefore + (1 - kBefore) * written);
-                               }};
+  const PackOptions packing = {
+      weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32, weights != "f32",
+      [&options](double written) { step(options, "packing", kBefore + (1 - kBefore) * written); }};
   Certify certify;
   if (options.certify)
     certify = [&options](const std::filesystem::path& blob) {
@@ -69,7 +68,7 @@ Conversion convert(Families families, const ConvertOptions& options) {
     };
   Attach checkpoint;
   if (found.checkpoint.checkpoint && keeps_values(weights))
-    checkpoint = [&](const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink) {
+    checkpoint = [&](const fbs::GraphT& table, const WrittenData& data, const Sink& sink) {
       record_checkpoint(found.checkpoint, options.settings.has("exportable"), table, data, sink);
     };
   const uint64_t bytes =

@@ -57,7 +57,7 @@ struct Constant {
   Constant read_part(size_t begin, size_t count) const;
 };
 
-// Calls `visit` with consecutive parts of a constant's bytes, each a multiple of `unit` bytes and about a megabyte long,
+// Calls `visit` with consecutive parts of a constant's bytes, each a multiple of `unit` bytes and about 1 MB long,
 // so that a large constant is never in memory whole. `begin`: of the part.
 void read_in_parts(const Constant& constant, size_t unit,
                    const std::function<void(std::span<const std::byte> part, size_t begin)>& visit);

@@ -209,7 +209,8 @@ void attach_to(const Attach& attach, const NewFile& file, BlobLayout* layout, co
   fbs::BufferT& buffer = *layout->table.buffers[layout->table.checkpoint];
   const std::unique_ptr<Mapping> so_far = mapped(file);
   buffer.size = 0;
-  attach(layout->table, so_far->bytes().last(layout->data_bytes), [&](std::span<const std::byte> bytes) {
+  const std::span<const std::byte> data = so_far->bytes().last(layout->data_bytes);
+  attach(layout->table, {data, [&] { so_far->forget(data); }}, [&](std::span<const std::byte> bytes) {
     buffer.size += bytes.size();
     sink(bytes);
   });

@@ -61,8 +61,8 @@ void fold_constants(Graph& graph, const PassOptions&) {
     for (TensorId input : op->inputs)                // before any is read: an embedding has gigabytes
       if (!graph.is_constant(input)) return false;
     const auto quantized = [&](TensorId input) { return graph.at(input).quantization != nullptr; };
-    const bool plain = graph.dtype(output) == fbs::DType::Float32 &&
-                       std::none_of(op->inputs.begin(), op->inputs.end(), quantized);
+    const bool plain =
+        graph.dtype(output) == fbs::DType::Float32 && std::none_of(op->inputs.begin(), op->inputs.end(), quantized);
     if (plain && op->params.AsReshape()) {
       const TensorId input = op->inputs.front();
       if (const auto known = work.find(input); known != work.end()) work[output] = known->second;

@@ -76,7 +76,8 @@ TEST(Quantize, Int4HasTheScaleOfTheMinimumError) {
       for (double steps = 6; steps <= 9; steps += 0.25) {
         // A BFloat16 is within 2^-8 of the scale.
         const double scale = largest / steps;
-        best = std::min(best, error([&](size_t i) { return std::clamp(std::round(values[i] / scale), -8., 7.) * scale; }));
+        best =
+            std::min(best, error([&](size_t i) { return std::clamp(std::round(values[i] / scale), -8., 7.) * scale; }));
       }
       EXPECT_LT(error([&](size_t i) { return stored[i]; }), 1.2 * best);
     }

@@ -40,7 +40,8 @@ TEST(SplitLinear, PartsOfAComputedWeightStayApartInOtherGraphs) {
     return n.graph.table.graphs.front()->tensors[index_of(ops[op]->inputs[1])]->buffer;
   };
   EXPECT_NE(buffer(0), buffer(1));
-  EXPECT_EQ(buffer(0), n.graph.at(n.graph.table.operators[0]->inputs[1]).buffer) << "a graph and its copy share a weight";
+  EXPECT_EQ(buffer(0), n.graph.at(n.graph.table.operators[0]->inputs[1]).buffer)
+      << "a graph and its copy share a weight";
 }
 
 // As exporters write it: channels are reshaped to three times heads and widths, and each of the three is sliced.
