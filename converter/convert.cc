@@ -52,21 +52,23 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
 Conversion convert(Families families, const ConvertOptions& options) {
   ImportedNetwork found = import(families, options);
   std::unique_ptr<Graph> graph = joined(std::move(found.graphs));
-  step(options, "packing", 0.7);
+  constexpr double kBefore = 0.3;  // the share of the time before the weights are written
+  step(options, "packing", kBefore);
   const std::string weights = value_of(options.settings, "weights");
   if (weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (weights == "i4") quantize_weights(*graph, WeightBits::Four);
-  const PackOptions packing = {weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32,
-                               weights != "f32"};
+  const PackOptions packing = {
+      weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32, weights != "f32",
+      [&options](double written) { step(options, "packing", kBefore + (1 - kBefore) * written); }};
   Certify certify;
   if (options.certify)
     certify = [&options](const std::filesystem::path& blob) {
-      step(options, "certifying", 0.8);
+      step(options, "certifying", 1.0);
       return options.certify(blob);
     };
   Attach checkpoint;
   if (found.checkpoint.checkpoint && keeps_values(weights))
-    checkpoint = [&](const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink) {
+    checkpoint = [&](const fbs::GraphT& table, const WrittenData& data, const Sink& sink) {
       record_checkpoint(found.checkpoint, options.settings.has("exportable"), table, data, sink);
     };
   const uint64_t bytes =

@@ -31,6 +31,8 @@ class Encoding {
   virtual ~Encoding() = default;
   // All values, row-major.
   virtual std::vector<float> values(std::span<const std::byte> bytes, const std::vector<int64_t>& shape) const = 0;
+  // Whether each index of the first dimension of a matrix has its own bytes, in order, so that rows decode alone.
+  virtual bool by_rows() const { return false; }
 };
 
 // A tensor in the framework's own layout, row-major. `bytes` lives as long as the checkpoint; it may be unaligned.
@@ -75,6 +77,11 @@ class Checkpoint {
   // Hints that `bytes` of a tensor will not be read again soon, so that mapped pages may be released. The content is
   // unchanged.
   virtual void forget(std::span<const std::byte>) const {}
+  // The same bytes of a tensor, in `buffer` if they are in a file: copying is several times faster than mapping pages
+  // that are read once.
+  virtual std::span<const std::byte> fetch(std::span<const std::byte> bytes, std::vector<std::byte>*) const {
+    return bytes;
+  }
   // Sentences for the user: which file, copy and names are read.
   virtual std::vector<std::string> notes() const { return {}; }
 };

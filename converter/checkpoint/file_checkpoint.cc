@@ -1,6 +1,7 @@
 #include "converter/checkpoint/file_checkpoint.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <system_error>
 
@@ -18,12 +19,12 @@ std::string FileCheckpoint::sha256() const {
   auto files = files_;
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a->path() < b->path(); });
   Sha256 hash;
-  constexpr size_t kAtOnce = 16 << 20;
+  std::vector<std::byte> buffer(size_t{1} << 20);
   for (const auto& file : files) {
-    for (size_t at = 0; at < file->bytes().size(); at += kAtOnce) {
-      const auto part = file->bytes().subspan(at, std::min(kAtOnce, file->bytes().size() - at));
+    for (size_t at = 0; at < file->bytes().size(); at += buffer.size()) {
+      const auto part = std::span(buffer).first(std::min(buffer.size(), file->bytes().size() - at));
+      file->read(at, part);
       hash.update(part);
-      file->forget(part);
     }
   }
   return hash.hex();
@@ -37,6 +38,20 @@ std::vector<Checkpoint::File> FileCheckpoint::files() const {
 
 void FileCheckpoint::forget(std::span<const std::byte> bytes) const {
   for (const auto& file : files_) file->forget(bytes);
+}
+
+std::span<const std::byte> FileCheckpoint::fetch(std::span<const std::byte> bytes,
+                                                 std::vector<std::byte>* buffer) const {
+  for (const auto& file : files_) {
+    const auto at = static_cast<size_t>(bytes.data() - file->bytes().data());
+    if (std::less<>()(bytes.data(), file->bytes().data()) || at > file->bytes().size() ||
+        bytes.size() > file->bytes().size() - at)
+      continue;
+    buffer->resize(bytes.size());
+    file->read(at, *buffer);
+    return *buffer;
+  }
+  return bytes;  // owned
 }
 
 std::optional<size_t> tensor_bytes(ElementType type, const std::vector<int64_t>& shape) {

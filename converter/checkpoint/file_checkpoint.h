@@ -26,6 +26,7 @@ class FileCheckpoint : public Checkpoint {
   const std::filesystem::path& path() const override { return files_.front()->path(); }
   std::vector<File> files() const override;
   void forget(std::span<const std::byte> bytes) const override;
+  std::span<const std::byte> fetch(std::span<const std::byte> bytes, std::vector<std::byte>* buffer) const override;
   std::vector<std::string> notes() const override { return remarks; }
 
   // Buffers of tensors that cannot point into a mapping: dequantized, strided, or spread over two files.

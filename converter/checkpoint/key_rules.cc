@@ -27,6 +27,9 @@ class Renamed final : public Checkpoint {
   const std::filesystem::path& path() const override { return checkpoint_->path(); }
   std::vector<File> files() const override { return checkpoint_->files(); }
   void forget(std::span<const std::byte> bytes) const override { checkpoint_->forget(bytes); }
+  std::span<const std::byte> fetch(std::span<const std::byte> bytes, std::vector<std::byte>* buffer) const override {
+    return checkpoint_->fetch(bytes, buffer);
+  }
   std::vector<std::string> notes() const override { return notes_; }
   Companions companions() const override { return checkpoint_->companions(); }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "converter/error.h"
 
@@ -23,11 +24,23 @@ struct Descriptor {
 
 }  // namespace
 
-MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes)
-    : path_(std::move(path)), bytes_(bytes) {}
+MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes, int fd)
+    : path_(std::move(path)), bytes_(bytes), fd_(fd) {}
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  close(fd_);
+}
+
+void MappedFile::read(size_t begin, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(begin));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail("%s: cannot be read: %s", path_.c_str(), std::strerror(errno));
+    if (n == 0) fail("%s: has become shorter since it was opened", path_.c_str());
+    begin += static_cast<size_t>(n);
+    out = out.subspan(static_cast<size_t>(n));
+  }
 }
 
 void MappedFile::forget(std::span<const std::byte> bytes) const {
@@ -41,7 +54,7 @@ void MappedFile::forget(std::span<const std::byte> bytes) const {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe must not wait for a writer.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) fail("%s: cannot be opened: %s", path.c_str(), std::strerror(errno));
   struct stat info;
   if (fstat(file.fd, &info) != 0) fail("%s: cannot be read: %s", path.c_str(), std::strerror(errno));
@@ -53,7 +66,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     if (data == MAP_FAILED) fail("%s: cannot be mapped: %s", path.c_str(), std::strerror(errno));
     bytes = {static_cast<const std::byte*>(data), size};
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes, std::exchange(file.fd, -1)));
 }
 
 }  // namespace ferry

@@ -19,13 +19,17 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   // Releases the pages that lie entirely within `bytes` until they are read again.
   void forget(std::span<const std::byte> bytes) const;
+  // Copies bytes from `begin` on to `out`, which is faster for a whole file than to map its pages. Throws Error if the
+  // file has become shorter.
+  void read(size_t begin, std::span<std::byte> out) const;
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  MappedFile(std::filesystem::path path, std::span<const std::byte> bytes);
+  MappedFile(std::filesystem::path path, std::span<const std::byte> bytes, int fd);
 
   std::filesystem::path path_;
   std::span<const std::byte> bytes_;
+  int fd_;
 };
 
 }  // namespace ferry

@@ -246,6 +246,27 @@ void BlockScales::apply(const std::vector<int64_t>& shape, std::vector<double>* 
       value = static_cast<double>(quantized::rounded_to(factors.type, static_cast<float>(value)));
 }
 
+int64_t first_block(const CheckpointTensor& tensor) {
+  return tensor.scales && tensor.scales->factors.shape[0] > 1 ? tensor.scales->block[0] : 1;
+}
+
+CheckpointTensor rows_of(const CheckpointTensor& tensor, int64_t first, int64_t count) {
+  CheckpointTensor out = tensor;
+  const size_t row = tensor.bytes.size() / static_cast<size_t>(tensor.shape[0]);
+  out.shape[0] = count;
+  out.bytes = tensor.bytes.subspan(static_cast<size_t>(first) * row, static_cast<size_t>(count) * row);
+  if (!tensor.scales) return out;
+  BlockScales scales = *tensor.scales;
+  if (scales.factors.shape[0] > 1) {
+    const int64_t block = scales.block[0];
+    scales.factors = rows_of(scales.factors, first / block, (count + block - 1) / block);
+  } else {
+    scales.block[0] = count;
+  }
+  out.scales = std::make_shared<const BlockScales>(std::move(scales));
+  return out;
+}
+
 std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> checkpoint, const json& config) try {
   const json quantization = configuration_of(*checkpoint, config);
   if (quantization.is_null()) refuse_scales(*checkpoint);

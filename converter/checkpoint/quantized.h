@@ -21,6 +21,12 @@ struct BlockScales {
   void apply(const std::vector<int64_t>& shape, std::vector<double>* values) const;
 };
 
+// Elements [first, first + count) of a tensor's first dimension, with their scales. `first` is a multiple of
+// first_block(tensor).
+CheckpointTensor rows_of(const CheckpointTensor& tensor, int64_t first, int64_t count);
+// How many elements of the first dimension share scales; 1 without scales, or if all share them.
+int64_t first_block(const CheckpointTensor& tensor);
+
 // Presents a quantised checkpoint under the keys of a plain one: values are computed when a tensor is read. GPTQ, AWQ,
 // compressed-tensors and bitsandbytes are read by converter/checkpoint/quantized/. For the other methods, and for 8-bit
 // floats of compressed-tensors, the scales are attached to the tensors that they belong to, by the names

@@ -36,7 +36,7 @@ size_t row_bytes(std::span<const int32_t> dims, size_t element) {
   return bytes;
 }
 
-Constants::Constants(const fbs::GraphT& table, std::span<const std::byte> data) {
+Constants::Constants(const fbs::GraphT& table, const WrittenData& data) {
   std::vector<bool> known(table.buffers.size());
   for (const fbs::GraphT* graph : tables_of(table)) {
     for (const auto& tensor : graph->tensors) {
@@ -47,13 +47,15 @@ Constants::Constants(const fbs::GraphT& table, std::span<const std::byte> data) 
       buffers_.push_back({.buffer = tensor->buffer,
                           .half = half,
                           .row = row_bytes(tensor->shape, half ? sizeof(uint16_t) : sizeof(float)),
-                          .bytes = data.subspan(buffer.offset, buffer.size),
+                          .bytes = data.bytes.subspan(buffer.offset, buffer.size),
                           .name = tensor->name});
     }
   }
-  for (uint32_t i = 0; i < buffers_.size(); ++i)
+  for (uint32_t i = 0; i < buffers_.size(); ++i) {
     for (size_t at = 0; at + kHashedBytes <= buffers_[i].bytes.size(); at += buffers_[i].row)
       begins_.push_back({hash_of(buffers_[i].bytes.subspan(at, kHashedBytes)), i, at});
+    data.forget();
+  }
   std::sort(begins_.begin(), begins_.end(), [](const Begin& a, const Begin& b) {
     return std::tie(a.hash, a.segment, a.offset) < std::tie(b.hash, b.segment, b.offset);
   });

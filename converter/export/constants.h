@@ -10,6 +10,7 @@
 
 #include "checkpoint_generated.h"
 #include "converter/graph/graph.h"
+#include "converter/pack/pack.h"
 
 namespace ferry {
 
@@ -24,8 +25,8 @@ class Constants {
     std::string name;  // of the first tensor in the buffer
   };
 
-  // `data` is the data section of a blob with this table, and must outlive this.
-  Constants(const fbs::GraphT& table, std::span<const std::byte> data);
+  // `data` is that of a blob with this table, and must outlive this.
+  Constants(const fbs::GraphT& table, const WrittenData& data);
 
   const std::vector<FloatBuffer>& buffers() const { return buffers_; }
   // Consecutive runs with exactly these bytes, of Float16 or Float32 elements; empty if some bytes are not found, or

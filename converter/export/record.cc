@@ -54,8 +54,13 @@ struct Planned {
 
 class Recorder {
  public:
-  Recorder(const Converted& converted, const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink)
-      : converted_(converted), table_(table), data_(data), sink_(sink), constants_(table, data) {}
+  Recorder(const Converted& converted, const fbs::GraphT& table, const WrittenData& data, const Sink& sink)
+      : converted_(converted),
+        table_(table),
+        data_(data.bytes),
+        forget_data_(data.forget),
+        sink_(sink),
+        constants_(table, data) {}
 
   void record(bool all);
 
@@ -79,6 +84,7 @@ class Recorder {
   const Converted& converted_;
   const fbs::GraphT& table_;
   std::span<const std::byte> data_;
+  std::function<void()> forget_data_;
   const Sink& sink_;
   Constants constants_;
   uint64_t written_ = 0;
@@ -90,7 +96,12 @@ Constant Recorder::as_read(const CheckpointTensor& tensor, const std::string& sc
   if (!scales.empty()) return hold(permuted(read_mxfp4(tensor, converted_.checkpoint->tensors().at(scales)), numbers));
   const bool in_order = std::is_sorted(numbers.perm.begin(), numbers.perm.end());
   if (in_order && tensor.type == (half ? ElementType::F16 : ElementType::F32)) return {nullptr, tensor.bytes};
-  if (!half) return hold(permuted(tensor.to_floats(), numbers));
+  if (!half) {
+    std::vector<std::byte> buffer;
+    CheckpointTensor fetched = tensor;
+    fetched.bytes = converted_.checkpoint->fetch(tensor.bytes, &buffer);
+    return hold(permuted(fetched.to_floats(), numbers));
+  }
   std::vector<uint16_t> halves(tensor.bytes.size() / sizeof(uint16_t));
   std::memcpy(halves.data(), tensor.bytes.data(), tensor.bytes.size());
   return hold(permuted(std::move(halves), numbers));
@@ -254,6 +265,7 @@ std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* betwee
     if (bytes.size() <= kMaxSmallTensor) continue;
     out.push_back(plan(*tensor));
     converted_.checkpoint->forget(bytes);
+    forget_data_();
   }
   return out;
 }
@@ -284,7 +296,14 @@ std::unique_ptr<fbs::FileT> Recorder::file_of(const Checkpoint::File& file, cons
   auto out = std::make_unique<fbs::FileT>();
   out->name = file.path.lexically_relative(folder).generic_string();
   out->size = file.bytes.size();
-  out->sha256 = sha256_hex(file.bytes);
+  Sha256 hash;
+  constexpr size_t kHashedAtOnce = size_t{16} << 20;
+  for (size_t at = 0; at < file.bytes.size(); at += kHashedAtOnce) {
+    const auto part = file.bytes.subspan(at, std::min(kHashedAtOnce, file.bytes.size() - at));
+    hash.update(part);
+    converted_.checkpoint->forget(part);
+  }
+  out->sha256 = hash.hex();
   size_t at = 0;
   const auto until = [&](size_t end) {
     if (end > at) out->parts.push_back(part_of(file.bytes.subspan(at, end - at), /*deflate=*/true));
@@ -367,7 +386,7 @@ void Recorder::record(bool all) {
 
 }  // namespace
 
-void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, std::span<const std::byte> data,
+void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, const WrittenData& data,
                        const Sink& sink) {
   Recorder(converted, table, data, sink).record(all);
 }

@@ -25,7 +25,7 @@ struct Converted {
 // it, if these would make the blob more than a quarter longer, no file can be restored, and the buffer names the
 // largest such tensor. Every tensor is restored and compared before it is written. Throws Error if a file cannot be
 // read.
-void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, std::span<const std::byte> data,
+void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, const WrittenData& data,
                        const Sink& sink);
 
 }  // namespace ferry

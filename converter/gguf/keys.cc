@@ -25,6 +25,7 @@ class Blocks final : public Encoding {
       for (float& value : out) value -= subtracted_;
     return heads_ == 0 ? out : in_order(out, static_cast<size_t>(shape.front()));
   }
+  bool by_rows() const override { return heads_ == 0; }
 
  private:
   // Of a head's rows, transformers rotates i with i + half, interleaved rope 2 i with 2 i + 1.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <tuple>
 
 #include "sdk/model/elements.h"
@@ -196,12 +197,15 @@ void Graph::add_graph(Graph&& other) {
 }
 
 void Graph::make_constant(TensorId tensor, std::vector<double> values) {
-  if (at(tensor).dtype == fbs::DType::Int32) {
-    constants_.push_back(hold(std::vector<int32_t>(values.begin(), values.end())));
-  } else {
-    constants_.push_back(hold(std::move(values)));
-    at(tensor).dtype = fbs::DType::Float64;
-  }
+  if (at(tensor).dtype == fbs::DType::Int32)
+    make_constant(tensor, fbs::DType::Int32, hold(std::vector<int32_t>(values.begin(), values.end())));
+  else
+    make_constant(tensor, fbs::DType::Float64, hold(std::move(values)));
+}
+
+void Graph::make_constant(TensorId tensor, fbs::DType dtype, Constant data) {
+  constants_.push_back(std::move(data));
+  at(tensor).dtype = dtype;
   at(tensor).buffer = static_cast<uint32_t>(constants_.size() - 1);
 }
 
@@ -276,6 +280,27 @@ Type Graph::type(TensorId tensor) const {
 }
 
 Constant Graph::constant(TensorId tensor) const { return source(tensor).read(); }
+
+Constant Constant::read_part(size_t begin, size_t count) const {
+  if (compute_part) return compute_part(begin, count);
+  Constant part = read();
+  part.bytes = part.bytes.subspan(begin, count);
+  return part;
+}
+
+void read_in_parts(const Constant& constant, size_t unit,
+                   const std::function<void(std::span<const std::byte> part, size_t begin)>& visit) {
+  constexpr size_t kPart = size_t{1} << 20;
+  unit = std::lcm(unit, std::max<size_t>(constant.part_unit, 1));
+  const size_t size = constant.byte_count();
+  const bool whole = constant.compute && !constant.compute_part;
+  const size_t step = whole ? std::max<size_t>(size, 1) : std::max<size_t>(kPart / unit, 1) * unit;
+  for (size_t begin = 0; begin < size; begin += step) {
+    const Constant part = constant.read_part(begin, std::min(step, size - begin));
+    visit(part.bytes, begin);
+    if (part.done) part.done();
+  }
+}
 
 std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const std::string& name) {
   if (bits_of(dtype) == 0) fail("constant '%s': no widening from %s", name.c_str(), EnumNameDType(dtype));

@@ -48,10 +48,19 @@ struct Constant {
   // If not empty: computes `size` bytes, always the same. Constants with the same `owner` have the same bytes.
   std::function<Constant()> compute = {};
   size_t size = 0;
+  // If not empty: computes the bytes [begin, begin + count) of what `compute` does, in memory of that order.
+  std::function<Constant(size_t begin, size_t count)> compute_part = {};
+  size_t part_unit = 1;  // parts of multiples of so many bytes compute nothing twice
 
   size_t byte_count() const { return compute ? size : bytes.size(); }
   Constant read() const { return compute ? compute() : *this; }
+  Constant read_part(size_t begin, size_t count) const;
 };
+
+// Calls `visit` with consecutive parts of a constant's bytes, each a multiple of `unit` bytes and about 1 MB long,
+// so that a large constant is never in memory whole. `begin`: of the part.
+void read_in_parts(const Constant& constant, size_t unit,
+                   const std::function<void(std::span<const std::byte> part, size_t begin)>& visit);
 
 // A constant with these values.
 template <typename T>
@@ -119,6 +128,8 @@ class Graph {
 
   // For passes: turns an activation without a producer into a constant.
   void make_constant(TensorId tensor, std::vector<double> values);
+  // The same with data of the type `dtype`, which may be computed on demand.
+  void make_constant(TensorId tensor, fbs::DType dtype, Constant data);
   // Replaces a buffer by integers with scales, for all constants that use it in any graph. `type`: of the integers.
   // Adds the tensors of the scales.
   void store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales);

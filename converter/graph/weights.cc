@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "converter/checkpoint/mxfp4.h"
+#include "converter/checkpoint/quantized.h"
 
 namespace ferry {
 namespace {
@@ -66,6 +67,19 @@ std::vector<T> permute(const std::vector<T>& in, const Shape& shape, const std::
     }
   }
   return out;
+}
+
+// Rows of `row` bytes that contain some bytes.
+struct PartOfRows {
+  int64_t first, count;
+  size_t skip;  // bytes before the wanted ones
+};
+
+// Around the bytes [begin, begin + size); begins at a multiple of `block` rows.
+PartOfRows rows_around(size_t begin, size_t size, size_t row, int64_t block) {
+  const auto first = static_cast<int64_t>(begin / row) / block * block;
+  const auto end = static_cast<int64_t>((begin + size + row - 1) / row);
+  return {first, end - first, begin - static_cast<size_t>(first) * row};
 }
 
 // Whether the values are 0, 1, 2...
@@ -235,20 +249,44 @@ Tensor Weights::read(const std::string& key, const Shape& stored, const std::vec
   // The graph holds no copy of a weight: mapped ones stay in the file, others are converted or permuted on demand.
   const auto checkpoint = ledger_->checkpoint();
   const auto done = [checkpoint, bytes = tensor.bytes] { checkpoint->forget(bytes); };
-  if (stays && tensor.type == ElementType::F32 && !tensor.encoding)
-    return graph_->add_constant(key, fbs::DType::Float32, shape,
-                                Constant{.owner = checkpoint, .bytes = tensor.bytes, .done = done});
+  if (stays && tensor.type == ElementType::F32 && !tensor.encoding) {
+    Constant constant = {.owner = checkpoint, .bytes = tensor.bytes, .done = done};
+    constant.compute_part = [checkpoint, bytes = tensor.bytes](size_t begin, size_t size) {
+      auto buffer = std::make_shared<std::vector<std::byte>>();
+      const auto part = checkpoint->fetch(bytes.subspan(begin, size), buffer.get());
+      return Constant{.owner = std::move(buffer), .bytes = part};
+    };
+    return graph_->add_constant(key, fbs::DType::Float32, shape, std::move(constant));
+  }
   const bool wide = tensor.type == ElementType::F64;
   Constant constant;
   constant.size = static_cast<size_t>(shape.elements()) * (wide ? sizeof(double) : sizeof(float));
   if (stays) constant.owner = std::shared_ptr<const void>(checkpoint, &tensor);
-  constant.compute = [&tensor, done, wide, stays, stored, perm] {
+  const auto read = [checkpoint, wide, stays, perm](const CheckpointTensor& part, const Shape& order) {
+    std::vector<std::byte> buffer;
+    CheckpointTensor fetched = part;
+    fetched.bytes = checkpoint->fetch(part.bytes, &buffer);
     const auto ordered = [&](auto values) {
-      done();
-      return hold(stays ? std::move(values) : permute(values, stored, perm));
+      buffer = {};
+      return hold(stays ? std::move(values) : permute(values, order, perm));
     };
-    return wide ? ordered(tensor.to_doubles()) : ordered(tensor.to_floats());
+    return wide ? ordered(fetched.to_doubles()) : ordered(fetched.to_floats());
   };
+  constant.compute = [&tensor, read, stored] { return read(tensor, stored); };
+  // The elements of the first dimension alone, if they stay together. An encoded vector's blocks cross its elements.
+  const bool by_rows = tensor.encoding ? tensor.shape.size() > 1 && tensor.encoding->by_rows() : !tensor.shape.empty();
+  if (by_rows && constant.size > 0 && (stays || (perm.front() == 0 && stored[0] == tensor.shape[0]))) {
+    const size_t row = constant.size / static_cast<size_t>(tensor.shape[0]);
+    constant.part_unit = row * static_cast<size_t>(first_block(tensor));
+    constant.compute_part = [&tensor, read, stored, row](size_t begin, size_t size) {
+      const PartOfRows rows = rows_around(begin, size, row, first_block(tensor));
+      Shape order = stored;
+      order[0] = static_cast<int32_t>(rows.count);
+      Constant part = read(rows_of(tensor, rows.first, rows.count), order);
+      part.bytes = part.bytes.subspan(rows.skip, size);
+      return part;
+    };
+  }
   return graph_->add_constant(key, wide ? fbs::DType::Float64 : fbs::DType::Float32, shape, std::move(constant));
 }
 
@@ -329,6 +367,21 @@ Tensor Weights::reordered_mxfp4(std::string_view leaf, const Order& order) const
     checkpoint->forget(blocks.bytes);
     return hold(permute(values, seen, perm));
   };
+  if (order.perm.front() == 0 && order.seen[0] == stored[0] && constant.size > 0) {
+    const size_t row = constant.size / static_cast<size_t>(stored[0]);
+    constant.part_unit = row;
+    constant.compute_part = [&blocks, &scales, checkpoint = ledger_->checkpoint(), order, row](size_t begin,
+                                                                                               size_t size) {
+      const PartOfRows rows = rows_around(begin, size, row, 1);
+      const CheckpointTensor own = rows_of(blocks, rows.first, rows.count);
+      Shape seen = order.seen;
+      seen[0] = static_cast<int32_t>(rows.count);
+      Constant part = hold(permute(read_mxfp4(own, rows_of(scales, rows.first, rows.count)), seen, order.perm));
+      checkpoint->forget(own.bytes);
+      part.bytes = part.bytes.subspan(rows.skip, size);
+      return part;
+    };
+  }
   return graph_->add_constant(k, fbs::DType::Float32, order.shape, std::move(constant));
 }
 

@@ -15,6 +15,22 @@ namespace ferry {
 
 NewFile::NewFile(const std::filesystem::path& destination)
     : destination_(destination), name_(destination.string() + ".XXXXXX") {
+#ifdef O_TMPFILE
+  // A file without a name: a process that is killed leaves nothing.
+  const std::filesystem::path folder = destination.has_parent_path() ? destination.parent_path() : ".";
+  fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  if (fd_ >= 0) {
+    descriptor_ = "/proc/self/fd/" + std::to_string(fd_);
+    if (::access(descriptor_.c_str(), F_OK) == 0) return;
+    ::close(fd_);
+    descriptor_.clear();
+  }
+#endif
+  create();
+}
+
+// For file systems without such files.
+void NewFile::create() {
   fd_ = ::mkstemp(name_.data());
   if (fd_ < 0) refuse(errno);
   const mode_t mask = ::umask(0);  // mkstemp() restricts the mode; sets that of open()
@@ -24,7 +40,23 @@ NewFile::NewFile(const std::filesystem::path& destination)
 
 NewFile::~NewFile() {
   if (fd_ >= 0) ::close(fd_);
-  if (!name_.empty()) ::unlink(name_.c_str());
+  if (descriptor_.empty() && !name_.empty()) ::unlink(name_.c_str());
+}
+
+std::filesystem::path NewFile::path() const { return descriptor_.empty() ? name_ : descriptor_; }
+
+// Gives the file a temporary name beside its destination, by a link to its descriptor.
+void NewFile::name() {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    std::string name = destination_.string() + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    if (::linkat(AT_FDCWD, descriptor_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      name_ = std::move(name);
+      descriptor_.clear();
+      return;
+    }
+    if (errno != EEXIST) break;
+  }
+  refuse(errno);
 }
 
 void NewFile::refuse(int why) const { fail("'%s': cannot be written: %s", destination_.c_str(), std::strerror(why)); }
@@ -50,6 +82,7 @@ void NewFile::write_again(std::span<const std::byte> bytes) {
 }
 
 void NewFile::keep() {
+  if (!descriptor_.empty()) name();
   // Some file systems report a full disk on close().
   const int fd = std::exchange(fd_, -1);
   if (::close(fd) != 0 || ::rename(name_.c_str(), destination_.c_str()) != 0) refuse(errno);

@@ -1,4 +1,4 @@
-// A file that is created atomically: written beside its destination and renamed.
+// A file that is created atomically: written without a name, or beside its destination, and renamed.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,18 @@ class NewFile {
 
   void write(std::span<const std::byte> bytes);        // appends
   void write_again(std::span<const std::byte> bytes);  // overwrites the beginning
-  // The temporary path before keep().
-  std::filesystem::path path() const { return name_; }
+  // The temporary path before keep(): of a file, or of this process's descriptor.
+  std::filesystem::path path() const;
   void keep();
 
  private:
   [[noreturn]] void refuse(int why) const;
+  void create();
+  void name();
 
   std::filesystem::path destination_;
-  std::string name_;
+  std::string name_;        // temporary
+  std::string descriptor_;  // the path of a file that has no name yet; else empty
   int fd_ = -1;
 };
 

@@ -33,8 +33,10 @@ void store(std::byte* to, size_t i, T value) {
   std::memcpy(to + i * sizeof value, &value, sizeof value);
 }
 
-// Writes a constant's elements as `dtype`. Overflow is an error, not an infinity.
-void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, const Sink& sink) {
+// Writes elements of a constant, the first of which has index `first`, as `dtype`. Overflow is an error, not an
+// infinity.
+void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, size_t first, fbs::DType dtype,
+                    const Sink& sink) {
   if (dtype == tensor.dtype) return sink(from);
   const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
   constexpr size_t kAtOnce = 1 << 16;
@@ -45,12 +47,13 @@ void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
     part.resize(elements * size);
     for (size_t i = 0; i < elements; ++i) {
       const double value = wide ? load<double>(from.data(), begin + i) : load<float>(from.data(), begin + i);
-      const bool fits = half ? (to_float16(value) & 0x7fff) < 0x7c00
+      const uint16_t narrow = half ? to_float16(value) : 0;
+      const bool fits = half ? (narrow & 0x7fff) < 0x7c00
                              : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
       if (std::isfinite(value) && !fits)
-        fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), begin + i, value,
+        fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), first + begin + i, value,
              half ? "float16" : "float32");
-      half ? store(part.data(), i, to_float16(value)) : store(part.data(), i, static_cast<float>(value));
+      half ? store(part.data(), i, narrow) : store(part.data(), i, static_cast<float>(value));
     }
     sink(part);
   }
@@ -113,9 +116,9 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
   const std::vector<const fbs::GraphT*> sources = tables_of(graph.table);
   const std::vector<fbs::GraphT*> tables = tables_of(out.table);
   for (size_t t = 0; t < tables.size(); ++t) {
-    for (size_t i = 0; i < tables[t]->tensors.size(); ++i) {
+    const auto place = [&](size_t i) {
       fbs::TensorT& tensor = *tables[t]->tensors[i];
-      if (tensor.buffer == 0) continue;
+      if (tensor.buffer == 0) return;
       const fbs::DType type = types[tensor.buffer];
       uint32_t& buffer = renumbered[tensor.buffer];
       if (buffer == 0) {
@@ -129,18 +132,33 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
       }
       tensor.buffer = buffer;
       tensor.dtype = type;
+    };
+    // Scales follow their integers, with which they are computed (converter/quantize/quantize.cc).
+    std::vector<bool> placed(tables[t]->tensors.size());
+    for (size_t i = 0; i < placed.size(); ++i) {
+      if (!placed[i]) place(i);
+      const auto& quantization = tables[t]->tensors[i]->quantization;
+      if (!quantization || placed[index_of(quantization->scale)]) continue;
+      placed[index_of(quantization->scale)] = true;
+      if (index_of(quantization->scale) > i) place(index_of(quantization->scale));
     }
   }
   return out;
 }
 
 // Writes the data section.
-void write_segments(const Graph& graph, const BlobLayout& layout, const Sink& sink) {
+void write_segments(const Graph& graph, const BlobLayout& layout, const std::function<void(double)>& progress,
+                    const Sink& sink) {
+  uint64_t written = 0;
   for (const Segment& segment : layout.segments) {
-    const Constant constant = graph.buffer(segment.buffer).read();
-    write_constant(*segment.tensor, constant.bytes, segment.dtype, sink);
+    const size_t bits = bits_of(segment.tensor->dtype);
+    read_in_parts(graph.buffer(segment.buffer), std::max<size_t>(bits / 8, 1),
+                  [&](std::span<const std::byte> part, size_t begin) {
+                    write_constant(*segment.tensor, part, 8 * begin / bits, segment.dtype, sink);
+                    written += part.size() * bits_of(segment.dtype) / bits;
+                    if (progress) progress(static_cast<double>(written) / static_cast<double>(layout.data_bytes));
+                  });
     sink(std::vector<std::byte>(padded_size(segment.size) - segment.size));
-    if (constant.done) constant.done();
   }
 }
 
@@ -191,7 +209,8 @@ void attach_to(const Attach& attach, const NewFile& file, BlobLayout* layout, co
   fbs::BufferT& buffer = *layout->table.buffers[layout->table.checkpoint];
   const std::unique_ptr<Mapping> so_far = mapped(file);
   buffer.size = 0;
-  attach(layout->table, so_far->bytes().last(layout->data_bytes), [&](std::span<const std::byte> bytes) {
+  const std::span<const std::byte> data = so_far->bytes().last(layout->data_bytes);
+  attach(layout->table, {data, [&] { so_far->forget(data); }}, [&](std::span<const std::byte> bytes) {
     buffer.size += bytes.size();
     sink(bytes);
   });
@@ -225,7 +244,7 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
     hash.update(bytes);
     file.write(bytes);
   };
-  write_segments(graph, layout, sink);
+  write_segments(graph, layout, options.progress, sink);
   if (checkpoint) attach_to(checkpoint, file, &layout, sink);
   layout.table.content = hash.hex();
   file.write_again(head_of(layout.table, layout.data_bytes));
@@ -253,7 +272,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   layout.table.content = kUnknownContent;
   std::vector<std::byte> blob = head_of(layout.table, layout.data_bytes);
   Sha256 hash;
-  write_segments(graph, layout, [&](std::span<const std::byte> bytes) {
+  write_segments(graph, layout, options.progress, [&](std::span<const std::byte> bytes) {
     hash.update(bytes);
     blob.insert(blob.end(), bytes.begin(), bytes.end());
   });

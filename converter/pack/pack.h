@@ -22,13 +22,20 @@ struct PackOptions {
   Weights weights = Weights::Float32;
   // Embedding tables, read only by gathers of slices, become Float16.
   bool half_tables = false;
+  // Called with the written share of the constants, from 0 to 1.
+  std::function<void(double)> progress = {};
 };
 
 // Receives consecutive bytes.
 using Sink = std::function<void(std::span<const std::byte>)>;
+// The data section of a blob's file so far, mapped. `forget` releases the pages until they are read again.
+struct WrittenData {
+  std::span<const std::byte> bytes;
+  std::function<void()> forget;
+};
 // Writes the bytes of a buffer that no tensor uses, at least one, to `sink`. They may depend on the blob's table and
 // its data section so far.
-using Attach = std::function<void(const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink)>;
+using Attach = std::function<void(const fbs::GraphT& table, const WrittenData& data, const Sink& sink)>;
 
 // Writes header, flatbuffer and segments (docs/format.md). Only one constant at a time is in memory. Float64 constants
 // become Float32; unused constants and tensors must have been removed (passes/remove_dead_code.cc). Returns the blob's

@@ -26,7 +26,7 @@ void sink_transposes(Graph& graph, const PassOptions& options);
 void slice_before_reshape(Graph& graph, const PassOptions& options);
 // Both, as an imported graph needs them before run_passes().
 void make_channels_last(Graph& graph, const PassOptions& options);
-// Evaluates operators whose inputs are constants, by the reference interpreter.
+// Evaluates operators whose inputs are constants, by the reference interpreter; large values when they are read.
 void fold_constants(Graph& graph, const PassOptions& options);
 // Merges convolutions (or linear layers) of one input whose outputs are added, including the input itself and its
 // scaled copies, into one with the sum of the kernels, in double: branches of RepVGG, MobileOne and RepMixer, averaged

@@ -80,6 +80,7 @@ Tensor rows_of(Graph& graph, TensorId constant, int begin, int count) {
   const size_t offset = static_cast<size_t>(begin) * row, bytes = static_cast<size_t>(count) * row;
   Constant rows = whole;
   if (whole.compute) {
+    rows.owner = std::make_shared<const char>();  // not the whole's, which says that the bytes are the same
     rows.size = bytes;
     rows.compute = [whole, offset, bytes] {
       Constant part = whole.compute();
@@ -89,6 +90,10 @@ Tensor rows_of(Graph& graph, TensorId constant, int begin, int count) {
   } else {
     rows.bytes = rows.bytes.subspan(offset, bytes);
   }
+  if (whole.compute_part)
+    rows.compute_part = [part = whole.compute_part, offset](size_t first, size_t size) {
+      return part(offset + first, size);
+    };
   shape[0] = count;
   return graph.add_constant(graph.at(constant).name, graph.at(constant).dtype, shape, std::move(rows));
 }

@@ -1,9 +1,12 @@
 #include "converter/quantize/quantize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "converter/graph/float16.h"
 #include "sdk/model/elements.h"
@@ -16,14 +19,6 @@ namespace {
 constexpr int64_t kSmall = 4096;
 constexpr int kShortRow = 32;
 constexpr double kMinScale = std::numeric_limits<float>::min();  // kernels need normal numbers
-
-std::vector<double> finite_values(const Graph& graph, const fbs::TensorT& constant) {
-  std::vector<double> values = values_of(graph.buffer(constant.buffer), constant.dtype, constant.name);
-  for (size_t i = 0; i < values.size(); ++i)
-    if (!std::isfinite(values[i]))
-      fail("constant '%s': element %zu is %g, which no integer represents", constant.name.c_str(), i, values[i]);
-  return values;
-}
 
 double absmax(std::span<const double> values) {
   double largest = 0;
@@ -40,23 +35,37 @@ int nearest(double value, double scale, int low, int high) {
 
 constexpr int kLow = -8, kHigh = 7;
 
-double squared_error(std::span<const double> block, double scale) {
-  double sum = 0;
-  for (double v : block) {
-    const double difference = v - nearest(v, scale, kLow, kHigh) * scale;
-    sum += difference * difference;
+// The squared error of a block in units of the scale, in float32: it only selects a scale. Four lanes, added in a fixed
+// order, so that every host selects the same.
+double squared_error(const std::array<float, kInt4Block>& block, float scale) {
+  using Lanes [[gnu::vector_size(16)]] = float;
+  constexpr float kRound = 0x1.8p23f;  // as in nearest()
+  constexpr Lanes kLowest = {kLow, kLow, kLow, kLow}, kHighest = {kHigh, kHigh, kHigh, kHigh};
+  const float inverse = 1 / scale;
+  Lanes sums = {};
+  for (size_t i = 0; i < block.size(); i += 4) {
+    Lanes value;
+    std::memcpy(&value, &block[i], sizeof value);
+    value *= inverse;
+    const Lanes above = value < kLowest ? kLowest : value;
+    const Lanes clamped = above > kHighest ? kHighest : above;
+    const Lanes difference = value - ((clamped + kRound) - kRound);
+    sums += difference * difference;
   }
-  return sum;
+  return static_cast<double>((sums[0] + sums[2]) + (sums[1] + sums[3]));
 }
 
 uint16_t best_scale(std::span<const double> block) {
   const double largest = absmax(block);
+  std::array<float, kInt4Block> values;
+  std::transform(block.begin(), block.end(), values.begin(), [](double v) { return static_cast<float>(v); });
   uint16_t best = to_bfloat16(1);
   double smallest = std::numeric_limits<double>::infinity();
   for (double steps = 6; largest > 0 && steps <= 9; steps += 0.25) {
-    const uint16_t scale = to_bfloat16(std::max(largest / steps, kMinScale));
-    const double error = squared_error(block, static_cast<double>(from_bfloat16(scale)));
-    if (error < smallest) smallest = error, best = scale;
+    const uint16_t bits = to_bfloat16(std::max(largest / steps, kMinScale));
+    const double scale = static_cast<double>(from_bfloat16(bits));
+    const double error = squared_error(values, from_bfloat16(bits)) * scale * scale;
+    if (error < smallest) smallest = error, best = bits;
   }
   return best;
 }
@@ -117,42 +126,142 @@ bool is_float(const fbs::TensorT& t) {
          t.dtype == fbs::DType::BFloat16;
 }
 
+// Quantizes values that share a scale: writes the integers, returns the scale.
+using QuantizeBlock = std::function<float(std::span<const double> values, std::byte* out)>;
+
+// A constant's integers and scales, computed part by part when they are written: a large weight is never in memory
+// whole. Integers that are read before their scales are computed once.
+class Quantized {
+ public:
+  Quantized(Constant source, const fbs::TensorT& constant, size_t width, const Type& type, QuantizeBlock block)
+      : source_(std::move(source)),
+        dtype_(constant.dtype),
+        name_(constant.name),
+        width_(width),
+        unit_(bytes_of(type.dtype, static_cast<int64_t>(width))),
+        halves_(type.block > 0),
+        block_(std::move(block)) {}
+
+  size_t scale_bytes() const { return halves_ ? sizeof(uint16_t) : sizeof(float); }
+  size_t units() const { return source_.byte_count() / unit_of_source(); }
+  size_t unit() const { return unit_; }
+  // Of the integers, as Constant::part_unit.
+  size_t part_unit() const { return std::lcm(source_.part_unit, unit_of_source()) / unit_of_source() * unit_; }
+
+  // The bytes [begin, begin + size) of the integers.
+  Constant integers(size_t begin, size_t size) {
+    const size_t first = begin / unit_, end = (begin + size + unit_ - 1) / unit_;
+    std::vector<std::byte> out((end - first) * unit_);
+    compute(first, end - first, out.data());
+    Constant part = hold(std::move(out));
+    part.bytes = part.bytes.subspan(begin - first * unit_, size);
+    return part;
+  }
+
+  // All scales; `self` keeps them until the reader is done.
+  static Constant scales(const std::shared_ptr<Quantized>& self) {
+    self->begin();
+    for (size_t next = 0; next < self->units();) {
+      if (self->known_[next]) {
+        ++next;
+      } else {
+        const size_t count = std::min<size_t>(self->units() - next, std::max<size_t>(kPart / self->width_, 1));
+        std::vector<std::byte> unused(count * self->unit_);
+        self->compute(next, count, unused.data());
+        next += count;
+      }
+    }
+    return {.owner = self, .bytes = self->scales_, .done = [self] { self->end(); }};
+  }
+
+ private:
+  static constexpr size_t kPart = size_t{1} << 20;  // elements
+
+  size_t unit_of_source() const { return bytes_of(dtype_, static_cast<int64_t>(width_)); }
+
+  void begin() {
+    if (!scales_.empty()) return;
+    scales_.resize(units() * scale_bytes());
+    known_.resize(units());
+  }
+  void end() {
+    scales_ = {};
+    known_ = {};
+  }
+
+  void compute(size_t first, size_t count, std::byte* out) {
+    begin();
+    const size_t from = unit_of_source();
+    const Constant part = source_.read_part(first * from, count * from);
+    const std::vector<double> values = values_of({.owner = part.owner, .bytes = part.bytes}, dtype_, name_);
+    if (part.done) part.done();
+    for (size_t i = 0; i < values.size(); ++i)
+      if (!(std::fabs(values[i]) <= static_cast<double>(std::numeric_limits<float>::max())))
+        fail("constant '%s': element %zu is %g, which no integer represents", name_.c_str(), first * width_ + i,
+             values[i]);
+    for (size_t i = 0; i < count; ++i) {
+      const float scale = block_(std::span(values).subspan(i * width_, width_), out + i * unit_);
+      const uint16_t half = to_bfloat16(static_cast<double>(scale));
+      std::memcpy(scales_.data() + (first + i) * scale_bytes(),
+                  halves_ ? static_cast<const void*>(&half) : static_cast<const void*>(&scale), scale_bytes());
+      known_[first + i] = true;
+    }
+  }
+
+  Constant source_;
+  fbs::DType dtype_;
+  std::string name_;
+  size_t width_, unit_;  // elements and bytes of integers with a scale
+  bool halves_;          // scales are BFloat16
+  QuantizeBlock block_;
+  std::vector<std::byte> scales_;
+  std::vector<bool> known_;
+};
+
+void quantize(Graph& graph, const fbs::TensorT& constant, const Type& type, size_t width, QuantizeBlock block) {
+  const auto quantized =
+      std::make_shared<Quantized>(graph.buffer(constant.buffer), constant, width, type, std::move(block));
+  Constant integers, scales;
+  integers.part_unit = quantized->part_unit();
+  integers.size = quantized->units() * quantized->unit();
+  // A source that is only computed whole is computed once.
+  const Constant& source = graph.buffer(constant.buffer);
+  if (!source.compute || source.compute_part)
+    integers.compute_part = [quantized](size_t begin, size_t size) { return quantized->integers(begin, size); };
+  integers.compute = [quantized, size = integers.size] { return quantized->integers(0, size); };
+  scales.size = quantized->units() * quantized->scale_bytes();
+  scales.compute = [quantized] { return Quantized::scales(quantized); };
+  graph.store_integers(constant.buffer, type, std::move(integers), std::move(scales));
+}
+
 }  // namespace
 
 void quantize_to_int8(Graph& graph, const fbs::TensorT& constant, int block) {
-  const std::vector<double> values = finite_values(graph, constant);
-  const size_t rows = block > 0 ? values.size() / static_cast<size_t>(block) : static_cast<size_t>(constant.shape[0]);
-  const size_t width = values.size() / rows;
-  std::vector<float> scales(rows);
-  std::vector<uint16_t> halves;
-  std::vector<int8_t> integers(values.size());
-  for (size_t row = 0; row < rows; ++row) {
-    const double largest = absmax(std::span(values).subspan(row * width, width));
-    scales[row] = largest > 0 ? static_cast<float>(std::max(largest / 127, kMinScale)) : 1.0f;
-    if (block > 0) scales[row] = from_bfloat16(halves.emplace_back(to_bfloat16(static_cast<double>(scales[row]))));
-    for (size_t i = row * width; i < (row + 1) * width; ++i)
-      integers[i] = static_cast<int8_t>(nearest(values[i], static_cast<double>(scales[row]), -127, 127));
-  }
-  graph.store_integers(constant.buffer, {.dtype = fbs::DType::Int8, .block = block}, hold(std::move(integers)),
-                       block > 0 ? hold(std::move(halves)) : hold(std::move(scales)));
+  const int64_t width = block > 0 ? block : shape_of(constant.shape).elements() / constant.shape[0];
+  quantize(graph, constant, {.dtype = fbs::DType::Int8, .block = block}, static_cast<size_t>(width),
+           [block](std::span<const double> values, std::byte* out) {
+             const double largest = absmax(values);
+             float scale = largest > 0 ? static_cast<float>(std::max(largest / 127, kMinScale)) : 1.0f;
+             if (block > 0) scale = from_bfloat16(to_bfloat16(static_cast<double>(scale)));
+             for (double value : values)
+               *out++ = static_cast<std::byte>(nearest(value, static_cast<double>(scale), -127, 127));
+             return scale;
+           });
 }
 
 void quantize_to_int8(Graph& graph, const fbs::TensorT& constant) { quantize_to_int8(graph, constant, 0); }
 
 void quantize_to_int4(Graph& graph, const fbs::TensorT& constant) {
-  const std::vector<double> values = finite_values(graph, constant);
-  std::vector<uint16_t> scales;
-  std::vector<uint8_t> nibbles(values.size() / 2);
-  for (size_t begin = 0; begin < values.size(); begin += kInt4Block) {
-    scales.push_back(best_scale(std::span(values).subspan(begin, kInt4Block)));
-    const double scale = static_cast<double>(from_bfloat16(scales.back()));
-    for (size_t i = begin; i < begin + kInt4Block; ++i) {
-      const auto nibble = static_cast<unsigned>(nearest(values[i], scale, kLow, kHigh)) & 15u;
-      nibbles[i / 2] = static_cast<uint8_t>(nibbles[i / 2] | nibble << (i % 2 * 4));
-    }
-  }
-  graph.store_integers(constant.buffer, {.dtype = fbs::DType::Int4, .block = kInt4Block}, hold(std::move(nibbles)),
-                       hold(std::move(scales)));
+  quantize(graph, constant, {.dtype = fbs::DType::Int4, .block = kInt4Block}, kInt4Block,
+           [](std::span<const double> values, std::byte* out) {
+             const float scale = from_bfloat16(best_scale(values));
+             const auto nibble = [&](double value) {
+               return static_cast<unsigned>(nearest(value, static_cast<double>(scale), kLow, kHigh)) & 15u;
+             };
+             for (size_t i = 0; i < values.size(); i += 2)
+               *out++ = static_cast<std::byte>(nibble(values[i]) | nibble(values[i + 1]) << 4);
+             return scale;
+           });
 }
 
 void quantize_weights(Graph& graph, WeightBits bits) {

@@ -1,5 +1,7 @@
 #include "models/language/experts.h"
 
+#include <algorithm>
+
 #include "converter/error.h"
 
 namespace ferry::language {
@@ -87,6 +89,7 @@ Tensor stacked(const std::string& name, const std::vector<Tensor>& parts, const 
     if (graph.at(part.id).dtype != type) fail("'%s': experts are stored in different types", name.c_str());
     sources.push_back(graph.source(part.id));
     all.size += sources.back().byte_count();
+    all.part_unit = sources.back().part_unit;
   }
   all.compute = [sources, size = all.size] {
     std::vector<std::byte> bytes;
@@ -95,6 +98,22 @@ Tensor stacked(const std::string& name, const std::vector<Tensor>& parts, const 
       const Constant part = source.read();
       bytes.insert(bytes.end(), part.bytes.begin(), part.bytes.end());
       if (part.done) part.done();
+    }
+    return hold(std::move(bytes));
+  };
+  all.compute_part = [sources](size_t begin, size_t size) {
+    std::vector<std::byte> bytes;
+    bytes.reserve(size);
+    for (const Constant& source : sources) {
+      const size_t count = source.byte_count();
+      if (begin < count && bytes.size() < size) {
+        const Constant part = source.read_part(begin, std::min(count - begin, size - bytes.size()));
+        bytes.insert(bytes.end(), part.bytes.begin(), part.bytes.end());
+        if (part.done) part.done();
+        begin = 0;
+      } else if (begin >= count) {
+        begin -= count;
+      }
     }
     return hold(std::move(bytes));
   };

@@ -72,7 +72,7 @@ class ExportTest : public ::testing::Test {
   }
 
   void pack(const Graph& graph, const Converted& converted, bool all = false) {
-    pack_file(graph, {}, blob(), {}, [&](const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink) {
+    pack_file(graph, {}, blob(), {}, [&](const fbs::GraphT& table, const WrittenData& data, const Sink& sink) {
       record_checkpoint(converted, all, table, data, sink);
     });
   }

@@ -24,6 +24,25 @@ TEST(FoldConstants, KeepsAConstantThatIsAnOutput) {
   EXPECT_EQ(n.ops(), Ops{kUnary});
 }
 
+TEST(FoldConstants, LargeValuesAreComputedWhenTheyAreRead) {
+  Network n;
+  const Tensor parts = reshape(n.constant({512, 256}, 1), {2, 256, 256});
+  const Tensor c = slice(parts, 1, 10, 200);
+  n.output(n.input({1, 200, 256}) + slice(c, 0, 0, 1) * slice(c, 0, 1, 1));
+  n.expect_same_after(fold_constants);
+  ASSERT_EQ(n.ops(), Ops{kBinary});
+  EXPECT_TRUE(n.graph.source(n.graph.table.operators.front()->inputs[1]).compute);
+}
+
+TEST(FoldConstants, AValueThatIsReadTwiceManyTimesIsComputedOnce) {
+  Network n;
+  Tensor c = n.constant({300, 256}, 1);
+  for (int i = 0; i < 40; ++i) c = (c + c) * 0.5;
+  n.output(n.input({300, 256}) + c);
+  n.expect_same_after(fold_constants);
+  EXPECT_EQ(n.ops(), Ops{kBinary});
+}
+
 TEST(FoldScaleShift, BatchNormVanishesIntoAConvolution) {
   for (const bool bias : {false, true}) {
     Network n;

@@ -22,6 +22,28 @@ TEST(SplitLinear, LeavesALinearThatIsReadWhole) {
   EXPECT_EQ(n.ops().size(), 5u);
 }
 
+// Such as the keys and values of a fused weight in bfloat16, which is widened on demand.
+TEST(SplitLinear, PartsOfAComputedWeightStayApartInOtherGraphs) {
+  Network n;
+  const Tensor x = n.input({2, 7, 6});
+  Constant weight;
+  weight.owner = std::make_shared<const char>();
+  weight.size = 10 * 6 * sizeof(double);
+  weight.compute = [] { return hold(noise(10 * 6, 3)); };
+  const Tensor all = n.graph.add_op(
+      "linear", fbs::LinearT{}, {x, n.graph.add_constant("weight", fbs::DType::Float64, {10, 6}, std::move(weight))});
+  n.output(slice(all, -1, 0, 5) - slice(all, -1, 5, 5));
+  n.expect_same_after(split_linear);
+  n.graph.add_graph(std::move(*n.graph.copy()));
+  const auto& ops = n.graph.table.graphs.front()->operators;
+  const auto buffer = [&](size_t op) {
+    return n.graph.table.graphs.front()->tensors[index_of(ops[op]->inputs[1])]->buffer;
+  };
+  EXPECT_NE(buffer(0), buffer(1));
+  EXPECT_EQ(buffer(0), n.graph.at(n.graph.table.operators[0]->inputs[1]).buffer)
+      << "a graph and its copy share a weight";
+}
+
 // As exporters write it: channels are reshaped to three times heads and widths, and each of the three is sliced.
 TEST(SliceBeforeReshape, PartsOfSplitChannelsAreCutBefore) {
   Network n;
