@@ -84,9 +84,7 @@ class StatesFile {
   }
 
  private:
-  void add(const void* from, size_t bytes) {
-    checksum_ = fnv1a64({static_cast<const char*>(from), bytes}, checksum_);
-  }
+  void add(const void* from, size_t bytes) { checksum_ = fnv1a64({static_cast<const char*>(from), bytes}, checksum_); }
 
   const char* path_;
   std::FILE* file_;
@@ -164,8 +162,7 @@ Status States::load(const char* path, const ReadNote& read_note) {
   std::unique_ptr<Memory[]> memory(new (std::nothrow) Memory[count_]);
   std::unique_ptr<StateShape[]> loaded(new (std::nothrow) StateShape[count_]);
   if (memory == nullptr || loaded == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for %zu states", count_);
-  uint64_t bytes =
-      header_bytes(header.version) + count_ * entry_bytes(header.version) + checksum_bytes(header.version);
+  uint64_t bytes = header_bytes(header.version) + count_ * entry_bytes(header.version) + checksum_bytes(header.version);
   int32_t length = 0;
   for (size_t i = 0; i < count_; ++i) {
     Entry entry{};
