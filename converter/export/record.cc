@@ -130,7 +130,7 @@ bool Recorder::gives_back(const Planned& planned) const {
   try {
     if (restored_size(numbers, from) != planned.bytes.size()) return false;
     restore(numbers, from, [&](std::span<const std::byte> part) {
-      same = same && std::equal(part.begin(), part.end(), planned.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+      same = same && (part.empty() || std::memcmp(part.data(), &planned.bytes[at], part.size()) == 0);
       at += part.size();
     });
   } catch (const Error&) {
