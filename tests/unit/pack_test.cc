@@ -153,7 +153,7 @@ std::unique_ptr<Graph> linear_with(std::vector<double> weights) {
   return graph;
 }
 
-constexpr PackOptions kFloat16{PackOptions::Weights::Float16};
+const PackOptions kFloat16{PackOptions::Weights::Float16};
 
 TEST(Pack, StoresWeightsInFloat16WhereAsked) {
   // float16 by hand: sign, 5 exponent bits, 10 fraction bits. Ties round to even; subnormals down to 2^-24.
