@@ -269,7 +269,8 @@ TEST_F(RunText, WrongUsageGetsAMessage) {
                  "model.ferry is a language model: give it a text with --prompt TEXT, or token ids");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", "a", "--tokens", "1"}), "two inputs");
   EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with image files or tensors");
-  EXPECT_REFUSED(run({"model.ferry", "photo.png"}), "with --prompt TEXT, and an image with --image FILE");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png"}),
+                 "is a language model and accepts text only, no images: give it a text with --prompt TEXT");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,x"}), "--tokens");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,262"}), "token 262 is not in the model's vocabulary of 262");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "-1"}), "token -1");

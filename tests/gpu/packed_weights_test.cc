@@ -59,13 +59,13 @@ class PackedOnGpu : public ::testing::Test {
     ASSERT_EQ(files_in(folder.path()).size(), 1u);
     const auto file = files_in(folder.path())[0];
     EXPECT_GE(std::filesystem::file_size(file), here.packed);
-    const auto written = std::filesystem::last_write_time(file);
+    const auto written = inode_of(file);
 
     const Outcome second = run_session(blob, on(gpu, c, folder.path().c_str()));
     EXPECT_TRUE(second.notes.empty()) << second.notes[0];
     expect_same_bits(here.results, second.results);
     EXPECT_EQ(second.packed, here.packed);
-    EXPECT_EQ(std::filesystem::last_write_time(file), written);
+    EXPECT_EQ(inode_of(file), written);
 
     const Outcome inside = run_session(with_packed(blob, read_text(file)), on(gpu, c, nullptr));
     EXPECT_TRUE(inside.notes.empty()) << inside.notes[0];

@@ -12,6 +12,7 @@
 #include "converter/reference/interpreter.h"
 #include "tests/runtime/networks.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/states_file.h"
 
 namespace ferry::testing {
 namespace {
@@ -231,13 +232,12 @@ TEST_F(FixedStates, FullOnesRefuseARun) {
   const FixedStatesPtr states = states_of(one);
   run_in_pieces(one.get(), 8, 8);
   ASSERT_OK(ferry_states_save(states.get(), path.c_str()));
-  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-  for (const int state : {0, 1}) {
+  std::string bytes = read_text(path);
+  for (const size_t state : {0, 1}) {
     const int32_t length = INT32_MAX - 1;
-    file.seekp(32 + state * 44 + 8);
-    file.write(reinterpret_cast<const char*>(&length), sizeof length);
+    std::memcpy(&bytes[32 + state * 44 + 8], &length, sizeof length);
   }
-  file.close();
+  std::ofstream(path, std::ios::binary) << testing::with_checksum(bytes);
   ASSERT_OK(ferry_states_load(states.get(), path.c_str()));
   std::vector<float> out;
   EXPECT_EQ(run_over(one.get(), first_ids(2), 0, 2, &out), FERRY_STATE_FULL);

@@ -41,13 +41,13 @@ TEST_P(PackedOnce, GivesTheBitsOfWeightsPackedHere) {
   EXPECT_EQ(first.packed, heap.packed);
   ASSERT_EQ(files_in(folder_.path()).size(), 1u);
   const auto file = files_in(folder_.path())[0];
-  const auto written = std::filesystem::last_write_time(file);
+  const auto written = inode_of(file);
 
   const Outcome second = run(blob_, folder_.path().c_str());
   EXPECT_TRUE(second.notes.empty()) << second.notes[0];
   expect_same_bits(heap.results, second.results);
   EXPECT_EQ(second.packed, heap.packed);
-  EXPECT_EQ(std::filesystem::last_write_time(file), written);
+  EXPECT_EQ(inode_of(file), written);
 
   const Outcome inside = run(with_packed(blob_, read_text(file)), nullptr);
   EXPECT_TRUE(inside.notes.empty()) << inside.notes[0];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -148,6 +149,13 @@ inline void expect_same_bits(const Results& expected, const Results& got) {
     ASSERT_EQ(values.size(), got.at(name).size()) << name;
     EXPECT_EQ(std::memcmp(values.data(), got.at(name).data(), values.size() * sizeof(float)), 0) << name;
   }
+}
+
+// Differs if the file was written again: a new one replaces it. Its times say when it was used.
+inline ino_t inode_of(const std::filesystem::path& file) {
+  struct stat info = {};
+  EXPECT_EQ(::stat(file.c_str(), &info), 0);
+  return info.st_ino;
 }
 
 inline std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
