@@ -229,7 +229,7 @@ TEST_F(Convert, ReportsProgressInOrder) {
   std::vector<std::string> steps;
   double last = -1;
   o.progress = [&](std::string_view step, double fraction) {
-    steps.emplace_back(step);
+    if (steps.empty() || steps.back() != step) steps.emplace_back(step);  // packing takes many steps
     EXPECT_GT(fraction, last);
     last = fraction;
   };
