@@ -36,8 +36,9 @@ void expect_parts(const std::shared_ptr<const Checkpoint>& checkpoint) {
       if (kernel && tensor.shape.size() != 4) continue;
       Graph graph;
       Ledger ledger(checkpoint, kNoNaming);
-      const Weights weights = Weights(graph, ledger)[key];
-      const Constant constant = graph.source((kernel ? weights.kernel({0, 0, 0, 0}) : weights.parameter({})).id);
+      const Weights weights(graph, ledger);
+      const Tensor read = kernel ? weights["m"].kernel({0, 0, 0, 0}) : weights[key].parameter({});
+      const Constant constant = graph.source(read.id);
       const std::vector<std::byte> whole = whole_of(constant);
       ASSERT_FALSE(whole.empty()) << key;
       for (const size_t step : {size_t{52}, std::max<size_t>(constant.part_unit, 256), 3 * constant.part_unit + 256})
@@ -50,7 +51,7 @@ TEST(WeightParts, OfPlainTensors) {
   checkpoint->add("scalar", {1});
   checkpoint->add("vector", {13});
   checkpoint->add("matrix", {7, 9});
-  checkpoint->add("kernel", {6, 4, 3, 2});
+  checkpoint->add("m.weight", {6, 4, 3, 2});
   checkpoint->add("doubles", {6, 5}, std::vector<double>(30, 1e-300));
   expect_parts(checkpoint);
 }
