@@ -160,7 +160,8 @@ Terminal::Event Terminal::read(std::string* bytes) {
     if (current.redraw.exchange(false)) return Event::Redraw;
     pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {current.wake[0], POLLIN, 0}};
     if (::poll(watched, 2, -1) < 0 && errno != EINTR) return Event::End;
-    if (watched[1].revents != 0 || watched[0].revents == 0) continue;
+    // A signal may have come after poll() looked at the pipe: what is typed after Ctrl-C comes after it.
+    if (watched[1].revents != 0 || watched[0].revents == 0 || current.interrupted) continue;
     char typed[4096];
     const ssize_t count = ::read(STDIN_FILENO, typed, sizeof typed);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "converter/checkpoint/quantized.h"
 #include "converter/graph/float16.h"
@@ -28,9 +29,10 @@ size_t drawn(size_t i, size_t j, size_t limit) {
 
 template <typename T>
 std::vector<uint8_t> raw(const std::vector<T>& values) {
-  std::vector<uint8_t> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  const auto bytes = std::as_bytes(std::span(values));
+  std::vector<uint8_t> out;
+  for (const std::byte byte : bytes) out.push_back(static_cast<uint8_t>(byte));
+  return out;
 }
 
 struct Checkpoint16 : MemoryCheckpoint {
