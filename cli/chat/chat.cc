@@ -89,10 +89,11 @@ class AnswerPrinter {
 
 class Chat {
  public:
-  Chat(const ChatOptions& o, const ModelHandle& model, const ferry_session_options& session, Terminal* terminal)
+  Chat(const ChatOptions& o, const ModelHandle& model, TextHandle text, const ferry_session_options& session,
+       Terminal* terminal)
       : o_(o),
         terminal_(terminal),
-        text_(open_text(model)),
+        text_(std::move(text)),
         generator_(create_generator(model, session)),
         conversation_(o.system),
         settings_(&o_.sampling, &o_.max_tokens, &conversation_, generator_, template_names(model)),
@@ -111,7 +112,11 @@ class Chat {
   void begin();
   bool command(const std::string& line);
   void answer(const std::string& question);
-  size_t set_prompt();
+  struct Prompt {
+    std::string text;
+    size_t tokens;
+  };
+  Prompt set_prompt();
   bool make_room(const std::vector<int32_t>& said);
   bool generate(size_t prompt, Thinking* thinking);
   void save(const std::string& path);
@@ -151,9 +156,8 @@ void Chat::load(const std::string& path) {
   images_ = 0;
 }
 
-// Sets the generator's text to the conversation; the number of its tokens. With --overflow shift the oldest turns make
-// room for an answer.
-size_t Chat::set_prompt() {
+// Sets the generator's text to the conversation. With --overflow shift the oldest turns make room for an answer.
+Chat::Prompt Chat::set_prompt() {
   const size_t holds = ferry_generator_max_length(generator_.get());
   size_t reserve = o_.shifts() ? holds / 4 : 1;
   if (o_.max_tokens > 0) reserve = std::min(reserve, static_cast<size_t>(o_.max_tokens));
@@ -166,7 +170,7 @@ size_t Chat::set_prompt() {
     if (conversation_.size() < before)
       std::fprintf(stderr, "ferry chat: the model holds %zu tokens: the %zu oldest messages were dropped\n", holds,
                    before - conversation_.size());
-    if (tokens < holds) return tokens;
+    if (tokens < holds) return {prompt, tokens};
     if (status == FERRY_STATE_FULL)
       fail(
           "the conversation is longer than the %zu tokens that the model holds: /reset starts again, --overflow shift "
@@ -230,9 +234,9 @@ bool Chat::generate(size_t prompt, Thinking* thinking) {
 
 void Chat::answer(const std::string& question) {
   conversation_.ask(question, images_);
-  const size_t prompt = set_prompt();
-  Thinking thinking(conversation_.rendered(text_));
-  if (!generate(prompt, &thinking)) return conversation_.take_back(conversation_.size() - 1);
+  const Prompt prompt = set_prompt();
+  Thinking thinking(prompt.text);
+  if (!generate(prompt.tokens, &thinking)) return conversation_.take_back(conversation_.size() - 1);
   if (thinking.apart())
     conversation_.answer(thinking.answer(), thinking.thoughts());
   else
@@ -324,15 +328,13 @@ int chat(const ChatOptions& o) {
   ferry_session_options options = session_options(o.threads);
   const ModelHandle model = open_model(o.model);
   set_backend(o.backend, &options);
-  {
-    const TextHandle text = open_text(model);
-    if (!text) fail("%s has no tokenizer: use `ferry run --tokens` with token ids", o.model.c_str());
-    if (!has_template(text))
-      fail("%s has no chat template: use `ferry run --prompt TEXT`, which generates after a text", o.model.c_str());
-  }
+  TextHandle text = open_text(model);
+  if (!text) fail("%s has no tokenizer: use `ferry run --tokens` with token ids", o.model.c_str());
+  if (!has_template(text))
+    fail("%s has no chat template: use `ferry run --prompt TEXT`, which generates after a text", o.model.c_str());
   const PackedCache cache(o.cache, o.model);
   cache.use(&options);
-  Chat chat(o, model, options, person);
+  Chat chat(o, model, std::move(text), options, person);
   if (const std::string gpu = software_gpu(ferry_generator_session(chat.generator().get())); !gpu.empty())
     std::fprintf(stderr, "ferry chat: %s\n", gpu.c_str());
   const int code = converse(chat, person, !o.no_history);

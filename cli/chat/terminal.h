@@ -31,7 +31,7 @@ class Terminal {
     Redraw,       // another size, or continued after a stop
     End,          // the terminal is gone
   };
-  // Waits for one of them; the first of several in this order of the list.
+  // Waits for one of them. Of several, Ctrl-C comes first, then Redraw.
   Event read(std::string* bytes);
   // Whether read() would return without waiting.
   bool pending() const;

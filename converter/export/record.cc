@@ -96,14 +96,12 @@ Constant Recorder::as_read(const CheckpointTensor& tensor, const std::string& sc
   if (!scales.empty()) return hold(permuted(read_mxfp4(tensor, converted_.checkpoint->tensors().at(scales)), numbers));
   const bool in_order = std::is_sorted(numbers.perm.begin(), numbers.perm.end());
   if (in_order && tensor.type == (half ? ElementType::F16 : ElementType::F32)) return {nullptr, tensor.bytes};
-  if (!half) {
-    std::vector<std::byte> buffer;
-    CheckpointTensor fetched = tensor;
-    fetched.bytes = converted_.checkpoint->fetch(tensor.bytes, &buffer);
-    return hold(permuted(fetched.to_floats(), numbers));
-  }
-  std::vector<uint16_t> halves(tensor.bytes.size() / sizeof(uint16_t));
-  std::memcpy(halves.data(), tensor.bytes.data(), tensor.bytes.size());
+  std::vector<std::byte> buffer;
+  CheckpointTensor fetched = tensor;
+  fetched.bytes = converted_.checkpoint->fetch(tensor.bytes, &buffer);
+  if (!half) return hold(permuted(fetched.to_floats(), numbers));
+  std::vector<uint16_t> halves(fetched.bytes.size() / sizeof(uint16_t));
+  std::memcpy(halves.data(), fetched.bytes.data(), fetched.bytes.size());
   return hold(permuted(std::move(halves), numbers));
 }
 
@@ -297,11 +295,11 @@ std::unique_ptr<fbs::FileT> Recorder::file_of(const Checkpoint::File& file, cons
   out->name = file.path.lexically_relative(folder).generic_string();
   out->size = file.bytes.size();
   Sha256 hash;
-  constexpr size_t kHashedAtOnce = size_t{16} << 20;
+  constexpr size_t kHashedAtOnce = size_t{1} << 20;
+  std::vector<std::byte> buffer;
   for (size_t at = 0; at < file.bytes.size(); at += kHashedAtOnce) {
     const auto part = file.bytes.subspan(at, std::min(kHashedAtOnce, file.bytes.size() - at));
-    hash.update(part);
-    converted_.checkpoint->forget(part);
+    hash.update(converted_.checkpoint->fetch(part, &buffer));
   }
   out->sha256 = hash.hex();
   size_t at = 0;

@@ -69,17 +69,25 @@ std::vector<T> permute(const std::vector<T>& in, const Shape& shape, const std::
   return out;
 }
 
-// Rows of `row` bytes that contain some bytes.
-struct PartOfRows {
-  int64_t first, count;
-  size_t skip;  // bytes before the wanted ones
-};
+Shape with_rows(Shape shape, int64_t rows) {
+  shape[0] = static_cast<int32_t>(rows);
+  return shape;
+}
 
-// Around the bytes [begin, begin + size); begins at a multiple of `block` rows.
-PartOfRows rows_around(size_t begin, size_t size, size_t row, int64_t block) {
-  const auto first = static_cast<int64_t>(begin / row) / block * block;
-  const auto end = static_cast<int64_t>((begin + size + row - 1) / row);
-  return {first, end - first, begin - static_cast<size_t>(first) * row};
+// Lets a constant of `rows` rows be computed in parts. `read` computes the rows [first, first + count); `first` is a
+// multiple of `block`.
+void compute_by_rows(Constant* constant, int64_t rows, int64_t block,
+                     std::function<Constant(int64_t first, int64_t count)> read) {
+  if (constant->size == 0) return;
+  const size_t row = constant->size / static_cast<size_t>(rows);
+  constant->part_unit = row * static_cast<size_t>(block);
+  constant->compute_part = [row, block, read = std::move(read)](size_t begin, size_t size) {
+    const auto first = static_cast<int64_t>(begin / row) / block * block;
+    const auto end = static_cast<int64_t>((begin + size + row - 1) / row);
+    Constant part = read(first, end - first);
+    part.bytes = part.bytes.subspan(begin - static_cast<size_t>(first) * row, size);
+    return part;
+  };
 }
 
 // Whether the values are 0, 1, 2...
@@ -275,18 +283,11 @@ Tensor Weights::read(const std::string& key, const Shape& stored, const std::vec
   constant.compute = [&tensor, read, stored] { return read(tensor, stored); };
   // The elements of the first dimension alone, if they stay together. An encoded vector's blocks cross its elements.
   const bool by_rows = tensor.encoding ? tensor.shape.size() > 1 && tensor.encoding->by_rows() : !tensor.shape.empty();
-  if (by_rows && constant.size > 0 && (stays || (perm.front() == 0 && stored[0] == tensor.shape[0]))) {
-    const size_t row = constant.size / static_cast<size_t>(tensor.shape[0]);
-    constant.part_unit = row * static_cast<size_t>(first_block(tensor));
-    constant.compute_part = [&tensor, read, stored, row](size_t begin, size_t size) {
-      const PartOfRows rows = rows_around(begin, size, row, first_block(tensor));
-      Shape order = stored;
-      order[0] = static_cast<int32_t>(rows.count);
-      Constant part = read(rows_of(tensor, rows.first, rows.count), order);
-      part.bytes = part.bytes.subspan(rows.skip, size);
-      return part;
-    };
-  }
+  if (by_rows && (stays || (perm.front() == 0 && stored[0] == tensor.shape[0])))
+    compute_by_rows(&constant, tensor.shape[0], first_block(tensor),
+                    [&tensor, read, stored](int64_t first, int64_t count) {
+                      return read(rows_of(tensor, first, count), with_rows(stored, count));
+                    });
   return graph_->add_constant(key, wide ? fbs::DType::Float64 : fbs::DType::Float32, shape, std::move(constant));
 }
 
@@ -362,26 +363,20 @@ Tensor Weights::reordered_mxfp4(std::string_view leaf, const Order& order) const
                                 zeros(static_cast<size_t>(order.shape.elements()) * sizeof(float)));
   Constant constant;
   constant.size = static_cast<size_t>(order.shape.elements()) * sizeof(float);
-  constant.compute = [&blocks, &scales, checkpoint = ledger_->checkpoint(), seen = order.seen, perm = order.perm] {
+  const auto checkpoint = ledger_->checkpoint();
+  constant.compute = [&blocks, &scales, checkpoint, seen = order.seen, perm = order.perm] {
     std::vector<float> values = read_mxfp4(blocks, scales);
     checkpoint->forget(blocks.bytes);
     return hold(permute(values, seen, perm));
   };
-  if (order.perm.front() == 0 && order.seen[0] == stored[0] && constant.size > 0) {
-    const size_t row = constant.size / static_cast<size_t>(stored[0]);
-    constant.part_unit = row;
-    constant.compute_part = [&blocks, &scales, checkpoint = ledger_->checkpoint(), order, row](size_t begin,
-                                                                                               size_t size) {
-      const PartOfRows rows = rows_around(begin, size, row, 1);
-      const CheckpointTensor own = rows_of(blocks, rows.first, rows.count);
-      Shape seen = order.seen;
-      seen[0] = static_cast<int32_t>(rows.count);
-      Constant part = hold(permute(read_mxfp4(own, rows_of(scales, rows.first, rows.count)), seen, order.perm));
+  if (order.perm.front() == 0 && order.seen[0] == stored[0])
+    compute_by_rows(&constant, stored[0], 1, [&blocks, &scales, order, checkpoint](int64_t first, int64_t count) {
+      const CheckpointTensor own = rows_of(blocks, first, count);
+      Constant part =
+          hold(permute(read_mxfp4(own, rows_of(scales, first, count)), with_rows(order.seen, count), order.perm));
       checkpoint->forget(own.bytes);
-      part.bytes = part.bytes.subspan(rows.skip, size);
       return part;
-    };
-  }
+    });
   return graph_->add_constant(k, fbs::DType::Float32, order.shape, std::move(constant));
 }
 

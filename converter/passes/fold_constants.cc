@@ -15,8 +15,8 @@ constexpr int64_t kLarge = 1 << 16;
 // demand, a chain of operators that read a value twice would compute its first one 2^n times.
 constexpr int64_t kMaxWork = 8;
 
-// The operator's value on demand.
-Constant computed_later(const Graph& graph, const fbs::OperatorT& op) {
+// A function that computes the operator's value.
+std::function<std::vector<double>()> value_of(const Graph& graph, const fbs::OperatorT& op) {
   struct Input {
     Shape shape;
     std::function<std::vector<double>()> values;
@@ -25,25 +25,20 @@ Constant computed_later(const Graph& graph, const fbs::OperatorT& op) {
   std::vector<Input> inputs;
   for (TensorId input : op.inputs)
     inputs.push_back({graph.shape(input), later_values(graph, input), graph.dtype(input)});
-  Constant value;
-  value.size = static_cast<size_t>(graph.shape(op.outputs.front()).elements()) * sizeof(double);
-  value.compute = [inputs = std::move(inputs), op = std::make_shared<const SerializedOp>(op)] {
+  return [inputs = std::move(inputs), op = std::make_shared<const SerializedOp>(op)] {
     std::vector<reference::Array> values;
     for (const Input& input : inputs) values.push_back({input.shape, input.values(), input.dtype});
     std::vector<const reference::Array*> operands;
     for (const reference::Array& array : values) operands.push_back(&array);
-    return hold(reference::compute(**op, operands).values);
+    return reference::compute(**op, operands).values;
   };
-  return value;
 }
 
-std::vector<double> computed_now(const Graph& graph, const fbs::OperatorT& op) {
-  std::vector<reference::Array> values;
-  for (TensorId input : op.inputs) values.push_back({graph.shape(input), graph.values(input), graph.dtype(input)});
-  std::vector<const reference::Array*> inputs;
-  for (const reference::Array& value : values) inputs.push_back(&value);
-  const SerializedOp serialized(op);
-  return reference::compute(*serialized, inputs).values;
+Constant computed_later(const Graph& graph, const fbs::OperatorT& op) {
+  Constant value;
+  value.size = static_cast<size_t>(graph.shape(op.outputs.front()).elements()) * sizeof(double);
+  value.compute = [values = value_of(graph, op)] { return hold(values()); };
+  return value;
 }
 
 }  // namespace
@@ -81,7 +76,7 @@ void fold_constants(Graph& graph, const PassOptions&) {
       work[output] = all;
       graph.make_constant(output, fbs::DType::Float64, computed_later(graph, *op));
     } else {
-      graph.make_constant(output, computed_now(graph, *op));
+      graph.make_constant(output, value_of(graph, *op)());
     }
     return true;
   });

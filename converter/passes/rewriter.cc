@@ -82,11 +82,7 @@ Tensor rows_of(Graph& graph, TensorId constant, int begin, int count) {
   if (whole.compute) {
     rows.owner = std::make_shared<const char>();  // not the whole's, which says that the bytes are the same
     rows.size = bytes;
-    rows.compute = [whole, offset, bytes] {
-      Constant part = whole.compute();
-      part.bytes = part.bytes.subspan(offset, bytes);
-      return part;
-    };
+    rows.compute = [whole, offset, bytes] { return whole.read_part(offset, bytes); };
   } else {
     rows.bytes = rows.bytes.subspan(offset, bytes);
   }

@@ -8,35 +8,14 @@ checkpoint takes. Prints a line for each conversion: bytes read per second of a 
 if a command does, if a conversion's memory exceeds its largest tensor by more than 200 MB, or if a killed one leaves a
 file. Run by hand: gigabytes and minutes.
 """
-import argparse, json, math, os, re, signal, subprocess, sys, tempfile, time
+import argparse, json, os, signal, subprocess, sys, tempfile, time
 
-PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "published")
-ELEMENT = {"I64": 8, "F32": 4, "U8": 1, "F8_E4M3": 1}  # bytes; others have 2
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "converter"))
+import make_published_shapes
+
 ALLOWANCE = 200 << 20  # bytes of a conversion beyond its largest tensor
 # High bytes of bfloat16 values between 2^-9 and 2^-5, of both signs.
 HIGH = bytes((0x3B, 0x3C, 0x3C, 0x3D, 0xBB, 0xBC, 0xBC, 0xBD)[i % 8] for i in range(256))
-
-
-def keys_of(key):
-    """The keys that a key with {0-27,30} stands for."""
-    found = re.search(r"\{([^}]*)\}", key)
-    if not found:
-        return [key]
-    out = []
-    for run in found[1].split(","):
-        first, _, last = run.partition("-")
-        for i in range(int(first), int(last or first) + 1):
-            out += keys_of(key[: found.start()] + str(i) + key[found.end() :])
-    return out
-
-
-def tensors_of(name):
-    """(key, type, shape, bytes) of every tensor."""
-    for line in open(os.path.join(PUBLISHED, name, "tensors.txt")):
-        kind, sides, key = line.split()
-        shape = [] if sides == "-" else [int(side) for side in sides.split("x")]
-        for one in keys_of(key):
-            yield one, kind, shape, math.prod(shape) * ELEMENT.get(kind, 2)
 
 
 def write_random(file, kind, size):
@@ -52,21 +31,14 @@ def write_random(file, kind, size):
 
 def make_checkpoint(name, folder, random):
     """Returns the bytes of the weights, and of the largest one."""
-    os.makedirs(folder)
-    with open(os.path.join(PUBLISHED, name, "config.json")) as config:
-        open(os.path.join(folder, "config.json"), "w").write(config.read())
-    header, at, largest = {}, 0, 0
-    for key, kind, shape, size in tensors_of(name):
-        header[key] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + size]}
-        at, largest = at + size, max(largest, size)
-    text = json.dumps(header).encode()
-    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        if random:
-            for _, kind, _, size in tensors_of(name):
-                write_random(file, kind, size)
-        file.truncate(8 + len(text) + at)
-    return at, largest
+    header = make_published_shapes.make_checkpoint(name, folder)
+    if random:
+        with open(os.path.join(folder, "model.safetensors"), "r+b") as file:
+            file.seek(8 + int.from_bytes(file.read(8), "little"))
+            for tensor in header.values():
+                write_random(file, tensor["dtype"], tensor["data_offsets"][1] - tensor["data_offsets"][0])
+    sizes = [tensor["data_offsets"][1] - tensor["data_offsets"][0] for tensor in header.values()]
+    return sum(sizes), max(sizes)
 
 
 def run(*command):

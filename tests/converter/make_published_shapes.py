@@ -601,6 +601,7 @@ def write_facts():
 
 
 def make_checkpoint(name, folder):
+    """Returns the header of model.safetensors: type, shape and offsets of every key."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(FACTS, name, "config.json"), encoding="utf-8") as f, \
             open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
@@ -619,6 +620,7 @@ def make_checkpoint(name, folder):
     with open(os.path.join(folder, "model.safetensors"), "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text)
         f.truncate(f.tell() + at)
+    return header
 
 
 if __name__ == "__main__":

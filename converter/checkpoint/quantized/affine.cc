@@ -70,6 +70,15 @@ int64_t Packing::words(int64_t count) const {
   return spanning ? (count * bits + kWord - 1) / kWord : (count + each - 1) / each;
 }
 
+std::string Groups::text() const { return std::to_string(count) + " groups of " + std::to_string(size) + " inputs"; }
+
+Groups groups_of(int64_t size, int64_t inputs) {
+  if (size != -1 && size < 1)
+    fail("%s: group_size is %lld, expected -1 or an integer above 0", kWhere, static_cast<long long>(size));
+  const int64_t each = size == -1 ? inputs : std::min(size, inputs);
+  return {.size = each, .count = (inputs + each - 1) / each};
+}
+
 std::vector<int16_t> Integers::values() const {
   const auto lines = static_cast<size_t>(outer), length = static_cast<size_t>(count), step = static_cast<size_t>(inner);
   std::vector<int16_t> out(lines * length * step);

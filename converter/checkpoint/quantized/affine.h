@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 
 #include "converter/checkpoint/checkpoint.h"
 
@@ -35,6 +36,16 @@ struct Integers {
 struct Steps {
   int64_t row = 0, group = 0;
 };
+
+// Groups of consecutive inputs that share scales; the last one may be smaller.
+struct Groups {
+  int64_t size, count;
+
+  // "4 groups of 32 inputs"
+  std::string text() const;
+};
+// `size`: of a group; -1: all inputs. Throws Error for other sizes below 1.
+Groups groups_of(int64_t size, int64_t inputs);
 
 // The parts of a weight [rows, columns].
 struct Affine {

@@ -30,10 +30,7 @@ int64_t group_of(const json& config) {
   if (!has_gemm_layout(version)) unsupported("the version '" + version + "' of awq");
   const int64_t bits = integer_member(config, "bits", integer_member(config, "w_bit", 4));
   if (bits != 4) unsupported("awq with " + std::to_string(bits) + " bits");
-  const int64_t group = integer_member(config, "group_size", integer_member(config, "q_group_size", 128));
-  if (group != -1 && group < 1)
-    fail("%s: group_size is %lld, expected -1 or an integer above 0", kWhere, static_cast<long long>(group));
-  return group;
+  return integer_member(config, "group_size", integer_member(config, "q_group_size", 128));
 }
 
 }  // namespace
@@ -47,22 +44,23 @@ void read_awq(ModuleTensors* reading) {
     expect_words(key, words);
     expect_matrix(key, words);
     const int64_t inputs = words.shape[0], outputs = words.shape[1] * 8;
-    const int64_t group = usual == -1 ? inputs : std::min(usual, inputs), groups = (inputs + group - 1) / group;
-    const std::string of = std::to_string(groups) + " groups of " + std::to_string(group) + " inputs";
-    expect_shape(module + ".scales", scales, {groups, outputs}, of.c_str());
+    const Groups groups = groups_of(usual, inputs);
+    const std::string of = groups.text();
+    expect_shape(module + ".scales", scales, {groups.count, outputs}, of.c_str());
     expect_scales(module + ".scales", scales);
     expect_words(module + ".qzeros", zeros);
-    expect_shape(module + ".qzeros", zeros, {groups, words.shape[1]}, of.c_str());
+    expect_shape(module + ".qzeros", zeros, {groups.count, words.shape[1]}, of.c_str());
     const Steps steps = {.row = 1, .group = outputs};
     reading->add(
         module + ".weight", {outputs, inputs}, words.bytes,
-        affine_weight({.integers = {.bytes = words.bytes, .packing = kPacking, .outer = inputs, .count = outputs},
-                       .by_column = true,
-                       .zeros = Integers{.bytes = zeros.bytes, .packing = kPacking, .outer = groups, .count = outputs},
-                       .zero_steps = steps,
-                       .scales = scales,
-                       .scale_steps = steps,
-                       .group = group}));
+        affine_weight(
+            {.integers = {.bytes = words.bytes, .packing = kPacking, .outer = inputs, .count = outputs},
+             .by_column = true,
+             .zeros = Integers{.bytes = zeros.bytes, .packing = kPacking, .outer = groups.count, .count = outputs},
+             .zero_steps = steps,
+             .scales = scales,
+             .scale_steps = steps,
+             .group = groups.size}));
   }
 }
 

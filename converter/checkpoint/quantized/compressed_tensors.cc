@@ -24,7 +24,7 @@ using nlohmann::json;
 struct Scheme {
   std::string format, type, strategy;
   int bits;
-  int64_t group;  // 0: not said
+  int64_t group;  // -1: all inputs
   bool symmetric;
 };
 
@@ -33,14 +33,15 @@ Scheme scheme_of(const json& given, const std::string& format) {
                 .type = "",
                 .strategy = "",
                 .bits = 0,
-                .group = 0,
+                .group = -1,
                 .symmetric = true};
   const json weights = given.is_object() ? given.value("weights", json()) : json();
   if (!weights.is_object()) return out;  // activations only
   out.type = text_member(weights, "type", "int");
   out.strategy = text_member(weights, "strategy");
   out.bits = static_cast<int>(std::clamp<int64_t>(integer_member(weights, "num_bits", 8), -1, 64));
-  out.group = std::max<int64_t>(integer_member(weights, "group_size", 0), 0);
+  const int64_t group = integer_member(weights, "group_size", -1);
+  out.group = group < 1 ? -1 : group;
   out.symmetric = flag_member(weights, "symmetric", true);
   return out;
 }
@@ -117,19 +118,16 @@ struct Layout {
   Steps steps;
 };
 
-Layout layout_of(const std::string& module, const CheckpointTensor& scales, int64_t outputs, int64_t inputs,
-                 const Scheme& scheme) {
+Layout layout_of(const std::string& module, const CheckpointTensor& scales, int64_t outputs, const Groups& groups) {
   const std::string key = module + ".weight_scale";
   expect_scales(key, scales);
-  if (scales.elements() == 1 && (scheme.group == 0 || scheme.group >= inputs)) return {};
-  const int64_t group = scheme.group == 0 ? inputs : std::min(scheme.group, inputs);
-  const int64_t groups = (inputs + group - 1) / group;
-  const std::string of = std::to_string(groups) + " groups of " + std::to_string(group) + " inputs";
-  if (scales.shape.size() == 1 && groups == 1)
+  if (scales.elements() == 1 && groups.count == 1) return {};
+  const std::string of = groups.text();
+  if (scales.shape.size() == 1 && groups.count == 1)
     expect_shape(key, scales, {outputs}, of.c_str());
   else
-    expect_shape(key, scales, {outputs, groups}, of.c_str());
-  return {.groups = groups, .steps = {.row = groups, .group = 1}};
+    expect_shape(key, scales, {outputs, groups.count}, of.c_str());
+  return {.groups = groups.count, .steps = {.row = groups.count, .group = 1}};
 }
 
 // Adds zero points. Packed ones are in the type of the packed weights; others have the scales' layout.
@@ -161,31 +159,34 @@ void read_zeros(ModuleTensors* reading, const std::string& module, const Packing
 
 void read_module(ModuleTensors* reading, const std::string& module, const Scheme& scheme, Integers integers,
                  int64_t outputs, int64_t inputs) {
-  if (scheme.bits < 1 || scheme.bits > 8)
-    unsupported("compressed-tensors with integers of " + std::to_string(scheme.bits) + " bits");
   const std::string key = module + ".weight";
+  const Groups groups = groups_of(scheme.group, inputs);
   Affine parts{.integers = integers, .scales = reading->take(module + ".weight_scale", key), .scale_steps = {}};
-  const Layout layout = layout_of(module, parts.scales, outputs, inputs, scheme);
+  const Layout layout = layout_of(module, parts.scales, outputs, groups);
   parts.scale_steps = layout.steps;
-  parts.group = scheme.group == 0 ? inputs : std::min(scheme.group, inputs);
+  parts.group = groups.size;
   read_zeros(reading, module, {.bits = scheme.bits, .spanning = false}, outputs, layout, scheme, &parts);
   if (const std::string index = module + ".weight_g_idx"; reading->find(index)) {
-    const CheckpointTensor groups = reading->take(index, key);
-    const std::vector<double> values = groups.to_doubles();
+    const CheckpointTensor given = reading->take(index, key);
+    const std::vector<double> values = given.to_doubles();
     if (std::find(values.begin(), values.end(), -1.0) == values.end()) {
-      check_group_index(index, groups, inputs, layout.groups);
-      parts.group_index = groups;
+      check_group_index(index, given, inputs, layout.groups);
+      parts.group_index = given;
     }
   }
   const auto bytes = integers.bytes;
   reading->add(key, {outputs, inputs}, bytes, affine_weight(std::move(parts)));
 }
 
+void expect_bits(const Scheme& scheme) {
+  if (scheme.bits < 1 || scheme.bits > 8)
+    unsupported("compressed-tensors with integers of " + std::to_string(scheme.bits) + " bits");
+}
+
 void read_packed(ModuleTensors* reading, const std::string& module, const Scheme& scheme) {
   const std::string key = module + ".weight_packed";
   if (scheme.type != "int") unsupported("the type '" + scheme.type + "' of packed weights of compressed-tensors");
-  if (scheme.bits < 1 || scheme.bits > 8)
-    unsupported("compressed-tensors with integers of " + std::to_string(scheme.bits) + " bits");
+  expect_bits(scheme);
   const CheckpointTensor words = reading->take(key, key);
   const CheckpointTensor shape = reading->take(module + ".weight_shape", key);
   expect_words(key, words);
@@ -218,6 +219,7 @@ void read_compressed_tensors(ModuleTensors* reading) {
     if (stored.type != ElementType::I8 || stored.shape.size() != 2 || stored.elements() == 0) continue;
     const Scheme& scheme = schemes.of(module);
     if (scheme.strategy == "block") continue;  // as 8-bit floats are read
+    expect_bits(scheme);
     const CheckpointTensor weight = reading->take(module + ".weight", module);
     read_module(reading, module, scheme, {.bytes = weight.bytes, .packing = {}, .count = weight.elements()},
                 weight.shape[0], weight.shape[1]);

@@ -32,8 +32,6 @@ Settings settings_of(const json& object, const Settings& absent) {
                   .symmetric = flag_member(object, "sym", absent.symmetric)};
   if (out.bits != 2 && out.bits != 3 && out.bits != 4 && out.bits != 8)
     unsupported("gptq with " + std::to_string(out.bits) + " bits");
-  if (out.group != -1 && out.group < 1)
-    fail("%s: group_size is %lld, expected -1 or an integer above 0", kWhere, static_cast<long long>(out.group));
   return out;
 }
 
@@ -108,16 +106,15 @@ void read_gptq(ModuleTensors* reading) {
     if (index && index->shape.size() == 1) inputs = index->elements();
     expect_shape(key, words, {packing.words(inputs), outputs},
                  ("of " + std::to_string(inputs) + " inputs in " + std::to_string(settings.bits) + " bits").c_str());
-    const int64_t group = settings.group == -1 ? inputs : std::min(settings.group, inputs),
-                  groups = (inputs + group - 1) / group;
-    const std::string of = std::to_string(groups) + " groups of " + std::to_string(group) + " inputs";
-    expect_shape(module + ".scales", scales, {groups, outputs}, of.c_str());
+    const Groups groups = groups_of(settings.group, inputs);
+    const std::string of = groups.text();
+    expect_shape(module + ".scales", scales, {groups.count, outputs}, of.c_str());
     expect_scales(module + ".scales", scales);
     expect_words(module + ".qzeros", zeros);
-    expect_shape(module + ".qzeros", zeros, {groups, packing.words(outputs)}, of.c_str());
-    if (index) check_group_index(module + ".g_idx", *index, inputs, groups);
+    expect_shape(module + ".qzeros", zeros, {groups.count, packing.words(outputs)}, of.c_str());
+    if (index) check_group_index(module + ".g_idx", *index, inputs, groups.count);
 
-    Integers zero_points{.bytes = zeros.bytes, .packing = packing, .outer = groups, .count = outputs};
+    Integers zero_points{.bytes = zeros.bytes, .packing = packing, .outer = groups.count, .count = outputs};
     const bool as_they_are = stores_true_zeros(zero_points, settings, v2);
     mistaken += as_they_are != v2;
     zero_points.added = as_they_are ? 0 : 1;
@@ -131,7 +128,7 @@ void read_gptq(ModuleTensors* reading) {
                        .zero_steps = steps,
                        .scales = scales,
                        .scale_steps = steps,
-                       .group = group,
+                       .group = groups.size,
                        .group_index = index}));
   }
   if (mistaken > 0)
