@@ -30,12 +30,14 @@ function(ferry_gpu_environment result gpus manifests)  # lists
   set(environment ${base_environment}
     "FERRY_TEST_GPUS=${gpus}"
     "VK_DRIVER_FILES=${manifests}" "VK_ICD_FILENAMES=${manifests}" # the newer name and the older one
-    "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation"
-    "VK_LAYER_SETTINGS_PATH=${PROJECT_SOURCE_DIR}/tests/gpu/vk_layer_settings.txt"
     "NODEVICE_SELECT=1") # Mesa's layer that reorders devices
-  if(FERRY_SANITIZE)
+  if(FERRY_SANITIZE) # validation would double the time, and sees the same calls without sanitizers
     list(APPEND environment
       "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/gpu/lsan.supp:print_suppressions=0")
+  else()
+    list(APPEND environment
+      "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation"
+      "VK_LAYER_SETTINGS_PATH=${PROJECT_SOURCE_DIR}/tests/gpu/vk_layer_settings.txt")
   endif()
   set(${result} ${environment} PARENT_SCOPE)
 endfunction()

@@ -49,10 +49,10 @@ set(by_suite unit ops converter memory)
 # networks and those that differ from another in weights alone, and what builds or packs the project once more.
 string(JOIN "|" long_tests
   "^parity_gpu/" "^second_gpu/" "^soak/"
-  "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted)$"
+  "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|deeplabv3_resnet50|coatnet_0_rw_224|migan_256|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted|other_names)$"
   "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublishedShapes/LargePublishedShapes)$"
-  "^gpu/Canary.DiesOfEveryFault$" "^gpu/Faults/"
-  "^package/(archives|gpu_off|operators|scaffolds|source_archive)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
+  "^gpu/(Canary.DiesOfEveryFault$|Alternatives)" "^gpu/Faults/"
+  "^package/(archives|lintian|repository|gpu_off|operators|scaffolds|source_archive|cmake_component|pkgconfig_static|camera_linux)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
 function(ferry_label test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
     list(APPEND label long)
@@ -109,9 +109,14 @@ set(repeated_networks "^$")
 set(whole_program "*")
 if(FERRY_SANITIZE)
   set(left_out "*DiesOfEveryFault:*LossAnywhere.*DeviceLost*:*FindsNoTextInAnEmptyImage:*LightNetwork*net512:*LightNetwork*alexnet:*LightNetwork*vgg19:*TorchvisionNetwork*resnet50:*TorchvisionNetwork*convnext_tiny:*TorchvisionNetwork*vit_b_16:*TorchvisionNetwork*deeplabv3*")
+  # Of published tokenizers one, of published shapes some, of pages of text and of face detectors one.
+  string(APPEND left_out ":*PublishedTokenizerTest*qwen3:*PublishedTokenizerTest*llama3_2:TextTask.Reads*")
+  string(APPEND left_out ":LargePublishedShapes*:*FixtureTaps*_in1c:*FixtureTaps*_seed1:*FixtureTaps*_long")
+  string(APPEND left_out ":*PublishedShapes*llama*:*PublishedShapes*mistral*:*PublishedShapes*qwen*:*PublishedShapes*phi*")
+  set(whole_program "*-UltraFace/*simplified")
   set(network_tests "Fixtures/Family.Release*")
   set(gpu_networks "^timm_mobilenetv2_100$")
-  set(repeated ":*CommonMistake*:*IsFoundInAFamily*:Bisect.0*:Bisect.1*:*RoundedImage*:TransformersMobileNetV2*:*ComputeWhatTimmDoes*:*deeplabv3_resnet50*")
+  set(repeated ":*CommonMistake*:*IsFoundInAFamily*:Bisect.0*:Bisect.1*:*RoundedImage*:TransformersMobileNetV2*:*deeplabv3_resnet50*")
   # Large networks; a small one is read by the same names.
   string(APPEND repeated ":*MatchTimm/vit:*MatchTimm/swin:*MatchTimm/convnext:TransformersResNet.IsReadWithoutAClassifier")
   # Only the lightest network of each kind; the converter's tests read BiRefNet.
@@ -189,7 +194,9 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
     endforeach()
     set(planted "Bisect.*:Planted/*:Unknown/*") # faults that bisect finds
     ferry_add_parts(parity/planted 1 "${planted}-*EveryGpu*${repeated}")
-    ferry_add_parts(parity/others 1 "-*EveryGpu*:Fixtures/Family*:${planted}${repeated}")
+    set(other_names "*MatchTimm/*:TransformersResNet.*:TransformersMobileNetV2.*") # of the same networks
+    ferry_add_parts(parity/other_names 1 "${other_names}-${repeated}")
+    ferry_add_parts(parity/others 1 "-*EveryGpu*:Fixtures/Family*:${planted}:${other_names}${repeated}")
     if(FERRY_TEST_GPUS AND NOT FERRY_SANITIZE)
       ferry_add_parts(parity_gpu/others 1 "*EveryGpu*-Fixtures/Family*")
     endif()

@@ -242,7 +242,7 @@ TEST_F(States, AHostileFileChangesNothing) {
     EXPECT_EQ(ferry_states_length(states.get()), 8);
     return status;
   };
-  for (size_t size = 0; size < good.size(); size += size < 200 ? 1 : 61)
+  for (size_t size = 0; size < good.size(); size += size < 200 ? 1 : 211)
     EXPECT_EQ(load(good.substr(0, size)), FERRY_CORRUPT) << "cut at byte " << size;
   EXPECT_EQ(load(good + '\0'), FERRY_CORRUPT);
   const auto with = [&](size_t at, int32_t value) {
@@ -275,7 +275,7 @@ TEST_F(States, AHostileFileChangesNothing) {
     EXPECT_EQ(load(with(c.at, c.value)), c.status) << c.part;
     EXPECT_NE(std::string(ferry_last_error()).find(c.part), std::string::npos) << ferry_last_error();
   }
-  for (size_t bit = 0; bit < good.size() * 8; bit += bit < 4096 ? 1 : 997) {
+  for (size_t bit = 0; bit < good.size() * 8; bit += bit < 1024 ? 1 : 2011) {
     std::string bytes = good;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
     EXPECT_NE(load(bytes), FERRY_OK) << "bit " << bit;
