@@ -11,6 +11,8 @@ constexpr size_t kHashedBytes = 64;   // bytes at the beginning of a row
 constexpr size_t kMaxCandidates = 8;  // maximum number of candidate rows with equal beginnings
 constexpr size_t kMinRunBytes = 64;   // minimum average size of a run in bytes: shorter ones cost as much as the data
 
+constexpr size_t kForgotten = size_t{1} << 25;  // bytes that are compared before the blob's pages are released
+
 uint64_t hash_of(std::span<const std::byte> bytes) {
   uint64_t hash = 0xcbf29ce484222325;
   for (size_t i = 0; i < kHashedBytes; i += sizeof hash) {
@@ -39,7 +41,7 @@ size_t row_bytes(std::span<const int32_t> dims, size_t element) {
   return bytes;
 }
 
-Constants::Constants(const fbs::GraphT& table, const WrittenData& data) {
+Constants::Constants(const fbs::GraphT& table, const WrittenData& data) : data_(data) {
   std::vector<bool> known(table.buffers.size());
   for (const fbs::GraphT* graph : tables_of(table)) {
     for (const auto& tensor : graph->tensors) {
@@ -64,31 +66,54 @@ Constants::Constants(const fbs::GraphT& table, const WrittenData& data) {
   });
 }
 
-// Finds the longest run that matches the beginning of `wanted`; returns its size in bytes.
-size_t Constants::longest(std::span<const std::byte> wanted, bool half, fbs::Run* run) const {
-  if (wanted.size() < kHashedBytes) return 0;
-  const uint64_t hash = hash_of(wanted.first(kHashedBytes));
+// Finds the longest run that matches `wanted` from byte `at` on; returns its size in bytes.
+size_t Constants::longest(const ElementReader& wanted, size_t at, bool half, fbs::Run* run) const {
+  struct Candidate {
+    const FloatBuffer* segment;
+    size_t offset, same;
+    bool ended;
+  };
+  static_assert(kHashedBytes <= ElementReader::kAtLeast);
+  const size_t left = wanted.bytes() - at;
+  if (left < kHashedBytes) return 0;
+  std::span<const std::byte> part = wanted.from(at);
+  const uint64_t hash = hash_of(part.first(kHashedBytes));
   auto begin = std::lower_bound(begins_.begin(), begins_.end(), hash,
                                 [](const Begin& b, uint64_t value) { return b.hash < value; });
+  std::vector<Candidate> candidates;
+  for (size_t tried = 0; tried < kMaxCandidates && begin != begins_.end() && begin->hash == hash; ++tried, ++begin)
+    if (buffers_[begin->segment].half == half)
+      candidates.push_back({&buffers_[begin->segment], begin->offset, 0, false});
+  for (size_t done = 0; !candidates.empty();) {
+    bool any = false;
+    for (Candidate& c : candidates) {
+      if (c.ended) continue;
+      const size_t same = common(part, c.segment->bytes.subspan(c.offset + c.same));
+      c.same += same;
+      c.ended = same < part.size();
+      any = any || !c.ended;
+    }
+    if ((done + part.size()) / kForgotten > done / kForgotten) data_.forget();
+    done += part.size();
+    if (!any || done == left) break;
+    part = wanted.from(at + done);
+  }
   size_t best = 0;
-  for (size_t tried = 0; tried < kMaxCandidates && begin != begins_.end() && begin->hash == hash; ++tried, ++begin) {
-    const FloatBuffer& segment = buffers_[begin->segment];
-    if (segment.half != half) continue;
-    const size_t bytes = common(wanted, segment.bytes.subspan(begin->offset));
-    if (bytes <= best) continue;
-    best = bytes;
-    *run = {segment.buffer, begin->offset, bytes};
+  for (const Candidate& c : candidates) {
+    if (c.same <= best) continue;
+    best = c.same;
+    *run = {c.segment->buffer, c.offset, c.same};
   }
   return best;
 }
 
-std::vector<fbs::Run> Constants::find(std::span<const std::byte> wanted, bool half, size_t row) const {
+std::vector<fbs::Run> Constants::find(const ElementReader& wanted, bool half, size_t row) const {
   std::vector<fbs::Run> runs;
-  for (size_t at = 0; at < wanted.size();) {
+  for (size_t at = 0; at < wanted.bytes();) {
     fbs::Run run;
-    size_t bytes = longest(wanted.subspan(at), half, &run);
-    if (at + bytes < wanted.size()) bytes = std::max((at + bytes) / row * row, at) - at;  // whole rows
-    if (bytes == 0 || (runs.size() + 1) * kMinRunBytes > wanted.size()) return {};
+    size_t bytes = longest(wanted, at, half, &run);
+    if (at + bytes < wanted.bytes()) bytes = std::max((at + bytes) / row * row, at) - at;  // whole rows
+    if (bytes == 0 || (runs.size() + 1) * kMinRunBytes > wanted.bytes()) return {};
     runs.push_back({run.buffer(), run.offset(), bytes});
     at += bytes;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint_generated.h"
+#include "converter/export/element_reader.h"
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
 
@@ -31,7 +32,7 @@ class Constants {
   const std::vector<FloatBuffer>& buffers() const { return buffers_; }
   // Consecutive runs with exactly these bytes, of Float16 or Float32 elements; empty if some bytes are not found, or
   // the runs would be too short. `row`: see row_bytes().
-  std::vector<fbs::Run> find(std::span<const std::byte> wanted, bool half, size_t row) const;
+  std::vector<fbs::Run> find(const ElementReader& wanted, bool half, size_t row) const;
 
  private:
   struct Begin {  // the beginning of a row
@@ -39,8 +40,9 @@ class Constants {
     uint32_t segment;
     size_t offset;
   };
-  size_t longest(std::span<const std::byte> wanted, bool half, fbs::Run* run) const;
+  size_t longest(const ElementReader& wanted, size_t at, bool half, fbs::Run* run) const;
 
+  WrittenData data_;
   std::vector<FloatBuffer> buffers_;
   std::vector<Begin> begins_;  // sorted
 };

@@ -89,11 +89,10 @@ std::optional<Multiplied> fit(const Pair& p) {
   return {};
 }
 
-// Whether the first row may match one of `products`: a quick test.
+// Whether the first row, of which `weights` are some elements, may match one of `products`: a quick test.
 bool may_match(std::span<const float> products, std::span<const float> weights) {
-  constexpr size_t kCompared = 8;
   double factor = 0;
-  for (size_t i = 0; i < std::min(kCompared, weights.size()); ++i) {
+  for (size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
     const double ratio = double{products[i]} / weights[i];
     if (factor == 0) factor = ratio;
@@ -105,23 +104,35 @@ bool may_match(std::span<const float> products, std::span<const float> weights) 
 }  // namespace
 
 std::optional<Multiplied> find_multiplied(const Constants& constants, const std::string& name,
-                                          std::span<const float> weights, size_t rows, size_t columns) {
+                                          const ElementReader& wanted, size_t rows, size_t columns) {
+  const size_t count = wanted.bytes() / sizeof(float), row = count / rows;
+  std::vector<float> weights;  // all, once a segment may match
   const auto at = [&](const Constants::FloatBuffer& segment, size_t offset) -> std::optional<Multiplied> {
-    auto found = fit({floats(segment.bytes).subspan(offset, weights.size()), weights, rows, columns});
+    if (weights.empty()) {
+      weights.resize(count);
+      for (size_t done = 0; done < wanted.bytes();) {
+        const std::span<const std::byte> part = wanted.from(done);
+        std::memcpy(reinterpret_cast<std::byte*>(weights.data()) + done, part.data(), part.size());
+        done += part.size();
+      }
+    }
+    auto found = fit({floats(segment.bytes).subspan(offset, count), weights, rows, columns});
     if (!found) return found;
-    found->runs = {{segment.buffer, offset * sizeof(float), weights.size_bytes()}};
+    found->runs = {{segment.buffer, offset * sizeof(float), wanted.bytes()}};
     for (auto* factors : {&found->rows, &found->columns}) std::replace(factors->begin(), factors->end(), 0.0f, 1.0f);
     return found;
   };
   for (const Constants::FloatBuffer& segment : constants.buffers())
-    if (!segment.half && segment.name == name && floats(segment.bytes).size() == weights.size())
+    if (!segment.half && segment.name == name && floats(segment.bytes).size() == count)
       if (auto found = at(segment, 0)) return found;
-  const size_t row = weights.size() / rows;
+  constexpr size_t kCompared = 8;
+  std::vector<float> first(std::min(kCompared, row));
+  std::memcpy(first.data(), wanted.from(0).data(), first.size() * sizeof(float));
   for (const Constants::FloatBuffer& segment : constants.buffers()) {
     if (segment.half) continue;
     const std::span<const float> products = floats(segment.bytes);
-    for (size_t offset = 0; offset + weights.size() <= products.size(); offset += row)
-      if (may_match(products.subspan(offset, row), weights.first(row)))
+    for (size_t offset = 0; offset + count <= products.size(); offset += row)
+      if (may_match(products.subspan(offset, row), first))
         if (auto found = at(segment, offset)) return found;
   }
   return {};

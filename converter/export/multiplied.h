@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "converter/export/constants.h"
@@ -16,9 +16,9 @@ struct Multiplied {
   std::vector<float> rows, columns;  // as in fbs::Numbers; either may be empty
 };
 
-// Finds `weights` among the Float32 constants, multiplied per row and column; `weights` is rows x columns x inner.
-// Tries the constant named `name` first. Nothing if not found.
+// Finds `wanted`, floats of rows x columns x inner, among the Float32 constants, multiplied per row and column. Tries
+// the constant named `name` first. Reads all of `wanted` only if a constant may hold it. Nothing if not found.
 std::optional<Multiplied> find_multiplied(const Constants& constants, const std::string& name,
-                                          std::span<const float> weights, size_t rows, size_t columns);
+                                          const ElementReader& wanted, size_t rows, size_t columns);
 
 }  // namespace ferry

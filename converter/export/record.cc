@@ -11,6 +11,7 @@
 #include "converter/checkpoint/sha256.h"
 #include "converter/export/constants.h"
 #include "converter/export/deflate.h"
+#include "converter/export/element_reader.h"
 #include "converter/export/multiplied.h"
 #include "converter/export/restore.h"
 
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxSmallTensor = 4096;             // maximum bytes of a tensor that is stored without a search
 constexpr size_t kMaxStoredBytes = size_t{1} << 16;  // bytes of large tensors that any blob may store
 constexpr size_t kStoredFraction = 4;                // or 1/kStoredFraction of the blob's size
+constexpr size_t kForgotten = size_t{1} << 25;       // bytes that are compared before the blob's pages are released
 constexpr size_t kMaxGapBytes = size_t{4} << 20;     // maximum bytes of a file outside of tensors: headers, names
 
 std::optional<fbs::Element> element_of(ElementType type) {
@@ -32,16 +34,6 @@ std::optional<fbs::Element> element_of(ElementType type) {
     case ElementType::BF16: return fbs::Element::BF16;
     default: return {};
   }
-}
-
-// The elements of an array in the order of its permuted dimensions.
-template <typename T>
-std::vector<T> permuted(std::vector<T> stored, const fbs::NumbersT& numbers) {
-  if (std::is_sorted(numbers.perm.begin(), numbers.perm.end())) return stored;
-  std::vector<T> out;
-  out.reserve(stored.size());
-  walk(to_permuted(numbers.seen, numbers.perm), [&](size_t i) { out.push_back(stored[i]); });
-  return out;
 }
 
 // A tensor of a file, with its restoration.
@@ -68,14 +60,15 @@ class Recorder {
   using Tensor = std::pair<const std::string, CheckpointTensor>;
   std::vector<Planned> plan(const Checkpoint::File& file, size_t* between) const;
   Planned plan(const Tensor& tensor) const;
-  Constant as_read(const CheckpointTensor& tensor, const std::string& scales, bool half,
-                   const fbs::NumbersT& numbers) const;
-  void multiply(const CheckpointTensor& tensor, std::span<const std::byte> wanted, Planned* planned) const;
+  ElementReader as_constants(const CheckpointTensor& tensor, const std::string& scales, bool half,
+                             const fbs::NumbersT& numbers) const;
+  void multiply(const CheckpointTensor& tensor, const ElementReader& wanted, Planned* planned) const;
   bool gives_back(const Planned& planned) const;
   Stored stored(std::span<const std::byte> kept) const;
 
   std::unique_ptr<fbs::KeptT> keep(std::span<const std::byte> bytes, bool deflate);
   void write(std::span<const std::byte> bytes);
+  std::string sha256_of(const Checkpoint::File& file) const;
   std::unique_ptr<fbs::PartT> part_of(std::span<const std::byte> bytes, bool deflate);
   std::unique_ptr<fbs::FileT> file_of(const Checkpoint::File& file, const fs::path& folder,
                                       std::vector<Planned> tensors);
@@ -90,19 +83,42 @@ class Recorder {
   uint64_t written_ = 0;
 };
 
-// A tensor in the order and type of the constants.
-Constant Recorder::as_read(const CheckpointTensor& tensor, const std::string& scales, bool half,
-                           const fbs::NumbersT& numbers) const {
-  if (!scales.empty()) return hold(permuted(read_mxfp4(tensor, converted_.checkpoint->tensors().at(scales)), numbers));
-  const bool in_order = std::is_sorted(numbers.perm.begin(), numbers.perm.end());
-  if (in_order && tensor.type == (half ? ElementType::F16 : ElementType::F32)) return {nullptr, tensor.bytes};
-  std::vector<std::byte> buffer;
-  CheckpointTensor fetched = tensor;
-  fetched.bytes = converted_.checkpoint->fetch(tensor.bytes, &buffer);
-  if (!half) return hold(permuted(fetched.to_floats(), numbers));
-  std::vector<uint16_t> halves(fetched.bytes.size() / sizeof(uint16_t));
-  std::memcpy(halves.data(), fetched.bytes.data(), fetched.bytes.size());
-  return hold(permuted(std::move(halves), numbers));
+// A tensor in the order and type of the constants. Tensors whose dimensions are permuted are held whole.
+ElementReader Recorder::as_constants(const CheckpointTensor& tensor, const std::string& scales, bool half,
+                                     const fbs::NumbersT& numbers) const {
+  const CheckpointTensor* exponents = scales.empty() ? nullptr : &converted_.checkpoint->tensors().at(scales);
+  const size_t size = half ? sizeof(uint16_t) : sizeof(float);
+  const size_t count = exponents ? exponents->bytes.size() * kMxfp4Block : static_cast<size_t>(tensor.elements());
+  // Elements in the tensor's own order.
+  const auto read = [this, tensor, exponents, half, size, buffer = std::vector<std::byte>(),
+                     floats = std::vector<float>()](size_t at, size_t bytes) mutable -> std::span<const std::byte> {
+    const size_t first = at / size, n = bytes / size;
+    if (exponents != nullptr) {
+      CheckpointTensor blocks = tensor, part = *exponents;
+      blocks.bytes = blocks.bytes.subspan(first / 2, n / 2);
+      part.bytes = part.bytes.subspan(first / kMxfp4Block, n / kMxfp4Block);
+      floats = read_mxfp4(blocks, part);
+      return std::as_bytes(std::span(floats));
+    }
+    const size_t stored = element_size(tensor.type);
+    CheckpointTensor part = tensor;
+    part.bytes = converted_.checkpoint->fetch(tensor.bytes.subspan(first * stored, n * stored), &buffer);
+    if (half || tensor.type == ElementType::F32) return part.bytes;
+    part.shape = {static_cast<int64_t>(n)};
+    floats = part.to_floats();
+    return std::as_bytes(std::span(floats));
+  };
+  if (std::is_sorted(numbers.perm.begin(), numbers.perm.end())) return {count * size, read};
+  std::vector<std::byte> elements(count * size);
+  const ElementReader whole(elements.size(), read);
+  const std::span<const std::byte> all = whole.read_all();
+  size_t to = 0;
+  walk(to_permuted(numbers.seen, numbers.perm), [&](size_t i) {
+    std::memcpy(&elements[to], &all[i * size], size);
+    to += size;
+  });
+  return {elements.size(),
+          [elements = std::move(elements)](size_t at, size_t) { return std::span(elements).subspan(at); }};
 }
 
 // The sources of restoration: the blob's buffers and these stored bytes.
@@ -127,9 +143,14 @@ bool Recorder::gives_back(const Planned& planned) const {
   size_t at = 0;
   try {
     if (restored_size(numbers, from) != planned.bytes.size()) return false;
+    std::vector<std::byte> buffer;
     restore(numbers, from, [&](std::span<const std::byte> part) {
-      same = same && (part.empty() || std::memcmp(part.data(), &planned.bytes[at], part.size()) == 0);
-      at += part.size();
+      for (size_t n; !part.empty(); part = part.subspan(n), at += n) {
+        n = std::min(part.size(), ElementReader::kAtOnce);
+        const auto original = converted_.checkpoint->fetch(planned.bytes.subspan(at, n), &buffer);
+        same = same && std::memcmp(part.data(), original.data(), n) == 0;
+        if ((at + n) / kForgotten > at / kForgotten) forget_data_();
+      }
     });
   } catch (const Error&) {
     return false;  // larger than the blob
@@ -149,15 +170,13 @@ std::unique_ptr<fbs::KeptT> append(std::span<const std::byte> bytes, uint64_t si
 }
 
 // Stores the differences between the nearest derived elements and the tensor, if the constants hold it multiplied.
-void Recorder::multiply(const CheckpointTensor& tensor, std::span<const std::byte> wanted, Planned* planned) const {
+void Recorder::multiply(const CheckpointTensor& tensor, const ElementReader& wanted, Planned* planned) const {
   fbs::NumbersT& numbers = *planned->numbers;
-  std::vector<float> weights(wanted.size() / sizeof(float));
-  std::memcpy(weights.data(), wanted.data(), wanted.size());
   if (numbers.perm.size() < 2) return;
   size_t rows = 1;
   for (size_t i = 0; i < 2 && rows == 1; ++i) rows *= static_cast<size_t>(numbers.seen[numbers.perm[i]]);
   const auto columns = static_cast<size_t>(numbers.seen[numbers.perm.back()]);
-  auto found = find_multiplied(constants_, *planned->key, weights, rows, columns);
+  auto found = find_multiplied(constants_, *planned->key, wanted, rows, columns);
   if (!found) return;
   numbers.runs = std::move(found->runs);
   for (auto [factors, kept] : {std::pair(&found->rows, &numbers.rows), std::pair(&found->columns, &numbers.columns)})
@@ -218,11 +237,11 @@ Planned Recorder::plan(const Tensor& tensor) const {
   numbers.element = *element;
   std::vector<int32_t> dims;
   for (const uint8_t p : numbers.perm) dims.push_back(numbers.seen[p]);
-  const Constant wanted = as_read(stored, scales, /*half=*/false, numbers);
-  numbers.runs = constants_.find(wanted.bytes, /*half=*/false, row_bytes(dims, sizeof(float)));
+  const ElementReader wanted = as_constants(stored, scales, /*half=*/false, numbers);
+  numbers.runs = constants_.find(wanted, /*half=*/false, row_bytes(dims, sizeof(float)));
   if (numbers.runs.empty() && stored.type == ElementType::F16) {
     numbers.half = true;
-    numbers.runs = constants_.find(as_read(stored, scales, /*half=*/true, numbers).bytes, /*half=*/true,
+    numbers.runs = constants_.find(as_constants(stored, scales, /*half=*/true, numbers), /*half=*/true,
                                    row_bytes(dims, sizeof(uint16_t)));
   }
   out.numbers = std::make_unique<fbs::NumbersT>(numbers);
@@ -231,7 +250,7 @@ Planned Recorder::plan(const Tensor& tensor) const {
     out.numbers->scales = append(exponents, exponents.size(), /*deflated=*/false, &out.kept);
   } else if (numbers.runs.empty()) {
     out.numbers->half = false;
-    multiply(stored, wanted.bytes, &out);
+    multiply(stored, wanted, &out);
   }
   if (out.numbers->runs.empty() || !gives_back(out)) {
     out.numbers.reset();
@@ -289,11 +308,10 @@ std::unique_ptr<fbs::PartT> Recorder::part_of(std::span<const std::byte> bytes, 
   return part;
 }
 
-std::unique_ptr<fbs::FileT> Recorder::file_of(const Checkpoint::File& file, const fs::path& folder,
-                                              std::vector<Planned> tensors) {
-  auto out = std::make_unique<fbs::FileT>();
-  out->name = file.path.lexically_relative(folder).generic_string();
-  out->size = file.bytes.size();
+std::string Recorder::sha256_of(const Checkpoint::File& file) const {
+  const std::vector<Checkpoint::File> files = converted_.checkpoint->files();
+  if (files.size() == 1 && files[0].bytes.data() == file.bytes.data() && table_.provenance)
+    return table_.provenance->source_sha256;
   Sha256 hash;
   constexpr size_t kHashedAtOnce = size_t{1} << 20;
   std::vector<std::byte> buffer;
@@ -301,7 +319,15 @@ std::unique_ptr<fbs::FileT> Recorder::file_of(const Checkpoint::File& file, cons
     const auto part = file.bytes.subspan(at, std::min(kHashedAtOnce, file.bytes.size() - at));
     hash.update(converted_.checkpoint->fetch(part, &buffer));
   }
-  out->sha256 = hash.hex();
+  return hash.hex();
+}
+
+std::unique_ptr<fbs::FileT> Recorder::file_of(const Checkpoint::File& file, const fs::path& folder,
+                                              std::vector<Planned> tensors) {
+  auto out = std::make_unique<fbs::FileT>();
+  out->name = file.path.lexically_relative(folder).generic_string();
+  out->size = file.bytes.size();
+  out->sha256 = sha256_of(file);
   size_t at = 0;
   const auto until = [&](size_t end) {
     if (end > at) out->parts.push_back(part_of(file.bytes.subspan(at, end - at), /*deflate=*/true));

@@ -178,31 +178,44 @@ uint64_t restored_size(const fbs::Numbers& numbers, const Stored& stored) {
 
 void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink) {
   const Checked checked(numbers, stored);
-  const auto* runs = numbers.runs();
-  std::vector<std::byte> gathered;
-  std::span<const std::byte> elements;
-  for (const fbs::Run* run : *runs) {
-    elements = stored.segment(run->buffer()).subspan(run->offset(), run->bytes());
-    if (runs->size() > 1) gathered.insert(gathered.end(), elements.begin(), elements.end());
-  }
-  if (runs->size() > 1) elements = gathered;
   const fbs::Element element = numbers.element();
-  const bool in_order = std::is_sorted(checked.perm.begin(), checked.perm.end());
+  const bool half = numbers.half();
   const bool multiplied = numbers.rows() || numbers.columns();
-  const bool as_they_lie = element == (numbers.half() ? fbs::Element::F16 : fbs::Element::F32);
-  if (in_order && as_they_lie && !multiplied && !numbers.differences()) return sink(elements);
-
-  const auto value = [&](size_t i) {
-    return numbers.half() ? from_float16(load<uint16_t>(&elements[2 * i])) : load<float>(&elements[4 * i]);
+  const bool as_they_lie =
+      element == (half ? fbs::Element::F16 : fbs::Element::F32) && !multiplied && !numbers.differences();
+  const auto of = [&](const fbs::Run& run) { return stored.segment(run.buffer()).subspan(run.offset(), run.bytes()); };
+  // Calls `visit` for each element of the tensor, in its order, with its bytes and its index among the constants.
+  const auto each = [&](const auto& visit) {
+    if (std::is_sorted(checked.perm.begin(), checked.perm.end())) {
+      size_t i = 0;
+      for (const fbs::Run* run : *numbers.runs()) {
+        const std::span<const std::byte> elements = of(*run);
+        for (size_t at = 0; at < elements.size(); at += checked.run_size) visit(&elements[at], i++);
+      }
+      return;
+    }
+    std::vector<std::byte> gathered;
+    std::span<const std::byte> elements = of(*numbers.runs()->Get(0));
+    if (numbers.runs()->size() > 1) {
+      for (const fbs::Run* run : *numbers.runs()) gathered.insert(gathered.end(), of(*run).begin(), of(*run).end());
+      elements = gathered;
+    }
+    walk(from_permuted(checked.seen, checked.perm), [&](size_t i) { visit(&elements[i * checked.run_size], i); });
   };
-  const Walk way = from_permuted(checked.seen, checked.perm);
+  if (as_they_lie && std::is_sorted(checked.perm.begin(), checked.perm.end())) {
+    for (const fbs::Run* run : *numbers.runs()) sink(of(*run));
+    return;
+  }
+  const auto value = [&](const std::byte* from) {
+    return half ? from_float16(load<uint16_t>(from)) : load<float>(from);
+  };
   Output output(sink);
   if (element == fbs::Element::U8) {
     const std::vector<std::byte> scales = read_kept(numbers.scales(), checked.count / kMxfp4Block, stored);
     size_t at = 0;
     unsigned lower = 0;
-    walk(way, [&](size_t i) {
-      const unsigned bits = mxfp4_bits(value(i), std::to_integer<int>(scales[at / kMxfp4Block]) - 127);
+    each([&](const std::byte* from, size_t) {
+      const unsigned bits = mxfp4_bits(value(from), std::to_integer<int>(scales[at / kMxfp4Block]) - 127);
       if (at++ % 2 == 0)
         lower = bits;
       else
@@ -215,10 +228,9 @@ void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink
   const uint64_t row = checked.count / std::max<size_t>(rows.size(), 1);
   std::vector<std::byte> differences;
   if (numbers.differences()) differences = read_kept(numbers.differences(), checked.count * size, stored);
-  walk(way, [&](size_t i) {
-    if (as_they_lie && !multiplied && differences.empty())
-      return output.put(numbers.half() ? load<uint16_t>(&elements[2 * i]) : load<uint32_t>(&elements[4 * i]), size);
-    double number = value(i);
+  each([&](const std::byte* from, size_t i) {
+    if (as_they_lie) return output.put(half ? load<uint16_t>(from) : load<uint32_t>(from), size);
+    double number = value(from);
     if (!rows.empty()) number /= rows[i / row];
     if (!columns.empty()) number /= columns[i % columns.size()];
     uint64_t bits = rounded(number, element);

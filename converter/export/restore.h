@@ -28,7 +28,8 @@ std::vector<std::byte> read_kept(const fbs::Kept* kept, uint64_t size, const Sto
 
 // Size of the tensor in its file. Throws Error if `numbers` is invalid for this blob.
 uint64_t restored_size(const fbs::Numbers& numbers, const Stored& stored);
-// Restores the bytes. Memory is proportional to the tensor. Throws Error likewise.
+// Restores the bytes. Memory is proportional to the tensor if its dimensions are permuted, or it was multiplied. Throws
+// Error likewise.
 void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink);
 
 size_t size_of(fbs::Element element);

@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "converter/checkpoint/mxfp4.h"
+#include "converter/export/element_reader.h"
+#include "converter/graph/float16.h"
 #include "sdk/model/elements.h"
 #include "tests/converter/export_fixture.h"
 #include "tests/support/paths.h"
@@ -76,6 +78,25 @@ TEST_F(Export, FindsMergedAndSplitWeights) {
   pack(*graph_of({merged, {middle, whole.end()}, {whole.begin(), middle}}), write_and_open());
   EXPECT_EQ(round_trip(), "");
   EXPECT_LT(recorded(), 2000u);
+}
+
+// A weight larger than what is read at once, split where no part ends, and one that differs in its last element only.
+TEST_F(Export, ReadsLargeWeightsInParts) {
+  const size_t rows = 3 * ElementReader::kAtOnce / sizeof(float) / kColumns;
+  std::vector<uint16_t> stored;
+  for (uint32_t i = 0; i < rows * kColumns; ++i) stored.push_back(to_bfloat16(noise(9, i)));
+  std::vector<float> values, other;
+  for (const uint16_t bits : stored) values.push_back(from_bfloat16(bits));
+  other = values;
+  other.back() = -1;
+  add("weight", ElementType::BF16, {static_cast<int64_t>(rows), kColumns}, text_of(stored));
+  const Converted converted = write_and_open();
+  const auto split = values.begin() + static_cast<std::ptrdiff_t>(rows * 2 / 3 * kColumns);
+  pack(*graph_of({other, {split, values.end()}, {values.begin(), split}}), converted);
+  EXPECT_EQ(round_trip(), "");
+  EXPECT_LT(recorded(), 2000u);
+  pack(*graph_of({other}), converted);
+  EXPECT_EQ(round_trip(), "");
 }
 
 TEST_F(Export, UndoesFoldedScales) {
