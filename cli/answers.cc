@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "cli/print.h"
+
 namespace ferry::cli {
 namespace {
 
@@ -22,7 +24,7 @@ std::string colour_of(const ferry_class& c) {
 void print_classes(const RunOptions&, const ferry_answer& a, const std::string&, const image::View&) {
   for (size_t i = 0; i < a.class_count; ++i) {
     const ferry_class& c = a.classes[i];
-    std::printf("%7.4f  %4d  %s\n", static_cast<double>(c.probability), c.index, label_of(c));
+    print("%7.4f  %4d  %s\n", static_cast<double>(c.probability), c.index, label_of(c));
   }
 }
 
@@ -38,10 +40,10 @@ void describe_classes(const ferry_answer& a, Json* json) {
 void print_vector(const RunOptions& o, const ferry_answer& a, const std::string&, const image::View&) {
   double squares = 0;
   for (size_t i = 0; i < a.vector_size; ++i) squares += double{a.vector[i]} * a.vector[i];
-  std::printf("embedding of %zu values, length %.4g:", a.vector_size, std::sqrt(squares));
+  print("embedding of %zu values, length %.4g:", a.vector_size, std::sqrt(squares));
   constexpr size_t kShown = 5;
-  for (size_t i = 0; i < std::min(a.vector_size, kShown); ++i) std::printf(" %.4f", static_cast<double>(a.vector[i]));
-  std::printf("%s%s\n", a.vector_size > kShown ? " ..." : "", o.save.empty() ? " (--save FILE keeps it)" : "");
+  for (size_t i = 0; i < std::min(a.vector_size, kShown); ++i) print(" %.4f", static_cast<double>(a.vector[i]));
+  print("%s%s\n", a.vector_size > kShown ? " ..." : "", o.save.empty() ? " (--save FILE keeps it)" : "");
 }
 
 void describe_vector(const ferry_answer& a, Json* json) {
@@ -49,9 +51,9 @@ void describe_vector(const ferry_answer& a, Json* json) {
 }
 
 void print_map(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
-  std::printf("%s: %dx%d, from %.4g to %.4g%s\n", file.c_str(), a.width, a.height, static_cast<double>(a.minimum),
-              static_cast<double>(a.maximum),
-              a.sense == FERRY_SENSE_METRES ? " metres" : ", where larger is nearer; no scale is known");
+  print("%s: %dx%d, from %.4g to %.4g%s\n", file.c_str(), a.width, a.height, static_cast<double>(a.minimum),
+        static_cast<double>(a.maximum),
+        a.sense == FERRY_SENSE_METRES ? " metres" : ", where larger is nearer; no scale is known");
 }
 
 void describe_size(const ferry_answer& a, Json* json) {
@@ -67,11 +69,11 @@ void describe_map(const ferry_answer& a, Json* json) {
 }
 
 void print_labels(const RunOptions& o, const ferry_answer& a, const std::string& file, const image::View&) {
-  std::printf("%s: %dx%d\n", file.c_str(), a.width, a.height);
+  print("%s: %dx%d\n", file.c_str(), a.width, a.height);
   for (size_t i = 0; i < a.class_count; ++i) {
     const ferry_class& c = a.classes[i];
-    std::printf("%6.2f %%  %4d  %s%s\n", 100 * static_cast<double>(c.probability), c.index,
-                o.colours ? (colour_of(c) + "  ").c_str() : "", label_of(c));
+    print("%6.2f %%  %4d  %s%s\n", 100 * static_cast<double>(c.probability), c.index,
+          o.colours ? (colour_of(c) + "  ").c_str() : "", label_of(c));
   }
 }
 
@@ -90,9 +92,9 @@ double covered_share(const ferry_answer& a) {
 }
 
 void print_mask(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
-  std::printf("%s: %dx%d, covers %.2f %%", file.c_str(), a.width, a.height, 100 * covered_share(a));
-  if (a.quality != 0) std::printf(", quality %.3f", static_cast<double>(a.quality));
-  std::printf("\n");
+  print("%s: %dx%d, covers %.2f %%", file.c_str(), a.width, a.height, 100 * covered_share(a));
+  if (a.quality != 0) print(", quality %.3f", static_cast<double>(a.quality));
+  print("\n");
 }
 
 void describe_mask(const ferry_answer& a, Json* json) {
@@ -102,7 +104,7 @@ void describe_mask(const ferry_answer& a, Json* json) {
 }
 
 void print_image(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View& image) {
-  std::printf("%s: %dx%d, from %dx%d\n", file.c_str(), a.image.width, a.image.height, image.width, image.height);
+  print("%s: %dx%d, from %dx%d\n", file.c_str(), a.image.width, a.image.height, image.width, image.height);
 }
 
 void describe_image(const ferry_answer& a, Json* json) {
@@ -113,12 +115,12 @@ void describe_image(const ferry_answer& a, Json* json) {
 void print_boxes(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
   for (size_t i = 0; i < a.box_count; ++i) {
     const ferry_detection& d = a.boxes[i];
-    std::printf("%7.4f  %.0f,%.0f to %.0f,%.0f  %s\n", static_cast<double>(d.score), static_cast<double>(d.box.left),
-                static_cast<double>(d.box.top), static_cast<double>(d.box.right), static_cast<double>(d.box.bottom),
-                *d.label ? d.label : ("class " + std::to_string(d.index)).c_str());
+    print("%7.4f  %.0f,%.0f to %.0f,%.0f  %s\n", static_cast<double>(d.score), static_cast<double>(d.box.left),
+          static_cast<double>(d.box.top), static_cast<double>(d.box.right), static_cast<double>(d.box.bottom),
+          *d.label ? d.label : ("class " + std::to_string(d.index)).c_str());
   }
-  if (a.box_count == 0) std::printf("nothing found\n");
-  if (!file.empty()) std::printf("%s\n", file.c_str());
+  if (a.box_count == 0) print("nothing found\n");
+  if (!file.empty()) print("%s\n", file.c_str());
 }
 
 Json points_of(const float* xy, size_t points) {
@@ -139,9 +141,9 @@ void describe_boxes(const ferry_answer& a, Json* json) {
 }
 
 void print_lines(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
-  for (size_t i = 0; i < a.line_count; ++i) std::printf("%s\n", a.lines[i].text);
-  if (a.line_count == 0) std::printf("no text found\n");
-  if (!file.empty()) std::printf("%s\n", file.c_str());
+  for (size_t i = 0; i < a.line_count; ++i) print("%s\n", a.lines[i].text);
+  if (a.line_count == 0) print("no text found\n");
+  if (!file.empty()) print("%s\n", file.c_str());
 }
 
 void describe_lines(const ferry_answer& a, Json* json) {

@@ -15,6 +15,7 @@
 #include "cli/gpu_plan.h"
 #include "cli/kernels.h"
 #include "cli/peak_memory.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
@@ -97,39 +98,39 @@ std::vector<OpTime> profile(const BenchOptions& o, const ModelHandle& model, fer
 }
 
 void print_text(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
-  if (!f.device.empty()) std::printf("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
-  if (!f.software_gpu.empty()) std::printf("%-18s %s\n", "note", f.software_gpu.c_str());
-  std::printf("%-18s %9zu%s%s\n", "threads", f.threads, f.cpus.empty() ? "" : " on CPU ", f.cpus.c_str());
-  std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
-  std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
-  std::printf("%-18s %9.2f ms\n", "first run", f.first_ms);
-  std::printf("%-18s %9.2f ms (median %.2f, slowest %.2f, %d runs)\n", "fastest run", f.min_ms, f.median_ms, f.max_ms,
-              o.runs);
-  std::printf("%-18s %9.2f ms a run\n", "processor time", f.cpu_ms);
-  std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
-  std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
-  std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
+  if (!f.device.empty()) print("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
+  if (!f.software_gpu.empty()) print("%-18s %s\n", "note", f.software_gpu.c_str());
+  print("%-18s %9zu%s%s\n", "threads", f.threads, f.cpus.empty() ? "" : " on CPU ", f.cpus.c_str());
+  print("%-18s %9.2f ms\n", "open and verify", f.load_ms);
+  print("%-18s %9.2f ms\n", "make a session", f.session_ms);
+  print("%-18s %9.2f ms\n", "first run", f.first_ms);
+  print("%-18s %9.2f ms (median %.2f, slowest %.2f, %d runs)\n", "fastest run", f.min_ms, f.median_ms, f.max_ms,
+        o.runs);
+  print("%-18s %9.2f ms a run\n", "processor time", f.cpu_ms);
+  print("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
+  print("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
+  print("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
   if (o.backend.gpu()) print_traffic(plan);
   if (!o.ops) return;
   double total = 0;
   for (const OpTime& op : ops) total += op.microseconds;
   const int width = o.backend.gpu() ? 24 : 13;
-  std::printf("\n%10s %6s  ", "us", "%");
-  if (o.backend.gpu()) std::printf("%10s %10s  %-7s ", "moved", "operations", "backend");
-  std::printf("%-*s %-20s %s\n", width, "op", "output", "module");
+  print("\n%10s %6s  ", "us", "%");
+  if (o.backend.gpu()) print("%10s %10s  %-7s ", "moved", "operations", "backend");
+  print("%-*s %-20s %s\n", width, "op", "output", "module");
   for (const OpTime& op : ops) {
     if (op.microseconds > 0) {
-      std::printf("%10.1f %6.1f  ", op.microseconds, 100 * op.microseconds / total);
+      print("%10.1f %6.1f  ", op.microseconds, 100 * op.microseconds / total);
     } else {
-      std::printf("%10s %6s  ", "-", "-");
+      print("%10s %6s  ", "-", "-");
     }
     if (o.backend.gpu()) {
-      std::printf("%10s %10s  %-7s ", bytes_text(op.bytes).c_str(), scaled(static_cast<double>(op.operations)).c_str(),
-                  op.backend.c_str());
+      print("%10s %10s  %-7s ", bytes_text(op.bytes).c_str(), scaled(static_cast<double>(op.operations)).c_str(),
+            op.backend.c_str());
     }
-    std::printf("%-*s %-20s %s\n", width, op.op.c_str(), op.shape.c_str(), op.module.c_str());
+    print("%-*s %-20s %s\n", width, op.op.c_str(), op.shape.c_str(), op.module.c_str());
   }
-  std::printf("%10.1f        all operators; -: fused with a later one, whose time includes it\n", total);
+  print("%10.1f        all operators; -: fused with a later one, whose time includes it\n", total);
 }
 
 void print_json(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
@@ -171,7 +172,7 @@ void print_json(const BenchOptions& o, const Figures& f, const std::vector<OpTim
     }
     j["ops"].push_back(std::move(entry));
   }
-  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(j);
 }
 
 void time_runs(const BenchOptions& o, const SessionHandle& session, Figures* f) {

@@ -6,6 +6,7 @@
 #include "cli/html/markup.h"
 #include "cli/html/page.h"
 #include "cli/text.h"
+#include "sdk/printable.h"
 
 namespace ferry::cli {
 namespace {
@@ -16,7 +17,7 @@ using parity::card;
 using parity::escaped;
 using parity::format;
 
-std::string string_of(const Json& object, const char* key) { return object.value(key, std::string()); }
+std::string string_of(const Json& object, const char* key) { return printable(object.value(key, std::string())); }
 double number_of(const Json& object, const char* key) { return object.value(key, 0.0); }
 uint64_t count_of(const Json& object, const char* key) { return object.value(key, uint64_t{0}); }
 
@@ -50,7 +51,8 @@ std::string row_of(const Json& blob, const Json& run, bool first, size_t lines, 
   if (first) {
     const std::string span = " rowspan=\"" + std::to_string(lines) + "\"";
     std::string inputs;
-    for (const Json& input : blob["inputs"]) inputs += (inputs.empty() ? "" : ", ") + input.get<std::string>();
+    for (const Json& input : blob["inputs"])
+      inputs += (inputs.empty() ? "" : ", ") + printable(input.get<std::string>());
     out += "<td class=\"name\"" + span + ">" + breakable(string_of(blob, "model")) + "<br><span class=\"mute\">" +
            escaped(string_of(blob, "blob")) + "</span></td><td class=\"shape\"" + span + ">" + escaped(inputs) +
            "<br>" + escaped(string_of(blob, "weights")) + ", " + bytes_text(count_of(blob, "file_bytes")) + "</td>";

@@ -11,9 +11,10 @@
 #include "cli/apart.h"
 #include "cli/command.h"
 #include "cli/machine.h"
+#include "cli/print.h"
 #include "cli/summary.h"
 #include "cli/text.h"
-#include "converter/pack/new_file.h"
+#include "converter/write_file.h"
 
 namespace ferry::cli {
 namespace {
@@ -74,7 +75,7 @@ void describe(const std::string& path) {
     inputs.push_back(tensor_text(*summary.model, port->tensor()));
   j["inputs"] = inputs;
   j["weights"] = summary.stored.empty() ? "" : summary.stored.front().type;
-  std::printf("%s", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(j, -1);
 }
 
 // The JSON that `work` prints, or {"problem": message} if it fails.
@@ -141,7 +142,7 @@ int bench_suite(const SuiteOptions& o) {
                 {"blobs", Json::array()}};
   bool failed = false;
   for (size_t i = 0; i < blobs.size(); ++i) {
-    if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "%zu of %zu: %s\n", i + 1, blobs.size(), blobs[i].c_str());
+    if (isatty(STDERR_FILENO) != 0) print_error("%zu of %zu: %s\n", i + 1, blobs.size(), blobs[i].c_str());
     suite["blobs"].push_back(time_blob(blobs[i], ways));
     const Json& row = suite["blobs"].back();
     failed |= row.contains("problem");
@@ -150,11 +151,12 @@ int bench_suite(const SuiteOptions& o) {
   }
   if (!o.page.empty()) {
     const std::string page = suite_page(suite);
-    write_file(o.page, std::as_bytes(std::span(page)));
+    write_text_file(o.page, page);
   }
-  const std::string text =
-      o.each.json ? suite.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : suite_table(suite);
-  std::fputs(text.c_str(), stdout);
+  if (o.each.json)
+    print_json(suite);
+  else
+    print_text(suite_table(suite));
   return failed ? kCheckFailed : kDone;
 }
 

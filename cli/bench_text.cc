@@ -9,6 +9,7 @@
 #include "cli/generation.h"
 #include "cli/gpu_plan.h"
 #include "cli/peak_memory.h"
+#include "cli/print.h"
 #include "cli/text.h"
 #include "sdk/api/handles.h"
 
@@ -105,20 +106,20 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
     if (gpu) j["bytes_moved"] = f.plan.bytes;
     if (gpu) j["minimum_bytes"] = f.plan.minimum_bytes;
     if (gpu) j["operations"] = f.plan.operations;
-    print(j.dump(2) + "\n");
+    print_json(j);
     return kDone;
   }
-  std::printf("%-18s %9zu%s%s\n", "threads", report.threads, *report.cpus == '\0' ? "" : " on CPU ", report.cpus);
-  std::printf("%-18s %9.2f ms\n", "open and verify", load_ms);
-  std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
-  std::printf("%-18s %9.2f ms (a prompt of %d tokens)\n", "first token", f.first_token_ms, prompt_tokens);
-  std::printf("%-18s %9.1f tokens a second\n", "prompt", f.prompt_per_second);
-  std::printf("%-18s %9.1f tokens a second (%d, the fastest of %d rounds)\n", "then", f.tokens_per_second, new_tokens,
-              o.rounds);
-  std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
-  std::printf("%-18s %9s (no file backs it)\n", "private", bytes_text(f.private_bytes).c_str());
-  std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
-  std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
+  print("%-18s %9zu%s%s\n", "threads", report.threads, *report.cpus == '\0' ? "" : " on CPU ", report.cpus);
+  print("%-18s %9.2f ms\n", "open and verify", load_ms);
+  print("%-18s %9.2f ms\n", "make a session", f.session_ms);
+  print("%-18s %9.2f ms (a prompt of %d tokens)\n", "first token", f.first_token_ms, prompt_tokens);
+  print("%-18s %9.1f tokens a second\n", "prompt", f.prompt_per_second);
+  print("%-18s %9.1f tokens a second (%d, the fastest of %d rounds)\n", "then", f.tokens_per_second, new_tokens,
+        o.rounds);
+  print("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
+  print("%-18s %9s (no file backs it)\n", "private", bytes_text(f.private_bytes).c_str());
+  print("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
+  print("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
   if (gpu) print_traffic(f.plan);
   return kDone;
 }

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
-#include "converter/pack/new_file.h"
+#include "converter/write_file.h"
 #include "sdk/cpu/depthwise/depthwise.h"
 #include "sdk/cpu/gemm/winograd.h"
 #include "sdk/model/model.h"
@@ -66,7 +66,7 @@ void write_parts(const BuildOptions& o, const fs::path& file) {
   for (const std::string& path : o.models) text += " " + fs::path(path).filename().string();
   text += "\n";
   for (const std::string& part : parts) text += part + "\n";
-  write_file(file, std::as_bytes(std::span(text)));
+  write_text_file(file, text);
 }
 
 // The folder of Ferry's sources, above this program or above the current folder.

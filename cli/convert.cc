@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/parity/certify.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "cli/text.h"
@@ -124,13 +125,13 @@ void print_ports(const char* title, const Graph& graph, const std::vector<std::u
     const Shape shape = graph.shape(ports[i]->tensor);
     std::vector<int64_t> sides;
     for (int d = 0; d < shape.rank; ++d) sides.push_back(shape[d]);
-    std::printf("%-12s  %s %s %s", i == 0 ? title : "", ports[i]->name.c_str(),
-                graph.dtype(ports[i]->tensor) == fbs::DType::Int32 ? "int32" : "float32", shape_text(sides).c_str());
+    print("%-12s  %s %s %s", i == 0 ? title : "", ports[i]->name.c_str(),
+          graph.dtype(ports[i]->tensor) == fbs::DType::Int32 ? "int32" : "float32", shape_text(sides).c_str());
     if (ports[i]->source_layout == fbs::Layout::NCHW && shape.rank >= 3) {
       std::rotate(sides.begin() + 1, sides.end() - 1, sides.end());
-      std::printf(", in its framework %s", shape_text(sides).c_str());
+      print(", in its framework %s", shape_text(sides).c_str());
     }
-    std::printf("\n");
+    print("\n");
   }
 }
 
@@ -146,28 +147,28 @@ uint64_t parameters_of(const Graph& graph) {
 }
 
 void print_notes(const Conversion& done) {
-  for (const std::string& note : done.notes) std::printf("%s\n", note.c_str());
+  for (const std::string& note : done.notes) print("%s\n", note.c_str());
   if (const auto& found = done.detector)
-    std::printf("detector %s%s: %d boxes, %d class%s\n", found->name.c_str(),
-                found->recognised ? ", recognised by the outputs (--detect none keeps them unchanged)" : "",
-                found->boxes, found->classes, found->classes == 1 ? "" : "es");
+    print("detector %s%s: %d boxes, %d class%s\n", found->name.c_str(),
+          found->recognised ? ", recognised by the outputs (--detect none keeps them unchanged)" : "", found->boxes,
+          found->classes, found->classes == 1 ? "" : "es");
 }
 
 void print_network(const Conversion& done, uint64_t parameters, double seconds) {
-  std::printf("%s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", done.variant.c_str(),
-              done.family.c_str(), done.framework.c_str(), bytes_text(done.bytes).c_str(), grouped(parameters).c_str(),
-              done.operators, done.taps, seconds);
+  print("%s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", done.variant.c_str(),
+        done.family.c_str(), done.framework.c_str(), bytes_text(done.bytes).c_str(), grouped(parameters).c_str(),
+        done.operators, done.taps, seconds);
 }
 
 void print_dry_run(const Conversion& done, const fs::path& output, double seconds) {
-  std::printf("%s, not written: ", output.c_str());
+  print("%s, not written: ", output.c_str());
   print_network(done, parameters_of(*done.graph), seconds);
   print_ports("input", *done.graph, done.graph->table.inputs);
   print_ports("output", *done.graph, done.graph->table.outputs);
-  for (const auto& more : done.graph->table.graphs) std::printf("%-12s  %s\n", "other graph", more->name.c_str());
-  if (done.labels > 0) std::printf("%-12s  %zu\n", "labels", done.labels);
+  for (const auto& more : done.graph->table.graphs) print("%-12s  %s\n", "other graph", more->name.c_str());
+  if (done.labels > 0) print("%-12s  %zu\n", "labels", done.labels);
   print_notes(done);
-  for (const std::string& detail : done.details) std::printf("%s\n", detail.c_str());
+  for (const std::string& detail : done.details) print("%s\n", detail.c_str());
 }
 
 int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
@@ -208,7 +209,7 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
     return kDone;
   }
   const uint64_t parameters = summarize(options.output.string()).parameters;
-  std::printf("%s: ", options.output.c_str());
+  print("%s: ", options.output.c_str());
   print_network(done, parameters, seconds());
   print_notes(done);
   return kDone;

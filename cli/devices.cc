@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
 
@@ -21,14 +22,14 @@ const char* type_name(ferry_gpu_type type) {
 }
 
 void print_text(const std::vector<ferry_gpu_info>& gpus, const std::string& reason) {
-  if (gpus.empty()) std::printf("no GPU: %s\n", reason.c_str());
+  if (gpus.empty()) print("no GPU: %s\n", reason.c_str());
   for (size_t i = 0; i < gpus.size(); ++i) {
     const ferry_gpu_info& g = gpus[i];
-    std::printf("%zu  %s\n", i, g.name);
-    std::printf("   driver  %s\n", g.driver);
-    std::printf("   type    %s, Vulkan %d.%d, %s of memory\n", type_name(g.type), g.vulkan_major, g.vulkan_minor,
-                bytes_text(g.memory_bytes).c_str());
-    if (*g.problem != '\0') std::printf("   cannot be used: %s\n", g.problem);
+    print("%zu  %s\n", i, g.name);
+    print("   driver  %s\n", g.driver);
+    print("   type    %s, Vulkan %d.%d, %s of memory\n", type_name(g.type), g.vulkan_major, g.vulkan_minor,
+          bytes_text(g.memory_bytes).c_str());
+    if (*g.problem != '\0') print("   cannot be used: %s\n", g.problem);
   }
 }
 
@@ -43,7 +44,7 @@ void print_json(const std::vector<ferry_gpu_info>& gpus, const std::string& reas
                             {"memory_bytes", g.memory_bytes},
                             {"problem", g.problem}});
   }
-  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(j);
 }
 
 int devices(bool json) {

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/differences.h"
+#include "cli/print.h"
 #include "cli/text.h"
 
 namespace ferry::cli {
@@ -20,13 +21,13 @@ class Lines {
  public:
   explicit Lines(const DiffOptions& o) : limit_(o.all ? SIZE_MAX : 20) {}
   ~Lines() {
-    if (count_ > limit_) std::printf("  and %zu more (--all)\n", count_ - limit_);
+    if (count_ > limit_) print("  and %zu more (--all)\n", count_ - limit_);
   }
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
   void add(const std::string& line) {
-    if (count_++ < limit_) std::printf("%s\n", line.c_str());
+    if (count_++ < limit_) print("%s\n", line.c_str());
   }
 
  private:
@@ -58,7 +59,7 @@ void print(const DiffOptions& o, const Differences& found) {
     operators += graph.operators;
     weights += graph.weights;
     const bool same = graph.ports.empty() && graph.operators_differing.empty() && graph.weights_differing.empty();
-    if (!same && found.graphs.size() > 1) std::printf("graph %s\n", graph.name.c_str());
+    if (!same && found.graphs.size() > 1) print("graph %s\n", graph.name.c_str());
     for (const std::vector<Difference>* part : {&graph.ports, &graph.operators_differing}) {
       Lines lines(o);
       for (const Difference& d : *part) lines.add(line_of(d));
@@ -67,11 +68,11 @@ void print(const DiffOptions& o, const Differences& found) {
     for (const WeightDifference& w : graph.weights_differing) lines.add(line_of(w));
   }
   if (found.count() == 0) {
-    std::printf("the same network: %zu operators and %zu weights agree%s\n", operators, weights,
-                found.bits ? ", some weights have other bits for the same values" : " bit for bit");
+    print("the same network: %zu operators and %zu weights agree%s\n", operators, weights,
+          found.bits ? ", some weights have other bits for the same values" : " bit for bit");
   } else {
-    std::printf("%zu difference%s; %zu operators and %zu weights were compared\n", found.count(),
-                found.count() == 1 ? "" : "s", operators, weights);
+    print("%zu difference%s; %zu operators and %zu weights were compared\n", found.count(),
+          found.count() == 1 ? "" : "s", operators, weights);
   }
 }
 
@@ -102,7 +103,7 @@ void print_json(const DiffOptions& o, const Differences& found) {
                                 {"operators", json_of_all(graph.operators_differing)},
                                 {"weights", json_of_all(graph.weights_differing)}});
   }
-  std::printf("%s\n", report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  print_json(report);
 }
 
 int diff(const DiffOptions& o) {

@@ -4,6 +4,7 @@
 #include "cli/html/markup.h"
 #include "cli/html/page.h"
 #include "cli/text.h"
+#include "sdk/printable.h"
 
 namespace ferry::cli {
 namespace {
@@ -92,6 +93,11 @@ choose(Math.max(0, +location.hash.slice(2) || 0), location.hash !== '');
 </body></html>
 )html";
 
+std::vector<std::string> lines(std::vector<std::string> names) {
+  for (std::string& name : names) name = printable(name);
+  return names;
+}
+
 }  // namespace
 
 std::string page_of(const Drawing& drawing) {
@@ -100,20 +106,19 @@ std::string page_of(const Drawing& drawing) {
   for (const DrawnRow& row : drawing.rows) {
     macs += row.macs;
     rows.push_back({{"kind", row.kind},
-                    {"module", row.module},
+                    {"module", printable(row.module)},
                     {"output", row.output},
                     {"parameters", row.parameters},
-                    {"weights", row.weights},
-                    {"taps", row.taps},
-                    {"outputs", row.outputs},
+                    {"weights", lines(row.weights)},
+                    {"taps", lines(row.taps)},
+                    {"outputs", lines(row.outputs)},
                     {"from", row.from},
                     {"macs", row.macs > 0 ? grouped(row.macs) : ""},
                     {"time", time_text(row)}});
   }
   // Escapes <, so that no name can end the script element.
   std::string data;
-  for (const char c : rows.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
-    data += c == '<' ? "\\u003c" : std::string(1, c);
+  for (const char c : rows.dump()) data += c == '<' ? "\\u003c" : std::string(1, c);
   const std::string title = parity::escaped(drawing.title);
   return parity::page_head(drawing.title, kPageStyle) + "\n<body><header><b>" + title +
          "</b><input type=\"search\" placeholder=\"operator or module\" aria-label=\"Search\"><span "

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #if defined(FERRY_HAS_CONVERTER)
@@ -27,8 +28,8 @@ int export_blob(const ExportOptions& o) {
       line.update(std::string(file), fraction);
     });
   }
-  std::printf("%s  %zu file%s, %s, each with its original SHA-256\n", o.output.c_str(), done.files,
-              done.files == 1 ? "" : "s", bytes_text(done.bytes).c_str());
+  print("%s  %zu file%s, %s, each with its original SHA-256\n", o.output.c_str(), done.files,
+        done.files == 1 ? "" : "s", bytes_text(done.bytes).c_str());
   return kDone;
 }
 

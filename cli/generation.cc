@@ -156,9 +156,4 @@ void set_sampling(const SamplingOptions& given, Sampling otherwise, const Genera
   check(ferry_generator_set_sampling(generator.get(), &sampling));
 }
 
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
 }  // namespace ferry::cli

@@ -56,7 +56,4 @@ enum class Sampling {
 // range.
 void set_sampling(const SamplingOptions& given, Sampling otherwise, const GeneratorHandle& generator);
 
-// Prints to standard output and flushes it.
-void print(const std::string& text);
-
 }  // namespace ferry::cli

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "cli/parity/certify.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
@@ -74,7 +75,7 @@ int list(const std::vector<ZooEntry>& all, bool json) {
                      {"revision", e.revision},
                      {"sha256", e.sha256},
                      {"url", e.url}});
-    std::printf("%s\n", out.dump(2).c_str());
+    print_json(out);
     return kDone;
   }
   print_paged(checkpoints_text(all));
@@ -141,10 +142,10 @@ int get(const GetOptions& o) {
   ProgressLine line("converting");
   options.progress = [&line](std::string_view step, double fraction) { line.update(std::string(step), fraction); };
   const Conversion done = convert(options);
-  std::printf("%s: %s, %s, %s; from %s, SHA-256 %s%s\n", options.output.c_str(), done.variant.c_str(),
-              bytes_text(done.bytes).c_str(), entry.licence.c_str(), entry.url.c_str(), digits(entry).c_str(),
-              o.certify.empty() ? "" : "; certified");
-  for (const std::string& note : done.notes) std::printf("%s\n", note.c_str());
+  print("%s: %s, %s, %s; from %s, SHA-256 %s%s\n", options.output.c_str(), done.variant.c_str(),
+        bytes_text(done.bytes).c_str(), entry.licence.c_str(), entry.url.c_str(), digits(entry).c_str(),
+        o.certify.empty() ? "" : "; certified");
+  for (const std::string& note : done.notes) print("%s\n", note.c_str());
   return kDone;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "cli/print.h"
 #include "cli/text.h"
 #include "sdk/operators/shape_rules.h"
 #if FERRY_GPU
@@ -70,9 +71,9 @@ GpuPlan gpu_plan(const Model&, const ferry_session_options&, Shapes) {
 #endif
 
 void print_traffic(const GpuPlan& plan) {
-  std::printf("%-18s %9s (%.2f times the minimum, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
-              bytes_text(plan.minimum_bytes).c_str());
-  std::printf("%-18s %9s\n", "operations", scaled(static_cast<double>(plan.operations)).c_str());
+  print("%-18s %9s (%.2f times the minimum, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
+        bytes_text(plan.minimum_bytes).c_str());
+  print("%-18s %9s\n", "operations", scaled(static_cast<double>(plan.operations)).c_str());
 }
 
 }  // namespace ferry::cli

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/description.h"
+#include "cli/print.h"
 
 namespace ferry::cli {
 
@@ -20,8 +21,7 @@ void add_help(CLI::App& ferry, int* exit_code) {
   app.add_flag("--man", *man, "The manual page of all commands, as roff");
   app.callback([&ferry, command, man, exit_code] {
     if (*man && !command->empty()) fail("--man: the manual page is of all commands; leave out %s", command->c_str());
-    std::fputs((*man ? manual_page(describe(ferry)) : help_text(describe(ferry), *command, terminal_width())).c_str(),
-               stdout);
+    print_text(*man ? manual_page(describe(ferry)) : help_text(describe(ferry), *command, terminal_width()));
     *exit_code = kDone;
   });
 }
@@ -37,7 +37,7 @@ void add_completion(CLI::App& ferry, int* exit_code) {
   auto shell = std::make_shared<std::string>();
   app.add_option("SHELL", *shell, "The shell").required().one_of({"bash", "zsh", "fish"});
   app.callback([&ferry, shell, exit_code] {
-    std::fputs(completion(describe(ferry), *shell).c_str(), stdout);
+    print_text(completion(describe(ferry), *shell));
     *exit_code = kDone;
   });
 }

@@ -4,8 +4,9 @@
 #include <cstdio>
 
 #include "cli/drawing.h"
+#include "cli/print.h"
 #include "cli/unconverted.h"
-#include "converter/pack/new_file.h"
+#include "converter/write_file.h"
 #include "sdk/text/verify_text.h"
 
 namespace ferry::cli {
@@ -58,8 +59,8 @@ std::vector<double> measure(const InspectOptions& o, const ModelHandle& model) {
 int draw_graph(const InspectOptions& o, const Summary& summary, const ModelHandle& model) {
   const Drawing drawing = draw(summary, o.times ? measure(o, model) : std::vector<double>());
   const std::string text = o.drawing.ends_with(".svg") ? svg_of(drawing) : page_of(drawing);
-  write_file(o.drawing, std::as_bytes(std::span(text)));
-  std::printf("%s: %zu operators%s\n", o.drawing.c_str(), summary.ops.size(), o.times ? " and their times" : "");
+  write_text_file(o.drawing, text);
+  print("%s: %zu operators%s\n", o.drawing.c_str(), summary.ops.size(), o.times ? " and their times" : "");
   return kDone;
 }
 

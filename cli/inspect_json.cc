@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/inspect.h"
+#include "cli/print.h"
 #include "cli/text.h"
 
 namespace ferry::cli {
@@ -156,7 +157,7 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
            {"parameters", op.parameters}});
     }
   }
-  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_json(j);
 }
 
 }  // namespace ferry::cli

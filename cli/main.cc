@@ -1,6 +1,5 @@
 // ferry: the command line.
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -11,6 +10,8 @@
 #include "cli/command.h"
 #include "cli/description.h"
 #include "cli/parity/parity_command.h"
+#include "cli/print.h"
+#include "cli/signals.h"
 #include "cli/text.h"
 #include "cli/unconverted.h"
 #include "converter/suggest.h"
@@ -69,13 +70,12 @@ void expect_blobs(CLI::App& ferry) {
 }
 
 int complain(const std::string& where, const std::string& what) {
-  std::fprintf(stderr, "%s: %s\n", where.c_str(), what.c_str());
+  print_error("%s: %s\n", where.c_str(), what.c_str());
   return kBadInput;
 }
 
 int run_command_line(int argc, char** argv) {
-  std::signal(SIGXFSZ,
-              SIG_IGN);  // writing beyond the file size limit then returns an error, and partial files are removed
+  remove_temporaries_on_signals();
   CLI::App app(
       "Runs PyTorch, ONNX and Keras models on phones and boards: converts a checkpoint to one file, runs it, and "
       "compares it with its framework.",
@@ -137,7 +137,7 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::fputs(help_text(cli::describe(app), command == &app ? "" : first, terminal_width()).c_str(), stdout);
+    print_text(help_text(cli::describe(app), command == &app ? "" : first, terminal_width()));
     return kDone;
   } catch (const CLI::Success& asked) {  // --version
     return app.exit(asked);

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/pager.h"
+#include "cli/print.h"
 #include "cli/text.h"
 #include "converter/suggest.h"
 #if defined(FERRY_HAS_CONVERTER)
@@ -166,7 +167,7 @@ int models(const ModelsOptions& o) {
          did_you_mean(words, known_variants()).c_str());
   }
   if (o.json) {
-    std::fputs(variants_json(o.filter).c_str(), stdout);
+    print_text(variants_json(o.filter));
   } else {
     print_paged(o.filter.empty() && !o.all ? overview_text() : variants_text(groups));
   }

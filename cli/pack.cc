@@ -7,12 +7,15 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <memory>
+#include <vector>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
 #include "converter/pack/pack.h"
+#include "converter/write_file.h"
 #include "sdk/cpu/backend/fingerprint.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/mapping.h"
@@ -178,8 +181,20 @@ struct Removed {
     for (const fs::path& file : files) fs::remove(file, ignored);
   }
 
+  void add(const fs::path& file) {
+    files.push_back(file);
+    remembered.emplace_back(std::make_unique<TemporaryName>())->remember(file);
+  }
+
   std::vector<fs::path> files;
+  std::vector<std::unique_ptr<TemporaryName>> remembered;  // for signals
 };
+
+void print_size(const fs::path& file) {
+  std::error_code none;  // a device has no size
+  const uint64_t bytes = fs::file_size(file, none);
+  print("%s  %s\n", file.c_str(), none ? "" : bytes_text(bytes).c_str());
+}
 
 int pack(const PackOptions& o) {
   if (o.embed && o.output.empty()) fail("--embed writes another blob: name it with -o");
@@ -193,7 +208,7 @@ int pack(const PackOptions& o) {
     const fs::path own = folder / (model.stem().string() + "." + target + ".packed");
     const bool here = target == kThisCpu || target == kGpu || target == kGpuFloat16;
     if (o.embed)
-      parts.files.push_back(files.emplace_back(fs::path(o.output).concat("." + target + ".part")));
+      parts.add(files.emplace_back(fs::path(o.output).concat("." + target + "." + random_letters() + ".part")));
     else
       files.push_back(o.targets.size() == 1 && !o.output.empty() ? fs::path(o.output) : own);
     if (target == kThisCpu)
@@ -202,12 +217,11 @@ int pack(const PackOptions& o) {
       files.back() = pack_on_gpu(o, target == kGpuFloat16, files.back());
     else
       pack_there(o, target, files.back());
-    if (!o.embed && here)
-      std::printf("%s  %s\n", files.back().c_str(), bytes_text(fs::file_size(files.back())).c_str());
+    if (!o.embed && here) print_size(files.back());
   }
   if (!o.embed) return kDone;
   embed(o.model, o.targets, files, o.output);
-  std::printf("%s  %s\n", o.output.c_str(), bytes_text(fs::file_size(o.output)).c_str());
+  print_size(o.output);
   return kDone;
 }
 

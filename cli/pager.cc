@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/print.h"
+
 namespace ferry::cli {
 namespace {
 
@@ -27,7 +29,7 @@ void print_paged(const std::string& text) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader who has seen enough ends the pager
     pager = popen(named ? own : "if command -v less >/dev/null; then exec less -FRX; else exec cat; fi", "w");
   }
-  std::fwrite(text.data(), 1, text.size(), pager != nullptr ? pager : stdout);
+  print_text(text, pager != nullptr ? pager : stdout);
   if (pager != nullptr) pclose(pager);
 }
 

@@ -4,12 +4,14 @@
 
 #include <cstdio>
 
+#include "cli/print.h"
+
 namespace ferry::cli {
 
 ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (shown_) print_error("\r\033[K");
 }
 
 bool ProgressLine::due() {
@@ -22,10 +24,10 @@ bool ProgressLine::due() {
 
 void ProgressLine::update(int done, int total) {
   if (total < 1 || !due()) return;
-  std::fprintf(stderr, "\r\033[K%s: %d of %d", what_.c_str(), done, total);
+  print_error("\r\033[K%s: %d of %d", what_.c_str(), done, total);
   if (done > 0 && done < total) {
     const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
-    std::fprintf(stderr, ", %.0f s left", spent * (total - done) / done);
+    print_error(", %.0f s left", spent * (total - done) / done);
   }
   std::fflush(stderr);
 }
@@ -37,11 +39,11 @@ void ProgressLine::update(const std::string& step, double fraction) {
     step_fraction_ = fraction;
   }
   if (!due()) return;
-  std::fprintf(stderr, "\r\033[K%s: %s (%.0f %%)", what_.c_str(), step.c_str(), 100 * fraction);
+  print_error("\r\033[K%s: %s (%.0f %%)", what_.c_str(), step.c_str(), 100 * fraction);
   // At the rate of this step.
   const double spent = std::chrono::duration<double>(Clock::now() - step_start_).count();
   const double done = fraction - step_fraction_;
-  if (spent >= 1 && done >= 0.01) std::fprintf(stderr, ", %.0f s left", spent * (1 - fraction) / done);
+  if (spent >= 1 && done >= 0.01) print_error(", %.0f s left", spent * (1 - fraction) / done);
   std::fflush(stderr);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/print.h"
 
 namespace ferry::cli {
 
@@ -16,7 +17,7 @@ void BackendNotes::print(const ferry_session* session) {
 }
 
 void BackendNotes::print(const std::string& sentence) {
-  if (printed_.insert(sentence).second) std::fprintf(stderr, "ferry run: %s\n", sentence.c_str());
+  if (printed_.insert(sentence).second) print_error("ferry run: %s\n", sentence.c_str());
 }
 
 namespace {

@@ -9,6 +9,7 @@
 
 #include "cli/answers.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "sdk/api/handles.h"
@@ -149,7 +150,7 @@ void print_outputs(const ModelHandle& model, ferry_session* session) {
   for (size_t i = 0; i < ferry_model_output_count(model.get()); ++i) {
     ferry_tensor t;
     check(ferry_session_output(session, i, &t));
-    std::printf("%s %s %s (--save FILE keeps it)\n", t.name, dtype_name(t.dtype), shape_text(source_shape(t)).c_str());
+    print("%s %s %s (--save FILE keeps it)\n", t.name, dtype_name(t.dtype), shape_text(source_shape(t)).c_str());
   }
 }
 
@@ -227,10 +228,10 @@ class Runner {
 
   // At least one of several images failed.
   void refuse(const std::string& path, const char* why) const {
-    std::fprintf(stderr, "ferry run: %s\n", why);
+    print_error("ferry run: %s\n", why);
     if (!o_.json) return;
     const nlohmann::ordered_json line = {{"image", path}, {"error", why}};
-    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    print_json(line, -1);
     std::fflush(stdout);
   }
 
@@ -267,9 +268,9 @@ class Runner {
       nlohmann::ordered_json line = {{"image", path}};
       if (!file.empty()) line["file"] = file;
       entry_.describe(answer, &line);
-      std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+      print_json(line, -1);
     } else {
-      if (o_.images.size() > 1 && file.empty()) std::printf("%s\n", path.c_str());
+      if (o_.images.size() > 1 && file.empty()) print("%s\n", path.c_str());
       entry_.print(o_, answer, file, image);
     }
     std::fflush(stdout);
@@ -288,7 +289,7 @@ class Runner {
   static void save(ferry_image* image, const std::string& file) {
     image::Pixels pixels;
     pixels.adopt(image->pixels, image->width, image->height, 3);
-    check(image::save_png(pixels.view(), file.c_str()));
+    check(image::save(pixels.view(), file.c_str()));
   }
 
   const RunOptions& o_;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/run.h"
 #include "cli/text.h"
 #include "converter/checkpoint/safetensors.h"
@@ -127,7 +128,7 @@ void save_results(const RunOptions& o, const ModelHandle& model, ferry_session* 
   // It may be the output scaled to unit length.
   if (!embedding.empty()) results.add("embedding", embedding);
   write_safetensors(o.save, results.tensors());
-  std::printf("%s: %zu tensors\n", o.save.c_str(), results.tensors().size());
+  print("%s: %zu tensors\n", o.save.c_str(), results.tensors().size());
 }
 
 int run_tensors(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {

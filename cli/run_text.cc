@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/generation.h"
+#include "cli/print.h"
 #include "cli/run.h"
 
 namespace ferry::cli {
@@ -39,6 +40,12 @@ size_t tokens_to_add(const RunOptions& o, size_t prompt, size_t holds) {
   return static_cast<size_t>(o.max_tokens);
 }
 
+// What a model generates appears at once.
+void print_now(const std::string& text) {
+  print_text(text);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
@@ -53,7 +60,7 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
   prompt.insert(prompt.end(), given.begin(), given.end());
   const size_t count = tokens_to_add(o, prompt.size(), ferry_generator_max_length(generator.get()));
   check(ferry_generator_append(generator.get(), given.data(), given.size()));
-  if (!o.json && words) print(o.has_prompt ? o.prompt : decode(words, given));
+  if (!o.json && words) print_now(o.has_prompt ? o.prompt : decode(words, given));
 
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
@@ -69,20 +76,21 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
     log_probabilities.push_back(ferry_generator_log_probability(generator.get()));
     const std::string piece = text_of(generator);
     text += piece;
-    if (!o.json) print(words ? piece : std::to_string(token) + " ");
+    if (!o.json) print_now(words ? piece : std::to_string(token) + " ");
   }
   if (o.json) {
     nlohmann::ordered_json result = {{"prompt", prompt}, {"tokens", tokens}};
     if (o.has_prompt) result["text"] = text;
     if (o.log_probabilities) result["log_probabilities"] = log_probabilities;
-    print(result.dump());
+    print_json(result, -1);
+  } else {
+    print("\n");
   }
-  print("\n");
   notes.print(ferry_generator_session(generator.get()));
   if (isatty(STDERR_FILENO)) {
     const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
-    std::fprintf(stderr, "prompt of %zu tokens in %.2f s, then %.1f tokens a second\n", prompt.size(),
-                 seconds(first - start), static_cast<double>(tokens.size() - 1) / seconds(Clock::now() - first));
+    print_error("prompt of %zu tokens in %.2f s, then %.1f tokens a second\n", prompt.size(), seconds(first - start),
+                static_cast<double>(tokens.size() - 1) / seconds(Clock::now() - first));
   }
   return kDone;
 }

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/generation.h"
+#include "cli/print.h"
 #include "converter/text/chat_template.h"
 #include "converter/text/text_files.h"
 #include "sdk/text/render_chat.h"
@@ -50,7 +51,7 @@ int render(const TemplateOptions& o) {
   std::string rendered;
   if (const Status status = render_chat(*text, read_chat_file(o.chat), &rendered); !status.ok())
     fail("%s: %s", o.chat.c_str(), status.message().data());
-  print(rendered);
+  print_data(rendered);
   return kDone;
 }
 

@@ -8,7 +8,9 @@
 #include <span>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/sdk.h"
+#include "converter/checkpoint/companions.h"
 #include "converter/checkpoint/json.h"
 #include "converter/text/text_files.h"
 #include "sdk/text/tokenizer.h"
@@ -49,15 +51,12 @@ class Source {
 #if defined(FERRY_HAS_CONVERTER)
     // llama2.c's files do not have the vocabulary's size; the network does.
     int vocabulary = 0;
-    if (std::ifstream file(folder / "config.json", std::ios::binary); file) {
-      const json config =
-          parse_json(std::string{std::istreambuf_iterator<char>(file), {}}, (folder / "config.json").string());
-      const json size = config.is_object() ? config.value("vocab_size", json()) : json();
-      if (size.is_number_integer() && size > 0 && size <= kMaxPieces) vocabulary = size;
-    }
+    const json config = Companions(folder).read_json("config.json");
+    const json size = config.is_object() ? config.value("vocab_size", json()) : json();
+    if (size.is_number_integer() && size > 0 && size <= kMaxPieces) vocabulary = size;
     std::vector<std::string> notes;
     const auto text = text_in(folder, vocabulary, &notes);
-    for (const std::string& note : notes) std::fprintf(stderr, "ferry tokenize: %s\n", note.c_str());
+    for (const std::string& note : notes) print_error("ferry tokenize: %s\n", note.c_str());
     if (!text) fail("%s: there is no tokenizer.json, tokenizer.model or tokenizer.bin", folder.c_str());
     return packed(*text);
 #else
@@ -108,8 +107,7 @@ int tokenize(const TokenizeOptions& o) {
   json out = json::array();
   for (size_t i = 0; i < list.size(); ++i)
     out.push_back(o.decode ? decoded(*source, list[i], i, o) : encoded(*source, list[i], i, o));
-  const std::string text = out.dump() + "\n";
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print_json(out, -1);
   return kDone;
 }
 

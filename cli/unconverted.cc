@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/summary.h"
 #include "cli/text.h"
 #include "converter/foreign.h"
@@ -25,9 +26,7 @@ nlohmann::json reasons_json(const std::vector<Reason>& reasons) {
   return list;
 }
 
-void print_json(const nlohmann::json& j) {
-  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
+void print_json(const nlohmann::json& j) { print_json(j); }
 
 bool begins_with(std::span<const std::byte> bytes, const char (&magic)[8]) {
   return bytes.size() >= sizeof magic && std::equal(magic, magic + sizeof magic, bytes.begin(),
@@ -40,8 +39,8 @@ int print_refusal(const Refused& refused, bool json) {
   if (json) {
     print_json({{"reasons", reasons_json(refused.reasons())}});
   } else {
-    std::fprintf(stderr, "ferry convert: %s cannot be converted:\n", refused.file().c_str());
-    for (const Reason& reason : refused.reasons()) std::fprintf(stderr, "  %s\n", to_string(reason).c_str());
+    print_error("ferry convert: %s cannot be converted:\n", refused.file().c_str());
+    for (const Reason& reason : refused.reasons()) print_error("  %s\n", to_string(reason).c_str());
   }
   return kBadInput;
 }
@@ -72,19 +71,19 @@ int inspect_source(const std::string& path, const std::vector<std::string>& shap
     print_json(j);
     return kDone;
   }
-  std::printf("%-12s  %s, opset %d%s%s\n", "file", path.c_str(), outline.opset,
-              outline.producer.empty() ? "" : ", from ", outline.producer.c_str());
-  std::printf("%-12s  %s parameters", "size", grouped(outline.parameters).c_str());
-  if (outline.graph) std::printf(", %s multiply-adds", scaled(static_cast<double>(macs)).c_str());
+  print("%-12s  %s, opset %d%s%s\n", "file", path.c_str(), outline.opset, outline.producer.empty() ? "" : ", from ",
+        outline.producer.c_str());
+  print("%-12s  %s parameters", "size", grouped(outline.parameters).c_str());
+  if (outline.graph) print(", %s multiply-adds", scaled(static_cast<double>(macs)).c_str());
   std::vector<std::string> counts;
   int nodes = 0;
   for (const auto& [op, count] : outline.operators) {
     counts.push_back(op + " " + std::to_string(count));
     nodes += count;
   }
-  std::printf("\n%-12s  %d: %s\n", "operators", nodes, join(counts, ", ").c_str());
-  std::printf("%-12s  %s\n", "refused", outline.refused.empty() ? "nothing: `ferry convert` takes it" : "");
-  for (const Reason& reason : outline.refused) std::printf("  %s\n", to_string(reason).c_str());
+  print("\n%-12s  %d: %s\n", "operators", nodes, join(counts, ", ").c_str());
+  print("%-12s  %s\n", "refused", outline.refused.empty() ? "nothing: `ferry convert` takes it" : "");
+  for (const Reason& reason : outline.refused) print("  %s\n", to_string(reason).c_str());
   return kDone;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/sdk.h"
 
 namespace ferry::cli {
@@ -25,9 +26,9 @@ int verify_weights(const VerifyOptions& o) {
   const std::string message = passed ? "" : ferry_last_error();
   if (o.json) {
     const nlohmann::json report = {{"model", ferry_model_name(model.get())}, {"passed", passed}, {"message", message}};
-    std::printf("%s\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    print_json(report);
   } else {
-    std::printf("%s: %s\n", o.model.c_str(), passed ? "the weights are those that were written" : message.c_str());
+    print("%s: %s\n", o.model.c_str(), passed ? "the weights are those that were written" : message.c_str());
   }
   return passed ? kDone : kCheckFailed;
 }
@@ -56,19 +57,19 @@ int verify(const VerifyOptions& o) {
                                    {"fixture", v.fixture},
                                    {"library", v.library},
                                    {"milliseconds", ms}};
-    std::printf("%s\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    print_json(report);
     return v.passed ? kDone : kCheckFailed;
   }
   const bool several = ferry_model_graph_count(model.get()) > 1;
   const std::string stage = (several ? graph + ": " : "") + v.stage;
   if (v.passed) {
-    std::printf(
+    print(
         "verified on %s in %.0f ms: %zu stages agree with %s (%s); nearest to its bound of %.1e is %s with %.1e "
         "(%.1e at conversion)\n",
         o.backend.text().c_str(), ms, v.stage_count, v.fixture, v.library, v.bound, stage.c_str(), v.error,
         v.error_at_conversion);
   } else {
-    std::printf(
+    print(
         "OUT OF BOUNDS on %s: the first of %zu stages that departs from %s (%s) is %s: error %.1e, bound %.1e "
         "(%.1e at conversion)\n",
         o.backend.text().c_str(), v.stage_count, v.fixture, v.library, stage.c_str(), v.error, v.bound,

@@ -1,7 +1,7 @@
 # The ferry command. cli/parity and cli/html form a library that the parity tests link; it needs no converter.
 # cli/bisect is another one, which needs the converter.
 
-ferry_add_room(ferry_parity cli/html/*.cc cli/parity/*.cc cli/arguments.cc cli/machine.cc cli/parameters.cc cli/sdk.cc)
+ferry_add_room(ferry_parity cli/html/*.cc cli/parity/*.cc cli/arguments.cc cli/machine.cc cli/parameters.cc cli/print.cc cli/sdk.cc)
 target_link_libraries(ferry_parity PUBLIC ferry_tools)
 target_precompile_headers(ferry_parity REUSE_FROM ferry_graph)
 if(TARGET ferry_models)
@@ -11,7 +11,7 @@ if(TARGET ferry_models)
   target_link_libraries(ferry_bisect PUBLIC ferry_parity ferry_models)
 endif()
 ferry_sources(cli_sources cli/*.cc cli/*/*.cc)
-list(FILTER cli_sources EXCLUDE REGEX "/cli/(html/|parity/|bisect/|(arguments|machine|parameters|sdk)\\.cc$)")
+list(FILTER cli_sources EXCLUDE REGEX "/cli/(html/|parity/|bisect/|(arguments|machine|parameters|print|sdk)\\.cc$)")
 if(cli_sources)
   add_executable(ferry_cli ${cli_sources})
   set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry)

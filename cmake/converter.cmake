@@ -14,7 +14,7 @@ function(ferry_add_room name)
   endif()
 endfunction()
 
-ferry_add_room(ferry_graph converter/error.cc converter/refused.cc converter/suggest.cc converter/graph/*.cc)
+ferry_add_room(ferry_graph converter/error.cc converter/refused.cc converter/suggest.cc converter/write_file.cc converter/graph/*.cc)
 ferry_add_room(ferry_checkpoint converter/foreign.cc converter/checkpoint/*.cc converter/checkpoint/quantized/*.cc
                converter/gguf/*.cc)
 ferry_add_room(ferry_quantize converter/quantize/*.cc)
@@ -38,7 +38,7 @@ target_link_libraries(ferry_tools INTERFACE ferry_schema_objects ferry_preproces
 
 if(FERRY_BUILD_CONVERTER)
   ferry_sources(converter_sources converter/*.cc converter/*/source.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/detect/*.cc)
-  list(FILTER converter_sources EXCLUDE REGEX "/converter/(error|refused|suggest|foreign)\\.cc$") # in ferry_graph, ferry_checkpoint
+  list(FILTER converter_sources EXCLUDE REGEX "/converter/(error|refused|suggest|write_file|foreign)\\.cc$") # in ferry_graph, ferry_checkpoint
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})
     target_compile_options(ferry_converter PRIVATE -ffp-contract=off)

@@ -69,7 +69,7 @@ function(ferry_shared_library target name)
   endif()
 endfunction()
 
-ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc
+ferry_sources(sdk_sources sdk/*.cc sdk/files/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc
   sdk/graph/*.cc sdk/cpu/*/*.cc sdk/image/*.cc sdk/task/*.cc sdk/api/*.cc)
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
@@ -161,7 +161,7 @@ add_library(ferry_text STATIC ${text_sources})
 ferry_ships(ferry_text)
 ferry_precompile(ferry_text SDK)
 target_link_libraries(ferry_text PUBLIC ferry_core PRIVATE ferry_schema ferry_options)
-set(status_sources "${PROJECT_SOURCE_DIR}/sdk/status.cc" "${PROJECT_SOURCE_DIR}/sdk/attempt.cc")
+set(status_sources "${PROJECT_SOURCE_DIR}/sdk/status.cc" "${PROJECT_SOURCE_DIR}/sdk/attempt.cc" "${PROJECT_SOURCE_DIR}/sdk/printable.cc")
 ferry_shared_library(ferry_text_shared ferry_text $<TARGET_OBJECTS:ferry_text> ${status_sources})
 ferry_ships(ferry_text_shared)
 target_link_libraries(ferry_text_shared PRIVATE ferry_options PUBLIC ferry_shared)

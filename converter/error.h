@@ -4,11 +4,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "sdk/printable.h"
+
 namespace ferry {
 
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  // Names in the sentence come from files: it becomes one line without control characters.
+  explicit Error(const std::string& sentence) : std::runtime_error(printable(sentence)) {}
 };
 
 // fail("...", ...) throws Error; formatted like printf.

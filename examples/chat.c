@@ -31,10 +31,12 @@ static ferry_status answer(ferry_generator* generator, char* said) {
     int32_t token;
     size_t bytes;
     const char* piece;
+    char shown[1024];
     status = ferry_generator_next(generator, &token);
     if (status != FERRY_OK) break;
     piece = ferry_generator_text(generator, &bytes);
-    fwrite(piece, 1, bytes, stdout);
+    ferry_printable(piece, true, shown, sizeof(shown)); /* a model may generate escape sequences */
+    fputs(shown, stdout);
     fflush(stdout);
     if (length + bytes >= MAX_ANSWER) break;
     memcpy(said + length, piece, bytes + 1);

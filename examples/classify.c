@@ -7,6 +7,7 @@
  */
 #include <ferry/ferry.h>
 #include <ferry/image.h>
+#include <ferry/task.h>
 #include <stdio.h>
 
 #define TOP 5
@@ -23,7 +24,9 @@ static ferry_status classify(ferry_session* session, const char* path) {
   if (status == FERRY_OK) status = ferry_session_top_classes(session, top, &count);
   if (status == FERRY_OK) {
     for (size_t i = 0; i < count; ++i) {
-      printf("%5.1f%%  %d %s\n", 100 * top[i].probability, (int)top[i].index, top[i].label);
+      char label[256]; /* a label is whatever the file has: printed as one line without escape sequences */
+      ferry_printable(top[i].label, false, label, sizeof(label));
+      printf("%5.1f%%  %d %s\n", 100 * top[i].probability, (int)top[i].index, label);
     }
   }
   ferry_image_free(&image);

@@ -21,7 +21,9 @@ ferry::Status upscale(const char* blob, const char* source, const char* destinat
 
   ferry::Result<ferry::Image> large = session->enhance(*image);
   if (!large) return large.status();
-  std::printf("%s: %dx%d -> %dx%d, %.1f MB of activations\n", model->name(), static_cast<int>(image->width()),
+  char name[256];
+  ferry_printable(model->name(), false, name, sizeof name);
+  std::printf("%s: %dx%d -> %dx%d, %.1f MB of activations\n", name, static_cast<int>(image->width()),
               static_cast<int>(image->height()), static_cast<int>(large->width()), static_cast<int>(large->height()),
               static_cast<double>(session->arena_bytes()) * 1e-6);
   return large->save_png(destination);

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 namespace ferry {
 
 class Descriptor {
@@ -11,6 +13,10 @@ class Descriptor {
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
 
   bool ok() const { return fd_ >= 0; }
   int get() const { return fd_; }

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "sdk/printable.h"
+
 namespace ferry {
 namespace {
 
@@ -35,14 +37,15 @@ void Status::release() noexcept {
 }
 
 Status error(ferry_status code, const char* format, ...) noexcept {
-  // A sentence with the numbers in it; a longer one (a path, a hostile name) is cut.
-  char text[1024];
+  // A sentence with the numbers in it; a longer one (a path, a hostile name) is cut. Names come from files: the sentence
+  // stays one line without control characters.
+  char text[1024], line[1024];
   va_list args;
   va_start(args, format);
   std::vsnprintf(text, sizeof text, format, args);
   va_end(args);
   Status status;
-  status.failure_ = Status::make(code, text);
+  status.failure_ = Status::make(code, {line, make_printable(text, Printed::Line, line, sizeof line)});
   return status;
 }
 

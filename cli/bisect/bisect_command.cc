@@ -8,6 +8,7 @@
 #include "cli/bisect/bisect.h"
 #include "cli/parity/network.h"
 #include "cli/parity/rounding.h"
+#include "cli/print.h"
 #include "cli/sdk.h"
 #include "converter/provenance.h"
 #include "converter/source.h"
@@ -75,7 +76,7 @@ int run(const Options& o) {
                                    return std::make_unique<parity::Network>(what, fixture, session);
                                  });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::fputs(finding_text(finding, seconds).c_str(), stdout);
+  print_text(finding_text(finding, seconds));
   return finding.fault == Fault::None ? 0 : 1;
 }
 

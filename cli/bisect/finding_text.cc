@@ -4,6 +4,7 @@
 #include "cli/bisect/bisect.h"
 #include "cli/html/markup.h"
 #include "cli/parity/report.h"
+#include "sdk/printable.h"
 
 namespace ferry::bisect {
 namespace {
@@ -50,9 +51,19 @@ std::string place_text(const Finding& f) {
   return out;
 }
 
+// A copy whose names are one line each.
+Finding in_lines(Finding f) {
+  for (std::string* text : {&f.first, &f.graph, &f.op, &f.name, &f.parameters, &f.worst, &f.cause, &f.pattern})
+    *text = printable(*text);
+  for (std::vector<std::string>* names : {&f.from, &f.region, &f.unlike})
+    for (std::string& name : *names) name = printable(name);
+  return f;
+}
+
 }  // namespace
 
-std::string finding_text(const Finding& f, double seconds) {
+std::string finding_text(const Finding& given, double seconds) {
+  const Finding f = in_lines(given);
   if (f.fault == Fault::None)
     return f.graph.empty() ? "every tensor is in bounds: nothing to search\n"
                            : "every tensor of each graph is in bounds: nothing to search\n";

@@ -19,6 +19,7 @@
 #include "cli/generation.h"
 #include "cli/packed_cache.h"
 #include "cli/peak_memory.h"
+#include "cli/print.h"
 #include "cli/text.h"
 
 namespace ferry::cli {
@@ -64,22 +65,22 @@ class AnswerPrinter {
   }
 
   void print(const std::vector<Thinking::Part>& parts) {
-    std::string out;
     for (const Thinking::Part& part : parts) {
       if (part.thought && hide_) {
         hidden_ = true;
         continue;
       }
-      if (part.thought != dim_ && dims_) out += (dim_ = part.thought) ? "\x1b[2m" : "\x1b[0m";
+      if (part.thought != dim_ && dims_) print_styled((dim_ = part.thought) ? "\x1b[2m" : "\x1b[0m");
       // The spaces between hidden thinking and the answer belong to neither.
       const size_t begin = hidden_ ? std::min(part.text.find_first_not_of(" \n"), part.text.size()) : 0;
       hidden_ &= begin == part.text.size();
-      out += part.text.substr(begin);
+      print_text(std::string_view(part.text).substr(begin));
     }
-    if (!out.empty()) cli::print(out);
+    std::fflush(stdout);
   }
   void finish() {
-    cli::print(dim_ ? "\x1b[0m\n" : "\n");
+    print_styled(dim_ ? "\x1b[0m\n" : "\n");
+    std::fflush(stdout);
     dim_ = hidden_ = false;
   }
 
@@ -168,8 +169,8 @@ Chat::Prompt Chat::set_prompt() {
     const size_t tokens = status == FERRY_STATE_FULL ? holds + 1 : tokens_of(generator_).size();
     if (tokens + reserve > holds && o_.shifts() && conversation_.forget_oldest()) continue;
     if (conversation_.size() < before)
-      std::fprintf(stderr, "ferry chat: the model holds %zu tokens: the %zu oldest messages were dropped\n", holds,
-                   before - conversation_.size());
+      print_error("ferry chat: the model holds %zu tokens: the %zu oldest messages were dropped\n", holds,
+                  before - conversation_.size());
     if (tokens < holds) return {prompt, tokens};
     if (status == FERRY_STATE_FULL)
       fail(
@@ -191,8 +192,8 @@ bool Chat::make_room(const std::vector<int32_t>& said) {
     if (tokens.size() >= holds) continue;
     check(ferry_generator_set(generator_.get(), tokens.data(), tokens.size()));
     printer_.finish();
-    std::fprintf(stderr, "ferry chat: the model holds %zu tokens: the %zu oldest messages were dropped\n", holds,
-                 before - conversation_.size());
+    print_error("ferry chat: the model holds %zu tokens: the %zu oldest messages were dropped\n", holds,
+                before - conversation_.size());
     return true;
   }
   return false;
@@ -227,8 +228,8 @@ bool Chat::generate(size_t prompt, Thinking* thinking) {
   printer_.print(thinking->finish());
   printer_.finish();
   if (full)
-    std::fprintf(stderr, "ferry chat: the answer ends at the %zu tokens that the model holds: /reset starts again%s\n",
-                 holds, o_.shifts() ? "" : ", and --overflow shift drops the oldest messages");
+    print_error("ferry chat: the answer ends at the %zu tokens that the model holds: /reset starts again%s\n", holds,
+                o_.shifts() ? "" : ", and --overflow shift drops the oldest messages");
   return !said.empty() || !watch.interrupted();
 }
 
@@ -254,7 +255,7 @@ std::optional<std::string> argument(const std::string& line, const std::string& 
 bool Chat::command(const std::string& line) {
   if (line == "/exit") return false;
   if (line == "/help") {
-    std::fputs(kHelp, stderr);
+    print_text(kHelp, stderr);
   } else if (line == "/reset") {
     conversation_.reset();
     begin();
@@ -265,12 +266,11 @@ bool Chat::command(const std::string& line) {
   } else if (const auto words = argument(line, "/set")) {
     settings_.set(*words);
   } else if (line == "/set") {
-    std::fputs(settings_.text().c_str(), stderr);
+    print_text(settings_.text(), stderr);
   } else if (const std::string word = line.substr(0, line.find_first_of(" \n")); word == "/save" || word == "/load") {
-    std::fputs("ferry chat: name a file: /save FILE, /load FILE\n", stderr);
+    print_error("ferry chat: name a file: /save FILE, /load FILE\n");
   } else {
-    std::fprintf(stderr, "ferry chat: no command is called '%s': /help lists them, and // begins a text with /\n",
-                 word.c_str());
+    print_error("ferry chat: no command is called '%s': /help lists them, and // begins a text with /\n", word.c_str());
   }
   return true;
 }
@@ -300,7 +300,7 @@ int converse(Chat& chat, Terminal* terminal, bool keeps_history) {
   std::optional<LineEditor> editor;
   if (terminal != nullptr) {
     editor.emplace(*terminal, history);
-    std::fputs("/help lists the commands; Ctrl-C ends an answer, Ctrl-D the conversation\n", stderr);
+    print_error("/help lists the commands; Ctrl-C ends an answer, Ctrl-D the conversation\n");
   }
   for (;;) {
     std::string line;
@@ -314,7 +314,7 @@ int converse(Chat& chat, Terminal* terminal, bool keeps_history) {
       if (!chat.take(line)) return kDone;
     } catch (const Error& error) {
       if (!editor) throw;
-      std::fprintf(stderr, "ferry chat: %s\n", error.what());
+      print_error("ferry chat: %s\n", error.what());
     }
   }
 }
@@ -336,12 +336,12 @@ int chat(const ChatOptions& o) {
   cache.use(&options);
   Chat chat(o, model, std::move(text), options, person);
   if (const std::string gpu = software_gpu(ferry_generator_session(chat.generator().get())); !gpu.empty())
-    std::fprintf(stderr, "ferry chat: %s\n", gpu.c_str());
+    print_error("ferry chat: %s\n", gpu.c_str());
   const int code = converse(chat, person, !o.no_history);
   if (chat.speed().tokens > 0)
-    std::fprintf(stderr, "%.1f tokens a second, %s of memory (at most %s with the mapped weights)\n",
-                 static_cast<double>(chat.speed().tokens) / chat.speed().seconds, bytes_text(private_bytes()).c_str(),
-                 bytes_text(peak_resident_bytes()).c_str());
+    print_error("%.1f tokens a second, %s of memory (at most %s with the mapped weights)\n",
+                static_cast<double>(chat.speed().tokens) / chat.speed().seconds, bytes_text(private_bytes()).c_str(),
+                bytes_text(peak_resident_bytes()).c_str());
   return code;
 }
 

@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
+
+#include "sdk/files/new_file.h"
 
 namespace ferry::cli {
 namespace {
@@ -36,8 +39,8 @@ std::string read_line(const std::string& line) {
 }
 
 // In one call of write(), so that lines of several processes do not mix. False: it could not be written.
-bool write_history(const std::string& path, const std::string& text, int flags) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
+bool append(const std::string& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (file < 0) return false;
   const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   return ::close(file) == 0 && whole;
@@ -59,19 +62,13 @@ History::History(std::string path) : path_(std::move(path)) {
 void History::add(const std::string& line) {
   if (line.empty() || (!lines_.empty() && lines_.back() == line)) return;
   lines_.push_back(line);
-  if (!path_.empty() && line.size() <= kMaxLineBytes && !write_history(path_, written_line(line), O_APPEND))
-    path_.clear();
+  if (!path_.empty() && line.size() <= kMaxLineBytes && !append(path_, written_line(line))) path_.clear();
 }
 
 void History::rewrite() const {
   std::string text;
   for (const std::string& line : lines_) text += written_line(line);
-  const std::string beside = path_ + ".part" + std::to_string(getpid());
-  std::error_code ignored;
-  if (write_history(beside, text, O_TRUNC))
-    std::filesystem::rename(beside, path_, ignored);
-  else
-    std::filesystem::remove(beside, ignored);
+  (void)replace_file(path_, std::as_bytes(std::span(text)), {.durable = false, .mode = 0600});  // else it stays long
 }
 
 std::string history_file() {

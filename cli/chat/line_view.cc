@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <clocale>
 
+#include "sdk/printable.h"
 #include "sdk/text/utf8.h"
 
 namespace ferry::cli {
@@ -58,7 +59,8 @@ Layout lay_out(std::string_view prompt, std::string_view text, size_t cursor, si
     else if (control)
       (out.rows.back() += '^') += static_cast<char>(drawn[0] ^ 0x40);
     else
-      out.rows.back() += is_stray(character) ? kReplacementCharacter : drawn;
+      out.rows.back() +=
+          is_stray(character) || steers(static_cast<uint32_t>(character)) ? kReplacementCharacter : drawn;
     column += width;
   }
 }

@@ -119,7 +119,9 @@ void Settings::set(const std::string& words) {
 
 std::string Settings::text() const {
   std::string out;
-  const auto line = [&](const std::string& name, const std::string& value) { out += name + " " + value + "\n"; };
+  const auto line = [&](const std::string& name, const std::string& value) {
+    out += printable(name + " " + value) + "\n";
+  };
   const auto real = [&](const std::string& name, const std::optional<float>& value) {
     if (value) line(name, ordered_json(std::round(*value * 1e6) / 1e6).dump());
   };

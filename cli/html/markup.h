@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <string>
 
+#include "sdk/printable.h"
+
 namespace ferry::parity {
 
-// Escapes text and attribute values for HTML and SVG.
+// Text and attribute values for HTML and SVG: one line of valid characters, with those of markup escaped.
 inline std::string escaped(const std::string& text) {
   std::string out;
-  for (char c : text) {
+  for (char c : printable(text)) {
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;

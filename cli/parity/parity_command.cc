@@ -14,8 +14,10 @@
 #include "cli/parity/network.h"
 #include "cli/parity/pairs.h"
 #include "cli/parity/report.h"
+#include "cli/print.h"
 #include "cli/sdk.h"
 #include "converter/error.h"
+#include "converter/write_file.h"
 
 namespace ferry {
 
@@ -28,13 +30,6 @@ struct Options {
   cli::ThreadOptions threads;
   bool verbose = false;
 };
-
-void write_text(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) good = std::fclose(file) == 0 && good;
-  if (!good) fail("%s: cannot be written", path.c_str());
-}
 
 parity::Report compare_one(const Options& options, const parity::Pair& pair, ferry_session_options session) {
   parity::Report report;
@@ -90,10 +85,10 @@ int run(const Options& options) {
     text = parity::table_report(reports, found.fixtures_without_a_blob, style);
     json = parity::json_report(reports);
   }
-  if (!options.json.empty()) write_text(options.json, json);
-  if (!options.html.empty()) write_text(options.html, parity::html_report(reports.front()));
-  if (!options.svg.empty()) write_text(options.svg, parity::plot_svg(reports.front()));
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!options.json.empty()) write_text_file(options.json, json);
+  if (!options.html.empty()) write_text_file(options.html, parity::html_report(reports.front()));
+  if (!options.svg.empty()) write_text_file(options.svg, parity::plot_svg(reports.front()));
+  cli::print_styled(text);
   return std::all_of(reports.begin(), reports.end(), parity::passed) ? 0 : 1;
 }
 
@@ -134,7 +129,7 @@ void add_parity(CLI::App& app, int* exit_code) {
     try {
       *exit_code = run(*options);
     } catch (const std::exception& e) {
-      std::fprintf(stderr, "ferry parity: %s\n", e.what());
+      print_error("ferry parity: %s\n", e.what());
       *exit_code = 2;
     }
   });

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/parity/report.h"
+#include "cli/print.h"
 
 namespace ferry::parity {
 
@@ -72,7 +73,7 @@ Json report_object(const Report& report) {
   return out;
 }
 
-std::string dumped(const Json& object) { return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& object) { return cli::json_text(object, 1) + "\n"; }
 
 }  // namespace
 

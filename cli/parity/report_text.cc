@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/parity/report.h"
+#include "sdk/printable.h"
 
 namespace ferry::parity {
 
@@ -53,9 +54,23 @@ std::string complaint(const Row& row) {
   return "at [" + coordinates_text(row.worst) + "]: " + values;
 }
 
+// A copy whose names and problems are one line each.
+Report in_lines(Report report) {
+  for (std::string* text : {&report.blob, &report.model, &report.fixture, &report.library, &report.problem})
+    *text = printable(*text);
+  for (Row& row : report.comparison.rows) {
+    row.name = printable(row.name);
+    row.problem = printable(row.problem);
+  }
+  for (std::vector<std::string>* names : {&report.comparison.missing, &report.comparison.not_in_blob})
+    for (std::string& name : *names) name = printable(name);
+  return report;
+}
+
 }  // namespace
 
-std::string summary(const Report& report) {
+std::string summary(const Report& given) {
+  const Report report = in_lines(given);
   const Comparison& c = report.comparison;
   const auto out = std::count_if(c.rows.begin(), c.rows.end(), [](const Row& row) { return !row.in_bounds; });
   if (c.rows.empty()) return "nothing was compared: the blob has none of the fixture's tensors";
@@ -80,7 +95,8 @@ std::string summary(const Report& report) {
   return text;
 }
 
-std::string text_report(const Report& report, TextStyle style) {
+std::string text_report(const Report& given, TextStyle style) {
+  const Report report = in_lines(given);
   const Comparison& c = report.comparison;
   const auto paint = [&](const char* code, const std::string& text) { return painted(style, code, text); };
   size_t name_width = 4, shape_width = 5;
@@ -111,7 +127,9 @@ std::string text_report(const Report& report, TextStyle style) {
 
 bool passed(const Report& report) { return report.problem.empty() && report.comparison.passed(); }
 
-std::string table_report(const std::vector<Report>& reports, size_t unused, TextStyle style) {
+std::string table_report(const std::vector<Report>& given, size_t unused, TextStyle style) {
+  std::vector<Report> reports;
+  for (const Report& report : given) reports.push_back(in_lines(report));
   size_t blob_width = 4, fixture_width = 7, at_width = 2;
   const auto worst_name = [](const Report& r) { return r.comparison.worst() ? r.comparison.worst()->name : "-"; };
   for (const Report& r : reports) {

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "converter/checkpoint/file_checkpoint.h"
+#include "converter/checkpoint/inside.h"
 #include "converter/checkpoint/json.h"
 #include "converter/checkpoint/keys.h"
 #include "converter/checkpoint/pytorch.h"
@@ -82,6 +83,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
 std::shared_ptr<const Checkpoint> open_folder(const fs::path& folder, const std::string& state_dict) {
   std::vector<std::string> notes;
   const std::string file = choose_checkpoint(files_in(folder), folder.string(), &notes);
+  check_inside(folder, folder / file);
   auto checkpoint = open_checkpoint(folder / file, state_dict);
   return notes.empty() ? checkpoint : with_tensors(checkpoint, checkpoint->tensors(), std::move(notes));
 }

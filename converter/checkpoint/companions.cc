@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "converter/checkpoint/inside.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 
@@ -20,6 +21,7 @@ bool Companions::has(const std::string& name) const {
 std::string Companions::read(const std::string& name) const {
   if (!has(name)) return {};
   if (made_) return made_->at(name);
+  check_inside(path_, path_ / name);
   std::ifstream file(path_ / name, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file.is_open() || file.bad()) fail("%s: cannot be read", where(name).c_str());

@@ -5,6 +5,7 @@
 #include <limits>
 #include <system_error>
 
+#include "converter/checkpoint/inside.h"
 #include "converter/checkpoint/json.h"
 #include "converter/checkpoint/sha256.h"
 #include "converter/error.h"
@@ -85,6 +86,7 @@ std::shared_ptr<const MappedFile> open_sibling(const MappedFile& from, const std
   if (!std::filesystem::exists(path, error))
     fail("%s: %s names the file %s, which is missing from that folder", from.path().c_str(), what,
          in_quotes(name).c_str());
+  check_inside(from.path().parent_path(), path);
   return MappedFile::open(path);
 }
 

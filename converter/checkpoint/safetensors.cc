@@ -9,6 +9,7 @@
 #include "converter/checkpoint/file_checkpoint.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
+#include "converter/write_file.h"
 
 namespace ferry {
 namespace {
@@ -148,28 +149,13 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
   std::string text = header.dump(-1, ' ', true);
   text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data
 
-  std::filesystem::path partial = path;
-  partial += ".partial";
-  struct Partial {  // removes the partial file unless it was renamed
-    const std::filesystem::path& path;
-    std::FILE* file;
-    ~Partial() {
-      if (file) std::fclose(file);
-      std::error_code ignored;
-      std::filesystem::remove(path, ignored);
-    }
-  } out{partial, std::fopen(partial.c_str(), "wb")};
-  bool good = out.file != nullptr;
-  const auto write = [&](const void* data, size_t size) {
-    good = good && (size == 0 || std::fwrite(data, 1, size, out.file) == size);
-  };
+  NewFile file;
+  or_fail(file.open(path.string()));
   const uint64_t length = text.size();
-  write(&length, 8);
-  write(text.data(), text.size());
-  for (const auto& [name, tensor] : tensors) write(tensor.bytes.data(), tensor.bytes.size());
-  if (out.file) good = std::fclose(std::exchange(out.file, nullptr)) == 0 && good;
-  if (!good || std::rename(partial.c_str(), path.c_str()) != 0)
-    fail("%s: cannot be written: %s", path.c_str(), std::strerror(errno));
+  or_fail(file.write(std::as_bytes(std::span(&length, 1))));
+  or_fail(file.write(std::as_bytes(std::span(text))));
+  for (const auto& [name, tensor] : tensors) or_fail(file.write(tensor.bytes));
+  or_fail(file.keep());
 }
 
 }  // namespace ferry

@@ -11,7 +11,7 @@
 #include "converter/error.h"
 #include "converter/export/deflate.h"
 #include "converter/export/restore.h"
-#include "converter/pack/new_file.h"
+#include "converter/write_file.h"
 #include "sdk/model/model.h"
 
 namespace ferry {
@@ -30,15 +30,14 @@ class NewFolder {
     std::error_code error;
     if (fs::exists(place_, error) && !(fs::is_directory(place_, error) && fs::is_empty(place_, error)))
       fail("'%s': exists and is not an empty folder", place_.c_str());
-    name_ = place_.string() + ".XXXXXX";
-    if (::mkdtemp(name_.data()) == nullptr) {
+    name_ = place_.string() + "." + random_letters() + ".part";
+    remembered_.remember(name_, TemporaryName::Kind::Folder);
+    if (::mkdir(name_.c_str(), 0777) != 0) {
       const int why = errno;
       name_.clear();
+      remembered_.forget();
       fail("'%s': cannot be made: %s", place_.c_str(), std::strerror(why));
     }
-    const mode_t mask = ::umask(0);  // mkdtemp() restricts the mode; sets that of mkdir()
-    ::umask(mask);
-    ::chmod(name_.c_str(), 0777 & ~mask);
   }
   ~NewFolder() {
     std::error_code ignored;
@@ -57,6 +56,7 @@ class NewFolder {
  private:
   fs::path place_;
   std::string name_;
+  TemporaryName remembered_;
 };
 
 // A blob's checkpoint and the sources of its parts.
@@ -169,11 +169,12 @@ void Export::write(const fbs::File& file, const fs::path& folder) const {
   const fs::path path = folder / file.name()->str();
   std::error_code error;
   fs::create_directories(path.parent_path(), error);  // writing reports the error
-  NewFile out(path);
+  NewFile out;
+  or_fail(out.open(path.string()));
   Sha256 hash;
   const Sink sink = [&](std::span<const std::byte> bytes) {
     hash.update(bytes);
-    out.write(bytes);
+    or_fail(out.write(bytes));
   };
   for (size_t i = 0; file.parts() && i < file.parts()->size(); ++i) {
     const fbs::Part& part = *file.parts()->Get(static_cast<unsigned>(i));
@@ -190,7 +191,7 @@ void Export::write(const fbs::File& file, const fs::path& folder) const {
   if (hash.hex() != file.sha256()->str())
     fail("%s: cannot restore the checkpoint's '%s': SHA-256 differs (a damaged blob?)", where_.c_str(),
          file.name()->c_str());
-  out.keep();
+  or_fail(out.keep());
 }
 
 }  // namespace

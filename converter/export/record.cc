@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "converter/checkpoint/companions.h"
+#include "converter/checkpoint/inside.h"
 #include "converter/checkpoint/mapped_file.h"
 #include "converter/checkpoint/mxfp4.h"
 #include "converter/checkpoint/sha256.h"
@@ -401,6 +402,7 @@ void Recorder::record(bool all) {
     std::error_code none;
     if (std::find(names.begin(), names.end(), name) != names.end() || !fs::is_regular_file(folder / name, none))
       continue;
+    check_inside(folder, folder / name);
     const auto file = MappedFile::open(folder / name);
     out.files.push_back(file_of({file->path(), file->bytes()}, folder, {}));
     names.push_back(name);

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "converter/error.h"
-#include "converter/pack/new_file.h"
+#include "converter/write_file.h"
 
 namespace ferry {
 namespace {
@@ -67,11 +67,16 @@ void HubCache::link(const std::string& commit, const std::string& file, const st
   const fs::path path = snapshot(commit) / file;
   make_folder_of(path);
   // Created beside and renamed: another process may be reading or creating the same link.
-  const fs::path made = folder_ / ("link." + std::to_string(getpid()));
+  const fs::path made = folder_ / ("link." + random_letters());
+  TemporaryName remembered;
+  remembered.remember(made);
   std::error_code error;
-  fs::remove(made, error);  // left by a killed process with our id
   fs::create_symlink(blob(etag).lexically_relative(path.parent_path()), made, error);
-  if (!error) fs::rename(made, path, error);
+  if (!error) {
+    fs::rename(made, path, error);
+    std::error_code ignored;
+    if (error) fs::remove(made, ignored);
+  }
   if (error) fail("%s: cannot be made a link: %s", path.c_str(), error.message().c_str());
 }
 
@@ -79,7 +84,7 @@ HubCache::Lock::Lock(const HubCache& cache, const std::string& etag) {
   const fs::path path = cache.locks_ / (etag + ".lock");
   make_folder_of(path);
   make_folder_of(cache.blob(etag));
-  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd_ < 0) fail("%s: cannot be opened: %s", path.c_str(), std::strerror(errno));
   while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
   }

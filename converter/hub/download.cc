@@ -1,5 +1,7 @@
 #include "converter/hub/download.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,11 +34,22 @@ uint64_t size_of(const fs::path& path) {
   return error ? 0 : size;
 }
 
+// Opens the file that a transfer appends to. Its name is known, because a later attempt resumes there: it must be a
+// plain file, no link to another.
+std::FILE* open_partial(const fs::path& partial) {
+  const int fd = open(partial.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+  struct stat info;
+  if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1) return fdopen(fd, "ab");
+  if (fd >= 0) close(fd);
+  if (fd >= 0 || errno == ELOOP) fail("%s: cannot be written: it is no plain file: remove it", partial.c_str());
+  return nullptr;
+}
+
 // One transfer. Returns why it ended early, or nothing on success.
 std::string attempt(Http& http, const RemoteFile& remote, const fs::path& partial,
                     const std::function<void(uint64_t)>& progress) {
   uint64_t here = size_of(partial);
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(partial.c_str(), "ab"));
+  const std::unique_ptr<std::FILE, CloseFile> file(open_partial(partial));
   if (!file) fail("%s: cannot be written: %s", partial.c_str(), std::strerror(errno));
   bool written = true, first = true;
   const auto receive = [&](bool is_partial, std::span<const std::byte> bytes) {
@@ -51,7 +64,7 @@ std::string attempt(Http& http, const RemoteFile& remote, const fs::path& partia
     return written && here <= remote.size;
   };
   const HttpResponse response = http.send({.url = remote.url, .from = here, .receive = receive});
-  written = written && std::fflush(file.get()) == 0;
+  written = written && std::fflush(file.get()) == 0 && fsync(fileno(file.get())) == 0;
   if (!written) fail("%s: cannot be written: %s", partial.c_str(), std::strerror(errno));
   if (!response.failure.empty()) return response.failure;
   if (response.status == 200 || response.status == 206) return "";

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "converter/checkpoint/inside.h"
 #include "converter/onnx/schema_check.h"
 
 namespace ferry::onnx {
@@ -18,14 +19,14 @@ uint64_t parse_count(const std::string& text, const char* key, const std::string
   return value;
 }
 
-// External data must stay in the folder: neither paths nor links may lead out of it.
+// External data must stay in the folder: neither paths nor links may lead out of it (converter/checkpoint/inside.h).
 fs::path external_path(const std::string& location, const fs::path& folder, const std::string& tensor) {
-  const fs::path relative(location);
-  const fs::path base = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder);
-  const fs::path path = fs::weakly_canonical(base / relative);
-  const fs::path inside = path.lexically_relative(base);
-  if (location.empty() || relative.is_absolute() || inside.empty() || *inside.begin() == "..")
+  const fs::path relative = fs::path(location).lexically_normal();
+  if (relative.empty() || relative.is_absolute() || *relative.begin() == ".." || location.find('\0') != location.npos)
     fail("tensor '%s': its data is in '%s', outside the file's folder", tensor.c_str(), location.c_str());
+  const fs::path path = folder / relative;
+  std::error_code error;
+  if (fs::exists(path, error)) check_inside(folder, path);  // else opening it reports the error
   return path;
 }
 

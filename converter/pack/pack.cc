@@ -229,7 +229,8 @@ uint64_t packed_size(const Graph& graph, const PackOptions& options) {
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
                    const Certify& certify, const Attach& checkpoint) {
   BlobLayout layout = layout_of(graph, options);
-  NewFile file(path);
+  NewFile file;
+  or_fail(file.open(path.string(), {.rewritten = true}));
   layout.table.content = kUnknownContent;
   if (checkpoint) {
     layout.table.checkpoint = static_cast<uint32_t>(layout.table.buffers.size());
@@ -238,32 +239,33 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
     placeholder->size = kUnknownSize;
     layout.table.buffers.push_back(std::move(placeholder));
   }
-  file.write(head_of(layout.table, layout.data_bytes));
+  or_fail(file.write(head_of(layout.table, layout.data_bytes)));
   Sha256 hash;
   const Sink sink = [&](std::span<const std::byte> bytes) {
     hash.update(bytes);
-    file.write(bytes);
+    or_fail(file.write(bytes));
   };
   write_segments(graph, layout, options.progress, sink);
   if (checkpoint) attach_to(checkpoint, file, &layout, sink);
   layout.table.content = hash.hex();
-  file.write_again(head_of(layout.table, layout.data_bytes));
+  or_fail(file.write_at(0, head_of(layout.table, layout.data_bytes)));
   const std::unique_ptr<Mapping> blob = mapped(file);
   const Parts parts = verified(blob->bytes());
   if (!certify) {
-    file.keep();
+    or_fail(file.keep());
     return blob->bytes().size();
   }
   // Writes a new flatbuffer before the same data.
   Certificates certificates = certify(file.path());
   const std::vector<fbs::GraphT*> tables = tables_of(layout.table);
   for (size_t i = 0; i < certificates.size(); ++i) tables.at(i)->certificate = std::move(certificates[i]);
-  NewFile certified(path);
-  certified.write(head_of(layout.table, parts.data.size()));
-  certified.write(parts.data);
+  NewFile certified;
+  or_fail(certified.open(path.string(), {.rewritten = true}));
+  or_fail(certified.write(head_of(layout.table, parts.data.size())));
+  or_fail(certified.write(parts.data));
   const std::unique_ptr<Mapping> certified_blob = mapped(certified);
   verified(certified_blob->bytes());
-  certified.keep();
+  or_fail(certified.keep());
   return certified_blob->bytes().size();
 }
 

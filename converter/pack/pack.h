@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converter/graph/graph.h"
-#include "converter/pack/new_file.h"
+#include "converter/write_file.h"
 
 namespace ferry {
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "converter/checkpoint/inside.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 #include "converter/text/pieces.h"
@@ -48,6 +49,7 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
   if (vocabulary < kFirstByte + kBytes || static_cast<uint32_t>(vocabulary) > kMaxPieces)
     fail("%s: a vocabulary of %d, expected %d to %u pieces for a tokenizer of llama2.c", where.c_str(), vocabulary,
          kFirstByte + kBytes, kMaxPieces);
+  check_inside(path.parent_path(), path);
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("%s: cannot be read", where.c_str());
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

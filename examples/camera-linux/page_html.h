@@ -57,9 +57,11 @@ constexpr char kPageHtml[] = R"html(<!doctype html>
 </main>
 <script>
 const at = id => document.getElementById(id);
+// Labels are whatever the blob has: without controls and marks that turn text around.
+const plain = text => ("" + text).replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
 const make = (tag, text, parent) => {
   const e = document.createElement(tag);
-  if (text !== undefined) e.textContent = text;
+  if (text !== undefined) e.textContent = plain(text);
   parent.append(e);
   return e;
 };
@@ -72,7 +74,7 @@ const row = (text, said, share, colour) => {
   if (share !== undefined) make("i", "", li).style.width = 100 * share + "%";
   const b = make("b", undefined, li);
   if (colour) make("em", "", b).style.background = colour;
-  b.append(text);
+  b.append(plain(text));
   make("u", said, li);
   return li;
 };
@@ -94,7 +96,7 @@ const rows = a => {
 // Names of what is framed, where its frame is.
 const names = a => (a.boxes || []).map(d => {
   const s = document.createElement("span");
-  s.textContent = (d.label || "class " + d.index) + " " + percent(d.score);
+  s.textContent = plain(d.label || "class " + d.index) + " " + percent(d.score);
   // From the frame's own side inwards, so that they do not end beyond the image.
   const left = d.box[0] / a.size[0], right = d.box[2] / a.size[0];
   if (left + right < 1.2) s.style.left = 100 * left + "%";
@@ -111,7 +113,7 @@ addEventListener("load", () => setTimeout(() => {
   img.src = "stream";
   const times = [];  // of the last answers
   const events = new EventSource("events");
-  events.addEventListener("note", e => { at("note").textContent = JSON.parse(e.data).note; });
+  events.addEventListener("note", e => { at("note").textContent = plain(JSON.parse(e.data).note); });
   events.addEventListener("answer", e => {
     const { answer, figures } = JSON.parse(e.data);
     times.push([answer.answered, figures.answered]);

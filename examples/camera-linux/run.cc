@@ -20,7 +20,8 @@ constexpr int kDone = 0, kFailed = 2;
 constexpr int kMostFailures = 100;  // consecutive frames that could not be processed
 
 std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  constexpr bool kAscii = true;  // what could steer a terminal is escaped
+  return json.dump(-1, ' ', kAscii, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 // Seconds since 1970 of a time of the monotonic clock.

@@ -8,6 +8,7 @@
 #include "sdk/api/handles.h"
 #include "sdk/api/view.h"
 #include "sdk/operators/built_in.h"
+#include "sdk/printable.h"
 #include "sdk/task/draw.h"
 #include "sdk/task/save.h"
 #include "sdk/task/task.h"
@@ -221,6 +222,13 @@ ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* im
     ferry::give(static_cast<ferry::image::Pixels&&>(pixels), out);
     return {};
   });
+}
+
+size_t ferry_printable(const char* text, bool lines, char* out, size_t size) {
+  if (text == nullptr) text = "";
+  const ferry::Printed as = lines ? ferry::Printed::Text : ferry::Printed::Line;
+  if (size > 0) out[ferry::make_printable(text, as, out, size - 1)] = '\0';
+  return ferry::make_printable(text, as, nullptr, SIZE_MAX);
 }
 
 uint32_t ferry_label_colour(int32_t index) { return task::label_colour(index); }

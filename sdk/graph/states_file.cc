@@ -1,7 +1,5 @@
 // States as a file: a header, one entry per state, the app's note, the contents, then a checksum (docs/format.md,
 // "Saved states").
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -9,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "sdk/files/new_file.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/seeded.h"
+#include "sdk/model/xxh64.h"
 #include "sdk/operators/type.h"
 
 namespace ferry {
@@ -18,7 +18,7 @@ namespace {
 
 struct Header {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', 'S', 'T', '\x1a'};
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
 
   char magic[8];
   uint32_t version;
@@ -36,7 +36,7 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 44);
 
-// The last bytes, since version 3: 64-bit FNV-1a of all bytes before them.
+// The last bytes, since version 3: XXH64 of all bytes before them; in version 3 their 64-bit FNV-1a.
 using Checksum = uint64_t;
 
 // Fields that version 1 lacks are at the end of both structs.
@@ -52,7 +52,7 @@ Entry entry_of(const StateShape& state) {
 
 class StatesFile {
  public:
-  StatesFile(const char* path, const char* mode) : path_(path), file_(std::fopen(path, mode)) {}
+  explicit StatesFile(const char* path) : path_(path), file_(std::fopen(path, "rbe")) {}
   ~StatesFile() {
     if (file_ != nullptr) std::fclose(file_);
   }
@@ -60,13 +60,10 @@ class StatesFile {
   StatesFile& operator=(const StatesFile&) = delete;
 
   bool open() const { return file_ != nullptr; }
-  bool close() { return std::fclose(std::exchange(file_, nullptr)) == 0; }
-  // Of what was written or read so far.
-  Checksum checksum() const { return checksum_; }
-  bool write(const void* from, size_t bytes) {
-    add(from, bytes);
-    return bytes == 0 || std::fwrite(from, bytes, 1, file_) == 1;
-  }
+  // The header has been read.
+  void set_version(uint32_t version) { version_ = version; }
+  // Of what was read so far.
+  Checksum checksum() const { return version_ == 3 ? fnv1a_ : hash_.digest(); }
   // FERRY_CORRUPT at the end of the file.
   Status read(void* to, size_t bytes) {
     if (bytes == 0 || std::fread(to, bytes, 1, file_) == 1) {
@@ -84,11 +81,16 @@ class StatesFile {
   }
 
  private:
-  void add(const void* from, size_t bytes) { checksum_ = fnv1a64({static_cast<const char*>(from), bytes}, checksum_); }
+  void add(const void* from, size_t bytes) {
+    if (version_ == 0 || version_ == 3) fnv1a_ = fnv1a64({static_cast<const char*>(from), bytes}, fnv1a_);
+    if (version_ != 3) hash_.update({static_cast<const std::byte*>(from), bytes});
+  }
 
   const char* path_;
   std::FILE* file_;
-  Checksum checksum_ = fnv1a64({});
+  uint32_t version_ = 0;  // unknown yet
+  Checksum fnv1a_ = fnv1a64({});
+  Xxh64 hash_;
 };
 
 Status check_header(const char* path, const Header& h, uint64_t identity, size_t count) {
@@ -124,40 +126,41 @@ Status check_entry(const char* path, const char* name, const Entry& entry, const
 }  // namespace
 
 Status States::save(const char* path, std::span<const std::byte> note) const {
-  const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
   Header header{};
   std::memcpy(header.magic, Header::kMagic, sizeof header.magic);
   header.version = Header::kVersion;
   header.count = static_cast<uint32_t>(count_);
   header.identity = model_->identity();
   header.note = note.size();
-  errno = 0;
-  bool written = false;
-  if (StatesFile file(beside.c_str(), "wb"); file.open()) {
-    written = file.write(&header, sizeof header);
-    for (size_t i = 0; written && i < count_; ++i) {
-      const Entry entry = entry_of(shapes_[i]);
-      written = file.write(&entry, sizeof entry);
-    }
-    written = written && file.write(note.data(), note.size());
-    for (size_t i = 0; written && i < count_; ++i) written = file.write(data(i), held_bytes(i, shapes_[i]));
-    const Checksum checksum = file.checksum();
-    written = written && file.write(&checksum, sizeof checksum);
-    written = file.close() && written && std::rename(beside.c_str(), path) == 0;
+  NewFile file;
+  Xxh64 hash;
+  const auto write = [&](std::span<const std::byte> bytes) {
+    hash.update(bytes);
+    return file.write(bytes);
+  };
+  std::string head(reinterpret_cast<const char*>(&header), sizeof header);
+  for (size_t i = 0; i < count_; ++i) {
+    const Entry entry = entry_of(shapes_[i]);
+    head.append(reinterpret_cast<const char*>(&entry), sizeof entry);
   }
-  if (written) return {};
-  const int failure = errno;
-  std::remove(beside.c_str());
-  return error(FERRY_IO_ERROR, "'%s': cannot be written: %s", path, std::strerror(failure));
+  FERRY_TRY(file.open(path));
+  FERRY_TRY(write(std::as_bytes(std::span(head))));
+  FERRY_TRY(write(note));
+  for (size_t i = 0; i < count_; ++i)
+    FERRY_TRY(write({static_cast<const std::byte*>(data(i)), held_bytes(i, shapes_[i])}));
+  const Checksum checksum = hash.digest();
+  FERRY_TRY(file.write(std::as_bytes(std::span(&checksum, 1))));
+  return file.keep();
 }
 
 Status States::load(const char* path, const ReadNote& read_note) {
-  StatesFile file(path, "rb");
+  StatesFile file(path);
   if (!file.open()) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
   const uint64_t size = file.size();
   Header header{};
   FERRY_TRY(file.read(&header, header_bytes(1)));
   FERRY_TRY(check_header(path, header, model_->identity(), count_));
+  file.set_version(header.version);
   FERRY_TRY(file.read(&header.note, header_bytes(header.version) - header_bytes(1)));
   std::unique_ptr<Memory[]> memory(new (std::nothrow) Memory[count_]);
   std::unique_ptr<StateShape[]> loaded(new (std::nothrow) StateShape[count_]);

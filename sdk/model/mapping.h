@@ -13,7 +13,7 @@ namespace ferry {
 // Read-only bytes, aligned to kAlignment, at a fixed address while the Mapping exists.
 //
 // A mapped file is shared with other processes. It must not be truncated or rewritten in place; replace it by renaming
-// another file over it, as write_file() does.
+// another file over it, as NewFile does.
 class Mapping {
  public:
   // FERRY_IO_ERROR: the file cannot be opened or mapped, or is not a regular file.

@@ -12,8 +12,9 @@ namespace ferry {
 // message describes the last one.
 Status attach_embedded(const Model& model, const PackedTarget& target, PackedStore& store);
 
-// Attaches the file for `target` in that folder. FERRY_NOT_FOUND: there is none. FERRY_IO_ERROR, FERRY_CORRUPT,
-// FERRY_UNSUPPORTED: it cannot be used; the message says why.
+// Attaches the file for `target` in that folder, after a look at its owner, its mode and the checksum of all of its
+// bytes. FERRY_NOT_FOUND: there is none. FERRY_IO_ERROR, FERRY_CORRUPT, FERRY_UNSUPPORTED: it cannot be used; the
+// message says why.
 Status attach_cached(PackedStore& store, const char* folder, const PackedTarget& target);
 
 // Writes all entries of the store to the file for `target` in that folder, creates the folder if missing, and attaches
@@ -21,7 +22,7 @@ Status attach_cached(PackedStore& store, const char* folder, const PackedTarget&
 // FERRY_IO_ERROR: the folder is unchanged.
 Status save_cached(PackedStore& store, const char* folder, const PackedTarget& target);
 
-// Writes the entries beside `path` and renames the file. FERRY_IO_ERROR.
+// Writes the entries to a file of that name. FERRY_IO_ERROR.
 Status write_packed(const PackedStore& store, const PackedTarget& target, const std::string& path);
 
 }  // namespace ferry

@@ -6,6 +6,7 @@
 
 #include "sdk/model/model.h"
 #include "sdk/model/seeded.h"
+#include "sdk/model/xxh64.h"
 
 namespace ferry {
 namespace {
@@ -30,8 +31,8 @@ Status check_header(std::span<const std::byte> bytes, PackedHeader* header) {
   if (bytes.size() < sizeof *header || std::memcmp(bytes.data(), PackedHeader::kMagic, sizeof header->magic) != 0)
     return error(FERRY_CORRUPT, "it is no file of packed weights");
   std::memcpy(header, bytes.data(), sizeof *header);
-  if (header->version != PackedHeader::kVersion)
-    return error(FERRY_UNSUPPORTED, "it has format version %u, this library reads %u", header->version,
+  if (header->version == 0 || header->version > PackedHeader::kVersion)
+    return error(FERRY_UNSUPPORTED, "it has format version %u, this library reads 1 to %u", header->version,
                  PackedHeader::kVersion);
   if (header->header_bytes != sizeof *header)
     return error(FERRY_CORRUPT, "header_bytes is %u, expected %zu", header->header_bytes, sizeof *header);
@@ -107,13 +108,24 @@ Status PackedFile::open(std::span<const std::byte> bytes, const PackedTarget& ta
                                            static_cast<size_t>(header.entries));
   if (checksum(header, table) != header.checksum)
     return error(FERRY_CORRUPT, "its checksum does not fit its header and table: it is damaged");
-  for (uint8_t byte : header.reserved)
-    if (byte != 0) return error(FERRY_CORRUPT, "a reserved byte is %u, expected 0", byte);
+  if (header.version == 1 && header.contents != 0)
+    return error(FERRY_CORRUPT, "a reserved field is %llu, expected 0", static_cast<ull>(header.contents));
   FERRY_TRY(check_target(header, target));
   FERRY_TRY(check_table(table, header.file_bytes));
   out->bytes_ = bytes;
   out->entries_ = table;
+  out->version_ = header.version;
+  out->contents_ = header.contents;
   return {};
+}
+
+Status PackedFile::check_contents() const {
+  if (version_ == 1) return error(FERRY_UNSUPPORTED, "it has format version 1, without a checksum of its weights");
+  Xxh64 hash;
+  for (const PackedEntry& entry : entries_) hash.update({bytes(entry), static_cast<size_t>(entry.size)});
+  if (hash.digest() == contents_) return {};
+  return error(FERRY_CORRUPT, "its weights have the checksum %016llx, expected %016llx: it is damaged",
+               static_cast<ull>(hash.digest()), static_cast<ull>(contents_));
 }
 
 const std::byte* PackedFile::find(const PackedKey& key, size_t size) const {
@@ -126,11 +138,13 @@ PackedImage make_packed_image(const PackedStore& store, const PackedTarget& targ
   const std::vector<PackedStore::Entry> entries = store.entries();
   std::vector<PackedEntry> table;
   PackedImage image;
+  Xxh64 contents;
   uint64_t offset = sizeof(PackedHeader) + entries.size() * sizeof(PackedEntry);
   for (const PackedStore::Entry& e : entries) {
     offset = (offset + kAlignment - 1) / kAlignment * kAlignment;
     table.push_back({e.key.weight, e.key.bias, e.key.packing, e.key.part, 0, e.size, offset});
     image.pieces.push_back({offset, {e.bytes.get(), e.size}});
+    contents.update(image.pieces.back().bytes);
     offset += e.size + kExtraBytes;
   }
   image.bytes = offset;
@@ -145,6 +159,7 @@ PackedImage make_packed_image(const PackedStore& store, const PackedTarget& targ
   header.entries = table.size();
   header.file_bytes = image.bytes;
   target.description.copy(header.description, sizeof header.description - 1);
+  header.contents = contents.digest();
   header.checksum = checksum(header, table);
   image.head = as_text(header);
   image.head.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(PackedEntry));

@@ -30,7 +30,7 @@ struct PackedTarget {
 // The first 192 bytes, little-endian.
 struct PackedHeader {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', 'P', '\n', '\x1a'};
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   char magic[8];
   uint32_t version;
@@ -42,7 +42,7 @@ struct PackedHeader {
   uint64_t file_bytes;   // of the whole file
   char description[64];  // NUL-terminated
   uint64_t checksum;     // FNV-1a of the header with this field zero, and of the table
-  uint8_t reserved[8];   // zero
+  uint64_t contents;     // XXH64 of the entries' bytes, in the table's order; version 1: zero
 };
 static_assert(sizeof(PackedHeader) == 192);
 
@@ -65,6 +65,10 @@ class PackedFile {
   // PackedFile. FERRY_UNSUPPORTED: valid, but of another version or not for `target`; FERRY_CORRUPT otherwise.
   static Status open(std::span<const std::byte> bytes, const PackedTarget& target, PackedFile* out);
 
+  // Reads the entries' bytes and compares their checksum. FERRY_CORRUPT: they are damaged. FERRY_UNSUPPORTED: the file
+  // has no checksum.
+  Status check_contents() const;
+
   // The bytes of an entry of exactly that size; null if there is none.
   const std::byte* find(const PackedKey& key, size_t size) const;
 
@@ -75,6 +79,8 @@ class PackedFile {
  private:
   std::span<const std::byte> bytes_;
   std::span<const PackedEntry> entries_;
+  uint32_t version_ = 0;
+  uint64_t contents_ = 0;
 };
 
 // A complete file of a store's entries, in pieces: header and table, with the positions of the entries' bytes.

@@ -1,5 +1,6 @@
 #include "sdk/model/packed_files.h"
 
+#include "sdk/files/folder.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_cache.h"
 
@@ -18,6 +19,7 @@ void PackedFiles::open(const Status& known, const PackedTarget& target) {
   if (model_.root().packed() != nullptr)
     if (Status status = attach_embedded(model_, target_, store_); !status.ok()) note(status);
   if (!usable_) return;
+  if (const Status own = check_folder_is_own(cache_dir_); !own.ok()) note(own);
   const Status status = attach_cached(store_, cache_dir_.c_str(), target_);
   if (!status.ok() && status.code() != FERRY_NOT_FOUND) note(status);
 }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "sdk/files/new_file.h"
 #include "sdk/image/codec.h"
 #include "sdk/image/resize.h"
 #include "sdk/operators/built_in.h"
@@ -55,7 +57,7 @@ Status save_pixels(const ferry_answer& answer, const T* elements, int channels, 
     uint8_t* to = pixels.row(y);
     for (int x = 0; x < answer.width; ++x, to += channels) pixel(*elements++, to);
   }
-  return image::save_png(pixels.view(), path, sixteen_bits);
+  return image::save(pixels.view(), path, sixteen_bits);
 }
 
 void put(const Colour& colour, uint8_t* to) {
@@ -74,7 +76,7 @@ Status save_pfm(const ferry_answer& map, const char* path) {
   for (int y = 0; y < map.height; ++y) {
     std::memcpy(&bytes[begin + row * static_cast<size_t>(map.height - 1 - y)], map.map + int64_t{y} * map.width, row);
   }
-  return image::write_file(bytes.data(), bytes.size(), path);
+  return replace_file(path, std::as_bytes(std::span(bytes)));
 }
 
 Status save_map(const ferry_answer& map, const char* path, ferry_save_style style) {
@@ -104,6 +106,9 @@ Status save_labels(const ferry_answer& map, const char* path, ferry_save_style s
       put({static_cast<uint8_t>(colour >> 16), static_cast<uint8_t>(colour >> 8), static_cast<uint8_t>(colour)}, to);
     });
   }
+  if (image::is_jpeg(path))
+    return error(FERRY_INVALID_ARGUMENT,
+                 "'%s': a JPEG does not keep the classes of pixels: name a .png, or save colours", path);
   for (size_t i = 0; i < map.class_count; ++i) {
     if (map.classes[i].index > 255) {
       return error(FERRY_INVALID_ARGUMENT, "class %d is no level of a grey PNG, which has 256: save colours instead",
@@ -140,7 +145,7 @@ Status save_foreground(const ferry_answer& answer, const image::View& image, con
       to[3] = alpha[x];
     }
   }
-  return image::save_png(cut.view(), path);
+  return image::save(cut.view(), path);
 }
 
 Status composite(const ferry_answer& answer, const image::View& image, const image::View& background,
@@ -186,10 +191,10 @@ Status save(const ferry_answer& answer, const char* path, ferry_save_style style
   switch (answer.kind) {
     case FERRY_ANSWER_MAP: return save_map(answer, path, style);
     case FERRY_ANSWER_LABELS: return save_labels(answer, path, style);
-    case FERRY_ANSWER_MASK: return image::save_png({answer.mask, answer.width, answer.height, 1, answer.width}, path);
+    case FERRY_ANSWER_MASK: return image::save({answer.mask, answer.width, answer.height, 1, answer.width}, path);
     case FERRY_ANSWER_IMAGE: {
       const ferry_image& p = answer.image;
-      return image::save_png({p.pixels, p.width, p.height, 3, p.stride}, path);
+      return image::save({p.pixels, p.width, p.height, 3, p.stride}, path);
     }
     default: return error(FERRY_INVALID_ARGUMENT, "this answer is no image: there is nothing to save as %s", path);
   }

@@ -20,7 +20,7 @@ RULES = [
     (r"sdk/gpu/", r"sdk/image/", r"sdk/gpu/backend/frame\.(h|cc)"),  # the only file that reads frames
     (r"sdk/image/", r"sdk/(cpu|gpu|task|text|api)/", ""),
     (r"sdk/task/", r"sdk/(cpu|gpu|text|api)/", ""),
-    (r"sdk/text/", r"sdk/(?!text/|status\.h|attempt\.h)", r"sdk/text/api\.cc"),  # which begins like the C API
+    (r"sdk/text/", r"sdk/(?!text/|status\.h|attempt\.h|printable\.h)", r"sdk/text/api\.cc"),  # which begins like the C API
     (r"converter/", r"(models|cli|tests)/", ""),
     (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", r"converter/checkpoint/source\.cc"),  # whose family is found
     (r"models/", r"(cli|tests|converter/onnx)/", ""),

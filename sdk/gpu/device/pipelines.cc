@@ -1,14 +1,15 @@
 #include "sdk/gpu/device/pipelines.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 #include "sdk/attempt.h"
+#include "sdk/files/folder.h"
+#include "sdk/files/new_file.h"
+#include "sdk/model/xxh64.h"
 
 namespace ferry::gpu {
 namespace {
@@ -24,12 +25,7 @@ struct FileHeader {
 
 constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
 
-// FNV-1a.
-uint64_t checksum(const std::vector<char>& bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
+uint64_t checksum(const std::vector<char>& bytes) { return xxh64(std::as_bytes(std::span(bytes))); }
 
 struct CloseFile {
   void operator()(FILE* file) const { std::fclose(file); }
@@ -41,7 +37,8 @@ bool read_file(const std::string& path, std::string* text, std::vector<char>* ca
   const File file(std::fopen(path.c_str(), "rb"));
   FileHeader header;
   const FileHeader ours;
-  if (file == nullptr || std::fread(&header, sizeof header, 1, file.get()) != 1) return false;
+  if (file == nullptr || !check_file_is_own(fileno(file.get())).ok()) return false;
+  if (std::fread(&header, sizeof header, 1, file.get()) != 1) return false;
   if (std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0 || header.shaders != ours.shaders) return false;
   struct stat info;
   if (fstat(fileno(file.get()), &info) != 0) return false;
@@ -63,26 +60,11 @@ bool write_file(const std::string& path, const std::string& text, const std::vec
   header.text_bytes = text.size();
   header.cache_bytes = cache.size();
   header.checksum = checksum(body);
-  // identical devices, and an application's device beside ours, share a file
-  static std::atomic<unsigned> written_before = 0;
-  const std::string part = path + "." + std::to_string(getpid()) + "." + std::to_string(written_before++) + ".part";
-  File file(std::fopen(part.c_str(), "wb"));
-  if (file == nullptr) return false;
-  const bool written = std::fwrite(&header, sizeof header, 1, file.get()) == 1 &&
-                       (body.empty() || std::fwrite(body.data(), 1, body.size(), file.get()) == body.size());
-  const bool closed = std::fclose(file.release()) == 0;
-  if (written && closed && std::rename(part.c_str(), path.c_str()) == 0) return true;
-  (void)std::remove(part.c_str());
-  return false;
-}
-
-// mkdir -p
-bool make_folder(const std::string& folder) {
-  for (size_t end = 1; end <= folder.size(); ++end) {
-    if (end < folder.size() && folder[end] != '/') continue;
-    if (mkdir(folder.substr(0, end).c_str(), 0755) != 0 && errno != EEXIST) return false;
-  }
-  return true;
+  NewFile file;
+  const bool written = file.open(path, {.durable = false, .like_former = false, .mode = 0644}).ok() &&
+                       file.write(std::as_bytes(std::span(&header, 1))).ok() &&
+                       file.write(std::as_bytes(std::span(body))).ok();
+  return written && file.keep().ok();
 }
 
 // One file per device, driver and pipeline format.
@@ -140,7 +122,7 @@ Status Pipelines::create(const char* cache_folder) {
   FERRY_TRY(check(vk.vkCreatePipelineLayout(device_.handle(), &layout, nullptr, &layout_), "vkCreatePipelineLayout"));
 
   std::vector<char> driver;
-  if (cache_folder != nullptr && *cache_folder != 0 && make_folder(cache_folder)) {
+  if (cache_folder != nullptr && *cache_folder != 0 && make_folder(cache_folder).ok()) {
     file_ = std::string(cache_folder) + "/" + file_name(device_.info().properties);
     std::string text;
     if (read_file(file_, &text, &driver)) read_records(text);

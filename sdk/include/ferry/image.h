@@ -35,7 +35,7 @@ typedef struct ferry_image {
  * all. Free `image` with ferry_image_free(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_load(const char* path, ferry_image* image);
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_decode(const void* data, size_t size, ferry_image* image);
-/* Writes a PNG to a temporary file beside `path` and renames it, so that no partial file is left behind. */
+/* Writes a PNG, whatever the suffix. The file gets its name when it is complete: a failure leaves the former file. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_save_png(const ferry_image* image, const char* path);
 /* Frees owned pixels and clears the struct. Accepts NULL. */
 FERRY_API void ferry_image_free(ferry_image* image);

@@ -187,11 +187,13 @@ typedef enum ferry_save_style {
   FERRY_SAVE_16_BIT = 2   /* MAP: as plain with 65,536 levels; metres: in millimetres */
 } ferry_save_style;
 
-/* Writes MAP, LABELS, MASK or IMAGE as a PNG. A MAP is written as float32 values (Portable Float Map) if the name ends
- * in ".pfm". The file is written beside `path` and renamed, so that no partial file is left behind. */
+/* Writes MAP, LABELS, MASK or IMAGE as a PNG, or as a JPEG if the name ends in ".jpg" or ".jpeg". A MAP is written as
+ * float32 values (Portable Float Map) if it ends in ".pfm". FERRY_INVALID_ARGUMENT: the name ends otherwise than these
+ * and ".png", or a JPEG does not keep it (16 bits, plain LABELS). The file gets its name when it is complete: a failure
+ * leaves the former file. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
                                                          ferry_save_style style);
-/* Writes the foreground of `image`, which a MASK selects, as a PNG with the mask as alpha. Colours at soft edges are
+/* Writes the foreground of `image`, which a MASK selects, as a PNG (not ".jpg") with the mask as alpha. Colours at soft edges are
  * estimated (Forte, "Approximate Fast Foreground Colour Estimation", ICIP 2021). FERRY_INVALID_ARGUMENT: the answer is
  * not a mask, or `image` has another size. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save_foreground(const ferry_answer* answer,
@@ -205,6 +207,13 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_answer_draw(const ferry_answer* ans
                                                          ferry_image* out);
 /* The colour of class `index` in FERRY_SAVE_COLOURS as 0xRRGGBB, for legends. */
 FERRY_API uint32_t ferry_label_colour(int32_t index);
+
+/* Labels, names and generated texts come from files, which may hide escape sequences for terminals in them, marks that
+ * reverse text, or line ends. Copies `text` (NULL: "") to `out` for people. `lines` false: as one line, in which these
+ * become "\\n", "\\x1b" or "\\u202e"; true: line ends and tabs stay, the other ones are removed. Like snprintf(), it
+ * writes at most `size` bytes with the terminating zero (whole characters), and returns the size of the whole result
+ * without it. `out` may be NULL if `size` is 0. */
+FERRY_API size_t ferry_printable(const char* text, bool lines, char* out, size_t size);
 
 #if defined(__cplusplus)
 }

@@ -1,16 +1,15 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <new>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "sdk/descriptor.h"
+#include "sdk/files/new_file.h"
 #include "sdk/image/codec.h"
 #include "sdk/operators/built_in.h"
 
@@ -81,29 +80,36 @@ void make_sixteen_bits(unsigned char* png) {
   for (int i = 0; i < 4; ++i) png[kCrc + i] = static_cast<unsigned char>(crc >> (24 - 8 * i));
 }
 
+// The name's suffix in lower case, with its dot; "" if there is none.
+std::string suffix_of(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos || dot == 0) return {};
+  std::string suffix(name.substr(dot));
+  for (char& c : suffix) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return suffix;
+}
+
+Status refused(const char* path, const char* why) {
+  return error(FERRY_INVALID_ARGUMENT, "'%s': cannot be written: %s", path, why);
+}
+
+std::span<const std::byte> bytes_of(const void* data, size_t size) {
+  return {static_cast<const std::byte*>(data), size};
+}
+
 }  // namespace
 
-Status write_file(const void* data, size_t size, const char* path) {
-  const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
-  Descriptor file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.ok()) return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(errno));
-  int failure = 0;
-  for (size_t done = 0; done < size && failure == 0;) {
-    const ssize_t n = write(file.get(), static_cast<const char*>(data) + done, size - done);
-    if (n >= 0) {
-      done += static_cast<size_t>(n);
-    } else if (errno != EINTR) {
-      failure = errno;
-    }
-  }
-  // A full disk may be reported only here.
-  if (file.close() != 0 && failure == 0) failure = errno;
-  if (failure == 0 && rename(beside.c_str(), path) != 0) failure = errno;
-  if (failure != 0) {
-    unlink(beside.c_str());
-    return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(failure));
-  }
-  return {};
+bool is_jpeg(const char* path) {
+  const std::string suffix = suffix_of(path);
+  return suffix == ".jpg" || suffix == ".jpeg";
+}
+
+Status check_suffix(const char* path) {
+  const std::string suffix = suffix_of(path);
+  if (suffix.empty() || suffix == ".png" || is_jpeg(path)) return {};
+  return error(FERRY_INVALID_ARGUMENT, "'%s': cannot be written: images are written as .png, .jpg or .jpeg, not as %s",
+               path, suffix.c_str());
 }
 
 Status save_png(const View& image, const char* path, bool sixteen_bits) {
@@ -118,7 +124,35 @@ Status save_png(const View& image, const char* path, bool sixteen_bits) {
   unsigned char* png = stbi_write_png_to_mem(image.data, static_cast<int>(image.stride), image.width, image.height,
                                              image.channels, &size);
   if (sixteen_bits) make_sixteen_bits(png);
-  return write_file(png, static_cast<size_t>(size), path);
+  return replace_file(path, bytes_of(png, static_cast<size_t>(size)));
+}
+
+Status save_jpeg(const View& image, const char* path) {
+  if (!built_in(Feature::Files)) return without_files();
+  if (image.channels != 1 && image.channels != 3) return refused(path, "a JPEG has no transparency: name a .png");
+  if (image.width > 65535 || image.height > 65535) return refused(path, "a JPEG has at most 65535 pixels a side");
+  const auto row = static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
+  std::vector<uint8_t> pixels;  // stb knows no stride
+  if (static_cast<size_t>(image.stride) != row) {
+    pixels.resize(row * static_cast<size_t>(image.height));
+    for (int y = 0; y < image.height; ++y) memcpy(&pixels[row * static_cast<size_t>(y)], image.row(y), row);
+  }
+  std::vector<std::byte> jpeg;
+  const auto append = [](void* to, void* data, int size) {
+    const std::span<const std::byte> bytes = bytes_of(data, static_cast<size_t>(size));
+    auto* const all = static_cast<std::vector<std::byte>*>(to);
+    all->insert(all->end(), bytes.begin(), bytes.end());
+  };
+  constexpr int kQuality = 95;  // above 90, colours have the resolution of brightness
+  stbi_write_jpg_to_func(append, &jpeg, image.width, image.height, image.channels,
+                         pixels.empty() ? image.data : pixels.data(), kQuality);
+  return replace_file(path, jpeg);
+}
+
+Status save(const View& image, const char* path, bool sixteen_bits) {
+  FERRY_TRY(check_suffix(path));
+  if (!is_jpeg(path)) return save_png(image, path, sixteen_bits);
+  return sixteen_bits ? refused(path, "a JPEG has 8 bits: name a .png") : save_jpeg(image, path);
 }
 
 }  // namespace ferry::image
