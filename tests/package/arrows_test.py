@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Arrows point one way (docs/architecture.md, "The rooms"): which files may not include what, and libferry does not call its own
-C API, which is all that libferry_text knows of it.
+"""Arrows point one way (docs/architecture.md, "The rooms"): which files may not include what, libferry does not call its own C
+API, which is all that libferry_text knows of it; and only cli/print.cc prints.
 
     tests/package/arrows_test.py [SOURCE_FOLDER]
 """
@@ -34,6 +34,10 @@ RULES = [
     (r"(sdk|converter|models|cli)/", r"zlib\.h", r"converter/export/deflate\.cc"),
     (r"sdk/", r"nlohmann/", ""),
 ]
+# What reaches a terminal is cleaned where it is printed: in the command line only by cli/print.h, elsewhere nothing prints.
+PRINTS = re.compile(r"(?<![\w.>])(?:std::)?(?:printf|fprintf|vprintf|vfprintf|fputs|fputc|puts|putchar|putc|perror|fwrite)\("
+                    r"|std::(?:cout|cerr|clog)\b")
+PRINTERS = r"cli/print\.cc|converter/hub/download\.cc"  # the latter writes its file
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 CALL = re.compile(r"\bferry_[a-z0-9_]+\(")
 
@@ -56,6 +60,9 @@ def complaints(root):
                     for files, forbidden, but in RULES:
                         if re.match(files, path) and re.match(forbidden, included) and not (but and re.fullmatch(but, path)):
                             yield f"{path} includes {included}"
+                if not re.match(r"bindings/|sdk/include/", path) and not re.fullmatch(PRINTERS, path):
+                    for found in PRINTS.findall(without_text(source)):
+                        yield f"{path} prints by {found.rstrip('(')}: see cli/print.h"
                 if re.match(r"sdk/(?!api/|include/|text/)", path):
                     for call in CALL.findall(without_text(source)):
                         yield f"{path} calls {call[:-1]}(), which is for apps"

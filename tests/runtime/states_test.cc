@@ -15,6 +15,7 @@
 #include "tests/runtime/sequences.h"
 #include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/states_file.h"
 
 namespace ferry::testing {
 namespace {
@@ -258,7 +259,7 @@ TEST_F(States, AHostileFileChangesNothing) {
   } kCases[] = {
       {0, 0, FERRY_CORRUPT, "these are no saved states"},
       {8, 0, FERRY_CORRUPT, "states of version 0"},
-      {8, 4, FERRY_UNSUPPORTED_VERSION, "states of version 4, this library reads versions up to 3"},
+      {8, 5, FERRY_UNSUPPORTED_VERSION, "states of version 5, this library reads versions up to 4"},
       {8, 2, FERRY_CORRUPT, "it is truncated or damaged"},
       {12, 3, FERRY_CORRUPT, "holds 3 states, the model has 4"},
       {16, 1, FERRY_CORRUPT, "another model's states"},
@@ -283,7 +284,9 @@ TEST_F(States, AHostileFileChangesNothing) {
   EXPECT_EQ(load(with(good.size() - 100, -7)), FERRY_CORRUPT);
   EXPECT_NE(std::string(ferry_last_error()).find("is damaged: its bytes do not have the checksum"), std::string::npos)
       << ferry_last_error();
-  // Version 2 is the same without the checksum.
+  // Version 3 is the same with another checksum, version 2 without one.
+  EXPECT_EQ(load(with_checksum(with(8, 3))), FERRY_OK);
+  EXPECT_EQ(load(with(8, 3)), FERRY_CORRUPT);
   EXPECT_EQ(load(with(8, 2).substr(0, good.size() - 8)), FERRY_OK);
   EXPECT_EQ(load(good), FERRY_OK);
 }

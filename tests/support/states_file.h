@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "sdk/model/seeded.h"
+#include "sdk/model/xxh64.h"
 
 namespace ferry::testing {
 
@@ -17,7 +19,8 @@ inline std::string with_checksum(std::string file) {
   std::memcpy(&version, file.data() + kVersion, sizeof version);
   if (version < 3) return file;
   const size_t body = file.size() - kChecksum;
-  const uint64_t checksum = fnv1a64({file.data(), body});
+  const uint64_t checksum =
+      version == 3 ? fnv1a64({file.data(), body}) : xxh64(std::as_bytes(std::span(file.data(), body)));
   std::memcpy(file.data() + body, &checksum, sizeof checksum);
   return file;
 }

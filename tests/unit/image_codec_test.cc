@@ -76,6 +76,38 @@ TEST(Codec, PaddedRowsAreWrittenWithoutTheirPadding) {
   EXPECT_EQ(packed(out.view()), packed(view));
 }
 
+TEST(Codec, TheSuffixSaysTheFormat) {
+  const ScratchFolder folder;
+  constexpr int kStride = 3 * 16 + 5;
+  Bytes memory(kStride * 16, 0);
+  for (int y = 0; y < 16; ++y)
+    for (int x = 0; x < 16 * 3; ++x) memory[static_cast<size_t>(y * kStride + x)] = static_cast<uint8_t>(3 * x + 2 * y);
+  const View view = {memory.data(), 16, 16, 3, kStride};
+  const auto begins = [&](const char* name, const char* with) {
+    const std::string path = folder.path() / name;
+    const Status s = image::save(view, path.c_str());
+    ASSERT_TRUE(s.ok()) << s.message();
+    EXPECT_EQ(read_text(path).substr(0, std::strlen(with)), with) << name;
+    Pixels out;
+    ASSERT_TRUE(image::load(path.c_str(), &out).ok());
+    const Bytes there = packed(out.view()), here = packed(view);
+    ASSERT_EQ(there.size(), here.size());
+    for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(there[i], here[i], 12) << name << " " << i;
+  };
+  for (const char* name : {"a.jpg", "b.JPEG"}) begins(name, "\xff\xd8\xff");
+  for (const char* name : {"c.png", "d.PNG", "without", ".hidden"}) begins(name, "\x89PNG");
+  for (const char* name : {"e.webp", "f.bmp", "g.jpg.part"}) {
+    const std::string path = folder.path() / name;
+    const Status s = image::save(view, path.c_str());
+    EXPECT_EQ(s.code(), FERRY_INVALID_ARGUMENT);
+    EXPECT_NE(s.message().find("images are written as .png, .jpg or .jpeg, not as "), std::string::npos) << s.message();
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  const View alpha = {memory.data(), 4, 4, 4, 16}, deep = {memory.data(), 4, 4, 2, 8};
+  EXPECT_NE(image::save(alpha, "never.jpg").message().find("has no transparency"), std::string::npos);
+  EXPECT_NE(image::save(deep, "never.jpg", true).message().find("has 8 bits"), std::string::npos);
+}
+
 // ---- Exif orientation ----------------------------------------------------------------------------------------------
 
 // A JPEG of 32x16 pixels, black except for the top left corner (white) and the top right corner (grey), with `exif`

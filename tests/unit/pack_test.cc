@@ -255,7 +255,8 @@ TEST_F(WriteFile, SaysWhyItCannot) {
             "'" + missing.string() + "': cannot be written: No such file or directory");
   const auto busy = folder_ / "folder.ferry";
   std::filesystem::create_directory(busy);
-  EXPECT_EQ(message([&] { write_file(busy, bytes); }), "'" + busy.string() + "': cannot be written: Is a directory");
+  EXPECT_EQ(message([&] { write_file(busy, bytes); }),
+            "'" + busy.string() + "': cannot be written: it is a folder: name a file in it");
   EXPECT_EQ(entries(), 1);  // the folder: no partial file is left
 }
 

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
 #include <functional>
 
+#include "sdk/files/folder.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_cache.h"
@@ -170,9 +172,9 @@ TEST_P(ContrivedPackedFile, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(
     Unit, ContrivedPackedFile,
     ::testing::Values(
-        Contrived{"Version", [](PackedHeader& h, PackedEntry*) { h.version = 2; }},
+        Contrived{"Version", [](PackedHeader& h, PackedEntry*) { h.version = 3; }},
         Contrived{"HeaderBytes", [](PackedHeader& h, PackedEntry*) { h.header_bytes = 184; }},
-        Contrived{"Reserved", [](PackedHeader& h, PackedEntry*) { h.reserved[7] = 1; }},
+        Contrived{"Reserved", [](PackedHeader& h, PackedEntry*) { h.version = 1, h.contents = 1; }},
         Contrived{"ManyEntries", [](PackedHeader& h, PackedEntry*) { h.entries = ~uint64_t{0} / 40; }},
         Contrived{"EntriesOfData", [](PackedHeader& h, PackedEntry*) { h.entries = 12; }},
         Contrived{"Overlap", [](PackedHeader&, PackedEntry* e) { e[1].offset = e[0].offset; }},
@@ -237,6 +239,67 @@ TEST(PackedCache, ReplacesAFileThatIsDamaged) {
   EXPECT_TRUE(attach_cached(later, folder.path().c_str(), target()).ok());
 }
 
+TEST(PackedCache, FindsEveryDamagedByte) {
+  const ScratchFolder folder;
+  PackedStore store;
+  put(store, {1, 0, 1, 0}, 50, 1);
+  ASSERT_TRUE(save_cached(store, folder.path().c_str(), target()).ok());
+  const auto path = folder.path() / target().file_name();
+  const std::string good = read_text(path);
+  for (size_t at = 0; at < good.size(); at += 3) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 4);
+    folder.write(target().file_name(), bad);
+    PackedStore reader;
+    const size_t begin = sizeof(PackedHeader) + sizeof(PackedEntry), data = (begin + 63) / 64 * 64;
+    const bool matters = at < begin || (at >= data && at < data + 50);  // the rest is padding, which nobody reads
+    EXPECT_EQ(attach_cached(reader, folder.path().c_str(), target()).ok(), !matters) << at;
+  }
+}
+
+// A folder that others can write to.
+TEST(PackedCache, RefusesFilesOfOthers) {
+  const ScratchFolder folder;
+  PackedStore store;
+  put(store, {1, 0, 1, 0}, 50, 1);
+  ASSERT_TRUE(save_cached(store, folder.path().c_str(), target()).ok());
+  const auto path = folder.path() / target().file_name();
+  const auto refused = [&](const char* what) {
+    PackedStore reader;
+    const Status status = attach_cached(reader, folder.path().c_str(), target());
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.message().find(what), std::string::npos) << status.message();
+  };
+  ::chmod(path.c_str(), 0646);
+  refused("everybody may write it (mode 0646)");
+  ::chmod(path.c_str(), 0664);
+  PackedStore reader;
+  EXPECT_TRUE(attach_cached(reader, folder.path().c_str(), target()).ok());
+  std::filesystem::rename(path, folder.path() / "elsewhere");
+  std::filesystem::create_symlink("elsewhere", path);
+  refused("cannot be opened");
+  std::filesystem::rename(folder.path() / "elsewhere", path);
+  if (geteuid() == 0 && ::chown(path.c_str(), 1234, 1234) == 0) {
+    refused("it belongs to another user (1234, this process is 0)");
+    PackedStore again;  // replaced by our own
+    put(again, {1, 0, 1, 0}, 50, 1);
+    EXPECT_TRUE(save_cached(again, folder.path().c_str(), target()).ok());
+    EXPECT_TRUE(attach_cached(reader, folder.path().c_str(), target()).ok());
+  }
+}
+
+TEST(PackedCache, SaysThatOthersCanWriteToTheFolder) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(check_folder_is_own(folder.path()).ok());
+  ::chmod(folder.path().c_str(), 0757);
+  EXPECT_NE(check_folder_is_own(folder.path()).message().find("is writable by other users (mode 0757)"),
+            std::string::npos);
+  ::chmod(folder.path().c_str(), 01777);
+  EXPECT_FALSE(check_folder_is_own(folder.path()).ok());
+  ::chmod(folder.path().c_str(), 0775);
+  EXPECT_TRUE(check_folder_is_own(folder.path()).ok()) << "this user's own group";
+}
+
 TEST(PackedCache, ReportsObstacles) {
   const ScratchFolder folder;
   const auto file = folder.write("file", "");
@@ -246,8 +309,8 @@ TEST(PackedCache, ReportsObstacles) {
   EXPECT_EQ(save_cached(store, file.c_str(), target()).code(), FERRY_IO_ERROR);
 
   // Another process is writing.
-  const std::string draft = (folder.path() / target().file_name()).string() + ".new";
-  const int fd = ::open(draft.c_str(), O_RDWR | O_CREAT, 0644);
+  const std::string lock = (folder.path() / target().file_name()).string() + ".lock";
+  const int fd = ::open(lock.c_str(), O_RDWR | O_CREAT, 0644);
   ASSERT_EQ(::flock(fd, LOCK_EX), 0);
   const Status status = save_cached(store, folder.path().c_str(), target());
   EXPECT_EQ(status.code(), FERRY_IO_ERROR);
@@ -256,7 +319,7 @@ TEST(PackedCache, ReportsObstacles) {
   ::close(fd);
   // Another process died while writing; its leftovers do not interfere.
   EXPECT_TRUE(save_cached(store, folder.path().c_str(), target()).ok());
-  EXPECT_FALSE(std::filesystem::exists(draft));
+  EXPECT_FALSE(std::filesystem::exists(lock));
 }
 
 TEST(PackedCache, LeavesNothingBehindIfTheDiskIsFull) {
