@@ -19,7 +19,7 @@ enum class Printed {
 // of text.
 bool steers(uint32_t character) noexcept;
 
-// Writes as much of `text` as `room` bytes hold, in whole characters, and returns its size. `out` null: counts them. Allocates nothing.
+// Writes whole characters of `text` into `room` bytes and returns their size. `out` null: counts. Allocates nothing.
 size_t make_printable(std::string_view text, Printed as, char* out, size_t room) noexcept;
 
 std::string printable(std::string_view text, Printed as = Printed::Line);

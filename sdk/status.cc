@@ -37,8 +37,8 @@ void Status::release() noexcept {
 }
 
 Status error(ferry_status code, const char* format, ...) noexcept {
-  // A sentence with the numbers in it; a longer one (a path, a hostile name) is cut. Names come from files: the sentence
-  // stays one line without control characters.
+  // A sentence with the numbers in it; a longer one (a path, a hostile name) is cut. Names come from files: the
+  // sentence stays one line without control characters.
   char text[1024], line[1024];
   va_list args;
   va_start(args, format);

@@ -1,5 +1,5 @@
-// XXH64 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md): a fast checksum against damage, not against malice: files with
-// a chosen checksum are easily made.
+// XXH64 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md): a fast checksum against damage, not against malice: files
+// with a chosen checksum are easily made.
 #pragma once
 
 #include <array>

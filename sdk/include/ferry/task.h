@@ -193,9 +193,9 @@ typedef enum ferry_save_style {
  * leaves the former file. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
                                                          ferry_save_style style);
-/* Writes the foreground of `image`, which a MASK selects, as a PNG (not ".jpg") with the mask as alpha. Colours at soft edges are
- * estimated (Forte, "Approximate Fast Foreground Colour Estimation", ICIP 2021). FERRY_INVALID_ARGUMENT: the answer is
- * not a mask, or `image` has another size. */
+/* Writes the foreground of `image`, which a MASK selects, as a PNG (not ".jpg") with the mask as alpha. Colours at soft
+ * edges are estimated (Forte, "Approximate Fast Foreground Colour Estimation", ICIP 2021). FERRY_INVALID_ARGUMENT: the
+ * answer is not a mask, or `image` has another size. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save_foreground(const ferry_answer* answer,
                                                                     const ferry_image* image, const char* path);
 /* Composites the same foreground over another image, which is resized to cover it. A background of one pixel is a plain
