@@ -190,6 +190,14 @@ struct Removed {
   std::vector<std::unique_ptr<TemporaryName>> remembered;  // for signals
 };
 
+// Where temporary files of an output are: beside it, unless it is a device.
+std::string beside(const std::string& output) {
+  std::error_code none;
+  const fs::file_type type = fs::status(output, none).type();
+  const bool plain = type == fs::file_type::not_found || type == fs::file_type::regular;
+  return plain ? output : (fs::temp_directory_path() / "ferry").string();
+}
+
 void print_size(const fs::path& file) {
   std::error_code none;  // a device has no size
   const uint64_t bytes = fs::file_size(file, none);
@@ -208,7 +216,7 @@ int pack(const PackOptions& o) {
     const fs::path own = folder / (model.stem().string() + "." + target + ".packed");
     const bool here = target == kThisCpu || target == kGpu || target == kGpuFloat16;
     if (o.embed)
-      parts.add(files.emplace_back(fs::path(o.output).concat("." + target + "." + random_letters() + ".part")));
+      parts.add(files.emplace_back(beside(o.output) + "." + target + "." + random_letters() + ".part"));
     else
       files.push_back(o.targets.size() == 1 && !o.output.empty() ? fs::path(o.output) : own);
     if (target == kThisCpu)

@@ -115,6 +115,7 @@ class Files {
     if (output.empty()) return;
     if (!folder_) {
       check_folder(output);
+      if (!output.ends_with(".pfm")) check(image::check_suffix(output.c_str()));  // before the work, not after it
     } else {
       std::error_code failure;
       fs::create_directories(output, failure);
@@ -187,7 +188,10 @@ class Runner {
          const ferry_session_options& options)
       : o_(o), model_(model), entry_(answer_entry(info.answer)), files_(o) {
     if (writes()) files_.check_names();
-    if (!o.composite.empty()) check_folder(o.composite);
+    if (!o.composite.empty()) {
+      check_folder(o.composite);
+      check(image::check_suffix(o.composite.c_str()));
+    }
     for (const std::string& text : o.points) points_.push_back(point_of(text));
     if (!o.box.empty()) {
       const std::vector<float> sides = numbers("--box", o.box, "LEFT,TOP,RIGHT,BOTTOM", 4);

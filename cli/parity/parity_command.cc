@@ -129,7 +129,7 @@ void add_parity(CLI::App& app, int* exit_code) {
     try {
       *exit_code = run(*options);
     } catch (const std::exception& e) {
-      print_error("ferry parity: %s\n", e.what());
+      cli::print_error("ferry parity: %s\n", e.what());
       *exit_code = 2;
     }
   });

@@ -205,12 +205,11 @@ Status NewFile::take_mode_of_former() {
 }
 
 Status NewFile::copy_to(int other) {
-  std::string buffer(size_t{1} << 16, '\0');
+  std::byte buffer[size_t{1} << 14];
   for (off_t at = 0;;) {
-    const ssize_t n = pread(fd_, buffer.data(), buffer.size(), at);
+    const ssize_t n = pread(fd_, buffer, sizeof buffer, at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 || !write_all(other, {reinterpret_cast<const std::byte*>(buffer.data()), static_cast<size_t>(n)}))
-      return failed();
+    if (n < 0 || !write_all(other, {buffer, static_cast<size_t>(n)})) return failed();
     if (n == 0) return {};
     at += n;
   }
