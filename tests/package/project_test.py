@@ -50,6 +50,20 @@ def check_versions(expected):
         faults.append(f"bindings/python/ferry/_structs.py: VERSION is not ({major}, {minor})")
 
 
+def check_security_tests():
+    """Tests that SECURITY.md names exist: suites of GoogleTest with or without a case, or of ctest."""
+    named = re.findall(r"`([A-Za-z/]+(?:\.[A-Za-z]+)?)`", read("SECURITY.md").split("| guarantee | tests |")[-1].split("\n\n")[0])
+    tests = ""
+    for folder, _, names in os.walk(os.path.join(ROOT, "tests")):
+        tests += "".join(read(os.path.join(folder, name)) for name in names if name.endswith(("_test.cc", "CMakeLists.txt")))
+    for name in named:
+        suite, _, case = name.partition(".")
+        if name not in tests if "/" in name else not re.search(rf"TEST(_F|_P)?\({suite}, {case}", tests):
+            faults.append(f"SECURITY.md names the test {name}, which does not exist")
+    if len(named) < 10:
+        faults.append("SECURITY.md has no table of tests")
+
+
 def check_spdx():
     count = 0
     for top in ("sdk/include", "bindings", "examples"):
