@@ -124,13 +124,15 @@ Status save_png(const View& image, const char* path, bool sixteen_bits) {
   unsigned char* png = stbi_write_png_to_mem(image.data, static_cast<int>(image.stride), image.width, image.height,
                                              image.channels, &size);
   if (sixteen_bits) make_sixteen_bits(png);
-  return replace_file(path, bytes_of(png, static_cast<size_t>(size)));
+  return replace_file(path, bytes_of(png, static_cast<size_t>(size)), {.durable = false});
 }
 
 Status save_jpeg(const View& image, const char* path) {
   if (!built_in(Feature::Files)) return without_files();
   if (image.channels != 1 && image.channels != 3) return refused(path, "a JPEG has no transparency: name a .png");
   if (image.width > 65535 || image.height > 65535) return refused(path, "a JPEG has at most 65535 pixels a side");
+  if (int64_t{image.width} * image.channels * image.height > INT_MAX)  // stb counts samples in an int
+    return refused(path, "its pixels are more than 2 GiB");
   const auto row = static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
   std::vector<uint8_t> pixels;  // stb knows no stride
   if (static_cast<size_t>(image.stride) != row) {
@@ -146,7 +148,7 @@ Status save_jpeg(const View& image, const char* path) {
   constexpr int kQuality = 95;  // above 90, colours have the resolution of brightness
   stbi_write_jpg_to_func(append, &jpeg, image.width, image.height, image.channels,
                          pixels.empty() ? image.data : pixels.data(), kQuality);
-  return replace_file(path, jpeg);
+  return replace_file(path, jpeg, {.durable = false});
 }
 
 Status save(const View& image, const char* path, bool sixteen_bits) {

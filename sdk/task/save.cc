@@ -76,7 +76,7 @@ Status save_pfm(const ferry_answer& map, const char* path) {
   for (int y = 0; y < map.height; ++y) {
     std::memcpy(&bytes[begin + row * static_cast<size_t>(map.height - 1 - y)], map.map + int64_t{y} * map.width, row);
   }
-  return replace_file(path, std::as_bytes(std::span(bytes)));
+  return replace_file(path, std::as_bytes(std::span(bytes)), {.durable = false});
 }
 
 Status save_map(const ferry_answer& map, const char* path, ferry_save_style style) {

@@ -12,6 +12,10 @@ from .session import permuted
 LOGITS_BOUND, RELATIVE_BOUND = 1e-3, 1e-4  # as in cli/parity/compare.h
 
 
+def _line(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 @dataclass(frozen=True)
 class Stage:
     """One tensor that both the fixture and the blob have."""
@@ -54,13 +58,14 @@ class Comparison:
                    key=lambda stage: np.inf if np.isnan(stage.relative_error) else stage.relative_error)
 
     def __str__(self) -> str:
+        """A table for people: names are one line each, without control characters."""
         rows = [f"{'name':24} {'shape':16} {'max abs err':>11} {'rel err':>9} {'floor':>9}  verdict"]
         for stage in self.stages:
             floor = "" if stage.floor is None else f"{stage.floor:.1e}"
-            verdict = "ok" if stage.in_bounds else stage.problem or "OUT OF BOUNDS"
-            rows.append(f"{stage.name:24} {'x'.join(map(str, stage.shape)):16} {stage.max_abs_error:11.1e} "
+            verdict = "ok" if stage.in_bounds else _line(stage.problem or "") or "OUT OF BOUNDS"
+            rows.append(f"{_line(stage.name):24} {'x'.join(map(str, stage.shape)):16} {stage.max_abs_error:11.1e} "
                         f"{stage.relative_error:9.1e} {floor:>9}  {verdict}")
-        rows += [f"{name:24} is not in the blob" for name in self.missing]
+        rows += [f"{_line(name):24} is not in the blob" for name in self.missing]
         return "\n".join(rows)
 
 
@@ -164,7 +169,7 @@ def _inputs(session, manifest, stored):
     """(input of the session, array in the framework's layout)."""
     ports, out = session.inputs, []
     if len(ports) != len(manifest["inputs"]):
-        has = f"fixture {manifest['name']} has {len(manifest['inputs'])}"
+        has = f"fixture {manifest['name']!r} has {len(manifest['inputs'])}"
         raise ValueError(f"the blob takes {len(ports)} inputs, {has}")
     for item in manifest["inputs"]:
         name = item["name"][6:] if item["name"].startswith("input/") else item["name"]

@@ -71,6 +71,13 @@ class Fixtures(unittest.TestCase):
         result = self.compared(self.convert("--keep-taps", checkpoint=wrong), status=1)
         self.assertRegex(result.first_out_of_bounds.name, r"^tap/backbone\.4\.block\.1")
 
+    def test_names_are_printed_as_one_line_each(self):
+        stage = ferry.parity.Stage("a\n\x1b[2J\u202e", (1,), 1, 0.0, 0.0, None, 1.0, True)
+        table = str(ferry.parity.Comparison("f", "l", [stage], ["b\r\x9b"]))
+        self.assertEqual(len(table.split("\n")), 3)
+        self.assertIn("a\\n\\x1b[2J\\u202e", table)
+        self.assertIn("b\\r\\x9b", table)
+
     def test_certificates_are_verified(self):
         fixture = fixture_of("lraspp_mobilenet_v3_large")
         path = self.convert("--certify", fixture, name="certified.ferry")
