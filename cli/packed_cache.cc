@@ -21,11 +21,14 @@ void add_cache_options(const Command& command, CacheOptions* options) {
       .range(0, INT32_MAX)
       .type_name("MB")
       .capture_default_str();
+  command.add_flag("--no-check", options->no_check,
+                   "Do not compare the weights with their checksums. Without it this is done once a file, beside the "
+                   "first run");
   command.group("Options");
 }
 
 PackedCache::PackedCache(const CacheOptions& given, const std::string& model)
-    : limit_(static_cast<uint64_t>(given.limit) * 1'000'000) {
+    : limit_(static_cast<uint64_t>(given.limit) * 1'000'000), no_check_(given.no_check) {
   std::error_code error;
   const uint64_t bytes = fs::file_size(model, error);
   if (!given.off && !error && bytes <= limit_) folder_ = cache_folder("packed");
@@ -37,6 +40,13 @@ PackedCache::~PackedCache() {
 
 void PackedCache::use(ferry_session_options* options) const {
   if (!folder_.empty()) options->cache_dir = folder_.c_str();
+  options->skip_weight_check = no_check_;
+}
+
+void PackedCache::finish_check(const ModelHandle& model) const {
+  if (no_check_) return;
+  if (const ferry_status status = ferry_model_finish_check(model.get()); status != FERRY_OK)
+    fail("%s: what was computed is wrong: copy or convert the file again", ferry_last_error());
 }
 
 void remove_oldest_files(const std::string& folder, uint64_t limit) {

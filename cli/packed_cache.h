@@ -1,4 +1,5 @@
-// Packed weights in the user's cache: --no-cache and --cache-limit. Commands that run a model start at once if an
+// Packed weights in the user's cache, and a record of the blobs whose weights were checked: --no-cache, --cache-limit,
+// --no-check. Commands that run a model start at once if an
 // earlier run packed its weights.
 #pragma once
 
@@ -7,12 +8,14 @@
 #include <string>
 
 #include "cli/arguments.h"
+#include "cli/sdk.h"
 
 namespace ferry::cli {
 
 struct CacheOptions {
   bool off = false;
   int limit = 16'000;  // MB
+  bool no_check = false;
 };
 void add_cache_options(const Command& command, CacheOptions* options);
 
@@ -26,12 +29,15 @@ class PackedCache {
   PackedCache(const PackedCache&) = delete;
   PackedCache& operator=(const PackedCache&) = delete;
 
-  // Sets cache_dir, which points into this object.
+  // Sets cache_dir, which points into this object, and skip_weight_check.
   void use(ferry_session_options* options) const;
+  // Throws if the model's weights are damaged, so that what was computed is wrong.
+  void finish_check(const ModelHandle& model) const;
 
  private:
   std::string folder_;  // "": none
   uint64_t limit_;
+  bool no_check_;
 };
 
 // Removes the files of `folder` with the oldest modification times until the others have at most `limit` bytes. Opening

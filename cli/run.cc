@@ -82,13 +82,19 @@ int run(RunOptions& o) {
   set_backend(o.backend, &options);
   const PackedCache cache(o.cache, o.model);
   cache.use(&options);
-  if (o.text()) return run_text(o, model, options);
-  if (!o.images.empty()) return run_images(o, model, options);
-  const SessionHandle session = create_session(model, options);
-  BackendNotes notes;
-  notes.print(session.get());
-  const int exit_code = run_tensors(o, model, session);
-  notes.print(session.get());
+  int exit_code = 0;
+  if (o.text()) {
+    exit_code = run_text(o, model, options);
+  } else if (!o.images.empty()) {
+    exit_code = run_images(o, model, options);
+  } else {
+    const SessionHandle session = create_session(model, options);
+    BackendNotes notes;
+    notes.print(session.get());
+    exit_code = run_tensors(o, model, session);
+    notes.print(session.get());
+  }
+  cache.finish_check(model);
   return exit_code;
 }
 

@@ -338,6 +338,7 @@ int chat(const ChatOptions& o) {
   if (const std::string gpu = software_gpu(ferry_generator_session(chat.generator().get())); !gpu.empty())
     print_error("ferry chat: %s\n", gpu.c_str());
   const int code = converse(chat, person, !o.no_history);
+  cache.finish_check(model);
   if (chat.speed().tokens > 0)
     print_error("%.1f tokens a second, %s of memory (at most %s with the mapped weights)\n",
                 static_cast<double>(chat.speed().tokens) / chat.speed().seconds, bytes_text(private_bytes()).c_str(),

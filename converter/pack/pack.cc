@@ -11,6 +11,7 @@
 #include "converter/pack/version.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
+#include "sdk/model/xxh64.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
 
@@ -99,6 +100,9 @@ struct Segment {
   size_t size;                 // in the blob
 };
 
+// Reserves the place of a buffer's checksum, which is known once its bytes are written: a 0 would be omitted.
+constexpr uint64_t kUnknownChecksum = 1;
+
 // A blob's flatbuffer table, and its constants in the order of the data section.
 struct BlobLayout {
   fbs::GraphT table;
@@ -125,6 +129,7 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
         buffer = static_cast<uint32_t>(buffers.size());
         auto entry = std::make_unique<fbs::BufferT>();
         entry->offset = out.data_bytes;
+        entry->checksum = kUnknownChecksum;
         entry->size = graph.buffer(tensor.buffer).byte_count() * bits_of(type) / bits_of(tensor.dtype);
         out.segments.push_back({sources[t]->tensors[i].get(), tensor.buffer, type, static_cast<size_t>(entry->size)});
         out.data_bytes += padded_size(entry->size);
@@ -146,19 +151,26 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
   return out;
 }
 
-// Writes the data section.
-void write_segments(const Graph& graph, const BlobLayout& layout, const std::function<void(double)>& progress,
-                    const Sink& sink) {
+// Writes the data section. Sets the checksums of its buffers.
+void write_segments(const Graph& graph, BlobLayout* layout, const std::function<void(double)>& progress,
+                    const Sink& to) {
   uint64_t written = 0;
-  for (const Segment& segment : layout.segments) {
+  for (size_t i = 0; i < layout->segments.size(); ++i) {
+    const Segment& segment = layout->segments[i];
     const size_t bits = bits_of(segment.tensor->dtype);
+    Xxh64 hash;
+    const Sink sink = [&](std::span<const std::byte> bytes) {
+      hash.update(bytes);
+      to(bytes);
+    };
     read_in_parts(graph.buffer(segment.buffer), std::max<size_t>(bits / 8, 1),
                   [&](std::span<const std::byte> part, size_t begin) {
                     write_constant(*segment.tensor, part, 8 * begin / bits, segment.dtype, sink);
                     written += part.size() * bits_of(segment.dtype) / bits;
-                    if (progress) progress(static_cast<double>(written) / static_cast<double>(layout.data_bytes));
+                    if (progress) progress(static_cast<double>(written) / static_cast<double>(layout->data_bytes));
                   });
-    sink(std::vector<std::byte>(padded_size(segment.size) - segment.size));
+    layout->table.buffers[i + 1]->checksum = std::max(hash.digest(), kUnknownChecksum);
+    to(std::vector<std::byte>(padded_size(segment.size) - segment.size));
   }
 }
 
@@ -245,7 +257,7 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
     hash.update(bytes);
     or_fail(file.write(bytes));
   };
-  write_segments(graph, layout, options.progress, sink);
+  write_segments(graph, &layout, options.progress, sink);
   if (checkpoint) attach_to(checkpoint, file, &layout, sink);
   layout.table.content = hash.hex();
   or_fail(file.write_at(0, head_of(layout.table, layout.data_bytes)));
@@ -274,7 +286,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   layout.table.content = kUnknownContent;
   std::vector<std::byte> blob = head_of(layout.table, layout.data_bytes);
   Sha256 hash;
-  write_segments(graph, layout, options.progress, [&](std::span<const std::byte> bytes) {
+  write_segments(graph, &layout, options.progress, [&](std::span<const std::byte> bytes) {
     hash.update(bytes);
     blob.insert(blob.end(), bytes.begin(), bytes.end());
   });

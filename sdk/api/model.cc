@@ -1,4 +1,5 @@
 #include "sdk/api/handles.h"
+#include "sdk/model/weight_check.h"
 
 namespace {
 
@@ -60,6 +61,11 @@ ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model*
 ferry_status ferry_model_check(const ferry_model* model) {
   FERRY_REQUIRE(model);
   return guarded([&] { return model->model->check_weights(); });
+}
+
+ferry_status ferry_model_finish_check(const ferry_model* model) {
+  FERRY_REQUIRE(model);
+  return guarded([&] { return model->model->weight_check().wait(); });
 }
 
 void ferry_model_close(ferry_model* model) { ferry::close(model, __func__); }

@@ -71,6 +71,7 @@ ferry::Status ferry::create_session(const ferry_model& model, const ferry_sessio
   wanted.gpu = checked.gpu;
   wanted.gpu_cache_dir = checked.gpu_cache_dir;
   wanted.cache_dir = checked.cache_dir;
+  wanted.skip_weight_check = checked.skip_weight_check;
   wanted.graph = checked.graph;
   if (checked.states != nullptr) wanted.states = checked.states->states;
   auto made = std::make_unique<ferry_session>();

@@ -9,6 +9,7 @@
 
 #include "sdk/cpu/backend/backend.h"
 #include "sdk/model/packed_store.h"
+#include "sdk/model/weight_check.h"
 #include "sdk/operators/built_in.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
@@ -92,6 +93,10 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
     if (options.gpu_required) FERRY_TRY(session->gpu_status_);
   }
   if (session->backend_ == nullptr) FERRY_TRY(session->make_backend(FERRY_BACKEND_CPU, &session->backend_));
+  if (!options.skip_weight_check) {
+    m.weight_check().begin(options.cache_dir);  // after packing, which reads the same bytes
+    FERRY_TRY(m.weight_check().status());
+  }
   session->options_.cache_dir = nullptr;  // the caller's string, valid during this call only
   *out = std::move(session);
   return {};
@@ -280,6 +285,7 @@ Status Session::run(StaticInputs static_inputs) {
   Status status = lock.status();
   if (status.ok()) status = follow_states();
   if (status.ok()) status = compute(static_inputs);
+  if (status.ok()) status = model_->weight_check().status();
   if (!status.ok()) return status;
   const Progress progress = in_runs_ ? progress_.load() : progress_.exchange(Progress::Idle);
   if (progress == Progress::Cancelled) return Status(kCancelled);

@@ -39,6 +39,7 @@ struct SessionOptions {
   ferry_gpu* gpu = nullptr;             // the caller's, read at creation only; null: use gpu_device
   const char* gpu_cache_dir = nullptr;  // folder for pipelines and canary results; null or "": none
   const char* cache_dir = nullptr;      // folder for packed weights; null or "": none
+  bool skip_weight_check = false;       // do not compare the weights with their checksums
 };
 
 }  // namespace ferry

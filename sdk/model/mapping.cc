@@ -18,13 +18,20 @@
 namespace ferry {
 namespace {
 
-// The size of a regular file; folders, pipes and sockets cannot be mapped.
-Status regular_size(int fd, uint64_t* size) {
+int64_t nanoseconds(const struct timespec& time) { return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec; }
+
+// Of a regular file, whole; folders, pipes and sockets cannot be mapped.
+Status stamp_of(int fd, FileStamp* out) {
   struct stat info;
   if (::fstat(fd, &info) != 0) return error(FERRY_IO_ERROR, "cannot read the file's size: %s", std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return error(FERRY_IO_ERROR, "it is a folder, expected a file");
   if (!S_ISREG(info.st_mode)) return error(FERRY_IO_ERROR, "it is not a regular file and cannot be mapped");
-  *size = static_cast<uint64_t>(info.st_size);
+  *out = {.device = static_cast<uint64_t>(info.st_dev),
+          .inode = static_cast<uint64_t>(info.st_ino),
+          .offset = 0,
+          .size = static_cast<uint64_t>(info.st_size),
+          .modified = nanoseconds(info.st_mtim),
+          .changed = nanoseconds(info.st_ctim)};
   return {};
 }
 
@@ -38,16 +45,17 @@ Mapping::~Mapping() {
 Status Mapping::map_path(const char* path, std::unique_ptr<Mapping>* out) {
   const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
   if (!file.ok()) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
-  uint64_t size = 0;
-  Status status = regular_size(file.get(), &size);
-  if (status.ok()) status = map_fd(file.get(), 0, size, out);
+  FileStamp whole;
+  Status status = stamp_of(file.get(), &whole);
+  if (status.ok()) status = map_fd(file.get(), 0, whole.size, out);
   if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().data());
   return {};
 }
 
 Status Mapping::map_fd(int fd, uint64_t offset, uint64_t length, std::unique_ptr<Mapping>* out) {
-  uint64_t size = 0;
-  FERRY_TRY(regular_size(fd, &size));
+  FileStamp stamp;
+  FERRY_TRY(stamp_of(fd, &stamp));
+  const uint64_t size = stamp.size;
   if (offset > size || length > size - offset)
     return error(FERRY_INVALID_ARGUMENT, "%llu bytes from offset %llu reach past the file's end at %llu",
                  static_cast<unsigned long long>(length), static_cast<unsigned long long>(offset),
@@ -60,6 +68,9 @@ Status Mapping::map_fd(int fd, uint64_t offset, uint64_t length, std::unique_ptr
   const size_t bytes = static_cast<size_t>(length);
   if (bytes > 0)
     FERRY_TRY(offset % kAlignment == 0 ? mapping->map(fd, offset, bytes) : mapping->read(fd, offset, bytes));
+  stamp.offset = offset;
+  stamp.size = length;
+  mapping->file_ = stamp;
   *out = std::move(mapping);
   return {};
 }

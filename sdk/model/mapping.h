@@ -4,11 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "sdk/status.h"
 
 namespace ferry {
+
+// Of a file, when it was mapped: another file, or the same one written again, has another.
+struct FileStamp {
+  uint64_t device, inode, offset, size;  // the mapped part, in bytes
+  int64_t modified, changed;             // ns since 1970: of the contents, of the contents or the attributes
+};
 
 // Read-only bytes, aligned to kAlignment, at a fixed address while the Mapping exists.
 //
@@ -30,6 +37,8 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Null for memory of the caller.
+  const FileStamp* file() const { return file_ ? &*file_ : nullptr; }
   // Releases whole pages of these bytes, if they are mapped from a file: the next access reads the file again. Any
   // thread.
   void forget(std::span<const std::byte> bytes) const;
@@ -40,6 +49,7 @@ class Mapping {
   Status read(int fd, uint64_t offset, size_t length);
 
   std::span<const std::byte> bytes_;
+  std::optional<FileStamp> file_;
   void* map_ = nullptr;  // from mmap(), or null
   size_t map_bytes_ = 0;
   void* heap_ = nullptr;  // from posix_memalign(), or null

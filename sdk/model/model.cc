@@ -10,8 +10,30 @@
 #include "sdk/model/seeded.h"
 #include "sdk/model/sha256.h"
 #include "sdk/model/verify_meaning.h"
+#include "sdk/model/weight_check.h"
 
 namespace ferry {
+namespace {
+
+// The constants that have a checksum, each once.
+std::vector<WeightCheck::Part> checked_parts(const fbs::Graph& root, std::span<const std::byte> data) {
+  std::vector<WeightCheck::Part> parts;
+  std::vector<bool> seen(root.buffers()->size());
+  const auto add = [&](const fbs::Graph& graph) {
+    for (const fbs::Tensor* tensor : *graph.tensors()) {
+      const fbs::Buffer& buffer = *root.buffers()->Get(tensor->buffer());
+      if (buffer.checksum() == 0 || seen[tensor->buffer()]) continue;
+      seen[tensor->buffer()] = true;
+      parts.push_back({data.subspan(static_cast<size_t>(buffer.offset()), static_cast<size_t>(buffer.size())),
+                       buffer.checksum(), text(tensor->name())});
+    }
+  };
+  add(root);
+  for (uint32_t i = 0; root.graphs() != nullptr && i < root.graphs()->size(); ++i) add(*root.graphs()->Get(i));
+  return parts;
+}
+
+}  // namespace
 
 Model::Contents::Contents() = default;
 Model::Contents::~Contents() = default;
@@ -46,6 +68,9 @@ Status Model::open_bytes(std::unique_ptr<Mapping> mapping, std::shared_ptr<Model
   if (!contents || !model || !contents->packed) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
   FERRY_TRY(verify(mapping->bytes(), &contents->root, &contents->data));
   contents->mapping = std::move(mapping);
+  contents->weight_check.reset(new (std::nothrow)
+                                   WeightCheck(checked_parts(*contents->root, contents->data), *contents->mapping));
+  if (!contents->weight_check) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
   model->graph_ = contents->root;
   model->contents_ = std::move(contents);
   *out = std::move(model);

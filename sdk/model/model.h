@@ -50,6 +50,7 @@ inline constexpr uint32_t kMaxNameBytes = 512;  // of a port
 
 class Mapping;      // sdk/model/mapping.h
 class PackedStore;  // sdk/model/packed_store.h
+class WeightCheck;  // sdk/model/weight_check.h
 
 // One graph of a blob, and the constants that all its graphs share.
 //
@@ -101,6 +102,8 @@ class Model {
   // Reads all weights and compares their SHA-256 with the converter's. FERRY_CORRUPT: they are damaged.
   // FERRY_NOT_FOUND: the blob stores no hash.
   Status check_weights() const;
+  // Compares the constants with their checksums, for all sessions of the blob (thread-safe).
+  WeightCheck& weight_check() const { return *contents_->weight_check; }
   // A hash of the blob's graphs, computed in time proportional to their size.
   uint64_t identity() const;
 
@@ -116,6 +119,7 @@ class Model {
     std::span<const std::byte> data;  // the data section
     const fbs::Graph* root = nullptr;
     std::unique_ptr<PackedStore> packed;
+    std::unique_ptr<WeightCheck> weight_check;
   };
 
   Model();

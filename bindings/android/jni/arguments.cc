@@ -63,8 +63,8 @@ ferry_status copy_to(JNIEnv* env, const char* what, const ferry_tensor& tensor, 
 }
 
 ferry_status Options::read(JNIEnv* env, jintArray numbers, jlongArray all_longs, jbyteArray all_texts) {
-  jint n[7];
-  if (ferry_status status = numbers_of(env, numbers, n, 7); status != FERRY_OK) return status;
+  jint n[8];
+  if (ferry_status status = numbers_of(env, numbers, n, 8); status != FERRY_OK) return status;
   if (ferry_status status = texts.read(env, all_texts); status != FERRY_OK) return status;
   ferry_session_options_init(&value);
   value.num_threads = n[0];
@@ -74,6 +74,7 @@ ferry_status Options::read(JNIEnv* env, jintArray numbers, jlongArray all_longs,
   value.gpu_required = n[4] != 0;
   value.all_taps = n[5] != 0;
   value.profile = n[6] != 0;
+  value.skip_weight_check = n[7] != 0;
   constexpr size_t kMask = 2;  // index of the mask
   longs.resize(static_cast<size_t>(env->GetArrayLength(all_longs)));
   env->GetLongArrayRegion(all_longs, 0, static_cast<jsize>(longs.size()), longs.data());

@@ -24,7 +24,8 @@ class SessionOptions(ctypes.Structure):
                 ("memory_limit", c_uint64), ("backend", c_int32), ("precision", c_int32), ("gpu_required", c_bool),
                 ("gpu_retry", c_bool), ("gpu_tune", c_bool), ("gpu_device", c_char_p), ("gpu", c_void_p),
                 ("gpu_cache_dir", c_char_p), ("cache_dir", c_char_p), ("graph", c_char_p), ("states", c_void_p),
-                ("cores", c_int32), ("cpu_mask", POINTER(c_uint64)), ("cpu_mask_words", c_size_t)]
+                ("cores", c_int32), ("cpu_mask", POINTER(c_uint64)), ("cpu_mask_words", c_size_t),
+                ("skip_weight_check", c_bool)]
 
 
 class ProfileEntry(ctypes.Structure):
@@ -156,6 +157,7 @@ FERRY_FUNCTIONS = [
     ("ferry_last_error", c_char_p),
     ("ferry_model_open", STATUS_CODE, c_char_p, _OUT),
     ("ferry_model_check", STATUS_CODE, _HANDLE),
+    ("ferry_model_finish_check", STATUS_CODE, _HANDLE),
     ("ferry_model_close", None, _HANDLE),
     ("ferry_model_graph_count", c_size_t, _HANDLE),
     ("ferry_model_graph_name", c_char_p, _HANDLE, c_size_t),

@@ -142,7 +142,7 @@ class Model(Closing):
     def session(self, *, backend: str = "cpu", threads: int = 0, taps: Union[None, str, Sequence[str]] = None,
                 graph: Optional[str] = None, precision: str = "float32", device: Optional[str] = None,
                 gpu_required: bool = False, cache_dir=None, memory_limit: int = 0, profile: bool = False,
-                cores: Cores = "performance") -> "Session":
+                cores: Cores = "performance", check_weights: bool = True) -> "Session":
         """Creates a session, which runs the network: ferry.Session.
 
         backend       "cpu", or "gpu" for Vulkan. If the GPU cannot be used, the session runs on the CPU and its report
@@ -157,6 +157,8 @@ class Model(Closing):
         cache_dir     folder for packed weights, which later sessions map
         memory_limit  maximum bytes; 0: the library's default
         profile       time every operator: Session.profile
+        check_weights compare the weights with their checksums, once a file, beside the first runs: damage makes runs
+                      fail with CORRUPT
 
         ferry.Error: NOT_FOUND (tap, graph), MEMORY_LIMIT, UNSUPPORTED, GPU_UNAVAILABLE."""
         from .session import Session
@@ -165,25 +167,25 @@ class Model(Closing):
             with self.graph(graph) as model:
                 return model.session(backend=backend, threads=threads, taps=taps, precision=precision, device=device,
                                      gpu_required=gpu_required, cache_dir=cache_dir, memory_limit=memory_limit,
-                                     profile=profile, cores=cores)
+                                     profile=profile, cores=cores, check_weights=check_weights)
         kept = [taps] if isinstance(taps, str) else list(taps or ())
         if taps == "all":
             kept = [tap.name for tap in self.taps]
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit, profile,
-                                  kept, cores)
+                                  kept, cores, check_weights)
         counts = len(self.inputs), len(self.outputs)
         with self._use() as model:
             return Session(opened(library().ferry_session_create, model, ctypes.byref(options)), counts, kept)
 
     def task(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32", device: Optional[str] = None,
              gpu_required: bool = False, cache_dir=None, memory_limit: int = 0,
-             cores: Cores = "performance") -> "Task":
+             cores: Cores = "performance", check_weights: bool = True) -> "Task":
         """Creates a task, which computes an answer for an image in one call: ferry.Task. Options as for session().
         ferry.Error: UNSUPPORTED, the model has no task."""
         from .task import Task
 
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
-                                  cores=cores)
+                                  cores=cores, check_weights=check_weights)
         with self._use() as model:
             return Task(opened(library().ferry_task_open, model, ctypes.byref(options)))
 
@@ -196,13 +198,14 @@ class Model(Closing):
 
     def generator(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32",
                   device: Optional[str] = None, gpu_required: bool = False, cache_dir=None,
-                  memory_limit: int = 0, cores: Cores = "performance") -> "Generator":
+                  memory_limit: int = 0, cores: Cores = "performance",
+                  check_weights: bool = True) -> "Generator":
         """Creates a generator, which generates text: ferry.Generator. ferry.Error: UNSUPPORTED, the model is not a
         language model."""
         from .text import Generator, text_library
 
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
-                                  cores=cores)
+                                  cores=cores, check_weights=check_weights)
         with self._use() as model:
             return Generator(opened(text_library().ferry_generator_create, model, ctypes.byref(options)))
 
@@ -211,6 +214,12 @@ class Model(Closing):
         damaged; NOT_FOUND, the blob has no checksum."""
         with self._use() as model:
             library().ferry_model_check(model)
+
+    def finish_check(self) -> None:
+        """Completes the check that the first session began beside the runs (check_weights), or makes it. ferry.Error:
+        CORRUPT, a weight is damaged."""
+        with self._use() as model:
+            library().ferry_model_finish_check(model)
 
     def verify(self, *, backend: str = "cpu", threads: int = 0, device: Optional[str] = None,
                gpu_required: bool = False) -> Verification:

@@ -191,6 +191,9 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_memory(const void* data,
  * start. FERRY_CORRUPT: the weights are damaged. FERRY_NOT_FOUND: the blob was written before 0.2 and has no
  * checksum. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_check(const ferry_model* model);
+/* Completes the check that the model's first session began beside the runs (ferry_session_options.skip_weight_check),
+ * or makes it. FERRY_CORRUPT: a constant is damaged. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_finish_check(const ferry_model* model);
 /* Accepts NULL. */
 FERRY_API void ferry_model_close(ferry_model* model);
 
@@ -260,6 +263,11 @@ typedef struct ferry_session_options {
                               * is created. CPUs that are offline, or that the creating thread may not use, are ignored;
                               * FERRY_INVALID_ARGUMENT if none is left. NULL: use cores */
   size_t cpu_mask_words;     /* number of words in cpu_mask */
+  bool skip_weight_check;    /* false: the first session of a model compares the weights with the checksums that the
+                              * converter wrote, once a file: cache_dir keeps a record. More than 1 MB is checked in
+                              * a thread of low priority. Damage makes runs fail with FERRY_CORRUPT and the name of
+                              * the constant. A blob that exceeds half of the machine's memory, or was converted
+                              * before 0.3, is not checked */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);

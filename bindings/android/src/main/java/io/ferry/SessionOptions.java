@@ -40,6 +40,7 @@ public final class SessionOptions {
   private boolean gpuRequired;
   private boolean allTaps;
   private boolean profile;
+  private boolean checkWeights = true;
   private long memoryLimit;
   private int[] cpus = {};
   private @Nullable States states;
@@ -137,10 +138,19 @@ public final class SessionOptions {
     return this;
   }
 
+  /**
+   * Whether the first session of a model compares the weights with their checksums, once a file, beside the first runs
+   * (true): damage makes runs fail with {@link Status#CORRUPT}. The record of a checked file is in the cacheDir().
+   */
+  public SessionOptions checkWeights(boolean value) {
+    checkWeights = value;
+    return this;
+  }
+
   /** In the layout that jni/arguments.cc reads. */
   int[] numbers() {
     return new int[] {threads, backend.ordinal(), precision.ordinal(), cores.ordinal(), gpuRequired ? 1 : 0,
-        allTaps ? 1 : 0, profile ? 1 : 0};
+        allTaps ? 1 : 0, profile ? 1 : 0, checkWeights ? 0 : 1};
   }
 
   /** Likewise: the memory limit, the pointer of shared states, a bit per CPU. */
