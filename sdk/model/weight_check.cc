@@ -95,8 +95,10 @@ void WeightCheck::finish(const Part* damaged) {
   changed_.notify_all();
   if (damaged != nullptr || stopping_) return;
   // A record that cannot be written is missed at the next start, no more.
-  if (const std::string path = record_path(); !path.empty() && make_folder(cache_dir_).ok())
-    (void)replace_file(path, std::as_bytes(std::span(stamp())), {.durable = false, .like_former = false, .mode = 0600});
+  const std::string path = record_path();
+  if (path.empty() || !make_folder(cache_dir_).ok()) return;
+  const std::string text = stamp();
+  (void)replace_file(path, std::as_bytes(std::span(text)), {.durable = false, .like_former = false, .mode = 0600});
 }
 
 const WeightCheck::Part* WeightCheck::find_damage() const {
