@@ -172,7 +172,7 @@ void print_json(const BenchOptions& o, const Figures& f, const std::vector<OpTim
     }
     j["ops"].push_back(std::move(entry));
   }
-  print_json(j);
+  print_document(j);
 }
 
 void time_runs(const BenchOptions& o, const SessionHandle& session, Figures* f) {

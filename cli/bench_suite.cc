@@ -75,7 +75,7 @@ void describe(const std::string& path) {
     inputs.push_back(tensor_text(*summary.model, port->tensor()));
   j["inputs"] = inputs;
   j["weights"] = summary.stored.empty() ? "" : summary.stored.front().type;
-  print_json(j, -1);
+  print_document(j, -1);
 }
 
 // The JSON that `work` prints, or {"problem": message} if it fails.
@@ -154,7 +154,7 @@ int bench_suite(const SuiteOptions& o) {
     write_text_file(o.page, page);
   }
   if (o.each.json)
-    print_json(suite);
+    print_document(suite);
   else
     print_text(suite_table(suite));
   return failed ? kCheckFailed : kDone;

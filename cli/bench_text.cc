@@ -106,7 +106,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
     if (gpu) j["bytes_moved"] = f.plan.bytes;
     if (gpu) j["minimum_bytes"] = f.plan.minimum_bytes;
     if (gpu) j["operations"] = f.plan.operations;
-    print_json(j);
+    print_document(j);
     return kDone;
   }
   print("%-18s %9zu%s%s\n", "threads", report.threads, *report.cpus == '\0' ? "" : " on CPU ", report.cpus);

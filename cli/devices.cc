@@ -44,7 +44,7 @@ void print_json(const std::vector<ferry_gpu_info>& gpus, const std::string& reas
                             {"memory_bytes", g.memory_bytes},
                             {"problem", g.problem}});
   }
-  print_json(j);
+  print_document(j);
 }
 
 int devices(bool json) {

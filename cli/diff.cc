@@ -49,7 +49,7 @@ std::string line_of(const WeightDifference& w) {
   return "~ " + w.name + "  " + types + (w.largest == 0 ? ": equal values" : text);
 }
 
-void print(const DiffOptions& o, const Differences& found) {
+void print_differences(const DiffOptions& o, const Differences& found) {
   {
     Lines lines(o);
     for (const Difference& d : found.blob) lines.add(line_of(d));
@@ -103,12 +103,12 @@ void print_json(const DiffOptions& o, const Differences& found) {
                                 {"operators", json_of_all(graph.operators_differing)},
                                 {"weights", json_of_all(graph.weights_differing)}});
   }
-  print_json(report);
+  print_document(report);
 }
 
 int diff(const DiffOptions& o) {
   const Differences found = differences_of(o.a, o.b);
-  o.json ? print_json(o, found) : print(o, found);
+  o.json ? print_json(o, found) : print_differences(o, found);
   return found.count() == 0 ? kDone : kCheckFailed;
 }
 

@@ -75,7 +75,7 @@ int list(const std::vector<ZooEntry>& all, bool json) {
                      {"revision", e.revision},
                      {"sha256", e.sha256},
                      {"url", e.url}});
-    print_json(out);
+    print_document(out);
     return kDone;
   }
   print_paged(checkpoints_text(all));

@@ -157,7 +157,7 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
            {"parameters", op.parameters}});
     }
   }
-  print_json(j);
+  print_document(j);
 }
 
 }  // namespace ferry::cli

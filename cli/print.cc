@@ -113,8 +113,8 @@ void print_styled(std::string_view text) {
 
 std::string json_text(const nlohmann::json& document, int indent) { return cleaned_json(document, indent); }
 std::string json_text(const nlohmann::ordered_json& document, int indent) { return cleaned_json(document, indent); }
-void print_json(const nlohmann::json& document, int indent) { put(cleaned_json(document, indent) + "\n", stdout); }
-void print_json(const nlohmann::ordered_json& document, int indent) {
+void print_document(const nlohmann::json& document, int indent) { put(cleaned_json(document, indent) + "\n", stdout); }
+void print_document(const nlohmann::ordered_json& document, int indent) {
   put(cleaned_json(document, indent) + "\n", stdout);
 }
 

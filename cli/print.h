@@ -21,8 +21,8 @@ void print_text(std::string_view text, std::FILE* to = stdout);
 // A report with colours: escape sequences for these stay, other ones go.
 void print_styled(std::string_view text);
 // A JSON document and a newline. Names are whole in it; characters that steer a terminal are escaped.
-void print_json(const nlohmann::json& document, int indent = 2);
-void print_json(const nlohmann::ordered_json& document, int indent = 2);
+void print_document(const nlohmann::json& document, int indent = 2);
+void print_document(const nlohmann::ordered_json& document, int indent = 2);
 // The same as a string, without the newline.
 std::string json_text(const nlohmann::json& document, int indent);
 std::string json_text(const nlohmann::ordered_json& document, int indent);

@@ -235,7 +235,7 @@ class Runner {
     print_error("ferry run: %s\n", why);
     if (!o_.json) return;
     const nlohmann::ordered_json line = {{"image", path}, {"error", why}};
-    print_json(line, -1);
+    print_document(line, -1);
     std::fflush(stdout);
   }
 
@@ -272,7 +272,7 @@ class Runner {
       nlohmann::ordered_json line = {{"image", path}};
       if (!file.empty()) line["file"] = file;
       entry_.describe(answer, &line);
-      print_json(line, -1);
+      print_document(line, -1);
     } else {
       if (o_.images.size() > 1 && file.empty()) print("%s\n", path.c_str());
       entry_.print(o_, answer, file, image);

@@ -82,7 +82,7 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
     nlohmann::ordered_json result = {{"prompt", prompt}, {"tokens", tokens}};
     if (o.has_prompt) result["text"] = text;
     if (o.log_probabilities) result["log_probabilities"] = log_probabilities;
-    print_json(result, -1);
+    print_document(result, -1);
   } else {
     print("\n");
   }

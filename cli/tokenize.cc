@@ -107,7 +107,7 @@ int tokenize(const TokenizeOptions& o) {
   json out = json::array();
   for (size_t i = 0; i < list.size(); ++i)
     out.push_back(o.decode ? decoded(*source, list[i], i, o) : encoded(*source, list[i], i, o));
-  print_json(out, -1);
+  print_document(out, -1);
   return kDone;
 }
 

@@ -26,8 +26,6 @@ nlohmann::json reasons_json(const std::vector<Reason>& reasons) {
   return list;
 }
 
-void print_json(const nlohmann::json& j) { print_json(j); }
-
 bool begins_with(std::span<const std::byte> bytes, const char (&magic)[8]) {
   return bytes.size() >= sizeof magic && std::equal(magic, magic + sizeof magic, bytes.begin(),
                                                     [](char m, std::byte b) { return static_cast<std::byte>(m) == b; });
@@ -37,7 +35,7 @@ bool begins_with(std::span<const std::byte> bytes, const char (&magic)[8]) {
 
 int print_refusal(const Refused& refused, bool json) {
   if (json) {
-    print_json({{"reasons", reasons_json(refused.reasons())}});
+    print_document(nlohmann::json{{"reasons", reasons_json(refused.reasons())}});
   } else {
     print_error("ferry convert: %s cannot be converted:\n", refused.file().c_str());
     for (const Reason& reason : refused.reasons()) print_error("  %s\n", to_string(reason).c_str());
@@ -68,7 +66,7 @@ int inspect_source(const std::string& path, const std::vector<std::string>& shap
                         {"parameters", outline.parameters},
                         {"refused", reasons_json(outline.refused)}};
     if (outline.graph) j["macs"] = macs;
-    print_json(j);
+    print_document(j);
     return kDone;
   }
   print("%-12s  %s, opset %d%s%s\n", "file", path.c_str(), outline.opset, outline.producer.empty() ? "" : ", from ",

@@ -26,7 +26,7 @@ int verify_weights(const VerifyOptions& o) {
   const std::string message = passed ? "" : ferry_last_error();
   if (o.json) {
     const nlohmann::json report = {{"model", ferry_model_name(model.get())}, {"passed", passed}, {"message", message}};
-    print_json(report);
+    print_document(report);
   } else {
     print("%s: %s\n", o.model.c_str(), passed ? "the weights are those that were written" : message.c_str());
   }
@@ -57,7 +57,7 @@ int verify(const VerifyOptions& o) {
                                    {"fixture", v.fixture},
                                    {"library", v.library},
                                    {"milliseconds", ms}};
-    print_json(report);
+    print_document(report);
     return v.passed ? kDone : kCheckFailed;
   }
   const bool several = ferry_model_graph_count(model.get()) > 1;

@@ -4,7 +4,7 @@ import json, os, shutil, struct, tempfile, unittest
 
 import ferry
 import numpy as np
-from ferry import fixture_files
+from ferry import fixture_files, parity
 from support import COMMAND, ROOT, command
 
 FIXTURES = os.path.join(ROOT, "tests", "data", "fixtures")
@@ -72,8 +72,8 @@ class Fixtures(unittest.TestCase):
         self.assertRegex(result.first_out_of_bounds.name, r"^tap/backbone\.4\.block\.1")
 
     def test_names_are_printed_as_one_line_each(self):
-        stage = ferry.parity.Stage("a\n\x1b[2J\u202e", (1,), 1, 0.0, 0.0, None, 1.0, True)
-        table = str(ferry.parity.Comparison("f", "l", [stage], ["b\r\x9b"]))
+        stage = parity.Stage("a\n\x1b[2J\u202e", (1,), 1, 0.0, 0.0, None, 1.0, True)
+        table = str(parity.Comparison("f", "l", [stage], ["b\r\x9b"]))
         self.assertEqual(len(table.split("\n")), 3)
         self.assertIn("a\\n\\x1b[2J\\u202e", table)
         self.assertIn("b\\r\\x9b", table)
