@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxSmallTensor = 4096;             // maximum bytes of a tensor that is stored without a search
 constexpr size_t kMaxStoredBytes = size_t{1} << 16;  // bytes of large tensors that any blob may store
 constexpr size_t kStoredFraction = 4;                // or 1/kStoredFraction of the blob's size
-constexpr size_t kForgotten = size_t{1} << 25;       // bytes that are compared before the blob's pages are released
+constexpr size_t kForgottenBytes = size_t{1} << 25;  // bytes that are compared before the blob's pages are released
 constexpr size_t kMaxGapBytes = size_t{4} << 20;     // maximum bytes of a file outside of tensors: headers, names
 
 std::optional<fbs::Element> element_of(ElementType type) {
@@ -150,7 +150,7 @@ bool Recorder::gives_back(const Planned& planned) const {
         n = std::min(part.size(), ElementReader::kAtOnce);
         const auto original = converted_.checkpoint->fetch(planned.bytes.subspan(at, n), &buffer);
         same = same && std::memcmp(part.data(), original.data(), n) == 0;
-        if ((at + n) / kForgotten > at / kForgotten) forget_data_();
+        if ((at + n) / kForgottenBytes > at / kForgottenBytes) forget_data_();
       }
     });
   } catch (const Error&) {
