@@ -3,6 +3,7 @@
 
 #include "sdk/api/handles.h"
 #if FERRY_GPU
+#include "sdk/gpu/canary/denormals.h"
 #include "sdk/gpu/device/instance.h"
 #endif
 
@@ -41,12 +42,22 @@ Status describe_gpu(size_t index, ferry_gpu_info* out) {
   return {};
 }
 
+Status keeps_denormals(size_t index, bool* kept) {
+  std::shared_ptr<gpu::Device> device;
+  FERRY_TRY(gpu::Device::open(std::to_string(index).c_str(), nullptr, false, &device));
+  bool flushes = false;
+  FERRY_TRY(gpu::flushes_float16(*device, &flushes));
+  *kept = !flushes;
+  return {};
+}
+
 #else
 
 Status no_backend() { return error(FERRY_GPU_UNAVAILABLE, "this build has no GPU backend (FERRY_GPU=OFF)"); }
 
 Status count_gpus(size_t*) { return no_backend(); }
 Status describe_gpu(size_t, ferry_gpu_info*) { return no_backend(); }
+Status keeps_denormals(size_t, bool*) { return no_backend(); }
 
 #endif
 
@@ -65,4 +76,10 @@ ferry_status ferry_gpu_describe(size_t index, ferry_gpu_info* info) {
   const ferry::Status status = ferry::attempt([&] { return ferry::describe_gpu(index, &described); });
   const ferry::Status filled = ferry::fill_versioned(described, kFirstVersion, "ferry_gpu_info", info);
   return ferry::report(filled.ok() ? status : filled);
+}
+
+ferry_status ferry_gpu_keeps_denormals(size_t index, bool* kept) {
+  FERRY_REQUIRE(kept);
+  *kept = false;
+  return ferry::guarded([&] { return ferry::keeps_denormals(index, kept); });
 }

@@ -67,6 +67,7 @@ ferry::Status ferry::create_session(const ferry_model& model, const ferry_sessio
   wanted.gpu_required = checked.gpu_required;
   wanted.gpu_retry = checked.gpu_retry;
   wanted.gpu_tune = checked.gpu_tune;
+  wanted.gpu_watch = checked.gpu_watch;
   wanted.gpu_device = checked.gpu_device;
   wanted.gpu = checked.gpu;
   wanted.gpu_cache_dir = checked.gpu_cache_dir;
@@ -107,6 +108,11 @@ ferry::Status ferry::read_options(const ferry_session_options* given, ferry_sess
   if (options->cores < FERRY_CORES_PERFORMANCE || options->cores > FERRY_CORES_ALL) {
     return error(FERRY_INVALID_ARGUMENT, "options.cores is %d: it must be a ferry_cores, %d to %d", options->cores,
                  FERRY_CORES_PERFORMANCE, FERRY_CORES_ALL);
+  }
+  if (!(options->gpu_watch >= 0 && options->gpu_watch <= 1)) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "options.gpu_watch is %g: it must be between 0 (no watch) and 1, 0.01 for a hundredth of the time",
+                 options->gpu_watch);
   }
   if (options->cpu_mask == nullptr && options->cpu_mask_words > 0) {
     return error(FERRY_INVALID_ARGUMENT, "options.cpu_mask is NULL but options.cpu_mask_words is %zu",
@@ -270,6 +276,7 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
     filled.note_count = backend.notes.size() + !session->idle().threads_note().empty();
     filled.cpus = session->idle().cpus().c_str();
     filled.threads = session->idle().threads();
+    filled.watched_runs = backend.watched_runs;
   }
   const Status status = ferry::fill_versioned(filled, kFirstVersion, "ferry_report", report);
   if (!status.ok()) return ferry::report(status);
@@ -283,4 +290,28 @@ const char* ferry_session_report_note(const ferry_session* session, size_t index
   const std::vector<std::string>& notes = s.computing().report().notes;
   if (index < notes.size()) return notes[index].c_str();
   return index == notes.size() && !s.threads_note().empty() ? s.threads_note().c_str() : nullptr;
+}
+
+ferry_status ferry_session_check_kernels(ferry_session* session, double seconds, ferry_kernel_check* out) {
+  FERRY_REQUIRE(out);
+  constexpr size_t kFirstVersion = offsetof(ferry_kernel_check, replays) + sizeof(uint64_t);
+  ferry_kernel_check result{};
+  Status status;
+  if (session != nullptr && ferry::usable(session)) {
+    status = !(seconds >= 0)
+                 ? error(FERRY_INVALID_ARGUMENT, "%s: seconds is %g: it must be 0 or more", __func__, seconds)
+                 : ferry::attempt([&]() -> Status {
+                     ferry::KernelReport report;
+                     FERRY_TRY(session->idle().check_kernels({.seconds = seconds}, &report));
+                     result.kernels = report.kernels;
+                     result.checked = report.checked;
+                     result.failures = report.failures;
+                     result.replays = report.replays;
+                     return {};
+                   });
+  }
+  const Status filled = ferry::fill_versioned(result, kFirstVersion, "ferry_kernel_check", out);
+  if (!filled.ok()) return report(filled);
+  FERRY_REQUIRE(session);
+  return report(status);
 }

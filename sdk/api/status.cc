@@ -42,6 +42,7 @@ const char* ferry_status_name(ferry_status status) {
     case FERRY_CANCELLED: return "cancelled";
     case FERRY_BACKEND_ERROR: return "backend error";
     case FERRY_GPU_UNAVAILABLE: return "GPU unavailable";
+    case FERRY_GPU_WRONG: return "gpu computes wrongly";
     case FERRY_GPU_LOST: return "GPU lost";
     case FERRY_NOT_AN_IMAGE: return "not an image";
     case FERRY_IMAGE_DAMAGED: return "damaged image";

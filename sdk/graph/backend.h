@@ -16,6 +16,9 @@
 #include "sdk/status.h"
 #include "sdk/threads/pool.h"
 
+namespace ferry::gpu {
+class Verdicts;  // sdk/gpu/canary/verdicts.h
+}
 namespace ferry::image {
 struct Frame;
 struct Conversion;
@@ -27,6 +30,8 @@ inline constexpr Status::Failure kCancelled = {FERRY_CANCELLED, "run cancelled"}
 inline constexpr Status::Failure kNoDevice = {
     FERRY_GPU_UNAVAILABLE, "the session is on the CPU, which reads frames in the app's memory alone"};
 
+inline constexpr Status::Failure kNoGpu = {FERRY_GPU_UNAVAILABLE, "the session is on the CPU: it has no GPU kernels"};
+
 // The backend's part of ferry_report (ferry.h).
 struct BackendReport {
   ferry_backend backend = FERRY_BACKEND_CPU;
@@ -35,9 +40,25 @@ struct BackendReport {
   size_t gpu_operators = 0, cpu_operators = 0;
   size_t transfers = 0;  // values copied between CPU and GPU in a run, including inputs and outputs
   size_t canary_count = 0, canary_failures = 0;
+  size_t watched_runs = 0;
   double canary_ms = 0;
   std::vector<std::string> notes;  // one sentence each
 };
+
+// A request to replay a GPU's kernels at the model's own shapes, and what came of it (ferry_session_check_kernels()).
+struct KernelCheck {
+  double seconds = 0;                 // stop after so many; 0: when all have a verdict
+  uint64_t replays = 128;             // of each kernel
+  gpu::Verdicts* verdicts = nullptr;  // to read and add to; null: the backend's own
+};
+struct KernelReport {
+  size_t kernels = 0;   // different kernels and sizes that the session uses
+  size_t checked = 0;   // with a verdict
+  size_t failures = 0;  // found wrong by this call
+  uint64_t replays = 0;
+};
+struct AuditRequest;  // sdk/graph/audit.h
+struct AuditReport;
 
 // Whether static inputs (Port.static_input) may have changed since the last run.
 enum class StaticInputs { Changed, Unchanged };
@@ -81,6 +102,11 @@ class Backend {
   }
   // Returns input `tensor` to host memory.
   virtual Status leave_frame(TensorId /*tensor*/) { return {}; }
+
+  // Replays kernels that have no verdict yet. Failures: prepare() replaces those kernels.
+  virtual Status check_kernels(const KernelCheck&, KernelReport*) { return Status(kNoGpu); }
+  // Replays all kernels for some time, and reports how often each differed.
+  virtual Status audit(const AuditRequest&, AuditReport*) { return Status(kNoGpu); }
 
   // Host memory of a graph input, an output or a kept tap: float32, channels last. Inputs keep their contents if run()
   // fails. Constants: the blob's read-only bytes. Other values: null.

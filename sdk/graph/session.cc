@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -292,6 +293,34 @@ Status Session::run(StaticInputs static_inputs) {
   advance_states();
   if (!submitted()) count_outputs();
   answered_ = true;
+  return {};
+}
+
+Status Session::check_kernels(const KernelCheck& request, KernelReport* out) {
+  const StatesLock lock(states().get());
+  FERRY_TRY(lock.status());
+  if (!on_gpu()) return Status(kNoGpu);
+  const auto start = std::chrono::steady_clock::now();
+  KernelCheck rest = request;
+  KernelReport sum;
+  while (on_gpu()) {
+    if (backend_->bound())
+      return error(FERRY_UNSUPPORTED, "inputs or outputs are bound to the app's buffers: check kernels before that");
+    KernelReport part;
+    Status status = backend_->check_kernels(rest, &part);
+    if (status.code() == FERRY_GPU_LOST) {
+      FERRY_TRY(make_fallback(&fallback_));
+      gpu_status_ = std::move(status);
+      break;
+    }
+    FERRY_TRY(status);
+    sum = {part.kernels, part.checked, sum.failures + part.failures, sum.replays + part.replays};
+    if (part.failures == 0) break;
+    FERRY_TRY(prepare(shapes_, bounds_));  // with other kernels, which need verdicts, too
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    if (request.seconds > 0) rest.seconds = std::max(request.seconds - passed.count(), 1e-3);
+  }
+  *out = sum;
   return {};
 }
 

@@ -72,6 +72,13 @@ class Session {
     Session& session_;
   };
 
+  // Replays the GPU's kernels at the present shapes (Backend::check_kernels()). The session then uses other kernels, or
+  // the CPU, for those found wrong; if the GPU is lost, the session moves to the CPU. FERRY_GPU_UNAVAILABLE: it is on
+  // the CPU. FERRY_UNSUPPORTED: inputs or outputs are bound to the app's buffers.
+  Status check_kernels(const KernelCheck& request, KernelReport* out);
+  // Replays all of them for some time, and changes nothing.
+  Status audit(const AuditRequest& request, AuditReport* out) { return computing().audit(request, out); }
+
   // Whether a run was submitted to the backend (sdk/gpu/device/interop.h) and is not complete.
   bool submitted() const { return backend_->submitted(); }
   Status finish() {

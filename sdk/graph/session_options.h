@@ -35,6 +35,7 @@ struct SessionOptions {
   bool gpu_required = false;            // fail without a GPU
   bool gpu_retry = false;               // reopen a device that was lost in this process
   bool gpu_tune = false;                // measure alternatives and store the fastest
+  double gpu_watch = 0;                 // share of the time of runs for comparing operators with the CPU; 0: none
   const char* gpu_device = nullptr;     // index, or part of a name; null or "best": the best
   ferry_gpu* gpu = nullptr;             // the caller's, read at creation only; null: use gpu_device
   const char* gpu_cache_dir = nullptr;  // folder for pipelines and canary results; null or "": none

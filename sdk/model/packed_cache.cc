@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 #include "sdk/descriptor.h"
@@ -13,6 +15,7 @@
 #include "sdk/files/new_file.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
+#include "sdk/model/seeded.h"
 
 namespace ferry {
 namespace {
@@ -92,6 +95,14 @@ Status write(const PackedImage& image, const std::string& path, const NewFile::O
   return file.keep();
 }
 
+// The first line of a text beside a packed file.
+std::string head_of(const PackedTarget& target, std::string_view text) {
+  char line[160];
+  std::snprintf(line, sizeof line, "%s %016" PRIx64 " %016" PRIx64 " %016" PRIx64 "\n", target.content.c_str(),
+                target.buffers, target.fingerprint, fnv1a64(text));
+  return line;
+}
+
 }  // namespace
 
 Status attach_embedded(const Model& model, const PackedTarget& target, PackedStore& store) {
@@ -131,6 +142,35 @@ Status save_cached(PackedStore& store, const char* folder, const PackedTarget& t
 
 Status write_packed(const PackedStore& store, const PackedTarget& target, const std::string& path) {
   return write(make_packed_image(store, target), path, NewFile::Options());
+}
+
+Status read_beside(const std::string& path, const char* suffix, const PackedTarget& target, std::string* text) {
+  const std::string name = path + suffix;
+  struct stat info;
+  if (::lstat(name.c_str(), &info) != 0) return error(FERRY_NOT_FOUND, "there is no '%s'", name.c_str());
+  std::unique_ptr<Mapping> mapping;
+  if (const Status status = open_own(name, &mapping); !status.ok())
+    return error(status.code(), "'%s': %s", name.c_str(), status.message().data());
+  const std::span<const std::byte> bytes = mapping->bytes();
+  const std::string all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t line = all.find('\n');
+  if (line == std::string::npos) return error(FERRY_CORRUPT, "'%s' is damaged", name.c_str());
+  *text = all.substr(line + 1);
+  const std::string head = all.substr(0, line + 1), expected = head_of(target, *text);
+  if (head == expected) return {};
+  text->clear();
+  if (head.size() == expected.size() && head.compare(0, 98, expected, 0, 98) != 0)
+    return error(FERRY_UNSUPPORTED, "'%s' is of another blob, device or driver", name.c_str());
+  return error(FERRY_CORRUPT, "'%s' is damaged", name.c_str());
+}
+
+Status write_beside(const std::string& path, const char* suffix, const PackedTarget& target, const std::string& text) {
+  if (const size_t end = path.rfind('/'); end != std::string::npos && end > 0)
+    FERRY_TRY(make_folder(path.substr(0, end)));
+  PackedImage image;
+  image.head = head_of(target, text) + text;
+  image.bytes = image.head.size();
+  return write(image, path + suffix, {.durable = false, .like_former = false, .mode = 0644});
 }
 
 }  // namespace ferry

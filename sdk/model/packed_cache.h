@@ -25,4 +25,11 @@ Status save_cached(PackedStore& store, const char* folder, const PackedTarget& t
 // Writes the entries to a file of that name. FERRY_IO_ERROR.
 Status write_packed(const PackedStore& store, const PackedTarget& target, const std::string& path);
 
+// A short text that belongs to a packed file at `path` and lies beside it as `path` + `suffix`: valid for the same
+// target only, with a checksum. FERRY_NOT_FOUND: there is none. FERRY_CORRUPT, FERRY_UNSUPPORTED: damaged, or of
+// another target.
+Status read_beside(const std::string& path, const char* suffix, const PackedTarget& target, std::string* text);
+// Creates the folder if missing. FERRY_IO_ERROR.
+Status write_beside(const std::string& path, const char* suffix, const PackedTarget& target, const std::string& text);
+
 }  // namespace ferry

@@ -25,7 +25,7 @@ class SessionOptions(ctypes.Structure):
                 ("gpu_retry", c_bool), ("gpu_tune", c_bool), ("gpu_device", c_char_p), ("gpu", c_void_p),
                 ("gpu_cache_dir", c_char_p), ("cache_dir", c_char_p), ("graph", c_char_p), ("states", c_void_p),
                 ("cores", c_int32), ("cpu_mask", POINTER(c_uint64)), ("cpu_mask_words", c_size_t),
-                ("skip_weight_check", c_bool)]
+                ("skip_weight_check", c_bool), ("gpu_watch", c_double)]
 
 
 class ProfileEntry(ctypes.Structure):
@@ -38,7 +38,7 @@ class Report(ctypes.Structure):
                 ("device", c_char_p), ("driver", c_char_p), ("precision", c_int), ("gpu_operators", c_size_t),
                 ("cpu_operators", c_size_t), ("transfers", c_size_t), ("canary_count", c_size_t),
                 ("canary_failures", c_size_t), ("canary_ms", c_double), ("note_count", c_size_t), ("cpus", c_char_p),
-                ("threads", c_size_t)]
+                ("threads", c_size_t), ("watched_runs", c_size_t)]
 
 
 class Verification(ctypes.Structure):
@@ -128,7 +128,7 @@ STRUCTS = {"ferry_tensor": Tensor, "ferry_session_options": SessionOptions, "fer
 STATUS = {"OK": 0, "INVALID_ARGUMENT": 100, "NOT_FOUND": 101, "SHAPE_MISMATCH": 102, "IO_ERROR": 200,
           "NOT_A_BLOB": 201, "UNSUPPORTED_VERSION": 202, "CORRUPT": 203, "UNSUPPORTED": 204, "OUT_OF_MEMORY": 300,
           "MEMORY_LIMIT": 301, "STATE_FULL": 302, "CANCELLED": 400, "BACKEND_ERROR": 401, "GPU_UNAVAILABLE": 402,
-          "GPU_LOST": 403, "NOT_AN_IMAGE": 500, "IMAGE_DAMAGED": 501, "IMAGE_TOO_LARGE": 502}
+          "GPU_LOST": 403, "GPU_WRONG": 404, "NOT_AN_IMAGE": 500, "IMAGE_DAMAGED": 501, "IMAGE_TOO_LARGE": 502}
 DTYPE = {"FLOAT32": 0, "FLOAT16": 1, "INT8": 3, "UINT8": 4, "INT32": 5, "INT64": 6}
 LAYOUT = {"SAME": 0, "NCHW": 1}
 BACKEND = {"CPU": 0, "GPU": 1}

@@ -13,8 +13,8 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kRows = kRowsAtOnce;  // output pixels that are sampled and multiplied together
-constexpr size_t kDepth = 512;         // target elements per row
+constexpr size_t kDeformRows = kRowsAtOnce;  // output pixels that are sampled and multiplied together
+constexpr size_t kDeformDepth = 512;         // target elements per row
 
 // The two rows, or columns, around a sampling position, and their weights.
 struct Between {
@@ -58,7 +58,7 @@ class DeformConv2d : public Op {
         kernel_width_(static_cast<size_t>(weight[2])),
         group_inputs_(static_cast<size_t>(weight[3])),
         channels_(group_inputs_ * groups_),
-        cells_at_once_(std::clamp<size_t>(kDepth / channels_, 1, cells_)) {
+        cells_at_once_(std::clamp<size_t>(kDeformDepth / channels_, 1, cells_)) {
     ones_.fill(1.0f);
   }
 
@@ -94,22 +94,23 @@ class DeformConv2d : public Op {
   }
 
   Status run(Pool* pool) override {
-    parallel(pool, Grid<1, 1>{{elements(y_, 0, 3)}, {kRows}}, [&](Pool::Share& share, size_t first, size_t count) {
-      float* rows = scratch_ + share.thread() * scratch_size();
-      const float* bias = reinterpret_cast<const float*>(packed_.get()) + outputs_ * cells_ * group_inputs_;
-      for (size_t i = first; i < first + count; ++i) std::copy_n(bias, outputs_, output_ + i * outputs_);
-      for (size_t cell = 0; cell < cells_; cell += cells_at_once_) {
-        const size_t cells = std::min(cells_at_once_, cells_ - cell);
-        for (size_t i = 0; i < count; ++i) sample(first + i, cell, cells, rows + i * cells * channels_);
-        multiply(rows, cell, cells, output_ + first * outputs_, count);
-      }
-    });
+    parallel(pool, Grid<1, 1>{{elements(y_, 0, 3)}, {kDeformRows}},
+             [&](Pool::Share& share, size_t first, size_t count) {
+               float* rows = scratch_ + share.thread() * scratch_size();
+               const float* bias = reinterpret_cast<const float*>(packed_.get()) + outputs_ * cells_ * group_inputs_;
+               for (size_t i = first; i < first + count; ++i) std::copy_n(bias, outputs_, output_ + i * outputs_);
+               for (size_t cell = 0; cell < cells_; cell += cells_at_once_) {
+                 const size_t cells = std::min(cells_at_once_, cells_ - cell);
+                 for (size_t i = 0; i < count; ++i) sample(first + i, cell, cells, rows + i * cells * channels_);
+                 multiply(rows, cell, cells, output_ + first * outputs_, count);
+               }
+             });
     return {};
   }
 
  private:
   size_t group_outputs() const { return outputs_ / groups_; }
-  size_t scratch_size() const { return kRows * cells_at_once_ * channels_; }
+  size_t scratch_size() const { return kDeformRows * cells_at_once_ * channels_; }
 
   // Samples `cells` of the kernel at an output pixel; the values of a group are contiguous.
   void sample(size_t place, size_t first, size_t cells, float* row) const {
@@ -153,8 +154,8 @@ class DeformConv2d : public Op {
     const float* weight = reinterpret_cast<const float*>(packed_.get());
     const size_t depth = cells * group_inputs_;
     for (size_t g = 0; g < groups_; ++g) {
-      const float* rows[kRows];
-      for (size_t i = 0; i < kRows; ++i)  // repeats the last row
+      const float* rows[kDeformRows];
+      for (size_t i = 0; i < kDeformRows; ++i)  // repeats the last row
         rows[i] = sampled + std::min(i, count - 1) * cells * channels_ + g * depth;
       for (size_t x = 0; x < group_outputs(); x += kPanel) {
         const size_t width = std::min(kPanel, group_outputs() - x);
@@ -168,7 +169,7 @@ class DeformConv2d : public Op {
   const fbs::DeformConv2d& params_;
   const Multiply multiply_;
   const size_t groups_, blocks_, outputs_, cells_, kernel_width_, group_inputs_, channels_, cells_at_once_;
-  std::array<float, kRows> ones_;
+  std::array<float, kDeformRows> ones_;
   PackedBytes packed_;  // [group][panel][cell and input][output], then the bias
   Shape x_, y_;
   const float *input_ = nullptr, *offsets_ = nullptr, *mask_ = nullptr;

@@ -8,12 +8,17 @@
 #include <utility>
 
 #include "sdk/cpu/backend/fingerprint.h"
+#include "sdk/gpu/audit/audit.h"
 #include "sdk/gpu/backend/frame.h"
 #include "sdk/gpu/backend/layout.h"
 #include "sdk/gpu/backend/states.h"
 #include "sdk/gpu/backend/tune.h"
+#include "sdk/gpu/backend/watch.h"
 #include "sdk/gpu/backend/weights.h"
 #include "sdk/gpu/canary/canary.h"
+#include "sdk/gpu/canary/denormals.h"
+#include "sdk/gpu/canary/replay.h"
+#include "sdk/gpu/canary/verdicts.h"
 #include "sdk/gpu/device/interop.h"
 #include "sdk/gpu/device/pipelines.h"
 #include "sdk/gpu/lowering/partition.h"
@@ -42,6 +47,8 @@ class GpuBackend : public Backend, public Interop {
   void states_advanced() override;
   bool submitted() const override { return submitted_; }
   Status finish() override;
+  Status check_kernels(const KernelCheck& request, KernelReport* out) override;
+  Status audit(const AuditRequest& request, AuditReport* out) override;
   bool bound() const override;
   Status import(const MemorySource& source, std::shared_ptr<const DeviceMemory>* out) override;
   Status take_frame(TensorId tensor, const image::Frame& frame, const image::Conversion& conversion) override;
@@ -69,7 +76,10 @@ class GpuBackend : public Backend, public Interop {
   Status check_range(TensorId tensor, const BufferRange& range) const;
   Status check_reach(TensorId tensor) const;
   Status set_range(TensorId tensor, const BufferRange& range);
-  Status record_segment(Layout* layout, Segment* segment);
+  // watched: a step of which `watch_` copies rows, or SIZE_MAX.
+  Status record_segment(Layout* layout, Segment* segment, size_t watched = SIZE_MAX);
+  Status record_watched(Segment* segment, size_t* replaced);
+  Status judge_watched();
   BufferRange range(const Layout& layout, const Step& step, const Operand& operand) const;
   BufferRange host_range(const Layout& layout, TensorId tensor) const;
   Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
@@ -93,6 +103,8 @@ class GpuBackend : public Backend, public Interop {
   bool recorded_ = false;  // layout_ is completely recorded
   bool submitted_ = false;
   std::optional<FrameReader> frames_;
+  Verdicts verdicts_;
+  std::optional<Watch> watch_;
   std::vector<double> microseconds_;
   BackendReport report_;
 };
@@ -109,7 +121,11 @@ Status GpuBackend::create(const std::vector<uint8_t>& kept_taps) {
   weights_ = Weights::of(model_, *device_, storage_);
   files_.emplace(model_, weights_->store(), options_.cache_dir);
   PackedTarget target;
-  if (files_->wanted()) files_->open(packed_target(model_, *device_, storage_, &target), target);
+  const Status known = packed_target(model_, *device_, storage_, &target);
+  if (files_->wanted()) files_->open(known, target);
+  if (known.ok() && options_.cache_dir != nullptr && *options_.cache_dir != 0)
+    verdicts_.open(std::string(options_.cache_dir) + "/" + target.file_name(), target, device_->pipelines());
+  if (options_.gpu_watch > 0) watch_.emplace(model_, options_.gpu_watch);
   const fbs::Graph& graph = model_.graph();
   kept_.assign(graph.tensors()->size(), false);
   for (const fbs::Port* port : *graph.outputs()) kept_[port->tensor()] = true;
@@ -140,6 +156,12 @@ Status GpuBackend::choose_program(const Shapes& shapes, Program* program) {
     for (const std::string& note : canaries.notes) add_note(note);
     if (canaries.failures == 0) break;
   }
+  if (storage_ == Storage::Float16) {
+    bool flushes = false;
+    FERRY_TRY(flushes_float16(*device_, &flushes));
+    if (flushes) add_note(kFlushesFloat16);
+  }
+  for (const std::string& note : verdicts_.notes()) add_note(note);
   report_.canary_failures = device_->pipelines().count(Pipelines::Verdict::Wrong);
   report_.canary_count = report_.canary_failures + device_->pipelines().count(Pipelines::Verdict::Right);
   device_->pipelines().save();
@@ -209,6 +231,7 @@ Status GpuBackend::prepare(const Shapes& shapes, const Shapes&) {
   }
   layout_ = std::move(layout);
   recorded_ = true;
+  if (watch_) watch_->forget();
   if (options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory(layout_));
   for (const PackedFiles* files : {&*files_, &cpu_files_})
     for (const std::string& note : files->notes()) add_note(note);
@@ -294,6 +317,7 @@ Status GpuBackend::reshape(const Shapes& shapes, bool* fits) {
   }
   if (status.ok()) status = reshape_cpu_ops(former, fits);
   if (status.ok()) status = setup_cpu_ops(model_, options_.states.get(), layout_);
+  if (watch_) watch_->forget();
   *fits = recorded_ = status.ok() && *fits;  // a failing device fails again during the complete preparation
   if (recorded_ && options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory(layout_));
   return {};
@@ -387,7 +411,7 @@ Status GpuBackend::record(Layout* layout) {
   return {};
 }
 
-Status GpuBackend::record_segment(Layout* layout, Segment* segment) {
+Status GpuBackend::record_segment(Layout* layout, Segment* segment, size_t watched) {
   const Program& program = layout->program;
   // On the device already: written by a kernel or uploaded by an earlier segment.
   PerTensor<bool> uploaded(program.shapes.size(), false);
@@ -417,7 +441,10 @@ Status GpuBackend::record_segment(Layout* layout, Segment* segment) {
       uploaded[tensor] = true;
       FERRY_TRY(move(Kernel::Upload, step, tensor));
     }
+    const auto place = [&](TensorId tensor) { return range(*layout, step, Operand::value(tensor)); };
+    if (s == watched) watch_->record_inputs(place, &commands);
     for (const Dispatch& d : step.dispatches) FERRY_TRY(dispatch(*layout, step, d, &commands));
+    if (s == watched) watch_->record_output(place, &commands);
     for (TensorId tensor : outputs_of(step))
       if (layout->host.offsets[tensor] != kNoOffset) FERRY_TRY(move(Kernel::Download, step, tensor));
     commands.timestamp();
@@ -445,14 +472,68 @@ void GpuBackend::copy_results() const {
 
 Status GpuBackend::run(const std::atomic<Progress>& progress, StaticInputs) {
   if (!recorded_) FERRY_TRY(prepare(Shapes(layout_.program.shapes), {}));
+  const auto start = std::chrono::steady_clock::now();
+  Segment watched;
+  size_t replaced = SIZE_MAX;
+  if (watch_) FERRY_TRY(record_watched(&watched, &replaced));
+  const std::chrono::duration<double> recording = std::chrono::steady_clock::now() - start;
   FERRY_TRY(bring_up_states());
   copy_inputs();
-  for (const Segment& segment : layout_.segments) {
+  for (size_t i = 0; i < layout_.segments.size(); ++i) {
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
-    FERRY_TRY(run_segment(segment));
+    FERRY_TRY(run_segment(i == replaced ? watched : layout_.segments[i]));
+  }
+  std::chrono::duration<double> judging{};
+  if (replaced != SIZE_MAX) {
+    const auto begin = std::chrono::steady_clock::now();
+    FERRY_TRY(judge_watched());  // before the states change: the CPU can repeat the run
+    judging = std::chrono::steady_clock::now() - begin;
+    watch_->add_recording(recording.count());
   }
   copy_results();
-  return bring_down_states();
+  FERRY_TRY(bring_down_states());
+  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
+  if (watch_) watch_->add(all.count(), (recording + judging).count());
+  return {};
+}
+
+// Records a run's commands with copies of what the watch compares. *replaced: the segment for which *segment stands, or
+// SIZE_MAX.
+Status GpuBackend::record_watched(Segment* segment, size_t* replaced) {
+  size_t step = SIZE_MAX;
+  FERRY_TRY(watch_->choose(layout_.program, *device_, &step));
+  if (step == SIZE_MAX) return {};
+  for (size_t i = 0; i < layout_.segments.size(); ++i) {
+    const std::vector<size_t>& steps = layout_.segments[i].steps;
+    if (std::find(steps.begin(), steps.end(), step) == steps.end()) continue;
+    segment->steps = steps;
+    FERRY_TRY(record_segment(&layout_, segment, step));
+    *replaced = i;
+  }
+  return {};
+}
+
+// A kernel that the watch finds wrong gets a verdict, which later sessions read.
+Status GpuBackend::judge_watched() {
+  const Step& step = layout_.program.steps[watch_->step()];
+  Status status = watch_->judge(layout_.program);
+  report_.watched_runs = watch_->count();
+  if (status.code() != FERRY_GPU_WRONG) return status;
+  verdicts_.set_wrong(work_id(step, layout_.program.shapes), step, std::string(status.message()), device_->pipelines());
+  verdicts_.save();
+  device_->pipelines().save();
+  return status;
+}
+
+Status GpuBackend::check_kernels(const KernelCheck& request, KernelReport* out) {
+  Verdicts* verdicts = request.verdicts != nullptr ? request.verdicts : &verdicts_;
+  FERRY_TRY(gpu::check_kernels(model_, layout_.program, layout_.weights, *device_, request, verdicts, out));
+  for (const std::string& note : verdicts->notes()) add_note(note);
+  return {};
+}
+
+Status GpuBackend::audit(const AuditRequest& request, AuditReport* out) {
+  return run_audit(model_, layout_.program, layout_.weights, *device_, request, out);
 }
 
 Status GpuBackend::run_segment(const Segment& segment) {

@@ -116,22 +116,40 @@ Status Commands::dispatch(const Dispatch& dispatch, const std::array<BufferRange
   return {};
 }
 
-void Commands::copy(const BufferRange& from, const BufferRange& to) {
-  const DeviceFunctions& vk = device_->vk();
-  constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                                 kCopy = VK_PIPELINE_STAGE_TRANSFER_BIT;
+void Commands::begin_transfers() {
   const VkMemoryBarrier before{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
                                .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
-  vk.vkCmdPipelineBarrier(buffer_, kCompute, kCopy, 0, 1, &before, 0, nullptr, 0, nullptr);
-  const VkBufferCopy range{from.offset, to.offset, from.bytes};
-  vk.vkCmdCopyBuffer(buffer_, from.buffer, to.buffer, 1, &range);
-  const VkMemoryBarrier after{
-      .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-      .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
-      .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT};
-  vk.vkCmdPipelineBarrier(buffer_, kCopy, kCompute | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &after, 0, nullptr, 0, nullptr);
+  device_->vk().vkCmdPipelineBarrier(buffer_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0,
+                                     1, &before, 0, nullptr, 0, nullptr);
+}
+
+void Commands::end_transfers() {
+  const VkMemoryBarrier after{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                              .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                              .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                                               VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
+                                               VK_ACCESS_HOST_READ_BIT};
+  constexpr VkPipelineStageFlags kReaders =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_HOST_BIT;
+  device_->vk().vkCmdPipelineBarrier(buffer_, VK_PIPELINE_STAGE_TRANSFER_BIT, kReaders, 0, 1, &after, 0, nullptr, 0,
+                                     nullptr);
   accesses_.clear();
+}
+
+void Commands::copy(std::span<const Copy> copies) {
+  begin_transfers();
+  for (const Copy& copy : copies) {
+    const VkBufferCopy range{copy.from.offset, copy.to.offset, copy.from.bytes};
+    device_->vk().vkCmdCopyBuffer(buffer_, copy.from.buffer, copy.to.buffer, 1, &range);
+  }
+  end_transfers();
+}
+
+void Commands::fill(const BufferRange& range, uint32_t word) {
+  begin_transfers();
+  device_->vk().vkCmdFillBuffer(buffer_, range.buffer, range.offset, range.bytes, word);
+  end_transfers();
 }
 
 void Commands::change_owner(const BufferRange& range, uint32_t from, uint32_t to) {

@@ -28,8 +28,17 @@ class Commands {
   Status begin(size_t dispatches, bool timed = false, bool foreign = false);
   // Waits for earlier dispatches that access the same bytes. An operand of kind None is bound to the output's range.
   Status dispatch(const Dispatch& dispatch, const std::array<BufferRange, kBindings>& ranges);
-  // Copies from.bytes bytes, ordered after earlier and before later dispatches. Needs no reserved room.
-  void copy(const BufferRange& from, const BufferRange& to);
+  // Copies from.bytes bytes each, ordered after earlier and before later dispatches. Needs no reserved room.
+  struct Copy {
+    BufferRange from, to;
+  };
+  void copy(std::span<const Copy> copies);
+  void copy(const BufferRange& from, const BufferRange& to) {
+    const Copy one{from, to};
+    copy({&one, 1});
+  }
+  // Fills a range of whole words, ordered in the same way.
+  void fill(const BufferRange& range, uint32_t word);
   // Transfers ownership of memory that others write: to the device's queue before dispatches read it, and back.
   void acquire(const BufferRange& range) { change_owner(range, device_->foreign_family(), device_->queue_family()); }
   void release(const BufferRange& range) { change_owner(range, device_->queue_family(), device_->foreign_family()); }
@@ -56,6 +65,9 @@ class Commands {
     bool write;
   };
   void barrier_if_needed(std::span<const Access> accesses);
+  // Before and after commands that are no dispatches.
+  void begin_transfers();
+  void end_transfers();
   void change_owner(const BufferRange& range, uint32_t from, uint32_t to);
 
   std::shared_ptr<Device> device_;

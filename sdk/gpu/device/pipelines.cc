@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <span>
@@ -138,7 +139,8 @@ Status Pipelines::create(const char* cache_folder) {
   return check(result, "vkCreatePipelineCache");
 }
 
-// Records: "right conv2d f32 8 8 1" or "wrong ..."; "tuned 2 conv2d f32 [1,56,56,64] ...". Unknown ones are skipped.
+// Records: "right conv2d f32 8 8 1" or "wrong ..."; "from 512 conv2d f32 8 8 1" is wrong from 512 workgroups on; "tuned
+// 2 conv2d f32 [1,56,56,64] ..."; "denormals kept" or "flushed". Unknown ones are skipped.
 void Pipelines::read_records(const std::string& text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -146,10 +148,15 @@ void Pipelines::read_records(const std::string& text) {
     begin = end + 1;
     if (line.starts_with("right ")) verdicts_[line.substr(6)] = Verdict::Right;
     if (line.starts_with("wrong ")) verdicts_[line.substr(6)] = Verdict::Wrong;
-    if (!line.starts_with("tuned ")) continue;
+    if (line.starts_with("denormals ")) flushes_float16_ = line.substr(10) == "flushed";
     char* rest = nullptr;
-    const long alternative = std::strtol(line.c_str() + 6, &rest, 10);
-    if (*rest == ' ') tuned_[rest + 1] = static_cast<int>(alternative);
+    if (line.starts_with("from ")) {
+      const unsigned long long groups = std::strtoull(line.c_str() + 5, &rest, 10);
+      if (*rest == ' ') wrong_from_[rest + 1] = groups;
+    } else if (line.starts_with("tuned ")) {
+      const long alternative = std::strtol(line.c_str() + 6, &rest, 10);
+      if (*rest == ' ') tuned_[rest + 1] = static_cast<int>(alternative);
+    }
   }
 }
 
@@ -159,6 +166,8 @@ void Pipelines::save() {
   std::string text;
   for (const auto& [variant, verdict] : verdicts_)
     text += (verdict == Verdict::Wrong ? "wrong " : "right ") + variant + "\n";
+  for (const auto& [variant, groups] : wrong_from_) text += "from " + std::to_string(groups) + " " + variant + "\n";
+  if (flushes_float16_) text += *flushes_float16_ ? "denormals flushed\n" : "denormals kept\n";
   for (const auto& [signature, alternative] : tuned_)
     text += "tuned " + std::to_string(alternative) + " " + signature + "\n";
   size_t bytes = 0;
@@ -220,6 +229,31 @@ size_t Pipelines::count(Verdict verdict) const {
   size_t count = 0;
   for (const auto& [variant, known] : verdicts_) count += known == verdict ? 1 : 0;
   return count;
+}
+
+void Pipelines::set_wrong_from(const std::string& variant, uint64_t groups) {
+  const std::lock_guard lock(mutex_);
+  uint64_t& from = wrong_from_.try_emplace(variant, groups).first->second;
+  from = std::min(from, groups);
+  changed_ = true;
+}
+
+bool Pipelines::wrong_at(const Variant& variant, uint64_t groups) const {
+  const std::lock_guard lock(mutex_);
+  if (wrong_from_.empty()) return false;
+  const auto found = wrong_from_.find(to_string(variant));
+  return found != wrong_from_.end() && groups >= found->second;
+}
+
+std::optional<bool> Pipelines::flushes_float16() const {
+  const std::lock_guard lock(mutex_);
+  return flushes_float16_;
+}
+
+void Pipelines::set_flushes_float16(bool flushes) {
+  const std::lock_guard lock(mutex_);
+  flushes_float16_ = flushes;
+  changed_ = true;
 }
 
 int Pipelines::tuned(const std::string& signature) const {

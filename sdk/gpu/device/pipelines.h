@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -57,6 +58,14 @@ class Pipelines {
   // Number of variants with that verdict.
   size_t count(Verdict verdict) const;
 
+  // A variant that is right at small sizes and wrong, or only sometimes right, at a size: dispatches of at least that
+  // many workgroups are wrong. Kept on disk, too. Thread-safe.
+  void set_wrong_from(const std::string& variant, uint64_t groups);
+  bool wrong_at(const Variant& variant, uint64_t groups) const;
+  // Whether this device takes float16 values below 2^-14 for zero, once that is known. Kept on disk. Thread-safe.
+  std::optional<bool> flushes_float16() const;
+  void set_flushes_float16(bool flushes);
+
   // The fastest alternative of an operator, by its signature; -1: not measured. Thread-safe.
   int tuned(const std::string& signature) const;
   void set_tuned(const std::string& signature, int alternative);
@@ -78,6 +87,8 @@ class Pipelines {
   std::map<Variant, VkPipeline> pipelines_;
   std::map<std::string, Verdict> verdicts_;
   std::map<std::string, int> tuned_;
+  std::map<std::string, uint64_t> wrong_from_;  // workgroups
+  std::optional<bool> flushes_float16_;
   std::string file_;
   bool changed_ = false;
 };

@@ -199,8 +199,11 @@ Status lower_chain(const Model& model, const Chain& chain, const Shapes& shapes,
     if (alternative < 0 || alternative >= count) continue;
     Status status = lower_by(problem, alternative, program, step);
     for (const Dispatch& dispatch : step->dispatches) {
-      if (!status.ok() || device.pipelines().verdict(dispatch.variant) != Pipelines::Verdict::Wrong) continue;
-      status = error(kDenied, "this driver computes %s wrongly", to_string(dispatch.variant).c_str());
+      if (!status.ok()) continue;
+      if (device.pipelines().verdict(dispatch.variant) == Pipelines::Verdict::Wrong)
+        status = error(kDenied, "this driver computes %s wrongly", to_string(dispatch.variant).c_str());
+      else if (device.pipelines().wrong_at(dispatch.variant, dispatch.group_count()))
+        status = error(kDenied, "this driver computes %s wrongly at this size", to_string(dispatch.variant).c_str());
     }
     if (status.ok()) return {};
     step->dispatches.clear();

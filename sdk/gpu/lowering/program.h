@@ -61,6 +61,8 @@ struct Dispatch {
   std::array<Operand, kBindings> bindings;  // output, input, weights, operand
   std::array<uint32_t, kPushBytes / 4> push{};
   Work work;
+
+  uint64_t group_count() const { return uint64_t{groups[0]} * groups[1] * groups[2]; }
 };
 
 // Default number of invocations per workgroup.

@@ -100,6 +100,7 @@ typedef enum ferry_status {
   FERRY_BACKEND_ERROR = 401,
   FERRY_GPU_UNAVAILABLE = 402, /* no Vulkan, no such device, or an unsuitable one */
   FERRY_GPU_LOST = 403,        /* the device was lost, in this run or earlier in this process */
+  FERRY_GPU_WRONG = 404,       /* the device computed an operator wrongly (ferry_session_options.gpu_watch) */
   /* 500: invalid image */
   FERRY_NOT_AN_IMAGE = 500,   /* not a JPEG, PNG or BMP */
   FERRY_IMAGE_DAMAGED = 501,  /* truncated, damaged or inconsistent */
@@ -268,6 +269,12 @@ typedef struct ferry_session_options {
                               * a thread of low priority. Damage makes runs fail with FERRY_CORRUPT and the name of
                               * the constant. A blob that exceeds half of the machine's memory, or was converted
                               * before 0.3, is not checked */
+  double gpu_watch;          /* watches the GPU: in some runs, rows of one operator, chosen at random, are computed
+                              * again by the CPU. It takes at most this share of the time of all runs: 0.01 is one
+                              * hundredth. At most 1; 0: no watch. After a disagreement the run is completed on the CPU,
+                              * later runs use the CPU too, and the report's gpu_status is FERRY_GPU_WRONG. With
+                              * cache_dir, later sessions do not use that kernel. A watched run allocates memory. Only
+                              * ferry_session_run() and _run_async() are watched */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
@@ -359,12 +366,32 @@ typedef struct ferry_report {
   const char* cpus;       /* CPUs of the session's threads at creation, "0-3,6"; "" if the system does not report them,
                            * or with a caller's threadpool */
   size_t threads;         /* including the caller */
+  size_t watched_runs;    /* runs in which the CPU computed rows of an operator again (options.gpu_watch) */
 } ferry_report;
 
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_report(const ferry_session* session, ferry_report* report);
 /* One sentence about a deviation from the plan: a replaced variant, a failed pipeline... NULL if `index` is out of
  * range. */
 FERRY_API const char* ferry_session_report_note(const ferry_session* session, size_t index);
+
+/* The result of ferry_session_check_kernels(). */
+typedef struct ferry_kernel_check {
+  size_t struct_size; /* set by the caller: sizeof(ferry_kernel_check) */
+  size_t kernels;     /* different kernels and sizes that the session uses on its GPU */
+  size_t checked;     /* of these, with a verdict. Less than kernels: the time was over, and another call goes on */
+  size_t failures;    /* found wrong by this call. The session uses other kernels or the CPU instead, and has a note */
+  uint64_t replays;   /* runs of kernels by this call */
+} ferry_kernel_check;
+
+/* Checks the GPU's kernels at the session's own sizes: runs each 128 times on made-up inputs and compares the results
+ * bit by bit with each other, and one with the CPU. For drivers that are right at small sizes only, or not always.
+ * `seconds`: stop after about so long, for calls in an app's idle time; 0: check all. Verdicts are kept in
+ * options.cache_dir, for this model, device and driver, and later sessions read them when they are created. Without
+ * cache_dir they last as long as the session. Outputs and inputs keep their contents. If the device is lost, the
+ * session moves to the CPU. FERRY_GPU_UNAVAILABLE: the session is on the CPU. FERRY_UNSUPPORTED: buffers of the app are
+ * bound. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_check_kernels(ferry_session* session, double seconds,
+                                                                   ferry_kernel_check* out);
 
 /* ---- states: what a network keeps between runs -----------------------------------------------------------------*/
 
@@ -494,6 +521,79 @@ typedef struct ferry_gpu_info {
 FERRY_API size_t ferry_gpu_count(void);
 /* FERRY_GPU_UNAVAILABLE: there is no Vulkan. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_describe(size_t index, ferry_gpu_info* info);
+
+/* Whether the device keeps float16 values below 2^-14, as stored by float16 sessions. *kept false: it takes them for
+ * zero, and small weights are lost. Opens the device. FERRY_GPU_UNAVAILABLE: it cannot be used. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_keeps_denormals(size_t index, bool* kept);
+
+/* An audit: does a GPU compute a model's kernels in the same way each time, under load, when it is warm? It replays
+ * every kernel of the model at its own sizes, with the model's weights and made-up inputs, and counts the runs that
+ * differ.
+ *
+ *     ferry_audit_options how = FERRY_INIT(ferry_audit_options);
+ *     how.seconds = 300;
+ *     ferry_audit* audit;
+ *     if (ferry_gpu_audit(model, &options, &how, &audit) != FERRY_OK) return fail(ferry_last_error());
+ *     for (size_t i = 0; i < ferry_audit_operator_count(audit); ++i) show(audit, i);
+ *     ferry_audit_close(audit); */
+typedef struct ferry_audit ferry_audit;
+
+typedef struct ferry_audit_options {
+  size_t struct_size;                         /* set by the caller: sizeof(ferry_audit_options) */
+  double seconds;                             /* how long; 0: each kernel once in turn */
+  const char* root;                           /* put before the paths of sysfs, for tests; NULL: none */
+  void (*progress)(void* user, double share); /* called between kernels, share from 0 to 1; NULL: none */
+  void* user;
+} ferry_audit_options;
+
+/* Strings are never NULL and belong to the audit. */
+typedef struct ferry_audited_operator {
+  const char* name;   /* the framework's module name */
+  const char* op;     /* "conv2d" */
+  const char* shape;  /* of its output, "[1,56,56,64]" */
+  const char* kernel; /* the shader variant that ran */
+  uint64_t runs;
+  uint64_t differed;   /* runs whose result differed in a bit from the run that others are compared with */
+  bool compared;       /* with the CPU; false for operators over states, and for some too large to compute again */
+  double error;        /* largest error against the CPU, as a fraction of what rounding explains; above 1: wrong */
+  const char* problem; /* what is wrong with it; "" if nothing is but `differed` */
+} ferry_audited_operator;
+
+/* A temperature or clock as sysfs has it: thermal zones, devfreq, cpufreq. */
+typedef struct ferry_audited_sensor {
+  const char* name;
+  const char* unit; /* "C" or "MHz" */
+  double first;
+  double lowest;
+  double highest;
+  double last;
+} ferry_audited_sensor;
+
+typedef struct ferry_audit_summary {
+  size_t struct_size; /* set by the caller: sizeof(ferry_audit_summary) */
+  bool passed;        /* no run differed, none was wrong, and the device was not lost */
+  double seconds;
+  uint64_t runs;
+  const char* device;
+  const char* driver;
+  const char* lost; /* why the audit ended early; "" if it did not */
+} ferry_audit_summary;
+
+/* Runs the audit in the calling thread. `options` choose the device, precision, graph and caches of a session that it
+ * makes, as in ferry_session_create(); backend is always the GPU. NULL: the defaults. FERRY_OK: it ran, and the summary
+ * has the result. FERRY_GPU_UNAVAILABLE: there is no such device. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_audit(ferry_model* model, const ferry_session_options* options,
+                                                       const ferry_audit_options* how, ferry_audit** audit);
+/* Accepts NULL. */
+FERRY_API void ferry_audit_close(ferry_audit* audit);
+FERRY_NODISCARD FERRY_API ferry_status ferry_audit_result(const ferry_audit* audit, ferry_audit_summary* out);
+/* Operators in the order of the network, one for each kernel and size. */
+FERRY_API size_t ferry_audit_operator_count(const ferry_audit* audit);
+FERRY_NODISCARD FERRY_API ferry_status ferry_audit_operator(const ferry_audit* audit, size_t index,
+                                                            ferry_audited_operator* out);
+FERRY_API size_t ferry_audit_sensor_count(const ferry_audit* audit);
+FERRY_NODISCARD FERRY_API ferry_status ferry_audit_sensor(const ferry_audit* audit, size_t index,
+                                                          ferry_audited_sensor* out);
 
 /* ---- layouts ------------------------------------------------------------------------------------------------------*/
 

@@ -22,6 +22,7 @@ public final class FerryException extends RuntimeException {
     BACKEND_ERROR(401),
     GPU_UNAVAILABLE(402),
     GPU_LOST(403),
+    GPU_WRONG(404),
     NOT_AN_IMAGE(500),
     IMAGE_DAMAGED(501),
     IMAGE_TOO_LARGE(502),
