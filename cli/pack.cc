@@ -23,6 +23,7 @@
 #include "sdk/model/packed_cache.h"
 #if FERRY_GPU
 #include "sdk/gpu/backend/weights.h"
+#include "sdk/gpu/canary/verdicts.h"
 #endif
 
 namespace ferry::cli {
@@ -39,6 +40,7 @@ struct PackOptions {
   std::string model, output, device, tool, emulator, root = "/usr/aarch64-linux-gnu";
   std::vector<std::string> targets = {kThisCpu};
   bool embed = false;
+  int replays = 128;
 };
 
 using Sessions = std::vector<std::unique_ptr<Session>>;
@@ -76,6 +78,24 @@ fs::path pack_here(const std::string& path, const fs::path& output) {
 
 #if FERRY_GPU
 
+// Replays the sessions' kernels and keeps the verdicts beside the packed file ("": nowhere). Those found wrong are
+// printed; sessions that read the verdicts use other kernels, or the CPU.
+void check_kernels(const Sessions& sessions, uint64_t replays, gpu::Device& device, const PackedTarget& target,
+                   const fs::path& file) {
+  gpu::Verdicts verdicts;
+  verdicts.open(file.empty() ? "" : fs::absolute(file).string(), target, device.pipelines());
+  KernelReport sum;
+  for (const auto& session : sessions) {
+    KernelReport report;
+    check(session->check_kernels({.replays = replays, .verdicts = &verdicts}, &report));
+    sum = {sum.kernels + report.kernels, sum.checked + report.checked, sum.failures + report.failures,
+           sum.replays + report.replays};
+  }
+  for (const std::string& note : verdicts.notes()) print_error("%s\n", note.c_str());
+  print("%zu kernels checked in %s runs: %s\n", sum.checked, grouped(sum.replays).c_str(),
+        sum.failures == 0 ? "all are right" : (std::to_string(sum.failures) + " are wrong and not used").c_str());
+}
+
 // Packs the weights for a GPU's kernels.
 fs::path pack_on_gpu(const PackOptions& o, bool half, const fs::path& output) {
   std::shared_ptr<Model> model;
@@ -91,11 +111,14 @@ fs::path pack_on_gpu(const PackOptions& o, bool half, const fs::path& output) {
   check(gpu::Device::open(options.gpu_device, options.gpu_cache_dir, options.gpu_retry, &device));
   const Sessions sessions = open_sessions(*model, options);
   const gpu::Storage storage = half ? gpu::Storage::Float16 : gpu::Storage::Float32;
-  const std::shared_ptr<gpu::Weights> weights = gpu::Weights::of(*model, *device, storage);
-  check(weights->read_back());
   PackedTarget target;
   check(gpu::packed_target(*model, *device, storage, &target));
-  return write(weights->store(), target, output);
+  const fs::path file = fs::is_directory(output) ? output / target.file_name() : output;
+  // First, because other kernels may need other packed weights.
+  if (o.replays > 0) check_kernels(sessions, static_cast<uint64_t>(o.replays), *device, target, o.embed ? "" : file);
+  const std::shared_ptr<gpu::Weights> weights = gpu::Weights::of(*model, *device, storage);
+  check(weights->read_back());
+  return write(weights->store(), target, file);
 }
 
 #else
@@ -258,6 +281,10 @@ void add_pack(CLI::App& ferry, int* exit_code) {
       .type_name("TARGETS");
   app.add_option("--device", o->device, "A GPU, by index or part of its name (`ferry devices`); without it: the best")
       .type_name("NAME");
+  app.add_option("--replays", o->replays, "Runs of each GPU kernel, compared with each other and the CPU; 0: none")
+      .range(0, 1000000)
+      .type_name("N")
+      .capture_default_str();
   app.add_option("--tool", o->tool, "The ferry to run emulated (default: ferry-arm64 beside this one)")
       .type_name("FILE");
   app.add_option("--emulator", o->emulator, "The emulator (default: ferry-qemu-aarch64 beside this one)")
