@@ -51,7 +51,7 @@ string(JOIN "|" long_tests
   "^parity_gpu/" "^second_gpu/" "^soak/"
   "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|deeplabv3_resnet50|coatnet_0_rw_224|migan_256|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted|other_names)$"
   "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublishedShapes/LargePublishedShapes)$"
-  "^gpu/(Canary.DiesOfEveryFault$|Alternatives)" "^gpu/Faults/"
+  "^gpu/(Canary.DiesOfEveryFault$|Alternatives)" "^gpu/Faults/" "^gpu/WrongAtAnyRate"
   "^package/(archives|lintian|repository|gpu_off|operators|scaffolds|source_archive|cmake_component|pkgconfig_static|camera_linux)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
 function(ferry_label test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU

@@ -40,11 +40,31 @@ TEST_F(Gpu, DevicesAreListedAndFoundByIndexAndByName) {
   for (size_t i = 0; i < devices.size(); ++i) {
     EXPECT_EQ(devices[i]["problem"], "");
     EXPECT_EQ(devices[i]["type"], "software");
+    EXPECT_EQ(devices[i]["float16_denormals"], "kept");
     const std::string name = devices[i]["name"];
     EXPECT_EQ(json({"inspect", blob_, "--backend", "gpu", "--device", std::to_string(i)})["gpu"]["device"], name);
     EXPECT_EQ(json({"inspect", blob_, "--backend", "gpu", "--device", name})["gpu"]["device"], name);
   }
   EXPECT_REFUSED(run({"inspect", blob_, "--backend", "gpu", "--device", "absent"}), "absent");
+}
+
+TEST_F(Gpu, AnAuditCountsWhatDiffers) {
+  folder_.write("root/sys/class/devfreq/gpu/cur_freq", "600000000\n");
+  const Result text = run({"devices", "--audit", blob_, "--minutes", "0", "--root", "root"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("passed: every run gave the same bits"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("600.0"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("gpu, MHz"), std::string::npos) << text.out;
+  const Result result = run({"devices", "--audit", blob_, "--minutes", "0", "--precision", "f16", "--json"});
+  const Json j = Json::parse(result.out);
+  EXPECT_TRUE(j["passed"]);
+  ASSERT_GT(j["operators"].size(), 0u);
+  for (const Json& op : j["operators"]) {
+    EXPECT_EQ(op["differed"], 0);
+    EXPECT_GE(op["runs"], 128);
+  }
+  EXPECT_REFUSED(run({"devices", "--audit", blob_, "--minutes", "-1"}), "--minutes -1");
+  EXPECT_REFUSED(run({"devices", "--audit", "absent.ferry"}), "absent.ferry");
 }
 
 TEST_F(Gpu, InspectAccountsForEveryOperator) {

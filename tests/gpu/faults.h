@@ -25,6 +25,10 @@ class Faults {
     find("fault_call_name", &call_name);
     find("fault_fired", &fired);
     find("fault_set_quirks", &set_quirks);
+    find("fault_corrupt", &corrupt);
+    find("fault_corrupt_kernel", &corrupt_kernel);
+    find("fault_set_corrupting_shader", &set_corrupting_shader);
+    find("fault_corrupted", &corrupted);
     find("fault_live_objects", &live_objects);
     find("fault_live_list", &live_list);
     find("fault_live_bytes", &live_bytes);
@@ -34,6 +38,7 @@ class Faults {
   ~Faults() {
     disarm();
     set_quirks(FAULT_NO_QUIRK);
+    corrupt(0, 0, 0);
   }
 
   void disarm() { arm(UINT32_MAX, VK_SUCCESS); }
@@ -48,6 +53,10 @@ class Faults {
   decltype(&fault_call_name) call_name = nullptr;
   decltype(&fault_fired) fired = nullptr;
   decltype(&fault_set_quirks) set_quirks = nullptr;
+  decltype(&fault_corrupt) corrupt = nullptr;
+  decltype(&fault_corrupt_kernel) corrupt_kernel = nullptr;
+  decltype(&fault_set_corrupting_shader) set_corrupting_shader = nullptr;
+  decltype(&fault_corrupted) corrupted = nullptr;
   decltype(&fault_live_objects) live_objects = nullptr;
   decltype(&fault_live_list) live_list = nullptr;
   decltype(&fault_live_bytes) live_bytes = nullptr;

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/gpu/fault_layer/corruption.h"
 #include "tests/gpu/fault_layer/functions.h"
 
 namespace {
@@ -51,6 +52,7 @@ struct State {
   std::map<std::string, uint32_t> live;  // by type
   std::map<VkDeviceMemory, uint64_t> memory;
   std::string list;
+  fault::Corruption corruption;
 };
 State& state() {
   static State* all = new State;  // never destroyed: drivers may call while the process exits
@@ -69,6 +71,7 @@ Function next(Key key, const char* name) {
 }
 
 void add_chain(Chain chain);
+void destroy_corrupter(VkDevice device);
 
 // Counts the call and returns the failure to simulate, or VK_SUCCESS. `key` is null without an instance or device.
 // *lost: a lost device, which must be idle before the caller continues, because a caller that finds it lost destroys
@@ -207,11 +210,164 @@ VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info
 void destroy_device(VkDevice device, const VkAllocationCallbacks* allocator) {
   if (device == VK_NULL_HANDLE) return;
   const Key key = key_of(device);
+  destroy_corrupter(device);
   next<PFN_vkDestroyDevice>(key, "vkDestroyDevice")(device, allocator);
   add_live("VkDevice", -1);
   const std::lock_guard lock(state().mutex);
   state().chains.erase(key);
   state().lost.erase(key);
+}
+
+// ---- wrong tiles ----------------------------------------------------------------------------------------------------
+
+// Any function of a device, also one that is not wrapped.
+template <typename Function>
+Function of_device(Key key, const char* name) {
+  const Chain& chain = chain_of(key);
+  return reinterpret_cast<Function>(chain.device_functions(chain.device, name));
+}
+
+VkResult create_shader_module(VkDevice device, const VkShaderModuleCreateInfo* info,
+                              const VkAllocationCallbacks* allocator, VkShaderModule* out) {
+  const VkResult result =
+      Create<"vkCreateShaderModule", "VkShaderModule", PFN_vkCreateShaderModule>::run(device, info, allocator, out);
+  if (result != VK_SUCCESS) return result;
+  const std::lock_guard lock(state().mutex);
+  fault::Corruption& c = state().corruption;
+  const std::vector<uint32_t> code(info->pCode, info->pCode + info->codeSize / sizeof(uint32_t));
+  c.modules.erase(*out);
+  if (c.kernels.empty() || c.kernels.contains(code)) c.modules.insert(*out);
+  return result;
+}
+
+#define VK_MUST(call) \
+  if (call != VK_SUCCESS) return
+
+// The layer's own pipeline and the buffer of its dispatches, the first time that they are needed.
+void make_corrupter(VkDevice device, VkPipelineLayout layout) {
+  const Key key = key_of(device);
+  fault::Corruption& c = state().corruption;
+  if (c.corrupters.contains(key) || c.shader.empty()) return;
+  fault::Corrupter made;
+  const VkShaderModuleCreateInfo code{.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                      .codeSize = c.shader.size() * sizeof(uint32_t),
+                                      .pCode = c.shader.data()};
+  VkShaderModule module = VK_NULL_HANDLE;
+  VK_MUST(of_device<PFN_vkCreateShaderModule>(key, "vkCreateShaderModule")(device, &code, nullptr, &module));
+  const VkComputePipelineCreateInfo pipeline{.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+                                             .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                                                       .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                                                       .module = module,
+                                                       .pName = "main"},
+                                             .layout = layout};
+  VK_MUST(of_device<PFN_vkCreateComputePipelines>(key, "vkCreateComputePipelines")(device, VK_NULL_HANDLE, 1, &pipeline,
+                                                                                   nullptr, &made.pipeline));
+  of_device<PFN_vkDestroyShaderModule>(key, "vkDestroyShaderModule")(device, module, nullptr);
+  const VkBufferCreateInfo buffer{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                  .size = fault::kSlots * sizeof(VkDispatchIndirectCommand),
+                                  .usage = VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT};
+  VK_MUST(of_device<PFN_vkCreateBuffer>(key, "vkCreateBuffer")(device, &buffer, nullptr, &made.buffer));
+  VkMemoryRequirements needs;
+  of_device<PFN_vkGetBufferMemoryRequirements>(key, "vkGetBufferMemoryRequirements")(device, made.buffer, &needs);
+  VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs.size};
+  // The memory of software drivers, which are all that this layer is used with, is the host's.
+  while (!(needs.memoryTypeBits >> allocate.memoryTypeIndex & 1)) ++allocate.memoryTypeIndex;
+  VK_MUST(of_device<PFN_vkAllocateMemory>(key, "vkAllocateMemory")(device, &allocate, nullptr, &made.memory));
+  VK_MUST(of_device<PFN_vkBindBufferMemory>(key, "vkBindBufferMemory")(device, made.buffer, made.memory, 0));
+  void* mapped = nullptr;
+  VK_MUST(of_device<PFN_vkMapMemory>(key, "vkMapMemory")(device, made.memory, 0, VK_WHOLE_SIZE, 0, &mapped));
+  made.slots = static_cast<VkDispatchIndirectCommand*>(mapped);
+  for (uint32_t i = fault::kSlots; i-- > 0;) made.free_slots.push_back(i);
+  c.corrupters[key] = std::move(made);
+}
+
+void destroy_corrupter(VkDevice device) {
+  const Key key = key_of(device);
+  const auto found = state().corruption.corrupters.find(key);
+  if (found == state().corruption.corrupters.end()) return;
+  of_device<PFN_vkDestroyPipeline>(key, "vkDestroyPipeline")(device, found->second.pipeline, nullptr);
+  of_device<PFN_vkDestroyBuffer>(key, "vkDestroyBuffer")(device, found->second.buffer, nullptr);
+  of_device<PFN_vkFreeMemory>(key, "vkFreeMemory")(device, found->second.memory, nullptr);
+  state().corruption.corrupters.erase(found);
+}
+
+VkResult allocate_command_buffers(VkDevice device, const VkCommandBufferAllocateInfo* info, VkCommandBuffer* out) {
+  const VkResult result = Call<"vkAllocateCommandBuffers", PFN_vkAllocateCommandBuffers>::run(device, info, out);
+  const std::lock_guard lock(state().mutex);
+  for (uint32_t i = 0; result == VK_SUCCESS && i < info->commandBufferCount; ++i)
+    state().corruption.recordings[out[i]] = {.pool = info->commandPool};
+  return result;
+}
+
+void destroy_command_pool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks* allocator) {
+  {
+    const std::lock_guard lock(state().mutex);
+    fault::Corruption& c = state().corruption;
+    for (auto at = c.recordings.begin(); at != c.recordings.end();) {
+      const auto next = std::next(at);
+      if (at->second.pool == pool) {
+        for (const uint32_t slot : at->second.slots) c.corrupters.at(key_of(device)).free_slots.push_back(slot);
+        c.recordings.erase(at);
+      }
+      at = next;
+    }
+  }
+  Destroy<"vkDestroyCommandPool", "VkCommandPool", PFN_vkDestroyCommandPool>::run(device, pool, allocator);
+}
+
+void bind_pipeline(VkCommandBuffer commands, VkPipelineBindPoint point, VkPipeline pipeline) {
+  {
+    const std::lock_guard lock(state().mutex);
+    fault::Corruption& c = state().corruption;
+    c.recordings[commands].chosen = c.pipelines.contains(pipeline);
+  }
+  of_device<PFN_vkCmdBindPipeline>(key_of(commands), "vkCmdBindPipeline")(commands, point, pipeline);
+}
+
+void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+  const Key key = key_of(commands);
+  of_device<PFN_vkCmdDispatch>(key, "vkCmdDispatch")(commands, x, y, z);
+  VkDeviceSize offset = 0;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  {
+    const std::lock_guard lock(state().mutex);
+    fault::Corruption& c = state().corruption;
+    fault::Corruption::Recording& recording = c.recordings[commands];
+    const auto corrupter = c.corrupters.find(key);
+    if (c.groups == 0 || uint64_t{x} * y * z < c.groups || !recording.chosen || corrupter == c.corrupters.end() ||
+        corrupter->second.free_slots.empty())
+      return;
+    recording.slots.push_back(corrupter->second.free_slots.back());
+    corrupter->second.free_slots.pop_back();
+    offset = recording.slots.back() * sizeof(VkDispatchIndirectCommand);
+    pipeline = corrupter->second.pipeline;
+    buffer = corrupter->second.buffer;
+  }
+  const VkMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+  of_device<PFN_vkCmdPipelineBarrier>(key, "vkCmdPipelineBarrier")(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                                                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier,
+                                                                   0, nullptr, 0, nullptr);
+  of_device<PFN_vkCmdBindPipeline>(key, "vkCmdBindPipeline")(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+  of_device<PFN_vkCmdDispatchIndirect>(key, "vkCmdDispatchIndirect")(commands, buffer, offset);
+}
+
+VkResult queue_submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
+  {
+    const std::lock_guard lock(state().mutex);
+    fault::Corruption& c = state().corruption;
+    for (uint32_t i = 0; i < count; ++i)
+      for (uint32_t k = 0; k < infos[i].commandBufferCount; ++k)
+        for (const uint32_t slot : c.recordings[infos[i].pCommandBuffers[k]].slots) {
+          const bool hit = std::uniform_real_distribution<>()(c.random) < c.probability;
+          const uint32_t tile = hit ? 1 + static_cast<uint32_t>(c.random() % fault::kTiles) : 0;
+          c.corrupters.at(key_of(queue)).slots[slot] = {tile, 1, 1};
+          c.corrupted += hit;
+        }
+  }
+  return Call<"vkQueueSubmit", PFN_vkQueueSubmit>::run(queue, count, infos, fence);
 }
 
 // Creates several at once; those that failed are null.
@@ -221,6 +377,15 @@ VkResult create_compute_pipelines(VkDevice device, VkPipelineCache cache, uint32
   const VkResult result =
       Call<"vkCreateComputePipelines", PFN_vkCreateComputePipelines>::run(device, cache, count, infos, allocator, out);
   if (result == VK_SUCCESS) add_live("VkPipeline", static_cast<int>(count));
+  if (result == VK_SUCCESS && state().corruption.groups > 0) {
+    make_corrupter(device, infos[0].layout);
+    const std::lock_guard lock(state().mutex);
+    fault::Corruption& c = state().corruption;
+    for (uint32_t i = 0; i < count; ++i) {
+      c.pipelines.erase(out[i]);
+      if (c.modules.contains(infos[i].stage.module)) c.pipelines.insert(out[i]);
+    }
+  }
   return result;
 }
 
@@ -315,17 +480,20 @@ const std::map<std::string_view, PFN_vkVoidFunction>& wrappers() {
 #define CREATE(name, type) OWN(name, (Create<#name, #type, PFN_##name>::run))
 #define DESTROY(name, type) OWN(name, (Destroy<#name, #type, PFN_##name>::run))
       FAULT_FUNCTIONS(CALL, CREATE, DESTROY) OWN(vkGetInstanceProcAddr, get_instance_function)
-          OWN(vkGetDeviceProcAddr, get_device_function) OWN(vkCreateInstance, create_instance)
-              OWN(vkDestroyInstance, destroy_instance) OWN(vkCreateDevice, create_device)
-                  OWN(vkDestroyDevice, destroy_device) OWN(vkCreateComputePipelines, create_compute_pipelines)
-                      OWN(vkAllocateMemory, allocate_memory) OWN(vkFreeMemory, free_memory)
-                          OWN(vkGetMemoryHostPointerPropertiesEXT, host_pointer_properties)
-                              OWN(vkEnumeratePhysicalDevices, enumerate_devices)
-                                  OWN(vkEnumerateDeviceExtensionProperties, enumerate_extensions)
-                                      OWN(vkGetPhysicalDeviceProperties, properties)
-                                          OWN(vkGetPhysicalDeviceProperties2, properties2)
-                                              OWN(vkGetPhysicalDeviceProperties2KHR, properties2)
-                                                  OWN(vkGetPhysicalDeviceQueueFamilyProperties, queue_families)
+          OWN(vkCreateShaderModule, create_shader_module) OWN(vkAllocateCommandBuffers, allocate_command_buffers)
+              OWN(vkDestroyCommandPool, destroy_command_pool) OWN(vkCmdBindPipeline, bind_pipeline)
+                  OWN(vkCmdDispatch, dispatch) OWN(vkQueueSubmit, queue_submit)
+                      OWN(vkGetDeviceProcAddr, get_device_function) OWN(vkCreateInstance, create_instance)
+                          OWN(vkDestroyInstance, destroy_instance) OWN(vkCreateDevice, create_device) OWN(
+                              vkDestroyDevice, destroy_device) OWN(vkCreateComputePipelines, create_compute_pipelines)
+                              OWN(vkAllocateMemory, allocate_memory) OWN(vkFreeMemory, free_memory)
+                                  OWN(vkGetMemoryHostPointerPropertiesEXT, host_pointer_properties)
+                                      OWN(vkEnumeratePhysicalDevices, enumerate_devices)
+                                          OWN(vkEnumerateDeviceExtensionProperties, enumerate_extensions)
+                                              OWN(vkGetPhysicalDeviceProperties, properties)
+                                                  OWN(vkGetPhysicalDeviceProperties2, properties2)
+                                                      OWN(vkGetPhysicalDeviceProperties2KHR, properties2)
+                                                          OWN(vkGetPhysicalDeviceQueueFamilyProperties, queue_families)
 #undef DESTROY
 #undef CREATE
 #undef CALL
@@ -395,6 +563,31 @@ VK_LAYER_EXPORT const char* fault_call_name(uint32_t n) {
 VK_LAYER_EXPORT bool fault_fired(void) {
   const std::lock_guard lock(state().mutex);
   return state().fired;
+}
+
+VK_LAYER_EXPORT void fault_corrupt(uint32_t groups, double probability, uint64_t seed) {
+  const std::lock_guard lock(state().mutex);
+  fault::Corruption& c = state().corruption;
+  c.groups = groups;
+  c.probability = probability;
+  c.random.seed(seed);
+  c.corrupted = 0;
+  if (groups == 0) c.kernels.clear();
+}
+
+VK_LAYER_EXPORT void fault_corrupt_kernel(const uint32_t* code, size_t words) {
+  const std::lock_guard lock(state().mutex);
+  state().corruption.kernels.insert({code, code + words});
+}
+
+VK_LAYER_EXPORT void fault_set_corrupting_shader(const uint32_t* code, size_t words) {
+  const std::lock_guard lock(state().mutex);
+  state().corruption.shader.assign(code, code + words);
+}
+
+VK_LAYER_EXPORT uint64_t fault_corrupted(void) {
+  const std::lock_guard lock(state().mutex);
+  return state().corruption.corrupted;
 }
 
 VK_LAYER_EXPORT void fault_set_quirks(uint32_t quirks) {

@@ -33,6 +33,17 @@ const char* fault_call_name(uint32_t n);
 // True if the armed call has failed.
 bool fault_fired(void);
 
+// Makes dispatches compute wrongly at random: a tile, a sixteenth of the output's second half, is corrupted with
+// `probability` each time that a dispatch of at least `groups` workgroups of a listed kernel is executed. Command
+// buffers recorded before are not affected by `groups` and `kernels`; `probability` applies at once. 0 groups: none.
+void fault_corrupt(uint32_t groups, double probability, uint64_t seed);
+// Kernels of which dispatches are corrupted, by their SPIR-V; none: all. Applies to pipelines created from now on.
+void fault_corrupt_kernel(const uint32_t* code, size_t words);
+// The layer's own shader, before a device is created: binding 0 is the buffer to corrupt.
+void fault_set_corrupting_shader(const uint32_t* code, size_t words);
+// Dispatches corrupted so far.
+uint64_t fault_corrupted(void);
+
 // FaultQuirks for instances created from now on.
 void fault_set_quirks(uint32_t quirks);
 

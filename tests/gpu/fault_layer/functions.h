@@ -13,7 +13,6 @@
   DESTROY(vkDestroyImageView, VkImageView)                               \
   CREATE(vkCreateSampler, VkSampler)                                     \
   DESTROY(vkDestroySampler, VkSampler)                                   \
-  CREATE(vkCreateShaderModule, VkShaderModule)                           \
   DESTROY(vkDestroyShaderModule, VkShaderModule)                         \
   CREATE(vkCreatePipelineCache, VkPipelineCache)                         \
   DESTROY(vkDestroyPipelineCache, VkPipelineCache)                       \
@@ -27,7 +26,6 @@
   CREATE(vkCreateDescriptorUpdateTemplate, VkDescriptorUpdateTemplate)   \
   DESTROY(vkDestroyDescriptorUpdateTemplate, VkDescriptorUpdateTemplate) \
   CREATE(vkCreateCommandPool, VkCommandPool)                             \
-  DESTROY(vkDestroyCommandPool, VkCommandPool)                           \
   CREATE(vkCreateFence, VkFence)                                         \
   DESTROY(vkDestroyFence, VkFence)                                       \
   CREATE(vkCreateSemaphore, VkSemaphore)                                 \
@@ -36,7 +34,6 @@
   DESTROY(vkDestroyEvent, VkEvent)                                       \
   CREATE(vkCreateQueryPool, VkQueryPool)                                 \
   DESTROY(vkDestroyQueryPool, VkQueryPool)                               \
-  CALL(vkAllocateCommandBuffers)                                         \
   CALL(vkAllocateDescriptorSets)                                         \
   CALL(vkGetMemoryFdPropertiesKHR)                                       \
   CALL(vkBeginCommandBuffer)                                             \
@@ -59,7 +56,6 @@
   CALL(vkMapMemory)                                                      \
   CALL(vkMergePipelineCaches)                                            \
   CALL(vkQueueBindSparse)                                                \
-  CALL(vkQueueSubmit)                                                    \
   CALL(vkQueueWaitIdle)                                                  \
   CALL(vkResetCommandBuffer)                                             \
   CALL(vkResetCommandPool)                                               \
