@@ -20,6 +20,7 @@ Value Evaluator::fail_undefined(const Value& undefined) {
 
 // A bound method; null if there is none of that name.
 const Value* Evaluator::find_method(const Value& value, std::string_view name, Value* out) {
+  if (!step(2)) return nullptr;  // a search through a table
   const Native* native = jinja::find_method(value.type, name);
   if (native == nullptr) return nullptr;
   auto* function = make<Function>();
@@ -44,7 +45,7 @@ Value Evaluator::attribute(const Value& value, std::string_view name) {
       append("'None' has no attribute '");
       append(name);
       append("'");
-      return undefined(none(), take(mark).string());
+      return undefined(none(), take(mark).uncharged());
     }
     default: break;
   }
@@ -60,17 +61,17 @@ Value Evaluator::element(const Value& value, const Value& key) {
     if (const Value* found = value.dict->find(*this, key)) return *found;
   const bool indexed = value.is(Type::List) || value.is(Type::Tuple) || value.is(Type::String);
   if (key.is_integral() && indexed) {
-    if (value.is(Type::String) && !step_bytes(value.size)) return {};
-    const auto size = static_cast<int64_t>(value.is(Type::String) ? count_characters(value.string()) : value.size);
+    const std::string_view text = value.is(Type::String) ? read_characters(value) : std::string_view();
+    const auto size = static_cast<int64_t>(value.is(Type::String) ? count_characters(text) : value.size);
     const int64_t at = key.integer < 0 ? key.integer + size : key.integer;
     if (at >= 0 && at < size) {
       if (!value.is(Type::String)) return value.items[at];
-      const std::string_view tail = value.string().substr(bytes_of(value.string(), static_cast<size_t>(at)));
+      const std::string_view tail = text.substr(bytes_of(text, static_cast<size_t>(at)));
       const Value character = string(tail.substr(0, first_bytes(tail)));
       return value.safe ? markup(character) : character;
     }
   }
-  if (key.is(Type::String)) return attribute(value, key.string());
+  if (key.is(Type::String)) return attribute(value, key.uncharged());
   return {.owner = value.type, .element = true, .integer = key.is_integral() ? key.integer : 0};
 }
 
@@ -81,7 +82,7 @@ Value Evaluator::path(const Value& value, const Value& attribute, const Value* o
   };
   if (!attribute.is(Type::String)) return part_of(value, attribute);
   Value found = value;
-  std::string_view parts = attribute.string();
+  std::string_view parts = read_characters(attribute);
   while (!failed()) {
     const size_t point = parts.find('.');
     const std::string_view part = parts.substr(0, point);
@@ -109,7 +110,7 @@ Value Evaluator::elements(const Value& value) {
       return sequence(Type::List, keys, value.dict->size);
     }
     case Type::String: {
-      std::string_view text = value.string();
+      std::string_view text = read_characters(value);
       const size_t count = count_characters(text);
       auto* characters = make<Value>(count + 1);
       if (characters == nullptr || !step(count)) return {};
@@ -154,7 +155,7 @@ bool Evaluator::contains(const Value& container, const Value& item) {
         fail("'in <string>' requires string as left operand, not %s", type_name(item.type));
         return false;
       }
-      return step_bytes(container.size) && find_text(container.string(), item.string(), 0) != std::string_view::npos;
+      return find_text(read_characters(container), item.uncharged(), 0) != std::string_view::npos && !failed();
     case Type::Dict: return container.dict->find(*this, item) != nullptr;
     case Type::Undefined:
     case Type::List:

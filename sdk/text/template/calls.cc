@@ -24,7 +24,7 @@ Value Evaluator::call(const Native& native, const char* what, const Value& subje
   Value values[kMaxParameters];
   uint32_t count = 0, used = 0;
   for (std::string_view names = native.parameters; !names.empty(); ++count) {
-    const Value* named = arguments.find(next_word(&names));
+    const Value* named = arguments.find(*this, next_word(&names));
     values[count] = count < arguments.count ? arguments[count] : named != nullptr ? *named : absent();
     used += count >= arguments.count && named != nullptr;
   }
@@ -79,13 +79,13 @@ Value Evaluator::call_markup(const Function& function, const Arguments& argument
 Value Evaluator::call_macro(const Function& function, const Arguments& arguments) {
   const Deeper deeper(*this);
   const Node& macro = *function.macro;
-  const std::string_view name = macro.value.string();
+  const std::string_view name = macro.value.uncharged();
   Scope* outer = scope_;
   scope_ = new_scope(function.scope);
   uint32_t place = 0, used = 0;
   for (const Node* parameter = macro.first; parameter != nullptr && !failed(); parameter = parameter->next, ++place) {
-    const std::string_view parameter_name = parameter->value.string();
-    const Value* named = arguments.find(parameter_name);
+    const std::string_view parameter_name = parameter->value.uncharged();
+    const Value* named = arguments.find(*this, parameter_name);
     used += named != nullptr && place >= arguments.count;
     if (place < arguments.count)
       bind(parameter_name, arguments[place]);
@@ -94,7 +94,7 @@ Value Evaluator::call_macro(const Function& function, const Arguments& arguments
     else
       bind(parameter_name, parameter->first != nullptr ? evaluate(parameter->first) : undefined({}, parameter_name));
   }
-  if (const Value* caller = arguments.find("caller")) {
+  if (const Value* caller = arguments.find(*this, "caller")) {
     bind("caller", *caller);
     ++used;
   }

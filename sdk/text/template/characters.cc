@@ -90,12 +90,14 @@ bool ends_line(uint32_t code) {
 }
 
 uint32_t lower(uint32_t code) {
+  if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + 32 : code;
   for (const Capitals& run : kCapitals)
     if (within(code, run.first, run)) return code + static_cast<uint32_t>(run.distance);
   return code;
 }
 
 uint32_t upper(uint32_t code) {
+  if (code < 0x80) return code >= 'a' && code <= 'z' ? code - 32 : code;
   for (const Capitals& run : kCapitals)
     if (within(code, static_cast<uint32_t>(run.first + run.distance), run))
       return code - static_cast<uint32_t>(run.distance);

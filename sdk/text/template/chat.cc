@@ -20,7 +20,7 @@ Status read_chat(std::string_view chat, std::span<const SpecialToken> tokens, Ar
   dict->put(work, string("add_generation_prompt"), boolean(false));
   for (uint32_t i = 0; i < given.dict->size && !work.failed(); ++i) {
     const Dict::Entry& entry = given.dict->entries[i];
-    if (entry.key.string() != "kwargs" || !entry.value.is(Type::Dict)) dict->put(work, entry.key, entry.value);
+    if (entry.key.uncharged() != "kwargs" || !entry.value.is(Type::Dict)) dict->put(work, entry.key, entry.value);
   }
   if (const Value* further = given.dict->find(work, "kwargs"); further != nullptr && further->is(Type::Dict))
     for (uint32_t i = 0; i < further->dict->size && !work.failed(); ++i)
@@ -31,7 +31,7 @@ Status read_chat(std::string_view chat, std::span<const SpecialToken> tokens, Ar
 
 bool offers_tools(const Value& context) {
   for (uint32_t i = 0; i < context.dict->size; ++i)
-    if (context.dict->entries[i].key.string() == "tools") return truth(context.dict->entries[i].value);
+    if (context.dict->entries[i].key.uncharged() == "tools") return truth(context.dict->entries[i].value);
   return false;
 }
 

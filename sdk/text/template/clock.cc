@@ -23,6 +23,7 @@ void write_time(Evaluator& run, std::string_view format, const std::tm& time) {
     const char letter = plain ? format[++at] : format[at];
     const auto number = [&](int value, int width, char fill = '0') {
       char digits[16];
+      run.step(4);
       std::snprintf(digits, sizeof digits, fill == '0' ? "%0*d" : "%*d", plain ? 1 : width, value);
       run.append(digits);
     };

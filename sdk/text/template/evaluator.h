@@ -22,9 +22,9 @@ struct Arguments {
   uint32_t named_count;
 
   const Value& operator[](size_t i) const { return values[i]; }
-  const Value* find(std::string_view name) const {
+  const Value* find(Work& work, std::string_view name) const {
     for (uint32_t i = 0; i < named_count; ++i)
-      if (named[i].name == name) return &named[i].value;
+      if (work.same(named[i].name, name)) return &named[i].value;
     return nullptr;
   }
 };

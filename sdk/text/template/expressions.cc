@@ -14,7 +14,7 @@ Value Evaluator::evaluate(const Node* node) {
   line = node->line;
   switch (node->kind) {
     case Kind::Literal: return node->value;
-    case Kind::Name: return evaluate_name(node->value.string());
+    case Kind::Name: return evaluate_name(node->value.uncharged());
     case Kind::List: return evaluate_list(node->first, Type::List);
     case Kind::Tuple: return evaluate_list(node->first, Type::Tuple);
     case Kind::Dict: return evaluate_dict(node->first);
@@ -53,9 +53,9 @@ Value Evaluator::evaluate(const Node* node) {
 }
 
 Value Evaluator::evaluate_name(std::string_view name) {
-  for (const Scope* scope = scope_; scope != nullptr; scope = scope->parent)
-    for (const Scope::Binding* b = scope->bindings; b != nullptr && step(); b = b->next)
-      if (b->name == name) return b->value;
+  for (const Scope* scope = scope_; scope != nullptr && step_bytes(kStepBytes / 8); scope = scope->parent)
+    for (const Scope::Binding* b = scope->bindings; b != nullptr && !failed(); b = b->next)
+      if (same(b->name, name)) return b->value;
   if (context_.is(Type::Dict))
     if (const Value* found = context_.dict->find(*this, name)) return *found;
   const Native* native = find_function(name);
@@ -72,7 +72,7 @@ Value Evaluator::evaluate_list(const Node* first, Type type) {
   auto* items = make<Value>(count + 1);
   if (items == nullptr) return {};
   count = 0;
-  for (const Node* item = first; item != nullptr; item = item->next) items[count++] = evaluate(item);
+  for (const Node* item = first; item != nullptr && !failed(); item = item->next) items[count++] = evaluate(item);
   return sequence(type, items, count);
 }
 
@@ -117,7 +117,7 @@ Value Evaluator::evaluate_postfix(const Node* node, Value value) {
     line = what->line;
     Arguments arguments{};
     switch (what->kind) {
-      case Kind::Attribute: value = attribute(value, what->value.string()); break;
+      case Kind::Attribute: value = attribute(value, what->value.uncharged()); break;
       case Kind::Element: value = element(value, evaluate(what->first)); break;
       case Kind::Slice: value = evaluate_slice(what, value); break;
       case Kind::Call:
@@ -128,12 +128,12 @@ Value Evaluator::evaluate_postfix(const Node* node, Value value) {
         if (what->index != kUnknown)
           value = call(filter_at(what->index), "filter", value, arguments);
         else
-          fail_unknown_filter(*this, what->line, what->value.string());
+          fail_unknown_filter(*this, what->line, what->value.uncharged());
         break;
       case Kind::Test:
         if (!evaluate_arguments(what->first, &arguments)) break;
         if (what->index == kUnknown)
-          fail_unknown_test(*this, what->line, what->value.string());
+          fail_unknown_test(*this, what->line, what->value.uncharged());
         else
           value = boolean(truth(call(test_at(what->index), "test", value, arguments)) != what->flag);
         break;
@@ -154,7 +154,7 @@ bool Evaluator::evaluate_arguments(const Node* first, Arguments* out) {
   for (const Node* argument = first; argument != nullptr && !failed(); argument = argument->next) {
     const Value value = evaluate(argument->first);
     if (argument->value.is(Type::String))
-      named[out->named_count++] = {argument->value.string(), value};
+      named[out->named_count++] = {argument->value.uncharged(), value};
     else
       values[out->count++] = value;
   }
@@ -184,8 +184,8 @@ Value Evaluator::evaluate_slice(const Node* node, const Value& value) {
   if (!indexed) return fail("'%s' object has no slices", type_name(value.type));
   if (!place_of(by, 1, &stride)) return fail("slice indices must be integers or None");
   if (stride == 0) return fail("slice step cannot be zero");
-  if (value.is(Type::String) && !step_bytes(value.size)) return {};
-  const auto size = static_cast<int64_t>(value.is(Type::String) ? count_characters(value.string()) : value.size);
+  const std::string_view text = value.is(Type::String) ? read_characters(value) : std::string_view();
+  const auto size = static_cast<int64_t>(value.is(Type::String) ? count_characters(text) : value.size);
   const int64_t low = stride > 0 ? 0 : -1, high = stride > 0 ? size : size - 1;
   if (!place_of(from, stride > 0 ? low : high, &first) || !place_of(to, stride > 0 ? high : low, &end))
     return fail("slice indices must be integers or None");
@@ -199,7 +199,7 @@ Value Evaluator::evaluate_slice(const Node* node, const Value& value) {
   const uint64_t pace = stride > 0 ? static_cast<uint64_t>(stride) : uint64_t{0} - static_cast<uint64_t>(stride);
   const auto count = static_cast<size_t>((static_cast<uint64_t>(width) + pace - 1) / pace);
   if (value.is(Type::String) && stride == 1) {
-    const std::string_view tail = value.string().substr(bytes_of(value.string(), static_cast<size_t>(first)));
+    const std::string_view tail = text.substr(bytes_of(text, static_cast<size_t>(first)));
     return part(string(count > 0 ? tail.substr(0, bytes_of(tail, count)) : std::string_view()));
   }
   if (stride == 1) return sequence(value.type, value.items + (count > 0 ? first : 0), count);
@@ -209,7 +209,7 @@ Value Evaluator::evaluate_slice(const Node* node, const Value& value) {
   for (size_t i = 0; i < count && step(); ++i) items[i] = all.items[first + static_cast<int64_t>(i) * stride];
   if (!value.is(Type::String)) return sequence(value.type, items, count);
   const size_t mark = length();
-  for (size_t i = 0; i < count; ++i) append(items[i].string());
+  for (size_t i = 0; i < count; ++i) append(items[i].uncharged());
   return part(take(mark));
 }
 

@@ -23,8 +23,7 @@ int64_t whole(Evaluator& run, const Value& value, int64_t otherwise) {
 Value length_of(Evaluator& run, const Value& value, const Arguments&) {
   switch (value.type) {
     case Type::Undefined: return integer(0);
-    case Type::String:
-      return run.step_bytes(value.size) ? integer(static_cast<int64_t>(count_characters(value.string()))) : Value{};
+    case Type::String: return integer(static_cast<int64_t>(count_characters(run.read(value))));
     case Type::List:
     case Type::Tuple:
     case Type::View: return integer(value.size);
@@ -36,13 +35,13 @@ Value length_of(Evaluator& run, const Value& value, const Arguments&) {
 
 template <Letters letters>
 Value letters_of(Evaluator& run, const Value& value, const Arguments&) {
-  const Value text = run.text(value), changed = with_letters(run, text.string(), letters);
+  const Value text = run.text(value), changed = with_letters(run, text.uncharged(), letters);
   return text.safe ? markup(changed) : changed;
 }
 
 // Capitalises each word; words end at spaces, "-" and opening brackets.
 Value title(Evaluator& run, const Value& value, const Arguments&) {
-  std::string_view text = run.text(value).string();
+  std::string_view text = run.read_characters(run.text(value));
   const size_t mark = run.length();
   const auto ends_word = [](std::string_view t) {
     return is_space(code_point(t)) || std::string_view("-({[<").find(t[0]) != std::string_view::npos;
@@ -53,7 +52,7 @@ Value title(Evaluator& run, const Value& value, const Arguments&) {
       run.append(text.substr(0, end));
     } else {
       while (end < text.size() && !ends_word(text.substr(end))) end += first_bytes(text.substr(end));
-      run.append(with_letters(run, text.substr(0, end), Letters::Capitalized).string());
+      run.append(with_letters(run, text.substr(0, end), Letters::Capitalized).uncharged());
     }
     text.remove_prefix(end);
   }
@@ -62,17 +61,16 @@ Value title(Evaluator& run, const Value& value, const Arguments&) {
 
 Value trim(Evaluator& run, const Value& value, const Arguments& a) {
   const Value whole = run.text(value);
-  const std::string_view text = whole.string();
-  if (!run.step_bytes(text.size())) return {};
-  const Value trimmed =
-      string(given(a[0]) ? strip_characters(run, text, run.text(a[0]).string(), true, true) : strip(text, true, true));
+  const std::string_view text = whole.uncharged();
+  const Value trimmed = string(given(a[0]) ? strip_characters(run, text, run.text(a[0]).uncharged(), true, true)
+                                           : strip_spaces(run, text, true, true));
   return whole.safe ? markup(trimmed) : trimmed;
 }
 
 Value replace(Evaluator& run, const Value& value, const Arguments& a) {
   if (a[1].is(Type::Absent)) return run.fail("the filter 'replace' takes what is replaced, and by what");
   const Value text = run.text(value), old = run.text(a[0]), fresh = run.text(a[1]);
-  return replace_text(run, text.string(), old.string(), fresh.string(), whole(run, a[2], -1));
+  return replace_text(run, text.uncharged(), old.uncharged(), fresh.uncharged(), whole(run, a[2], -1));
 }
 
 Value default_of(Evaluator&, const Value& value, const Arguments& a) {
@@ -83,8 +81,8 @@ Value default_of(Evaluator&, const Value& value, const Arguments& a) {
 Value to_string(Evaluator& run, const Value& value, const Arguments&) { return run.text(value); }
 
 // Parses as Python's float(), but without underscores.
-bool float_of(std::string_view text, double* value) {
-  text = strip(text, true, true);
+bool float_of(Evaluator& run, std::string_view text, double* value) {
+  text = run.read_characters(strip_spaces(run, text, true, true));
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
   if (text == "inf" || text == "infinity" || text == "nan")
@@ -101,7 +99,7 @@ Value to_int(Evaluator& run, const Value& value, const Arguments& a) {
   if (value.is_integral()) return integer(value.integer);
   double number = value.is(Type::Float) ? value.real : NAN;
   if (value.is(Type::String)) {
-    std::string_view text = strip(value.string(), true, true);
+    std::string_view text = run.read_characters(strip_spaces(run, value.uncharged(), true, true));
     const bool negative = text.starts_with('-');
     if (negative || text.starts_with('+')) text.remove_prefix(1);
     const int64_t base = whole(run, a[1], 10);
@@ -110,7 +108,7 @@ Value to_int(Evaluator& run, const Value& value, const Arguments& a) {
     int64_t integral = 0;
     if (base < 2 || base > 36) return run.fail("int() base must be >= 2 and <= 36");
     if (read_integer(text, static_cast<uint32_t>(base), &integral)) return integer(negative ? -integral : integral);
-    if (!float_of(value.string(), &number)) return otherwise;
+    if (!float_of(run, value.uncharged(), &number)) return otherwise;
   }
   if (std::isnan(number) || std::isinf(number)) return otherwise;
   if (std::fabs(number) >= 9.2e18) return run.fail("an integer grows beyond 64 bits");
@@ -121,18 +119,21 @@ Value to_float(Evaluator& run, const Value& value, const Arguments& a) {
   double number = 0;
   if (value.is(Type::Undefined)) return run.fail_undefined(value);
   if (value.is_number()) return real(value.number());
-  if (value.is(Type::String) && float_of(value.string(), &number)) return real(number);
+  if (value.is(Type::String) && float_of(run, value.uncharged(), &number)) return real(number);
   return a[0].is(Type::Absent) ? real(0) : a[0];
 }
 
 Value round_of(Evaluator& run, const Value& value, const Arguments& a) {
   if (!value.is_number()) return run.fail("type %s doesn't define __round__ method", type_name(value.type));
   const int64_t places = whole(run, a[0], 0);
-  const std::string_view method = a[1].is(Type::String) ? a[1].string() : "common";
-  if (method == "common")
-    return value.is_integral() && places >= 0 ? integer(value.integer)
-           : value.is_integral()              ? integer(static_cast<int64_t>(round_to(value.number(), places)))
-                                              : real(round_to(value.real, places));
+  const std::string_view method = a[1].is(Type::String) ? a[1].uncharged() : "common";
+  if (!run.step(kFloatSteps)) return {};
+  if (method == "common" && value.is_integral()) {
+    int64_t rounded = 0;
+    return round_integer(value.integer, places, &rounded) ? integer(rounded)
+                                                          : run.fail("an integer grows beyond 64 bits");
+  }
+  if (method == "common") return real(round_to(value.real, places));
   if (method != "ceil" && method != "floor") return run.fail("method must be common, ceil or floor");
   const double unit = std::pow(10.0, static_cast<double>(places)), scaled = value.number() * unit;
   return real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit);
@@ -151,15 +152,16 @@ Value indent(Evaluator& run, const Value& value, const Arguments& a) {
   const Value margin =
       a[0].is(Type::String) ? a[0] : run.apply(Operation::Multiply, spaces, integer(whole(run, a[0], 4)));
   const bool first = truth(a[1]), blank = truth(a[2]);
-  const Value lines = split_lines(run, value.string(), false);
+  const Value lines = split_lines(run, value.uncharged(), false);
+  if (run.failed()) return {};
   // A final newline begins another, empty line.
   const bool open =
-      value.size == 0 || ends_line(code_point(value.string().substr(value.size - last_bytes(value.string()))));
+      value.size == 0 || ends_line(code_point(value.uncharged().substr(value.size - last_bytes(value.uncharged()))));
   const size_t mark = run.length();
   for (uint32_t i = 0; i < lines.size + open && run.step(); ++i) {
-    const std::string_view text = i < lines.size ? lines.items[i].string() : std::string_view();
+    const std::string_view text = i < lines.size ? lines.items[i].uncharged() : std::string_view();
     if (i > 0) run.append('\n');
-    if (i > 0 ? blank || !text.empty() : first) run.append(margin.string());
+    if (i > 0 ? blank || !text.empty() : first) run.append(margin.uncharged());
     run.append(text);
   }
   const Value indented = run.take(mark);
@@ -179,9 +181,7 @@ Value safe(Evaluator& run, const Value& value, const Arguments&) { return markup
 Value wordcount(Evaluator& run, const Value& value, const Arguments&) {
   int64_t words = 0;
   bool inside = false;
-  const std::string_view text = run.text(value).string();
-  if (!run.step_bytes(text.size())) return {};
-  for (const char c : text) {
+  for (const char c : run.read_characters(run.text(value))) {
     const bool word = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || (c & 0x80) != 0;
     words += word && !inside;
     inside = word;
@@ -192,7 +192,7 @@ Value wordcount(Evaluator& run, const Value& value, const Arguments&) {
 Value format_of(Evaluator& run, const Value& value, const Arguments& a) { return format(run, run.text(value), a); }
 
 Value attr(Evaluator& run, const Value& value, const Arguments& a) {
-  return a[0].is(Type::String) ? run.attribute(value, a[0].string()) : run.fail("the filter 'attr' takes a name");
+  return a[0].is(Type::String) ? run.attribute(value, a[0].uncharged()) : run.fail("the filter 'attr' takes a name");
 }
 
 constexpr const char* kSearch = "case_sensitive attribute";

@@ -52,6 +52,7 @@ void write_number(Evaluator& run, const FormatSpec& spec, const Value& value) {
     return;
   }
   char text[1400];  // all digits of a double, plus a precision
+  if (!run.step(kFloatSteps)) return;
   const bool whole = spec.letter == 'd' || spec.letter == 'i' || spec.letter == 'x' || spec.letter == 'X';
   if (whole && value.is(Type::Float) && !(std::fabs(value.real) < 9.2e18)) {
     run.fail("%%%c format: an integer beyond 64 bits", spec.letter);
@@ -91,9 +92,9 @@ void write_place(Evaluator& run, const FormatSpec& spec, const Value& value) {
   } else {
     run.fail("unsupported format character '%c'", spec.letter);
   }
+  if (!run.step(static_cast<size_t>(std::max<int64_t>(spec.precision, 0)))) return;
   if (!number && spec.precision >= 0) run.cut(mark + bytes_of(run.written(mark), static_cast<size_t>(spec.precision)));
-  const Value text = run.take(mark);
-  std::string_view digits = text.string();
+  std::string_view digits = run.read(run.take(mark));
   int64_t missing = spec.width - static_cast<int64_t>(count_characters(digits));
   const bool zeros = spec.zeros && number && !spec.left;
   if (zeros && !digits.empty() && (digits[0] == '-' || digits[0] == '+' || digits[0] == ' ')) {
@@ -108,7 +109,7 @@ void write_place(Evaluator& run, const FormatSpec& spec, const Value& value) {
 }  // namespace
 
 Value format(Evaluator& run, const Value& pattern, const Arguments& a) {
-  const std::string_view text = pattern.string();
+  const std::string_view text = run.read_characters(pattern);
   const size_t mark = run.length();
   uint32_t used = 0;
   for (size_t at = 0; at < text.size() && run.step();) {
@@ -126,7 +127,7 @@ Value format(Evaluator& run, const Value& pattern, const Arguments& a) {
       const size_t end = std::min(text.find(')', at), text.size());
       const std::string_view name = text.substr(at + 1, end - at - 1);
       at = std::min(end + 1, text.size());
-      value = a.count == 1 && a[0].is(Type::Dict) ? a[0].dict->find(run, name) : a.find(name);
+      value = a.count == 1 && a[0].is(Type::Dict) ? a[0].dict->find(run, name) : a.find(run, name);
       used = a.count;
       if (value == nullptr) return run.fail("a format names what is not there");
     }

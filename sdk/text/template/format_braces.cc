@@ -13,6 +13,7 @@ class Braces {
 
   // Appends the text with its fields filled in. `depth`: 0 for a text, 1 for a specification.
   void write(std::string_view text, int depth) {
+    text = run_.read_characters(text);
     for (size_t at = 0; at < text.size() && run_.step();) {
       const size_t brace = std::min(text.find_first_of("{}", at), text.size());
       run_.append(text.substr(at, brace - at));
@@ -72,14 +73,14 @@ class Braces {
     if (spec.find('{') != spec.npos) {
       const size_t mark = run_.length();
       write(spec, depth + 1);
-      spec = run_.take(mark).string();
+      spec = run_.take(mark).uncharged();
     }
     if (run_.failed()) return;
     const size_t mark = run_.length();
     write_formatted(run_, value, spec);
     if (!escapes_ || value.safe || run_.failed()) return;
     const Value plain = run_.take(mark);
-    run_.append(run_.escaped(plain).string());
+    run_.append(run_.escaped(plain).uncharged());
   }
 
   // "name", "0", "" (the next argument), each with ".attribute" and "[key]" behind it.
@@ -87,7 +88,7 @@ class Braces {
     const size_t first = std::min(name.find_first_of(".["), name.size());
     const std::string_view head = name.substr(0, first);
     int64_t index = 0;
-    const Value* found = a_.find(head);
+    const Value* found = a_.find(run_, head);
     if (head.empty() || read_integer(head, 10, &index)) {
       if ((head.empty() ? named_by_number_ : next_ > 0)) {
         return run_.fail("cannot switch between manual field specification and automatic field numbering");
@@ -131,7 +132,7 @@ class Braces {
 
 Value format_braces(Evaluator& run, const Value& pattern, const Arguments& a) {
   const size_t mark = run.length();
-  Braces(run, a, pattern.safe).write(pattern.string(), 0);
+  Braces(run, a, pattern.safe).write(pattern.uncharged(), 0);
   const Value made = run.take(mark);
   return pattern.safe ? markup(made) : made;
 }

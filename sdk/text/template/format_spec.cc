@@ -176,7 +176,7 @@ void write_number(Evaluator& run, const Spec& spec, const Parts& parts) {
 }
 
 void write_padded(Evaluator& run, const Spec& spec, std::string_view text) {
-  if (!run.step_bytes(text.size())) return;
+  text = run.read_characters(text);
   if (spec.precision >= 0) text = text.substr(0, bytes_of(text, static_cast<size_t>(spec.precision)));
   const int64_t missing = std::max<int64_t>(spec.width - static_cast<int64_t>(count_characters(text)), 0);
   const int64_t before = spec.align == '>' ? missing : spec.align == '^' ? missing / 2 : 0;
@@ -207,7 +207,7 @@ void write_formatted(Evaluator& run, const Value& value, std::string_view text) 
     if (spec.sign != '\0' || spec.align == '=' || spec.grouping != '\0' || spec.alternative)
       run.fail("sign, '=', '#' and separators are not allowed in the format of a str");
     else
-      write_padded(run, spec, value.string());
+      write_padded(run, spec, value.uncharged());
   } else {
     const std::string_view integers = "bcdoxXn", reals = "eEfFgG%";
     const bool real = spec.type != '\0' && reals.find(spec.type) != reals.npos;
@@ -237,6 +237,7 @@ void write_formatted(Evaluator& run, const Value& value, std::string_view text) 
       return;
     }
     Parts parts;
+    if (!run.step(kFloatSteps + static_cast<size_t>(std::max<int64_t>(spec.precision, 0)))) return;
     if (integral)
       integer_parts(spec, value.integer, &parts);
     else

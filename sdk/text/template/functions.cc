@@ -7,6 +7,7 @@ namespace {
 
 Value raise(Evaluator& run, const Value&, const Arguments& a) {
   const Value message = run.text(a[0]);
+  run.read(message);
   if (!run.failed())
     run.set_failure(error(FERRY_INVALID_ARGUMENT, "%.*s", static_cast<int>(message.size), message.text));
   return {};
@@ -15,7 +16,7 @@ Value raise(Evaluator& run, const Value&, const Arguments& a) {
 Value strftime_now(Evaluator& run, const Value&, const Arguments& a) {
   if (!a[0].is(Type::String)) return run.fail("strftime_now() takes a string");
   const size_t mark = run.length();
-  write_time(run, a[0].string(), *run.now());
+  write_time(run, a[0].uncharged(), *run.now());
   return run.take(mark);
 }
 
@@ -117,12 +118,12 @@ constexpr Native kDictMethods[] = {{"items", "", items},         {"keys", "", ke
 
 Value count(Evaluator& run, const Value& list, const Arguments& a) {
   int64_t found = 0;
-  for (uint32_t i = 0; i < list.size; ++i) found += equal(run, list.items[i], a[0]);
+  for (uint32_t i = 0; i < list.size && !run.failed(); ++i) found += equal(run, list.items[i], a[0]);
   return integer(found);
 }
 
 Value index(Evaluator& run, const Value& list, const Arguments& a) {
-  for (uint32_t i = 0; i < list.size; ++i)
+  for (uint32_t i = 0; i < list.size && !run.failed(); ++i)
     if (equal(run, list.items[i], a[0])) return integer(i);
   return run.fail("what index() looks for is not in the %s", type_name(list.type));
 }

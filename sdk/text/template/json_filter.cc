@@ -15,8 +15,8 @@ class JsonWriter {
  public:
   JsonWriter(Evaluator& run, const Arguments& a) : run_(run), ascii_(truth(a[0])), sorted_(truth(a[3])) {
     indented_ = a[1].is_integral() || a[1].is(Type::String);
-    if (a[1].is(Type::String)) margin_ = a[1].string();
-    if (a[1].is_integral()) margin_ = run.apply(Operation::Multiply, string(" "), a[1]).string();
+    if (a[1].is(Type::String)) margin_ = a[1].uncharged();
+    if (a[1].is_integral()) margin_ = run.apply(Operation::Multiply, string(" "), a[1]).uncharged();
     between_ = indented_ ? "," : ", ";
     if (a[2].is(Type::Absent) || a[2].is(Type::None)) return;
     const Value pair = run.elements(a[2]);
@@ -24,8 +24,8 @@ class JsonWriter {
       run.fail("tojson takes separators as two strings");
       return;
     }
-    between_ = pair.items[0].string();
-    colon_ = pair.items[1].string();
+    between_ = pair.items[0].uncharged();
+    colon_ = pair.items[1].uncharged();
   }
 
   void write(const Value& value, int depth);
@@ -56,7 +56,7 @@ void JsonWriter::write(const Value& value, int depth) {
     case Type::Bool: return run_.append(value.integer != 0 ? "true" : "false");
     case Type::Int:
     case Type::Float: return write_number(value);
-    case Type::String: return write_string(value.string());
+    case Type::String: return write_string(value.uncharged());
     case Type::Dict: return write_dict(value, depth);
     case Type::List:
     case Type::Tuple:
@@ -74,6 +74,7 @@ void JsonWriter::write(const Value& value, int depth) {
 
 void JsonWriter::write_number(const Value& value) {
   NumberText text;
+  if (!run_.step(kFloatSteps)) return;
   if (value.is(Type::Float) && !std::isfinite(value.real))
     run_.append(std::isnan(value.real) ? "NaN" : value.real > 0 ? "Infinity" : "-Infinity");
   else
@@ -94,7 +95,7 @@ void JsonWriter::write_dict(Value value, int depth) {
     if (i > 0) run_.append(between_);
     write_break(depth + 1);
     if (key.is(Type::String)) {
-      write_string(key.string());
+      write_string(key.uncharged());
     } else {  // JSON has no other keys
       run_.append('"');
       write(key, depth + 1);
@@ -108,7 +109,7 @@ void JsonWriter::write_dict(Value value, int depth) {
 }
 
 void JsonWriter::write_string(std::string_view text) {
-  if (!run_.step_bytes(text.size())) return;
+  text = run_.read_characters(text);
   constexpr std::string_view kSpecial = "\"\\\n\r\t\b\f", kLetters = "\"\\nrtbf";
   run_.append('"');
   while (!text.empty() && !run_.failed()) {

@@ -15,10 +15,10 @@ size_t find_text(std::string_view text, std::string_view wanted, size_t from) {
 }
 
 Value replace_text(Evaluator& run, std::string_view text, std::string_view old, std::string_view fresh, int64_t count) {
-  if (!run.step_bytes(text.size())) return {};
+  text = run.read_characters(text);
   const size_t mark = run.length();
   size_t at = 0;
-  for (; count != 0 && run.step(); --count) {
+  for (; count != 0 && run.step(); count -= count > 0) {
     const size_t found = find_text(text, old, at);
     if (found == text.npos) break;
     run.append(text.substr(at, found - at));
@@ -37,10 +37,20 @@ Value replace_text(Evaluator& run, std::string_view text, std::string_view old, 
   return run.take(mark);
 }
 
+std::string_view strip_spaces(Evaluator& run, std::string_view text, bool left, bool right) {
+  const auto is_stripped = [&](std::string_view from) {
+    return is_space(code_point(from)) && run.step_bytes(kStepBytes / 4);
+  };
+  while (left && !text.empty() && is_stripped(text)) text.remove_prefix(first_bytes(text));
+  while (right && !text.empty() && is_stripped(text.substr(text.size() - last_bytes(text))))
+    text.remove_suffix(last_bytes(text));
+  return text;
+}
+
 std::string_view strip_characters(Evaluator& run, std::string_view text, std::string_view characters, bool left,
                                   bool right) {
   const auto among = [&](std::string_view character) {
-    return run.step_bytes(characters.size()) && find_text(characters, character, 0) != characters.npos;
+    return find_text(run.read_characters(characters), character, 0) != characters.npos && !run.failed();
   };
   while (left && !text.empty() && among(text.substr(0, first_bytes(text)))) text.remove_prefix(first_bytes(text));
   while (right && !text.empty() && among(text.substr(text.size() - last_bytes(text))))
@@ -49,11 +59,12 @@ std::string_view strip_characters(Evaluator& run, std::string_view text, std::st
 }
 
 Value with_letters(Evaluator& run, std::string_view text, Letters letters) {
-  if (!run.step_bytes(text.size() * 8)) return {};
+  text = run.read_characters(text);
   const size_t mark = run.length();
   bool inside = false;  // of a word
   for (; !text.empty() && !run.failed(); text.remove_prefix(first_bytes(text))) {
     const uint32_t code = code_point(text);
+    if (code >= 0x80 && !run.step(kCaseSteps)) break;
     const bool cased = is_upper(code) || is_lower(code);
     bool up = letters == Letters::Upper;
     if (letters == Letters::Capitalized || letters == Letters::Titled) up = !inside;
@@ -69,7 +80,7 @@ Value with_letters(Evaluator& run, std::string_view text, Letters letters) {
 }
 
 Value split_lines(Evaluator& run, std::string_view text, bool keep_ends) {
-  if (!run.step_bytes(text.size() * 8)) return {};
+  text = run.read_characters(run.read_characters(text));  // twice
   const auto length_of_line = [&](size_t* end_bytes) {
     size_t at = 0;
     *end_bytes = 0;

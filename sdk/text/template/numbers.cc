@@ -25,9 +25,17 @@ std::string_view write_float(double value, NumberText& text) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char scientific[40];  // -d.ddde-XX
+  // The fewest digits behind the point that parse to the value: if some do, so do more.
   int digits = 0;
-  do std::snprintf(scientific, sizeof scientific, "%.*e", digits, value);
-  while (std::strtod(scientific, nullptr) != value && ++digits < 17);
+  for (int enough = 16; digits < enough;) {
+    const int middle = (digits + enough) / 2;
+    std::snprintf(scientific, sizeof scientific, "%.*e", middle, value);
+    if (std::strtod(scientific, nullptr) == value)
+      enough = middle;
+    else
+      digits = middle + 1;
+  }
+  std::snprintf(scientific, sizeof scientific, "%.*e", digits, value);
   const int exponent = std::atoi(std::strchr(scientific, 'e') + 1);
   if (exponent < -4 || exponent >= 16) {
     std::snprintf(text, sizeof text, "%.*e", digits, value);
@@ -47,8 +55,9 @@ bool read_integer(std::string_view digits, uint32_t base, int64_t* value) {
     const uint32_t digit = is_digit(c)                    ? static_cast<uint32_t>(c - '0')
                            : small >= 'a' && small <= 'z' ? static_cast<uint32_t>(small - 'a' + 10)
                                                           : base;
-    if (digit >= base || sum > (uint64_t{INT64_MAX} - digit) / base) return false;
-    sum = sum * base + digit;
+    if (digit >= base || __builtin_mul_overflow(sum, uint64_t{base}, &sum) ||
+        __builtin_add_overflow(sum, uint64_t{digit}, &sum) || sum > uint64_t{INT64_MAX})
+      return false;
   }
   *value = static_cast<int64_t>(sum);
   return true;
@@ -79,6 +88,22 @@ bool read_float(std::string_view text, double* value) {
   copy[text.size()] = '\0';
   if (point < text.size() && copy[point] == '.') copy[point] = locale_point();
   *value = std::strtod(copy, nullptr);
+  return true;
+}
+
+bool round_integer(int64_t value, int64_t places, int64_t* rounded) {
+  *rounded = places < -19 ? 0 : value;
+  if (places >= 0 || places < -19) return true;
+  uint64_t unit = 1;  // 10^19 has 64 bits
+  for (int64_t i = places; i < 0; ++i) unit *= 10;
+  const bool negative = value < 0;
+  const uint64_t size = negative ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  const uint64_t rest = size % unit, half = unit / 2;
+  uint64_t units = size / unit, result = 0;
+  units += rest > half || (rest == half && units % 2 == 1);
+  const uint64_t bound = uint64_t{INT64_MAX} + negative;
+  if (__builtin_mul_overflow(units, unit, &result) || result > bound) return false;
+  *rounded = static_cast<int64_t>(negative ? uint64_t{0} - result : result);
   return true;
 }
 

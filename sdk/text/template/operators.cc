@@ -31,7 +31,7 @@ Value repeated(Evaluator& run, const Value& value, int64_t times) {
     if (times > static_cast<int64_t>(kMaxTextBytes / std::max(value.size, 1u)))
       return run.fail("the text grows beyond %zu bytes", kMaxTextBytes);
     const size_t mark = run.length();
-    for (int64_t i = 0; i < times && run.step(); ++i) run.append(value.string());
+    for (int64_t i = 0; i < times && !run.failed(); ++i) run.append(value.uncharged());
     const Value made = run.take(mark);
     return value.safe ? markup(made) : made;
   }
@@ -44,10 +44,14 @@ Value repeated(Evaluator& run, const Value& value, int64_t times) {
   return sequence(value.type, items, count);
 }
 
+// What fmod() costs at most: old ones take a step per bit of the quotient.
+constexpr size_t kRemainderSteps = 50;
+
 Value of_floats(Evaluator& run, Operation operation, double a, double b) {
   const bool divides =
       operation == Operation::Divide || operation == Operation::FloorDivide || operation == Operation::Modulo;
   if (divides && b == 0) return run.fail("division by zero");
+  if (!run.step(kRemainderSteps)) return {};
   switch (operation) {
     case Operation::Add: return real(a + b);
     case Operation::Subtract: return real(a - b);
@@ -86,6 +90,7 @@ bool ordered(Operation operation) { return operation >= Operation::Less && opera
 }  // namespace
 
 Value Evaluator::power(const Value& a, const Value& b) {
+  if (!step(4)) return {};
   if (!a.is_integral() || !b.is_integral() || b.integer < 0) {
     if (a.number() == 0 && b.number() < 0) return fail("0.0 cannot be raised to a negative power");
     return real(std::pow(a.number(), b.number()));
@@ -139,8 +144,8 @@ Value Evaluator::apply(Operation operation, const Value& a, const Value& b) {
     const bool safe = a.safe || b.safe;
     const Value left = safe ? escaped(a) : a, right = safe ? escaped(b) : b;
     const size_t mark = length();
-    append(left.string());
-    append(right.string());
+    append(left.uncharged());
+    append(right.uncharged());
     const Value made = take(mark);
     return safe ? markup(made) : made;
   }

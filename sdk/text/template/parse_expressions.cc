@@ -207,9 +207,9 @@ Node* Parser::parse_primary() {
     if (!literal->value.is(Type::String) || token_.kind != Token::Literal || !token_.value.is(Type::String))
       return literal;
     const size_t mark = work_->length();  // adjacent string literals are concatenated
-    work_->append(literal->value.string());
+    work_->append(literal->value.uncharged());
     for (; token_.kind == Token::Literal && token_.value.is(Type::String); advance())
-      work_->append(token_.value.string());
+      work_->append(token_.value.uncharged());
     literal->value = work_->take(mark);
     return literal;
   }
@@ -308,7 +308,7 @@ Node* Parser::parse_subscript() {
 Node* Parser::parse_filter() {
   Node* node = make(Kind::Filter);
   node->value = expect_name();
-  node->index = find_filter(node->value.string());
+  node->index = find_filter(node->value.uncharged());
   if (node->index == kUnknown && conditions_ == 0 && unknown_ == nullptr) unknown_ = node;
   if (skip("(")) node->first = parse_arguments();
   return node;
@@ -318,7 +318,7 @@ Node* Parser::parse_test() {
   Node* node = make(Kind::Test);
   node->flag = skip("not");
   node->value = expect_name();
-  node->index = find_test(node->value.string());
+  node->index = find_test(node->value.uncharged());
   if (node->index == kUnknown && conditions_ == 0 && unknown_ == nullptr) unknown_ = node;
   if (skip("(")) {
     node->first = parse_arguments();

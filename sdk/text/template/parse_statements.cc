@@ -14,7 +14,7 @@ const Node* Parser::parse() {
   }
   if (!work_->failed() && unknown_ != nullptr)
     (unknown_->kind == Kind::Filter ? fail_unknown_filter : fail_unknown_test)(*work_, unknown_->line,
-                                                                               unknown_->value.string());
+                                                                               unknown_->value.uncharged());
   return first;
 }
 

@@ -11,7 +11,7 @@ namespace {
 Value key_of(Evaluator& run, const Value& item, const Value& attribute, bool case_sensitive) {
   const bool whole = attribute.is(Type::Absent) || attribute.is(Type::None);
   const Value key = whole ? item : run.path(item, attribute);
-  return !case_sensitive && key.is(Type::String) ? with_letters(run, key.string(), Letters::Lower) : key;
+  return !case_sensitive && key.is(Type::String) ? with_letters(run, key.uncharged(), Letters::Lower) : key;
 }
 
 struct Keyed {
@@ -33,6 +33,7 @@ void sort(Evaluator& run, Keyed* items, size_t count, bool reverse) {
       const size_t middle = std::min(begin + width, count), end = std::min(begin + 2 * width, count);
       size_t left = begin, right = middle;
       for (size_t at = begin; at < end; ++at) {
+        if (run.failed()) return;
         const bool takes_right =
             left == middle ||
             (right < end && (reverse ? before(run, from[left], from[right]) : before(run, from[right], from[left])));
@@ -51,6 +52,7 @@ Value sorted(Evaluator& run, const Value& items, const Value& attribute, bool ca
   for (uint32_t i = 0; i < items.size && run.step(); ++i)
     keyed[i] = {key_of(run, items.items[i], attribute, case_sensitive), items.items[i]};
   sort(run, keyed, items.size, reverse);
+  if (run.failed()) return {};
   for (uint32_t i = 0; i < items.size; ++i) made[i] = keyed[i].value;
   return sequence(Type::List, made, items.size);
 }
@@ -83,8 +85,8 @@ Value selected(Evaluator& run, const Value& value, const Arguments& a, bool want
   if (a.count > name) {
     const Value known = run.text(a[name]);
     if (run.failed()) return {};
-    const uint8_t index = find_test(known.string());
-    if (index == kUnknown) return fail_unknown_test(run, run.line, known.string());
+    const uint8_t index = find_test(known.uncharged());
+    if (index == kUnknown) return fail_unknown_test(run, run.line, known.uncharged());
     test = &test_at(index);
   }
   const Value items = run.elements(value);
@@ -121,7 +123,7 @@ Value filter_join(Evaluator& run, const Value& value, const Arguments& a) {
   const bool whole = a[1].is(Type::Absent) || a[1].is(Type::None);
   const size_t mark = run.length();
   for (uint32_t i = 0; i < items.size && run.step(); ++i) {
-    if (i > 0) run.append(between.string());
+    if (i > 0) run.append(between.uncharged());
     run.write(whole ? items.items[i] : run.path(items.items[i], a[1]));
   }
   return run.take(mark);
@@ -139,7 +141,7 @@ Value filter_items(Evaluator& run, const Value& value, const Arguments&) {
 Value filter_dictsort(Evaluator& run, const Value& value, const Arguments& a) {
   if (!value.is(Type::Dict))
     return value.is(Type::Undefined) ? run.fail_undefined(value) : run.fail("the filter 'dictsort' takes a dict");
-  const std::string_view by = a[1].is(Type::String) ? a[1].string() : "key";
+  const std::string_view by = a[1].is(Type::String) ? a[1].uncharged() : "key";
   if (by != "key" && by != "value") return run.fail("You can only sort by either \"key\" or \"value\"");
   const Value items = run.call(*find_method(Type::Dict, "items"), "function", value, {});
   return sorted(run, run.elements(items), integer(by == "value"), truth(a[0]), truth(a[2]));
@@ -156,7 +158,7 @@ Value filter_reverse(Evaluator& run, const Value& value, const Arguments&) {
   for (uint32_t i = 0; i < items.size; ++i) made[i] = items.items[items.size - 1 - i];
   if (!value.is(Type::String)) return run.iterator(made, items.size);
   const size_t mark = run.length();
-  for (uint32_t i = 0; i < items.size; ++i) run.append(made[i].string());
+  for (uint32_t i = 0; i < items.size; ++i) run.append(made[i].uncharged());
   const Value reversed = run.take(mark);
   return value.safe ? markup(reversed) : reversed;
 }
@@ -198,8 +200,8 @@ Value filter_map(Evaluator& run, const Value& value, const Arguments& a) {
   } else {
     const Value name = run.text(a[0]);
     if (run.failed()) return {};
-    const uint8_t index = find_filter(name.string());
-    if (index == kUnknown) return fail_unknown_filter(run, run.line, name.string());
+    const uint8_t index = find_filter(name.uncharged());
+    if (index == kUnknown) return fail_unknown_filter(run, run.line, name.uncharged());
     filter = &filter_at(index);
   }
   const Value items = run.elements(value);

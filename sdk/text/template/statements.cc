@@ -16,8 +16,8 @@ Scope* Evaluator::new_scope(Scope* parent) {
 
 void Evaluator::bind(std::string_view name, const Value& value) {
   if (failed()) return;
-  for (Scope::Binding* b = scope_->bindings; b != nullptr && step(); b = b->next) {
-    if (b->name != name) continue;
+  for (Scope::Binding* b = scope_->bindings; b != nullptr && !failed(); b = b->next) {
+    if (!same(b->name, name)) continue;
     b->value = value;
     return;
   }
@@ -30,9 +30,9 @@ void Evaluator::bind(std::string_view name, const Value& value) {
 void Evaluator::assign(const Node* target, const Value& value) {
   if (failed()) return;
   if (target->kind == Kind::Name) {
-    bind(target->value.string(), value);
+    bind(target->value.uncharged(), value);
   } else if (target->kind == Kind::Field) {
-    const Value space = evaluate_name(target->value.string());
+    const Value space = evaluate_name(target->value.uncharged());
     if (space.is(Type::Namespace))
       space.dict->put(*this, target->first->value, value);
     else
@@ -40,7 +40,7 @@ void Evaluator::assign(const Node* target, const Value& value) {
   } else {
     const Value values = elements(value);
     uint32_t i = 0;
-    for (const Node* part = target->first; part != nullptr; part = part->next, ++i) {
+    for (const Node* part = target->first; part != nullptr && step(); part = part->next, ++i) {
       if (i < values.size) assign(part, values.items[i]);
     }
     if (i > values.size) fail("not enough values to unpack (expected %u, got %u)", i, values.size);
@@ -63,7 +63,7 @@ void Evaluator::execute(const Node* first) {
   for (const Node* node = first; node != nullptr && flow_ == Flow::On && step(); node = node->next) {
     line = node->line;
     switch (node->kind) {
-      case Kind::Text: append(node->value.string()); break;
+      case Kind::Text: append(node->value.uncharged()); break;
       case Kind::Output:
       case Kind::Evaluate: write(evaluate(node->first)); break;
       case Kind::If: execute_if(node); break;
@@ -75,7 +75,7 @@ void Evaluator::execute(const Node* first) {
         assign(node->first, value);
         break;
       }
-      case Kind::Macro: bind(node->value.string(), evaluate(node)); break;
+      case Kind::Macro: bind(node->value.uncharged(), evaluate(node)); break;
       case Kind::FilterBlock: write(evaluate_postfix(node->third, capture(node->second))); break;
       case Kind::With: execute_with(node); break;
       case Kind::Break: flow_ = Flow::Break; break;

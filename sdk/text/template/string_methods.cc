@@ -25,16 +25,21 @@ int64_t integer_at(Evaluator& run, const Arguments& a, size_t i, int64_t otherwi
 
 template <Letters letters>
 Value change_letters(Evaluator& run, const Value& text, const Arguments&) {
-  return with_letters(run, text.string(), letters);
+  return with_letters(run, text.uncharged(), letters);
 }
 
 template <bool left, bool right>
 Value strip_method(Evaluator& run, const Value& text, const Arguments& a) {
-  if (!run.step_bytes(text.size)) return {};
-  if (a[0].is(Type::Absent) || a[0].is(Type::None)) return string(strip(text.string(), left, right));
+  if (a[0].is(Type::Absent) || a[0].is(Type::None)) return string(strip_spaces(run, text.uncharged(), left, right));
   const Value* characters = string_at(run, a, 0);
-  return characters != nullptr ? string(strip_characters(run, text.string(), characters->string(), left, right))
+  return characters != nullptr ? string(strip_characters(run, text.uncharged(), characters->uncharged(), left, right))
                                : Value{};
+}
+
+template <bool start>
+bool at_end(Evaluator& run, std::string_view text, std::string_view word) {
+  if (word.size() > text.size()) return false;
+  return run.same(start ? text.substr(0, word.size()) : text.substr(text.size() - word.size()), word);
 }
 
 // For a string, or any string of a tuple.
@@ -43,11 +48,10 @@ Value has_at_end(Evaluator& run, const Value& text, const Arguments& a) {
   const Value one = sequence(Type::Tuple, &a[0], 1);
   const Value& wanted = a[0].is(Type::Tuple) ? a[0] : one;
   bool found = false;
-  for (uint32_t i = 0; i < wanted.size && !found; ++i) {
+  for (uint32_t i = 0; i < wanted.size && !found && !run.failed(); ++i) {
     const Value* word = string_at(run, {wanted.items, wanted.size, nullptr, 0}, i);
     if (word == nullptr) return {};
-    found = run.step_bytes(word->size) &&
-            (start ? text.string().starts_with(word->string()) : text.string().ends_with(word->string()));
+    found = at_end<start>(run, text.uncharged(), word->uncharged());
   }
   return boolean(found);
 }
@@ -56,26 +60,26 @@ template <bool prefix>
 Value remove_affix(Evaluator& run, const Value& text, const Arguments& a) {
   const Value* affix = string_at(run, a, 0);
   if (affix == nullptr) return {};
-  const std::string_view t = text.string(), w = affix->string();
-  if (prefix) return t.starts_with(w) ? string(t.substr(w.size())) : text;
-  return t.ends_with(w) ? string(t.substr(0, t.size() - w.size())) : text;
+  const std::string_view t = text.uncharged(), w = affix->uncharged();
+  if (!at_end<prefix>(run, t, w)) return text;
+  return string(prefix ? t.substr(w.size()) : t.substr(0, t.size() - w.size()));
 }
 
 Value replace(Evaluator& run, const Value& text, const Arguments& a) {
   const Value *old = string_at(run, a, 0), *fresh = string_at(run, a, 1);
   if (old == nullptr || fresh == nullptr) return {};
-  return replace_text(run, text.string(), old->string(), fresh->string(), integer_at(run, a, 2, -1));
+  return replace_text(run, text.uncharged(), old->uncharged(), fresh->uncharged(), integer_at(run, a, 2, -1));
 }
 
-// The last position of `wanted`. Counts steps by compared bytes.
+// The last position of `wanted`; npos if there is none. The caller has charged the reading of `text`; this charges the
+// comparisons.
 size_t find_last(Evaluator& run, std::string_view text, std::string_view wanted) {
   if (wanted.size() > text.size()) return text.npos;
   if (wanted.empty()) return text.size();
   size_t at = text.size() - wanted.size() + 1;
   while (at-- > 0 && !run.failed())
-    if (text[at] == wanted[0] && run.step_bytes(wanted.size()) && text.substr(at, wanted.size()) == wanted) break;
-  run.step_bytes(text.size() - (at + 1));
-  return at;  // npos if the loop ends
+    if (text[at] == wanted[0] && run.same(text.substr(at, wanted.size()), wanted)) break;
+  return run.failed() ? text.npos : at;  // npos if the loop ends
 }
 
 // Collects parts of a text from either end.
@@ -109,7 +113,7 @@ template <bool right>
 Value split_spaces(Evaluator& run, std::string_view text, int64_t maximum) {
   Pieces pieces(run);
   text = strip(text, !right || maximum < 0, right || maximum < 0);
-  for (; !text.empty() && maximum != 0 && run.step(); --maximum) {
+  for (; !text.empty() && maximum != 0 && run.step(); maximum -= maximum > 0) {
     size_t at = 0;
     if (right) {
       at = text.size();
@@ -129,16 +133,15 @@ Value split_spaces(Evaluator& run, std::string_view text, int64_t maximum) {
 
 template <bool right>
 Value split(Evaluator& run, const Value& subject, const Arguments& a) {
-  std::string_view text = subject.string();
+  std::string_view text = run.read_characters(run.read_characters(subject.uncharged()));  // and its parts
   int64_t maximum = integer_at(run, a, 1, -1);
-  if (!run.step_bytes(text.size() * 8)) return {};
   if (a[0].is(Type::Absent) || a[0].is(Type::None)) return split_spaces<right>(run, text, maximum);
   const Value* between = string_at(run, a, 0);
   if (between == nullptr) return {};
-  const std::string_view word = between->string();
+  const std::string_view word = between->uncharged();
   if (word.empty()) return run.fail("empty separator");
   Pieces pieces(run);
-  for (; maximum != 0 && run.step(); --maximum) {
+  for (; maximum != 0 && run.step(); maximum -= maximum > 0) {
     const size_t at = right ? find_last(run, text, word) : find_text(text, word, 0);
     if (at == text.npos) break;
     pieces.add(right ? text.substr(at + word.size()) : text.substr(0, at));
@@ -149,7 +152,7 @@ Value split(Evaluator& run, const Value& subject, const Arguments& a) {
 }
 
 Value splitlines(Evaluator& run, const Value& text, const Arguments& a) {
-  return split_lines(run, text.string(), truth(a[0]));
+  return split_lines(run, text.uncharged(), truth(a[0]));
 }
 
 template <bool right>
@@ -157,7 +160,7 @@ Value partition(Evaluator& run, const Value& subject, const Arguments& a) {
   const Value* between = string_at(run, a, 0);
   auto* parts = run.make<Value>(3);
   if (between == nullptr || parts == nullptr) return {};
-  const std::string_view text = subject.string(), word = between->string();
+  const std::string_view text = run.read_characters(subject), word = between->uncharged();
   if (word.empty()) return run.fail("empty separator");
   const size_t at = right ? find_last(run, text, word) : find_text(text, word, 0);
   for (int i = 0; i < 3; ++i) parts[i] = string("");
@@ -174,8 +177,8 @@ Value partition(Evaluator& run, const Value& subject, const Arguments& a) {
 template <bool right, bool required>
 Value find(Evaluator& run, const Value& subject, const Arguments& a) {
   const Value* wanted = string_at(run, a, 0);
-  if (wanted == nullptr || !run.step_bytes(subject.size)) return {};
-  const std::string_view text = subject.string();
+  if (wanted == nullptr) return {};
+  const std::string_view text = run.read_characters(run.read_characters(subject));  // its characters are counted, too
   const auto length = static_cast<int64_t>(count_characters(text));
   const auto bytes_to = [&](int64_t place) {
     return bytes_of(text, static_cast<size_t>(std::clamp<int64_t>(place < 0 ? place + length : place, 0, length)));
@@ -184,7 +187,7 @@ Value find(Evaluator& run, const Value& subject, const Arguments& a) {
   const std::string_view part = text.substr(0, end);
   size_t at = part.npos;
   if (begin <= end) {
-    at = right ? find_last(run, part.substr(begin), wanted->string()) : find_text(part, wanted->string(), begin);
+    at = right ? find_last(run, part.substr(begin), wanted->uncharged()) : find_text(part, wanted->uncharged(), begin);
     if (right && at != part.npos) at += begin;
   }
   if (at == part.npos) return required ? run.fail("substring not found") : integer(-1);
@@ -193,8 +196,8 @@ Value find(Evaluator& run, const Value& subject, const Arguments& a) {
 
 Value count(Evaluator& run, const Value& subject, const Arguments& a) {
   const Value* wanted = string_at(run, a, 0);
-  if (wanted == nullptr || !run.step_bytes(subject.size)) return {};
-  const std::string_view text = subject.string(), word = wanted->string();
+  if (wanted == nullptr) return {};
+  const std::string_view text = run.read_characters(subject), word = wanted->uncharged();
   if (word.empty()) return integer(static_cast<int64_t>(count_characters(text)) + 1);
   int64_t found = 0;
   for (size_t at = find_text(text, word, 0); at != text.npos && run.step(); ++found)
@@ -209,8 +212,8 @@ Value join(Evaluator& run, const Value& between, const Arguments& a) {
   for (uint32_t i = 0; i < items.size && run.step(); ++i) {
     if (!items.items[i].is(Type::String))
       return run.fail("sequence item %u: expected str instance, %s found", i, type_name(items.items[i].type));
-    if (i > 0) run.append(between.string());
-    run.append(items.items[i].string());
+    if (i > 0) run.append(between.uncharged());
+    run.append(items.items[i].uncharged());
   }
   return run.take(mark);
 }
@@ -218,10 +221,10 @@ Value join(Evaluator& run, const Value& between, const Arguments& a) {
 // All characters satisfy `holds`, and there is at least one; for cased characters, at least one must be cased.
 template <bool (*holds)(uint32_t), bool (*other)(uint32_t)>
 Value all_are(Evaluator& run, const Value& subject, const Arguments&) {
-  if (!run.step_bytes(subject.size * size_t{8})) return {};
   bool some = false;
-  for (std::string_view text = subject.string(); !text.empty(); text.remove_prefix(first_bytes(text))) {
+  for (std::string_view text = run.read_characters(subject); !text.empty(); text.remove_prefix(first_bytes(text))) {
     const uint32_t code = code_point(text);
+    if (code >= 0x80 && !run.step(kCaseSteps)) break;
     if (other != nullptr ? other(code) : !holds(code)) return boolean(false);
     some = some || holds(code);
   }
@@ -236,14 +239,15 @@ bool is_word(uint32_t code) { return is_letter(code) || is_digit(code); }
 template <bool left>
 Value pad(Evaluator& run, const Value& subject, const Arguments& a) {
   const Value fill = a[1].is(Type::Absent) ? string(" ") : a[1];
-  if (!fill.is(Type::String) || count_characters(fill.string()) != 1)
+  if (!fill.is(Type::String) || fill.size > 4 || count_characters(fill.uncharged()) != 1)
     return run.fail("the fill character must be exactly one character long");
-  if (!run.step_bytes(subject.size)) return {};
-  int64_t missing = integer_at(run, a, 0, 0) - static_cast<int64_t>(count_characters(subject.string()));
+  const int64_t width = std::max<int64_t>(integer_at(run, a, 0, 0), 0);
+  int64_t missing = width - static_cast<int64_t>(count_characters(run.read(subject)));
+  if (missing > static_cast<int64_t>(kMaxTextBytes)) return run.fail("the text grows beyond %zu bytes", kMaxTextBytes);
   const size_t mark = run.length();
-  if (!left) run.append(subject.string());
-  for (; missing > 0 && run.step(); --missing) run.append(fill.string());
-  if (left) run.append(subject.string());
+  if (!left) run.append(subject.uncharged());
+  for (; missing > 0 && !run.failed(); --missing) run.append(fill.uncharged());
+  if (left) run.append(subject.uncharged());
   return run.take(mark);
 }
 

@@ -1,7 +1,7 @@
 #include "sdk/text/template/template.h"
 
-#include <algorithm>
 #include <new>
+#include <unordered_set>
 
 #include "sdk/text/template/characters.h"
 #include "sdk/text/template/evaluator.h"
@@ -26,13 +26,13 @@ std::string_view normalized(Work& work, std::string_view source) {
   return {text, size};
 }
 
-void add_names(const Node* first, std::vector<std::string_view>* names) {
+void add_names(const Node* first, std::unordered_set<std::string_view>* known, std::vector<std::string_view>* names) {
   for (const Node* node = first; node != nullptr; node = node->next) {
-    if (node->kind == Kind::Name && find_function(node->value.string()) == nullptr &&
-        std::find(names->begin(), names->end(), node->value.string()) == names->end())
-      names->push_back(node->value.string());
+    if (node->kind == Kind::Name && find_function(node->value.uncharged()) == nullptr &&
+        known->insert(node->value.uncharged()).second)
+      names->push_back(node->value.uncharged());
     for (const Node* child : {node->first, node->second, node->third, node->statements, node->otherwise})
-      add_names(child, names);
+      add_names(child, known, names);
   }
 }
 
@@ -57,13 +57,14 @@ Status Template::render(const Value& context, const std::tm* now, Arena& arena, 
   Evaluator run(arena, context, now);
   run.render(statements_);
   const Value written = run.take(0);
-  if (!run.failed()) *text = written.string();
+  if (!run.failed()) *text = written.uncharged();
   return run.status();
 }
 
 std::vector<std::string_view> Template::names() const {
   std::vector<std::string_view> names;
-  add_names(statements_, &names);
+  std::unordered_set<std::string_view> known;
+  add_names(statements_, &known, &names);
   return names;
 }
 

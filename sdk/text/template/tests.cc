@@ -47,11 +47,11 @@ Value has_letters(Evaluator& run, const Value& value, const Arguments&) {
 Value is_escaped(Evaluator&, const Value& value, const Arguments&) { return boolean(value.safe); }
 
 // Whether a name is that of a filter or a test, as in "{% if 'tojson' is filter %}".
-Value is_filter(Evaluator&, const Value& value, const Arguments&) {
-  return boolean(value.is(Type::String) && find_filter(value.string()) != kUnknown);
+Value is_filter(Evaluator& run, const Value& value, const Arguments&) {
+  return boolean(run.step(4) && value.is(Type::String) && find_filter(value.uncharged()) != kUnknown);
 }
-Value is_test(Evaluator&, const Value& value, const Arguments&) {
-  return boolean(value.is(Type::String) && find_test(value.string()) != kUnknown);
+Value is_test(Evaluator& run, const Value& value, const Arguments&) {
+  return boolean(run.step(4) && value.is(Type::String) && find_test(value.uncharged()) != kUnknown);
 }
 
 constexpr Native kTests[] = {

@@ -14,13 +14,14 @@ constexpr uint32_t kSearched = 8;  // maximum entries for linear search
 bool can_be_key(const Value& value) { return value.is_number() || value.is(Type::String) || value.is(Type::None); }
 
 // Equal keys have equal hashes; numbers of all types hash as their float value.
-uint32_t hash_of(const Value& key) {
+uint32_t hash_of(Work& work, const Value& key) {
   uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a (Fowler, Noll, Vo)
   const auto add = [&](const void* data, size_t size) {
     for (size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001B3u;
   };
   if (key.is(Type::String)) {
-    add(key.text, key.size);
+    const std::string_view text = work.read(key);
+    add(text.data(), text.size());
   } else if (key.is_number()) {
     const double number = key.number() + 0.0;  // -0.0 becomes 0.0
     add(&number, sizeof number);
@@ -28,9 +29,14 @@ uint32_t hash_of(const Value& key) {
   return static_cast<uint32_t>(hash ^ (hash >> 32));
 }
 
-bool same_key(const Value& a, const Value& b) {
-  if (a.is(Type::String) || b.is(Type::String)) return a.type == b.type && a.string() == b.string();
-  if (a.is_number() && b.is_number()) return a.number() == b.number();
+bool same_number(const Value& a, const Value& b) {
+  return a.is_integral() && b.is_integral() ? a.integer == b.integer : a.number() == b.number();
+}
+
+// Compares two keys; false after a failure.
+bool same_key(Work& work, const Value& a, const Value& b) {
+  if (a.is(Type::String) || b.is(Type::String)) return a.type == b.type && work.same(a.uncharged(), b.uncharged());
+  if (a.is_number() && b.is_number()) return same_number(a, b);
   return a.type == b.type;
 }
 
@@ -39,8 +45,8 @@ bool same_key(const Value& a, const Value& b) {
 // The index slot of the key, or a free slot for it.
 uint32_t* Dict::place(Work& work, const Value& key) const {
   const uint32_t mask = index_size - 1;
-  uint32_t at = hash_of(key) & mask;
-  while (index[at] != 0 && !same_key(entries[index[at] - 1].key, key) && work.step()) at = (at + 1) & mask;
+  uint32_t at = hash_of(work, key) & mask;
+  while (index[at] != 0 && !same_key(work, entries[index[at] - 1].key, key) && work.step()) at = (at + 1) & mask;
   return &index[at];
 }
 
@@ -48,10 +54,11 @@ const Value* Dict::find(Work& work, const Value& key) const {
   if (!can_be_key(key)) return nullptr;
   if (index != nullptr) {
     const uint32_t found = *place(work, key);
+    if (work.failed()) return nullptr;
     return found != 0 ? &entries[found - 1].value : nullptr;
   }
   for (uint32_t i = 0; i < size; ++i)
-    if (same_key(entries[i].key, key)) return &entries[i].value;
+    if (same_key(work, entries[i].key, key)) return &entries[i].value;
   return nullptr;
 }
 
@@ -128,11 +135,10 @@ bool equal(Work& work, const Value& a, const Value& b, int depth) {
     work.fail("values are nested more than %d deep", kMaxNesting);
     return false;
   }
-  if (a.is_number() && b.is_number())
-    return a.is_integral() && b.is_integral() ? a.integer == b.integer : a.number() == b.number();
+  if (a.is_number() && b.is_number()) return same_number(a, b);
   if (a.type != b.type) return false;
   switch (a.type) {
-    case Type::String: return work.step_bytes(a.size == b.size ? a.size : 0) && a.string() == b.string();
+    case Type::String: return work.same(a.uncharged(), b.uncharged());
     case Type::List:
     case Type::Tuple:
     case Type::View:
@@ -161,12 +167,12 @@ bool less(Work& work, const Value& a, const Value& b, int depth) {
   if (a.is_number() && b.is_number())
     return a.is_integral() && b.is_integral() ? a.integer < b.integer : a.number() < b.number();
   if (a.is(Type::String) && b.is(Type::String))
-    return work.step_bytes(std::min(a.size, b.size)) && a.string() < b.string();
+    return work.read(a.size < b.size ? a : b).size() == std::min(a.size, b.size) && a.uncharged() < b.uncharged();
   if (a.type != b.type || !(a.is(Type::List) || a.is(Type::Tuple)) || depth > kMaxNesting) {
     work.fail("'<' not supported between instances of '%s' and '%s'", type_name(a.type), type_name(b.type));
     return false;
   }
-  for (uint32_t i = 0; i < std::min(a.size, b.size); ++i)
+  for (uint32_t i = 0; i < std::min(a.size, b.size) && !work.failed(); ++i)
     if (!equal(work, a.items[i], b.items[i], depth + 1)) return less(work, a.items[i], b.items[i], depth + 1);
   return a.size < b.size;
 }

@@ -24,6 +24,7 @@ Value Work::fail(const char* format, ...) {
 }
 
 bool Work::out_of_steps() {
+  left_ = 0;
   fail("the template takes more than %llu steps", static_cast<unsigned long long>(kMaxSteps));
   return false;
 }
@@ -34,6 +35,7 @@ void* Work::take_memory(size_t size, size_t count) {
     fail("values take more than %zu bytes", arena_->limit());
     return nullptr;
   }
+  if (!step_bytes(kStepBytes / 2 + size * count)) return nullptr;
   void* memory = arena_->allocate(size * count);
   if (memory == nullptr)
     fail("values take more than %zu bytes, or there is no more memory", arena_->limit());
@@ -50,7 +52,7 @@ Value Work::iterator(const Value* items, size_t size) {
 }
 
 void Work::append(std::string_view text) {
-  if (failed() || text.empty()) return;
+  if (!step_bytes(kStepBytes / 4 + text.size()) || text.empty()) return;
   if (text.size() > capacity_ - length_) {
     if (text.size() > kMaxTextBytes - length_) {
       fail("the text grows beyond %zu bytes", kMaxTextBytes);

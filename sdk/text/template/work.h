@@ -1,6 +1,10 @@
 // Limits of parsing or rendering a template, and its first failure. After a failure, functions return arbitrary values
 // and callers continue without checks: step() returns false, and allocations fail. The outermost caller checks
 // status().
+//
+// Work is counted in steps: at least one per node that is evaluated, one per 32 bytes that are copied, compared or
+// hashed, and one per 8 bytes that are read character by character. What is written is counted where it is written
+// (append(), take(), make()); what is read is counted by whoever obtains it: read() and same(), before the reading.
 #pragma once
 
 #include <cstring>
@@ -12,11 +16,12 @@
 
 namespace ferry::jinja {
 
-// Far above what templates need; a second or so of time.
+// Far above what templates need; half a second of time on a desktop, and below two on a slow core.
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 18;
 inline constexpr size_t kMaxTextBytes = size_t{1} << 26;  // rendered text, and JSON
 inline constexpr size_t kMaxValueBytes = size_t{1} << 28;
 inline constexpr uint64_t kMaxSteps = 10'000'000;
+inline constexpr uint64_t kStepBytes = 32;  // read, written, compared or hashed in one step
 inline constexpr int kMaxGrammarNesting = 200;  // of a template's syntax; a bracket counts four
 inline constexpr int kMaxNesting = 100;         // of JSON, and of values that are written or compared
 inline constexpr int kMaxCallNesting = 600;     // of evaluation, including macro calls
@@ -39,12 +44,28 @@ class Work {
   uint32_t line = 0;  // line in the template; 0: none
 
   // Counts work. False after a failure.
-  bool step(size_t count = 1) {
-    steps_ += count;
-    return steps_ <= kMaxSteps ? !failed() : out_of_steps();
+  bool step(size_t count = 1) { return count <= kMaxSteps ? step_bytes(count * kStepBytes) : out_of_steps(); }
+  bool step_bytes(uint64_t bytes) {
+    if (bytes > left_) return out_of_steps();
+    left_ -= bytes;
+    return !failed();
   }
-  // Counts one step for every few bytes.
-  bool step_bytes(size_t bytes) { return step(1 + bytes / 32); }
+  uint64_t steps() const { return kMaxSteps - left_ / kStepBytes; }
+
+  // A string's bytes, to be passed over once as a block. Empty after a failure.
+  std::string_view read(const Value& text) { return read(text.uncharged()); }
+  std::string_view read(std::string_view text) {
+    return step_bytes(kStepBytes + text.size()) ? text : std::string_view();
+  }
+  // The same, to be decoded character by character.
+  std::string_view read_characters(const Value& text) { return read_characters(text.uncharged()); }
+  std::string_view read_characters(std::string_view text) {
+    return step_bytes(kStepBytes + 4 * text.size()) ? text : std::string_view();
+  }
+  // Whether two strings are equal. False after a failure.
+  bool same(std::string_view a, std::string_view b) {
+    return step_bytes(kStepBytes / 8 + (a.size() == b.size() ? a.size() : 0)) && a == b;
+  }
 
   // Zeroed memory; null after a failure.
   template <typename T>
@@ -69,7 +90,7 @@ class Work {
 
   Arena* arena_;
   Status status_;
-  uint64_t steps_ = 0;
+  uint64_t left_ = kMaxSteps * kStepBytes;
   char* text_ = nullptr;
   size_t length_ = 0, capacity_ = 0;
 };

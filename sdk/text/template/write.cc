@@ -18,7 +18,7 @@ bool is_hidden(uint32_t code) {
 }
 
 void write_quoted(Work& work, std::string_view text) {
-  if (!work.step_bytes(text.size())) return;
+  text = work.read_characters(text);
   const char quote = text.find('\'') != text.npos && text.find('"') == text.npos ? '"' : '\'';
   work.append(quote);
   while (!text.empty() && !work.failed()) {
@@ -45,7 +45,7 @@ void write_quoted(Work& work, std::string_view text) {
 
 void Evaluator::write(const Value& value) {
   if (value.is(Type::String))
-    append(value.string());
+    append(value.uncharged());
   else if (!value.is(Type::Undefined))
     write_repr(value);
 }
@@ -59,9 +59,9 @@ Value Evaluator::text(const Value& value) {
 
 Value Evaluator::escaped(const Value& value) {
   const Value plain = text(value);
-  if (plain.safe || !step_bytes(plain.size)) return plain;
+  if (plain.safe) return plain;
   const size_t mark = length();
-  for (const char c : plain.string()) {
+  for (const char c : read(plain)) {
     switch (c) {
       case '&': append("&amp;"); break;
       case '<': append("&lt;"); break;
@@ -93,11 +93,11 @@ void Evaluator::write_repr(const Value& value, int depth) {
     case Type::Undefined: append("Undefined"); break;
     case Type::None: append("None"); break;
     case Type::Bool: append(value.integer != 0 ? "True" : "False"); break;
-    case Type::Int: append(write_integer(value.integer, number)); break;
-    case Type::Float: append(write_float(value.real, number)); break;
+    case Type::Int: append(step(4) ? write_integer(value.integer, number) : std::string_view()); break;
+    case Type::Float: append(step(kFloatSteps) ? write_float(value.real, number) : std::string_view()); break;
     case Type::String:
       if (value.safe) append("Markup(");
-      write_quoted(*this, value.string());
+      write_quoted(*this, value.uncharged());
       if (value.safe) append(')');
       break;
     case Type::List: write_list("[", "]"); break;
