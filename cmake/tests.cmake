@@ -16,6 +16,8 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/paths.cc" PROPE
   COMPILE_DEFINITIONS "FERRY_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";FERRY_BINARY_DIR=\"${PROJECT_BINARY_DIR}\";FERRY_COMMAND=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry\"")
 target_compile_definitions(ferry_test_support PUBLIC $<$<BOOL:${CMAKE_CROSSCOMPILING}>:FERRY_EMULATED=1>)
 
+# Replaces operator new in the programs that use it, and in no other.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/work.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # Its names clash with those of tests/gpu/canary_networks.h.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/gpu/alternatives_test.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # These include the C++ API, next to which the internal Tensor and Status are ambiguous; and allocations, whose names

@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxFailures = 3;  // maximum consecutive attempts without progress
 
+// What an attempt must add to be progress: a server that ends each after some bytes would be asked for ever.
+uint64_t progress_of(uint64_t size) { return std::clamp<uint64_t>(size / 64, 1, uint64_t{1} << 20); }
+
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -84,6 +87,16 @@ void check(const RemoteFile& remote, const fs::path& partial) {
   if (sha256 != remote.etag) refuse("has the SHA-256 " + sha256 + ", expected " + remote.etag);
 }
 
+void check_free_space(const RemoteFile& remote, const fs::path& partial) {
+  std::error_code error;
+  const fs::space_info space = fs::space(partial.parent_path(), error);
+  const uint64_t missing = remote.size - std::min(remote.size, size_of(partial));
+  if (!error && missing > space.available)
+    fail("%s: has %llu bytes, of which %llu are missing here, and %s has %llu bytes free", remote.name.c_str(),
+         static_cast<unsigned long long>(remote.size), static_cast<unsigned long long>(missing),
+         partial.parent_path().c_str(), static_cast<unsigned long long>(space.available));
+}
+
 }  // namespace
 
 std::string etag_of(const HttpResponse& response, const std::string& where) {
@@ -101,11 +114,12 @@ std::string etag_of(const HttpResponse& response, const std::string& where) {
 void download(Http& http, const RemoteFile& remote, const fs::path& partial, const fs::path& path,
               const std::function<void(uint64_t)>& progress) {
   if (size_of(partial) > remote.size) fs::remove(partial);
+  check_free_space(remote, partial);
   for (int failures = 0; size_of(partial) < remote.size || !fs::exists(partial);) {
     const uint64_t before = size_of(partial);
     const std::string why = attempt(http, remote, partial, progress);
     if (size_of(partial) >= remote.size) break;
-    failures = size_of(partial) > before ? 0 : failures + 1;
+    failures = size_of(partial) >= before + progress_of(remote.size) ? 0 : failures + 1;
     if (failures == kMaxFailures)
       fail("%s: stopped after %llu of %llu bytes (%s); the next attempt resumes there", remote.name.c_str(),
            static_cast<unsigned long long>(size_of(partial)), static_cast<unsigned long long>(remote.size),

@@ -10,7 +10,9 @@ namespace ferry {
 namespace {
 
 constexpr int kMaxRedirects = 10;
-constexpr long kConnectSeconds = 15, kStalledSeconds = 30;
+// A transfer ends if it is slower than this for that long. A response that is kept in memory has a time as a whole.
+constexpr long kConnectSeconds = 15, kStalledSeconds = 30, kSlowestBytes = 1000, kAnswerSeconds = 300;
+constexpr size_t kMaxHeaderBytes = size_t{1} << 18;
 
 struct FreeList {
   void operator()(curl_slist* list) const { curl().slist_free_all(list); }
@@ -38,10 +40,12 @@ struct Transfer {
   const HttpRequest& request;
   HttpResponse response;
   CURL* curl;
+  size_t header_bytes = 0;
 };
 
 size_t on_header(char* data, size_t one, size_t size, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
+  if ((transfer.header_bytes += one * size) > kMaxHeaderBytes) return 0;
   std::string line(data, one * size);
   if (line.starts_with("HTTP/")) transfer.response.headers.clear();  // after a 100 Continue or a proxy's response
   const size_t colon = line.find(':');
@@ -92,13 +96,14 @@ HttpResponse Http::send_once(const HttpRequest& request, std::string* redirect) 
   curl().easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
   curl().easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
   curl().easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl().easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl().easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, kSlowestBytes);
   curl().easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
   curl().easy_setopt(curl_, CURLOPT_ERRORBUFFER, detail);
   curl().easy_setopt(curl_, CURLOPT_HEADERFUNCTION, on_header);
   curl().easy_setopt(curl_, CURLOPT_HEADERDATA, &transfer);
   curl().easy_setopt(curl_, CURLOPT_WRITEFUNCTION, on_body);
   curl().easy_setopt(curl_, CURLOPT_WRITEDATA, &transfer);
+  if (!request.receive) curl().easy_setopt(curl_, CURLOPT_TIMEOUT, kAnswerSeconds);
   if (request.head) curl().easy_setopt(curl_, CURLOPT_NOBODY, 1L);
   const std::string range = std::to_string(request.from) + "-";
   if (request.from > 0) curl().easy_setopt(curl_, CURLOPT_RANGE, range.c_str());

@@ -8,8 +8,8 @@
 namespace ferry {
 namespace {
 
-// Maximum pattern steps for one token's text.
-constexpr int64_t kStepsPerToken = int64_t{1} << 20;
+// Maximum steps of all replacements in one token's text, and bytes that they write.
+constexpr int64_t kStepsPerToken = int64_t{1} << 18;
 
 // "<0x41>" is the byte 'A'.
 char byte_of(std::string_view piece) {
@@ -18,18 +18,18 @@ char byte_of(std::string_view piece) {
   return static_cast<char>(byte);
 }
 
-void replace_all(const fbs::Pattern& pattern, std::string_view content, std::string* text) {
-  Budget budget{kStepsPerToken};
+// Leaves the text unchanged if the budget does not suffice.
+void replace_all(const fbs::Pattern& pattern, std::string_view content, Budget& budget, std::string* text) {
   Matcher matcher(pattern, budget);
   Matches matches(matcher, *text);
   std::string made;
   size_t done = 0;
   for (Matcher::Match match; matches.next(&match); done = match.end) {
-    made.append(*text, done, match.begin - done);
-    made += content;
+    budget.write(std::string_view(*text).substr(done, match.begin - done), &made);
+    budget.write(content, &made);
   }
   if (done == 0 && made.empty()) return;
-  made.append(*text, done);
+  if (!budget.write(std::string_view(*text).substr(done), &made)) return;
   *text = std::move(made);
 }
 
@@ -104,9 +104,11 @@ void TextDecoder::decode(int32_t id, bool last, std::string* text) {
     if (!first) spelt = view(decoder->separator());
     spelt += piece;
   }
-  if (decoder->replacements())
-    for (const fbs::TokenReplace* r : *decoder->replacements())
-      replace_all(*r->pattern(), view(last ? r->last() : first ? r->first() : r->content()), &spelt);
+  Budget budget{kStepsPerToken};
+  for (unsigned i = 0; decoder->replacements() && i < decoder->replacements()->size() && !budget.exhausted(); ++i) {
+    const fbs::TokenReplace& r = *decoder->replacements()->Get(i);
+    replace_all(*r.pattern(), view(last ? r.last() : first ? r.first() : r.content()), budget, &spelt);
+  }
   put(spelt, text);
 }
 

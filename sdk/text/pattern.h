@@ -2,7 +2,9 @@
 // character, so that a search takes at most (instructions x bytes) steps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,9 +15,28 @@ namespace ferry {
 
 bool contains(const fbs::CharacterClass& set, Character character);
 
-// Maximum steps of all searches in one call: each search is linear, but many that read to the end are not.
+// Work that remains to one call: steps of its searches, which are linear one by one but not together, and bytes that its
+// normalizer, pre-tokenizer or decoder writes.
 struct Budget {
   int64_t steps;
+
+  // For an encoding of a text of that size: some twenty times what common tokenizers need.
+  static Budget for_text(size_t bytes) { return {(int64_t{1} << 22) + 512 * static_cast<int64_t>(bytes)}; }
+
+  bool exhausted() const { return steps < 0; }
+  // False: the budget is exhausted.
+  bool take(size_t count) {
+    if (steps >= 0) steps = count <= static_cast<uint64_t>(steps) ? steps - static_cast<int64_t>(count) : -1;
+    return steps >= 0;
+  }
+  // Appends `bytes`, if that many may still be written.
+  bool write(std::string_view bytes, std::string* out) {
+    if (bytes.size() > kMaxWritten - std::min(kMaxWritten, out->size())) steps = -1;
+    if (!take(bytes.size())) return false;
+    *out += bytes;
+    return true;
+  }
+  static constexpr size_t kMaxWritten = size_t{1} << 28;  // by one step
 };
 
 class Matcher {

@@ -1,6 +1,7 @@
 #include "sdk/text/steps.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sdk/text/prefix_walk.h"
 #include "sdk/text/strings.h"
@@ -51,64 +52,10 @@ class Cutter {
   bool any_ = false, was_match_ = false;
 };
 
-void replace(const fbs::Replace& step, Matcher& matcher, std::string_view text, std::string* out) {
-  Matches matches(matcher, text);
-  size_t done = 0;
-  for (Matcher::Match match; matches.next(&match); done = match.end) {
-    *out += text.substr(done, match.begin - done);
-    *out += view(step.content());
-  }
-  *out += text.substr(done);
-}
-
-// The longest or shortest key that is a prefix of `text`. -1: none.
-int64_t find_key(const fbs::Map& map, std::string_view text, bool shortest, size_t* bytes) {
-  const auto& keys = *map.keys();
-  PrefixWalk walk(keys.size(), [&keys](uint32_t i) { return view(keys.Get(i)); });
-  int64_t found = -1;
-  for (size_t i = 0; i < text.size() && walk.take(text[i]); ++i) {
-    if (!walk.ends()) continue;
-    found = walk.index();
-    *bytes = i + 1;
-    if (shortest) break;
-  }
-  return found;
-}
-
-void map_longest(const fbs::Map& map, std::string_view text, std::string* out) {
-  for (size_t at = 0; at < text.size();) {
-    size_t bytes = 0;
-    const int64_t key = find_key(map, text.substr(at), false, &bytes);
-    if (key >= 0) {
-      *out += view(map.values()->Get(static_cast<unsigned>(key)));
-    } else {
-      character_at(text, at, &bytes);
-      *out += text.substr(at, bytes);
-    }
-    at += bytes;
-  }
-}
-
-void map_clusters(const fbs::Map& map, Matcher& matcher, std::string_view text, std::string* out) {
-  constexpr size_t kSmall = 6;  // bytes; larger clusters are processed by character
-  const auto put = [&](std::string_view part) {
-    size_t ignored = 0;
-    const int64_t key = find_key(map, part, true, &ignored);
-    if (key >= 0) *out += view(map.values()->Get(static_cast<unsigned>(key)));
-    return key >= 0;
-  };
-  Matches clusters(matcher, text);
-  for (Matcher::Match match; clusters.next(&match);) {
-    const std::string_view cluster = text.substr(match.begin, match.end - match.begin);
-    if (cluster.size() < kSmall && put(cluster)) continue;
-    size_t bytes = 0;
-    for (size_t at = 0; at < cluster.size(); at += bytes) {
-      character_at(cluster, at, &bytes);
-      const std::string_view character = cluster.substr(at, bytes);
-      if (!put(character)) *out += character;
-    }
-  }
-}
+// What looking up a byte of a key costs: a binary search.
+constexpr size_t kWalkSteps = 4;
+// What a character of the canonical order costs: searches for its combining class and for a composition.
+constexpr size_t kOrderSteps = 8;
 
 // ---- canonical order and composition
 
@@ -147,11 +94,69 @@ Character compose(const fbs::Order& order, Character first, Character second) {
 
 }  // namespace
 
-Steps::Steps(const List* list, Budget& budget) : list_(list) {
+Steps::Steps(const List* list, Budget& budget) : list_(list), budget_(budget) {
   if (!list) return;
   for (const fbs::Step* step : *list) {
     const fbs::Pattern* pattern = pattern_of(*step);
     matchers_.push_back(pattern ? std::make_unique<Matcher>(*pattern, budget) : nullptr);
+  }
+}
+
+void Steps::replace(const fbs::Replace& step, Matcher& matcher, std::string_view text, std::string* out) {
+  Matches matches(matcher, text);
+  size_t done = 0;
+  for (Matcher::Match match; matches.next(&match); done = match.end) {
+    if (!budget_.write(text.substr(done, match.begin - done), out) || !budget_.write(view(step.content()), out)) return;
+  }
+  budget_.write(text.substr(done), out);
+}
+
+// The longest or shortest key that is a prefix of `text`. -1: none.
+int64_t Steps::find_key(const fbs::Map& map, std::string_view text, bool shortest, size_t* bytes) {
+  const auto& keys = *map.keys();
+  PrefixWalk walk(keys.size(), [&keys](uint32_t i) { return view(keys.Get(i)); });
+  int64_t found = -1;
+  for (size_t i = 0; i < text.size() && budget_.take(kWalkSteps) && walk.take(text[i]); ++i) {
+    if (!walk.ends()) continue;
+    found = walk.index();
+    *bytes = i + 1;
+    if (shortest) break;
+  }
+  return found;
+}
+
+void Steps::map_longest(const fbs::Map& map, std::string_view text, std::string* out) {
+  for (size_t at = 0; at < text.size() && !budget_.exhausted();) {
+    size_t bytes = 0;
+    const int64_t key = find_key(map, text.substr(at), false, &bytes);
+    if (key >= 0) {
+      budget_.write(view(map.values()->Get(static_cast<unsigned>(key))), out);
+    } else {
+      character_at(text, at, &bytes);
+      budget_.write(text.substr(at, bytes), out);
+    }
+    at += bytes;
+  }
+}
+
+void Steps::map_clusters(const fbs::Map& map, Matcher& matcher, std::string_view text, std::string* out) {
+  constexpr size_t kSmall = 6;  // bytes; larger clusters are processed by character
+  const auto put = [&](std::string_view part) {
+    size_t ignored = 0;
+    const int64_t key = find_key(map, part, true, &ignored);
+    if (key >= 0) budget_.write(view(map.values()->Get(static_cast<unsigned>(key))), out);
+    return key >= 0;
+  };
+  Matches clusters(matcher, text);
+  for (Matcher::Match match; clusters.next(&match);) {
+    const std::string_view cluster = text.substr(match.begin, match.end - match.begin);
+    if (cluster.size() < kSmall && put(cluster)) continue;
+    size_t bytes = 0;
+    for (size_t at = 0; at < cluster.size(); at += bytes) {
+      character_at(cluster, at, &bytes);
+      const std::string_view character = cluster.substr(at, bytes);
+      if (!put(character) && !budget_.write(character, out)) return;
+    }
   }
 }
 
@@ -176,9 +181,10 @@ void Steps::cut(const fbs::Cut& step, Matcher& matcher, Stretches* text) {
 void Steps::order(const fbs::Order& step, std::string_view text, std::string* out) {
   // No character below U+0300 combines; larger ones have first bytes of at least 0xCC.
   if (std::none_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) >= 0xCC; })) {
-    *out += text;
+    budget_.write(text, out);
     return;
   }
+  if (!budget_.take(kOrderSteps * text.size())) return;
   std::vector<Character>& all = characters_;
   all.clear();
   for (size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
@@ -196,14 +202,17 @@ void Steps::order(const fbs::Order& step, std::string_view text, std::string* ou
   for (size_t i = 0; i < all.size();) {
     size_t end = i;
     while (end < all.size() && class_of(all[end]) > 0) ++end;
+    if (!budget_.take((end - i) * kOrderSteps * static_cast<size_t>(std::bit_width(end - i)))) return;
     std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(end),
                      [&](Character a, Character b) { return class_of(a) < class_of(b); });
     i = end + 1;
   }
-  if (step.hangul() != fbs::Hangul::Compose) {
-    for (const Character c : all) append_character(c, out);
-    return;
-  }
+  const auto write = [&](size_t count) {
+    const size_t before = out->size();
+    for (size_t i = 0; i < count; ++i) append_character(all[i], out);
+    budget_.take(out->size() - before);
+  };
+  if (step.hangul() != fbs::Hangul::Compose) return write(all.size());
   constexpr size_t kNone = SIZE_MAX;
   size_t starter = kNone, kept = 0;
   uint32_t last = 0;  // combining class of the last kept character after the starter
@@ -220,11 +229,11 @@ void Steps::order(const fbs::Order& step, std::string_view text, std::string* ou
     last = own;
     all[kept++] = c;
   }
-  for (size_t i = 0; i < kept; ++i) append_character(all[i], out);
+  write(kept);
 }
 
 void Steps::apply(Stretches* text, bool at_beginning, bool goes_on) {
-  for (unsigned s = 0; list_ && s < list_->size(); ++s) {
+  for (unsigned s = 0; list_ && s < list_->size() && !budget_.exhausted(); ++s) {
     const fbs::Step& step = *list_->Get(s);
     Matcher* matcher = matchers_[s].get();
     if (const fbs::Cut* cut_step = step.kind_as_Cut()) {
@@ -234,7 +243,7 @@ void Steps::apply(Stretches* text, bool at_beginning, bool goes_on) {
     std::string made;
     made.reserve(text->bytes.size());
     std::vector<Stretches::Stretch> parts;
-    for (size_t i = 0; i < text->list.size(); ++i) {
+    for (size_t i = 0; i < text->list.size() && !budget_.exhausted(); ++i) {
       const std::string_view stretch = (*text)[i];
       const size_t begin = made.size();
       if (const fbs::Replace* wanted = step.kind_as_Replace()) {
@@ -244,7 +253,7 @@ void Steps::apply(Stretches* text, bool at_beginning, bool goes_on) {
         if (applies)
           replace(*wanted, *matcher, stretch, &made);
         else
-          made += stretch;
+          budget_.write(stretch, &made);
       } else if (const fbs::Map* map = step.kind_as_Map()) {
         if (matcher)
           map_clusters(*map, *matcher, stretch, &made);

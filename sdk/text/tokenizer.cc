@@ -10,19 +10,17 @@
 namespace ferry {
 namespace {
 
-// Maximum pattern steps per text: some twenty times what common tokenizers need.
-constexpr int64_t kStepsPerByte = 512, kSteps = int64_t{1} << 22;
-
 // One encoding. A text is split at its added tokens; the parts between are normalized, split at added tokens that match
 // normalized text, and split into words, which become pieces.
 class Encoding {
  public:
   Encoding(const Tokenizer& tokenizer, size_t bytes, bool goes_on, std::vector<int32_t>* ids)
       : table_(tokenizer.table()),
-        budget_{kSteps + kStepsPerByte * static_cast<int64_t>(bytes)},
+        budget_(Budget::for_text(bytes)),
         normalizer_(table_.normalizer(), budget_),
         pre_tokenizer_(table_.pre_tokenizer(), budget_),
-        words_(tokenizer),
+        words_(tokenizer, budget_),
+        bytes_(bytes),
         goes_on_(goes_on),
         ids_(ids) {}
 
@@ -31,12 +29,10 @@ class Encoding {
       if (!table_.normalizer()) return normalized(part, first);
       Stretches stretches{std::string(part)};
       normalizer_.apply(&stretches, first, goes_on_);
+      if (const Status kept = within_budget(); !kept.ok()) return kept;
       return normalized(stretches.bytes, first);
     }));
-    if (budget_.steps < 0)
-      return error(FERRY_UNSUPPORTED, "the tokenizer's patterns need too many steps for a text of %zu bytes",
-                   text.size());
-    return {};
+    return within_budget();
   }
 
  private:
@@ -45,9 +41,15 @@ class Encoding {
       if (!table_.pre_tokenizer()) return words_.encode(part, ids_);
       Stretches words{std::string(part)};
       pre_tokenizer_.apply(&words, at_beginning && first, goes_on_);
-      for (size_t i = 0; i < words.list.size(); ++i) FERRY_TRY(words_.encode(words[i], ids_));
-      return Status();
+      for (size_t i = 0; i < words.list.size() && !budget_.exhausted(); ++i) FERRY_TRY(words_.encode(words[i], ids_));
+      return within_budget();
     });
+  }
+
+  Status within_budget() const {
+    if (!budget_.exhausted()) return {};
+    return error(FERRY_UNSUPPORTED, "the tokenizer needs too many steps, or writes too much, for a text of %zu bytes",
+                 bytes_);
   }
 
   bool is_word(std::string_view text, size_t at) const {
@@ -68,7 +70,7 @@ class Encoding {
     const auto content = [&tokens](uint32_t i) {
       return std::string_view(tokens.Get(i)->content()->data(), tokens.Get(i)->content()->size());
     };
-    for (size_t at = 0; at < text.size();) {
+    for (size_t at = 0; at < text.size() && !budget_.exhausted();) {
       const auto byte = static_cast<uint8_t>(text[at]);
       if (!(added->first_bytes()->Get(byte / 32) >> byte % 32 & 1)) {
         ++at;
@@ -77,7 +79,7 @@ class Encoding {
       PrefixWalk walk(tokens.size(), content);
       const fbs::AddedToken* token = nullptr;
       size_t begin = at, end = at;
-      for (size_t next = at; next < text.size() && walk.take(text[next]);) {
+      for (size_t next = at; next < text.size() && budget_.take(1) && walk.take(text[next]);) {
         ++next;
         if (!walk.ends()) continue;
         token = tokens.Get(walk.index());
@@ -109,6 +111,7 @@ class Encoding {
   Budget budget_;
   Steps normalizer_, pre_tokenizer_;
   WordEncoder words_;
+  size_t bytes_;  // of the whole text
   bool goes_on_;
   std::vector<int32_t>* ids_;
 };

@@ -15,6 +15,7 @@ inline constexpr uint32_t kMaxPieces = 1 << 20;
 inline constexpr uint32_t kMaxPieceBytes = 4096;
 inline constexpr uint32_t kMaxMerges = 1 << 24;
 inline constexpr uint32_t kMaxEnds = 256;               // ids that end a text
+inline constexpr uint32_t kMaxAround = 1 << 10;         // ids before a text, and behind it
 inline constexpr uint32_t kMaxSteps = 256;              // of a normalizer or a pre-tokenizer
 inline constexpr uint32_t kMaxInstructions = 1 << 14;   // of a pattern
 inline constexpr uint32_t kMaxSpecialTokens = 1 << 10;  // tokens with names in templates

@@ -90,8 +90,14 @@ class Verifier {
     FERRY_TRY(model());
     FERRY_TRY(optional("unknown", table_.unknown()));
     FERRY_TRY(optional("bos", table_.bos()));
+    for (const auto* around : {table_.before(), table_.after()})
+      if (count(around) > kMaxAround)
+        return error(FERRY_CORRUPT, "tokenizer: %u ids before or behind every text, at most %u are allowed",
+                     count(around), kMaxAround);
     FERRY_TRY(ids("before", table_.before()));
     FERRY_TRY(ids("after", table_.after()));
+    FERRY_TRY(affix("continuing", table_.continuing()));
+    FERRY_TRY(affix("word_end", table_.word_end()));
     if (count(table_.eos()) > kMaxEnds)
       return error(FERRY_CORRUPT, "tokenizer: %u ids end a text, at most %u may", count(table_.eos()), kMaxEnds);
     FERRY_TRY(ids("eos", table_.eos()));
@@ -117,6 +123,13 @@ class Verifier {
         return error(FERRY_CORRUPT, "tokenizer: %s %u is %d, expected a piece below %u", name, i, list->Get(i),
                      pieces_);
     return {};
+  }
+
+  // A text that is put before or behind every piece.
+  Status affix(const char* name, const flatbuffers::String* text) const {
+    if (!text || text->size() <= kMaxPieceBytes) return {};
+    return error(FERRY_CORRUPT, "tokenizer: its %s has %u bytes, at most %u are allowed", name, text->size(),
+                 kMaxPieceBytes);
   }
 
   Status piece(uint32_t id) const {
@@ -200,6 +213,8 @@ class Verifier {
       return error(FERRY_UNSUPPORTED, "tokenizer: its decoding of bytes is unknown to this version");
     if (decoder->strip_count() > 0 && (!decoder->strip() || decoder->strip()->size() == 0))
       return error(FERRY_CORRUPT, "tokenizer: a text loses %u times nothing", decoder->strip_count());
+    FERRY_TRY(affix("decoder's prefix", decoder->continuing()));
+    FERRY_TRY(affix("decoder's separator", decoder->separator()));
     if (count(decoder->replacements()) > kMaxSteps)
       return error(FERRY_CORRUPT, "tokenizer: %u replacements of the decoder, at most %u are allowed",
                    count(decoder->replacements()), kMaxSteps);

@@ -72,13 +72,14 @@ Status WordEncoder::unigram(std::string_view word, std::vector<int32_t>* ids) {
     character_at(word, at, &bytes);
     bool alone = false;  // a piece of this single character exists
     PrefixWalk<PieceAt> pieces = walk();
-    for (size_t end = at; end < word.size() && pieces.take(word[end]);) {
+    for (size_t end = at; end < word.size() && budget_.take(1) && pieces.take(word[end]);) {
       ++end;
       if (!pieces.ends()) continue;
       const auto id = static_cast<int32_t>(table_.order()->Get(pieces.index()));
       reach(at, end, table_.scores()->Get(static_cast<unsigned>(id)), id);
       alone = alone || end == at + bytes;
     }
+    if (!alone && budget_.exhausted()) return {};
     if (!alone) {
       if (table_.unknown() < 0) return no_piece(word.substr(at));
       reach(at, at + bytes, table_.unknown_score(), table_.unknown());
@@ -125,7 +126,7 @@ Status WordEncoder::word_piece(std::string_view word, std::vector<int32_t>* ids)
     int32_t longest = -1;
     size_t next = at;
     if (at == 0 || !prefix || pieces.take({prefix->data(), prefix->size()})) {
-      for (size_t end = at; end < word.size() && pieces.take(word[end]);) {
+      for (size_t end = at; end < word.size() && budget_.take(1) && pieces.take(word[end]);) {
         ++end;
         const bool between = end == word.size() || (static_cast<uint8_t>(word[end]) & 0xC0) != 0x80;
         if (!between || !pieces.ends()) continue;

@@ -21,11 +21,14 @@ struct PieceAt {
 
 class WordEncoder {
  public:
-  explicit WordEncoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer), table_(tokenizer.table()) {
+  // Both must outlive it.
+  WordEncoder(const Tokenizer& tokenizer, Budget& budget)
+      : tokenizer_(tokenizer), table_(tokenizer.table()), budget_(budget) {
     characters_.fill({kNoCharacter, -1});
   }
 
-  // Appends the ids of `word`, which is not empty. FERRY_UNSUPPORTED: a character has no piece.
+  // Appends the ids of `word`, which is not empty. If the budget is exhausted, they are arbitrary. FERRY_UNSUPPORTED: a
+  // character has no piece.
   Status encode(std::string_view word, std::vector<int32_t>* ids);
 
  private:
@@ -68,6 +71,7 @@ class WordEncoder {
 
   const Tokenizer& tokenizer_;
   const fbs::Tokenizer& table_;
+  Budget& budget_;
   struct Found {
     Character character;
     int32_t id;

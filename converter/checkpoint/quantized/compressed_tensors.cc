@@ -8,12 +8,12 @@
 //                          packs along the outputs
 //     X.weight_g_idx       I32 [inputs]                     act-order; ignored if it holds -1
 #include <algorithm>
-#include <regex>
 
 #include "converter/checkpoint/file_checkpoint.h"
 #include "converter/checkpoint/json.h"
 #include "converter/checkpoint/quantized/affine.h"
 #include "converter/checkpoint/quantized/method.h"
+#include "converter/checkpoint/quantized/name_pattern.h"
 #include "converter/error.h"
 
 namespace ferry::quantized {
@@ -60,11 +60,11 @@ class Schemes {
 
   // A target names a module, or begins with "re:" and matches the beginning of its name, or names a class. Throws Error
   // if none applies to the module.
-  const Scheme& of(const std::string& module) const {
+  const Scheme& of(const std::string& module) {
     for (const auto& [target, scheme] : targets_)
       if (target == module) return schemes_[scheme];
     for (const auto& [pattern, scheme] : patterns_)
-      if (std::regex_search(module, pattern, std::regex_constants::match_continuous)) return schemes_[scheme];
+      if (pattern.begins(module, &work_)) return schemes_[scheme];
     for (const auto& [target, scheme] : targets_)
       if (target == "Linear" || (schemes_.size() == 1 && patterns_.empty())) return schemes_[scheme];
     fail("%s: no config_groups target the module %s, which is quantised", kWhere, in_quotes(module).c_str());
@@ -90,17 +90,14 @@ class Schemes {
         targets_.emplace_back(text, index);
         continue;
       }
-      try {
-        patterns_.emplace_back(std::regex(text.substr(3)), index);
-      } catch (const std::regex_error&) {
-        fail("%s: the target %s is no regular expression", kWhere, in_quotes(text).c_str());
-      }
+      patterns_.emplace_back(NamePattern(text.substr(3), "a target"), index);
     }
   }
 
   std::vector<Scheme> schemes_;
   std::vector<std::pair<std::string, size_t>> targets_;
-  std::vector<std::pair<std::regex, size_t>> patterns_;
+  std::vector<std::pair<NamePattern, size_t>> patterns_;
+  uint64_t work_ = 0;
 };
 
 void refuse_transforms(const json& config) {
@@ -212,7 +209,7 @@ void read_packed(ModuleTensors* reading, const std::string& module, const Scheme
 
 void read_compressed_tensors(ModuleTensors* reading) {
   refuse_transforms(reading->config);
-  const Schemes schemes(reading->config);
+  Schemes schemes(reading->config);
   for (const std::string& module : reading->modules(".weight_packed")) read_packed(reading, module, schemes.of(module));
   for (const std::string& module : reading->modules(".weight")) {
     const CheckpointTensor& stored = reading->tensors.at(module + ".weight");

@@ -7,11 +7,11 @@
 //
 // The checkpoint_format "gptq" stores each zero point less 1, modulo 2^bits; "gptq_v2" stores it as it is.
 #include <algorithm>
-#include <regex>
 
 #include "converter/checkpoint/json.h"
 #include "converter/checkpoint/quantized/affine.h"
 #include "converter/checkpoint/quantized/method.h"
+#include "converter/checkpoint/quantized/name_pattern.h"
 #include "converter/error.h"
 
 namespace ferry::quantized {
@@ -54,23 +54,19 @@ class Overrides {
     if (dynamic.is_null()) return;
     for (const auto& [pattern, settings] : dynamic.items()) {
       if (pattern.starts_with("-:")) continue;
-      try {
-        list_.emplace_back(std::regex(pattern.starts_with("+:") ? pattern.substr(2) : pattern), settings);
-      } catch (const std::regex_error&) {
-        fail("%s: dynamic has %s, which is no regular expression", kWhere, in_quotes(pattern).c_str());
-      }
+      list_.emplace_back(NamePattern(pattern.starts_with("+:") ? pattern.substr(2) : pattern, "dynamic"), settings);
     }
   }
 
-  Settings of(const std::string& module, const Settings& usual) const {
+  Settings of(const std::string& module, const Settings& usual) {
     for (const auto& [pattern, settings] : list_)
-      if (std::regex_search(module, pattern, std::regex_constants::match_continuous))
-        return settings_of(settings, usual);
+      if (pattern.begins(module, &work_)) return settings_of(settings, usual);
     return usual;
   }
 
  private:
-  std::vector<std::pair<std::regex, json>> list_;
+  std::vector<std::pair<NamePattern, json>> list_;
+  uint64_t work_ = 0;
 };
 
 // Files that are symmetric are at times of the other format than they say. Their zero points show it: they are all
@@ -87,7 +83,7 @@ bool stores_true_zeros(const Integers& zeros, const Settings& settings, bool sai
 
 void read_gptq(ModuleTensors* reading) {
   const Settings usual = settings_of(reading->config, {.bits = 4, .group = 128, .symmetric = true});
-  const Overrides overrides(reading->config);
+  Overrides overrides(reading->config);
   const bool v2 = is_v2(reading->config);
   size_t mistaken = 0;
   for (const std::string& module : reading->modules(".qweight")) {

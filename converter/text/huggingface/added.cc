@@ -1,6 +1,7 @@
 // Added tokens, and the post-processor's tokens around a text.
 #include <algorithm>
 #include <memory>
+#include <unordered_set>
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -17,27 +18,39 @@ using nlohmann::json;
 // Applies the table's normalizer to a text.
 class Normalizer {
  public:
-  explicit Normalizer(const fbs::TokenizerT& table) {
+  Normalizer(const fbs::TokenizerT& table, const std::string& where) : where_(where) {
     fbs::TokenizerT alone;
     for (const auto& step : table.normalizer) alone.normalizer.push_back(std::make_unique<fbs::StepT>(*step));
     builder_.Finish(fbs::CreateTokenizer(builder_, &alone));
   }
   std::string operator()(const std::string& text) const {
     const auto& table = *flatbuffers::GetRoot<fbs::Tokenizer>(builder_.GetBufferPointer());
-    Budget budget{INT64_MAX};
+    Budget budget = Budget::for_text(text.size());
     Stretches stretches{text};
     Steps(table.normalizer(), budget).apply(&stretches, true, false);
+    if (budget.exhausted() || stretches.bytes.size() > kMaxPieceBytes)
+      fail("%s: its normalizer makes more than %u bytes of the added token %s", where_.c_str(), kMaxPieceBytes,
+           in_quotes(text).c_str());
     return stretches.bytes;
   }
 
  private:
+  const std::string& where_;
   flatbuffers::FlatBufferBuilder builder_;
 };
+
+void check_around(const std::vector<int>& before, const std::vector<int>& after, const std::string& where) {
+  if (std::max(before.size(), after.size()) > kMaxAround)
+    fail("%s: its post-processor puts more than %u ids before or behind every text", where.c_str(), kMaxAround);
+}
 
 // The tokens before and after the sequence in TemplateProcessing.
 void add_template(const json& part, const std::string& where, std::vector<int>* before, std::vector<int>* after) {
   if (absent(part, "single") || !part["single"].is_array())
     fail("%s: its TemplateProcessing has no \"single\"", where.c_str());
+  static const json kNone = json::object();
+  const auto given = part.find("special_tokens");
+  const json& known = given != part.end() ? *given : kNone;
   bool sequence = false;
   for (const json& piece : part["single"]) {
     if (!absent(piece, "Sequence")) {
@@ -47,12 +60,12 @@ void add_template(const json& part, const std::string& where, std::vector<int>* 
     }
     if (absent(piece, "SpecialToken")) fail("%s: its TemplateProcessing has a part of an unknown kind", where.c_str());
     const std::string name = text_of(piece["SpecialToken"], "id", where);
-    const json& known = part.value("special_tokens", json::object());
     if (!known.contains(name) || absent(known[name], "ids") || !known[name]["ids"].is_array())
       fail("%s: its TemplateProcessing has no ids of %s", where.c_str(), in_quotes(name).c_str());
     for (const json& id : known[name]["ids"]) {
       if (!id.is_number_integer()) fail("%s: an id of %s is invalid", where.c_str(), in_quotes(name).c_str());
       (sequence ? after : before)->push_back(id);
+      check_around(*before, *after, where);
     }
   }
   if (!sequence) fail("%s: its TemplateProcessing omits the text, which is not supported", where.c_str());
@@ -80,7 +93,8 @@ void index_added(fbs::AddedTokensT* list) {
 void add_added_tokens(const json& tokens, const std::string& where, fbs::TokenizerT* table, Ids* ids) {
   if (tokens.is_null()) return;
   if (!tokens.is_array()) fail("%s: \"added_tokens\" is not a list", where.c_str());
-  const Normalizer normalize(*table);
+  const Normalizer normalize(*table, where);
+  std::unordered_set<uint32_t> respelt;
   auto plain = std::make_unique<fbs::AddedTokensT>(), normalized = std::make_unique<fbs::AddedTokensT>();
   size_t next = ids->size();
   std::map<std::string, std::unique_ptr<fbs::AddedTokenT>> all;
@@ -109,7 +123,7 @@ void add_added_tokens(const json& tokens, const std::string& where, fbs::Tokeniz
     made->strip_right = flag_of(token, "rstrip", where);
     std::string piece = made->content;
     if (table->bytewise) to_bytes(&piece);
-    if (table->pieces[id] != piece) std::erase(table->order, static_cast<uint32_t>(id));
+    if (table->pieces[id] != piece) respelt.insert(static_cast<uint32_t>(id));
     table->pieces[id] = std::move(piece);
     table->kinds[id] = special && made->content == content ? fbs::PieceKind::Control : fbs::PieceKind::Normal;
     if (made->single_word && !table->word_characters) table->word_characters = compile_class(kWord, where);
@@ -117,6 +131,7 @@ void add_added_tokens(const json& tokens, const std::string& where, fbs::Tokeniz
       table->space_characters = compile_class("[\\s]", where);
     all[content] = std::move(made);
   }
+  std::erase_if(table->order, [&](uint32_t id) { return respelt.contains(id); });
   for (const json& token : tokens) {
     const auto found = all.find(text_of(token, "content", where));
     if (found == all.end() || !found->second || found->second->content.empty()) continue;
@@ -154,6 +169,7 @@ void add_post_processor(const json& part, const Ids& ids, const std::string& whe
              table->pieces.size());
   table->before.insert(table->before.begin(), before.begin(), before.end());
   table->after.insert(table->after.end(), after.begin(), after.end());
+  check_around(table->before, table->after, where);
 }
 
 }  // namespace ferry::huggingface

@@ -18,7 +18,7 @@ struct Node {
   explicit Node(Kind k = Kind::Sequence) : kind(k) {}
 
   Kind kind;
-  icu::UnicodeSet set;
+  std::shared_ptr<const icu::UnicodeSet> set;  // Set; shared, because sets of Unicode are large
   std::vector<Node> parts;
   int minimum = 0, maximum = 0;  // Repeat; maximum -1: unlimited
   bool greedy = true;
@@ -26,14 +26,17 @@ struct Node {
   bool behind = false, negated = false;  // Look
 };
 
-// Throws Error that begins with `where` for invalid and unsupported expressions.
+// Throws Error that begins with `where` for expressions that are invalid, unsupported, or need more than about a second
+// or kMaxInstructions (sdk/text/verify_text.h).
 Node parse(std::string_view expression, const std::string& where);
 std::unique_ptr<fbs::PatternT> compile(const Node& node, const std::string& where);
+using SharedSet = std::shared_ptr<const icu::UnicodeSet>;
+Node of_set(SharedSet set);
 Node of_set(icu::UnicodeSet set);
 // Lookahead, or lookbehind (`behind`), for `body`.
 Node look(Node body, bool behind, bool negated);
-// \b or \B.
-Node word_boundary(bool negated);
+// \b or \B. `words`: the characters of a word.
+Node word_boundary(bool negated, const SharedSet& words);
 // The characters of a property, script, category or POSIX class. Returns false for an unknown name.
 bool named_set(const std::string& name, icu::UnicodeSet* set);
 // The control character of \ and this letter; -1: none.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_map>
 
 #include "converter/error.h"
 #include "converter/text/huggingface/regex.h"
@@ -44,12 +45,13 @@ class Compiler {
     const fbs::Instruction& old = made_->program[pc];
     made_->program[pc] = fbs::Instruction(old.op(), old.negated(), static_cast<uint16_t>(x), static_cast<uint16_t>(y));
   }
-  unsigned index_of(const icu::UnicodeSet& set) {
-    const auto found = std::find(sets_.begin(), sets_.end(), set);
-    if (found != sets_.end()) return static_cast<unsigned>(found - sets_.begin());
-    sets_.push_back(set);
-    made_->classes.push_back(class_of(set));
-    return static_cast<unsigned>(sets_.size() - 1);
+  unsigned index_of(const SharedSet& set) {
+    const auto next = static_cast<unsigned>(made_->classes.size());
+    const auto [known, unseen] = indices_.emplace(set.get(), next);
+    if (!unseen) return known->second;
+    const auto [equal, added] = sets_.emplace(set, next);
+    if (added) made_->classes.push_back(class_of(*set));
+    return known->second = equal->second;
   }
 
   void emit(const Node& node) {
@@ -127,25 +129,29 @@ class Compiler {
     set_targets(end, here(), 0);
   }
 
-  // Number of characters that it matches.
+  // Number of characters that it matches. Visits every node once.
   unsigned length(const Node& node) const {
     unsigned total = 0;
     switch (node.kind) {
       case Node::Kind::Set: return 1;
       case Node::Kind::Look: return 0;
       case Node::Kind::Sequence:
-        for (const Node& part : node.parts) total += length(part);
+        for (const Node& part : node.parts) total = bounded(uint64_t{total} + length(part));
         return total;
       case Node::Kind::Choice:
         total = length(node.parts[0]);
-        for (const Node& part : node.parts)
-          if (length(part) != total) vary();
+        for (size_t i = 1; i < node.parts.size(); ++i)
+          if (length(node.parts[i]) != total) vary();
         return total;
       case Node::Kind::Repeat:
         if (node.minimum != node.maximum) vary();
-        return length(node.parts[0]) * static_cast<unsigned>(node.minimum);
+        return bounded(uint64_t{length(node.parts[0])} * static_cast<unsigned>(node.minimum));
     }
     return total;
+  }
+  unsigned bounded(uint64_t length) const {
+    if (length > UINT16_MAX) fail("%s: a regular expression has a lookbehind of more than 65535", where_.c_str());
+    return static_cast<unsigned>(length);
   }
   [[noreturn]] void vary() const {
     fail("%s: a regular expression has a lookbehind of variable length, which is not supported", where_.c_str());
@@ -173,7 +179,6 @@ class Compiler {
     if (++looks_ > kMaxLooks)
       fail("%s: a regular expression has more than %d assertions inside one another", where_.c_str(), kMaxLooks);
     const unsigned back = node.behind ? length(*body) : 0;
-    if (back > UINT16_MAX) vary();
     const unsigned look = add(fbs::PatternOp::Look, 0, back, node.negated);
     const unsigned jump = add(fbs::PatternOp::Jump);
     set_targets(look, here(), back);
@@ -185,7 +190,14 @@ class Compiler {
 
   const std::string& where_;
   std::unique_ptr<fbs::PatternT> made_;
-  std::vector<icu::UnicodeSet> sets_;
+  struct Hash {
+    size_t operator()(const SharedSet& set) const { return static_cast<size_t>(set->hashCode()); }
+  };
+  struct Equal {
+    bool operator()(const SharedSet& a, const SharedSet& b) const { return *a == *b; }
+  };
+  std::unordered_map<const icu::UnicodeSet*, unsigned> indices_;  // of sets seen before, which the nodes hold
+  std::unordered_map<SharedSet, unsigned, Hash, Equal> sets_;
   int looks_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -13,6 +14,10 @@ namespace {
 
 constexpr int kMaxDepth = 100;
 constexpr int kMaxRepeat = 10000;
+constexpr size_t kMaxBytes = size_t{1} << 16;  // of an expression; published ones have some hundred
+// Work on sets: ranges that are copied, and characters whose cases are looked up. A set of all letters has 650 ranges.
+constexpr int64_t kMaxSetWork = int64_t{1} << 23;
+constexpr int64_t kNameWork = int64_t{1} << 15;  // a search through Unicode's properties
 constexpr UChar32 kEnd = -1;
 
 icu::UnicodeSet all() { return icu::UnicodeSet(0, 0x10FFFF); }
@@ -20,6 +25,9 @@ icu::UnicodeSet all() { return icu::UnicodeSet(0, 0x10FFFF); }
 class Parser {
  public:
   Parser(std::string_view expression, const std::string& where) : where_(where), shown_(in_quotes(expression)) {
+    if (expression.size() > kMaxBytes)
+      fail("%s: a regular expression has %zu bytes, at most %zu are allowed", where.c_str(), expression.size(),
+           kMaxBytes);
     const icu::UnicodeString text =
         icu::UnicodeString::fromUTF8(icu::StringPiece(expression.data(), static_cast<int32_t>(expression.size())));
     for (int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) text_.push_back(text.char32At(i));
@@ -48,20 +56,32 @@ class Parser {
     return text_[at_++];
   }
 
-  Node of_character(UChar32 c) const {
-    icu::UnicodeSet set(c, c);
-    if (ignore_case_) set.closeOver(USET_CASE_INSENSITIVE).removeAllStrings();
-    return of_set(set);
+  void charge(int64_t work) {
+    if ((work_ += work) > kMaxSetWork) refuse("too many or too large sets");
   }
-  icu::UnicodeSet named(const std::string& name, bool negated) const {
+  void ignore_case(icu::UnicodeSet* set) {
+    charge(2 * int64_t{set->size()});
+    set->closeOver(USET_CASE_INSENSITIVE).removeAllStrings();
+  }
+
+  Node of_character(UChar32 c) {
+    icu::UnicodeSet set(c, c);
+    if (ignore_case_) ignore_case(&set);
+    return of_set(std::move(set));
+  }
+  // The set of a property, kept for its next use.
+  const SharedSet& named(const std::string& name, bool negated) {
+    SharedSet& known = named_[{name, negated}];
+    if (known) return known;
+    charge(kNameWork);
     icu::UnicodeSet set;
     if (!named_set(name, &set)) refuse("the property '" + name + "', which is unknown");
     if (negated) set.complement();
-    return set;
+    return known = std::make_shared<const icu::UnicodeSet>(std::move(set));
   }
 
   // Parses \p{...} after the p.
-  icu::UnicodeSet property(bool negated) {
+  SharedSet property(bool negated) {
     if (next() != '{') refuse("a \\p without its {}");
     if (take("^")) negated = !negated;
     std::string name;
@@ -73,7 +93,7 @@ class Parser {
   }
 
   // Parses a class of \ and a letter.
-  bool shorthand(UChar32 c, icu::UnicodeSet* set) {
+  bool shorthand(UChar32 c, SharedSet* set) {
     switch (c) {
       case 'd': *set = named("digit", false); return true;
       case 'D': *set = named("digit", true); return true;
@@ -130,20 +150,24 @@ class Parser {
     bool first = true;
     for (; first || peek() != ']'; first = false) {
       if (take("&&")) {
+        charge(int64_t{whole.getRangeCount()} + part.getRangeCount());
         whole.retainAll(part);
         part.clear();
         continue;
       }
       UChar32 low = next();
       if (low == '[') {
-        part.addAll(take(":") ? posix() : set());
+        const icu::UnicodeSet inner = take(":") ? *posix() : set();
+        charge(int64_t{inner.getRangeCount()} + part.getRangeCount());
+        part.addAll(inner);
         continue;
       }
       if (low == '\\') {
         low = next();
-        icu::UnicodeSet known;
+        SharedSet known;
         if (shorthand(low, &known)) {
-          part.addAll(known);
+          charge(int64_t{known->getRangeCount()} + part.getRangeCount());
+          part.addAll(*known);
           continue;
         }
         low = low == 'b' ? '\b' : escape(low);
@@ -152,7 +176,7 @@ class Parser {
       if (peek() == '-' && peek(1) != ']' && peek(1) != kEnd && peek(1) != '[') {
         const size_t dash = at_++;
         high = next();
-        icu::UnicodeSet known;
+        SharedSet known;
         if (high == '\\') {
           high = next();
           if (shorthand(high, &known)) {
@@ -164,17 +188,18 @@ class Parser {
         }
       }
       if (high < low) refuse("a range that ends before it begins");
+      charge(1 + part.getRangeCount() / 64);  // later ranges are moved
       part.add(low, high);
     }
     ++at_;
     --depth_;
     whole.retainAll(part);
-    if (ignore_case_) whole.closeOver(USET_CASE_INSENSITIVE).removeAllStrings();
+    if (ignore_case_) ignore_case(&whole);
     if (negated) whole.complement();
     return whole;
   }
   // Parses after the [:.
-  icu::UnicodeSet posix() {
+  SharedSet posix() {
     const bool negated = take("^");
     std::string name;
     while (peek() != ':') {
@@ -213,8 +238,8 @@ class Parser {
         continue;
       }
       Node part = atom();
-      while (quantifier(&part)) {
-      }
+      for (int nested = 0; quantifier(&part);)
+        if (++nested > kMaxDepth) refuse("repetitions nested too deeply");
       node.parts.push_back(std::move(part));
     }
   }
@@ -344,13 +369,11 @@ class Parser {
 
   Node atom() {
     const UChar32 c = next();
-    icu::UnicodeSet newline('\n', '\n');
-    icu::UnicodeSet others = newline;
-    others.complement();
+    const SharedSet newline = newline_, others = others_, any = any_;
     switch (c) {
       case '(': return group();
       case '[': return of_set(set());
-      case '.': return of_set(dot_all_ ? all() : others);
+      case '.': return of_set(dot_all_ ? any : others);
       case '^': return look(of_set(others), true, true);
       case '$': return look(of_set(others), false, true);
       case '*':
@@ -360,23 +383,25 @@ class Parser {
       default: return of_character(c);
     }
     const UChar32 kind = next();
-    icu::UnicodeSet known;
+    SharedSet known;
     if (shorthand(kind, &known)) {
-      if (ignore_case_) known.closeOver(USET_CASE_INSENSITIVE).removeAllStrings();
-      return of_set(known);
+      if (!ignore_case_) return of_set(known);
+      icu::UnicodeSet cases = *known;
+      ignore_case(&cases);
+      return of_set(std::move(cases));
     }
     switch (kind) {
-      case 'A': return look(of_set(all()), true, true);
-      case 'z': return look(of_set(all()), false, true);
+      case 'A': return look(of_set(any), true, true);
+      case 'z': return look(of_set(any), false, true);
       case 'Z': {
         Node last;
-        last.parts = {of_set(newline), look(of_set(all()), false, true)};
+        last.parts = {of_set(newline), look(of_set(any), false, true)};
         Node node(Node::Kind::Choice);
-        node.parts = {look(of_set(all()), false, true), look(last, false, false)};
+        node.parts = {look(of_set(any), false, true), look(last, false, false)};
         return node;
       }
-      case 'b': return word_boundary(false);
-      case 'B': return word_boundary(true);
+      case 'b': return word_boundary(false, named("word", false));
+      case 'B': return word_boundary(true, named("word", false));
       default: return of_character(escape(kind));
     }
   }
@@ -386,6 +411,11 @@ class Parser {
   std::vector<UChar32> text_;
   size_t at_ = 0;
   int depth_ = 0;
+  int64_t work_ = 0;
+  std::map<std::pair<std::string, bool>, SharedSet> named_;
+  const SharedSet any_ = std::make_shared<const icu::UnicodeSet>(all());
+  const SharedSet newline_ = std::make_shared<const icu::UnicodeSet>('\n', '\n');
+  const SharedSet others_ = std::make_shared<const icu::UnicodeSet>(icu::UnicodeSet('\n', '\n').complement());
   bool ignore_case_ = false, dot_all_ = false, extended_ = false;
 };
 

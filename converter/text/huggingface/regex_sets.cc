@@ -38,11 +38,13 @@ const char* posix_set(const std::string& name) {
 
 }  // namespace
 
-Node of_set(icu::UnicodeSet set) {
+Node of_set(SharedSet set) {
   Node node(Node::Kind::Set);
   node.set = std::move(set);
   return node;
 }
+
+Node of_set(icu::UnicodeSet set) { return of_set(std::make_shared<const icu::UnicodeSet>(std::move(set))); }
 
 Node look(Node body, bool behind, bool negated) {
   Node node(Node::Kind::Look);
@@ -52,9 +54,7 @@ Node look(Node body, bool behind, bool negated) {
   return node;
 }
 
-Node word_boundary(bool negated) {
-  icu::UnicodeSet words;
-  named_set("word", &words);
+Node word_boundary(bool negated, const SharedSet& words) {
   const Node word = of_set(words);
   Node node(Node::Kind::Choice);
   for (const bool before : {true, false}) {

@@ -192,7 +192,7 @@ Value filter_max(Evaluator& run, const Value& value, const Arguments& a) { retur
 // map(attribute="name", default=value), or map("filter", ...).
 Value filter_map(Evaluator& run, const Value& value, const Arguments& a) {
   if (!truth(value)) return run.iterator(nullptr, 0);
-  const Value *attribute = a.find("attribute"), *otherwise = a.find("default");
+  const Value *attribute = a.find(run, "attribute"), *otherwise = a.find(run, "default");
   const Native* filter = nullptr;
   if (a.count == 0) {
     if (attribute == nullptr || a.named_count > (otherwise != nullptr ? 2u : 1u))

@@ -53,10 +53,12 @@ Status Template::parse(std::string_view source, std::unique_ptr<Template>* out) 
   return {};
 }
 
-Status Template::render(const Value& context, const std::tm* now, Arena& arena, std::string_view* text) const {
+Status Template::render(const Value& context, const std::tm* now, Arena& arena, std::string_view* text,
+                        uint64_t* steps) const {
   Evaluator run(arena, context, now);
   run.render(statements_);
   const Value written = run.take(0);
+  if (steps != nullptr) *steps = run.steps();
   if (!run.failed()) *text = written.uncharged();
   return run.status();
 }

@@ -34,8 +34,9 @@ class Template {
 
   // `context`: a dict of the template's variables. `now`: the time for strftime_now(); null disables it. `*text` is in
   // `arena`. FERRY_INVALID_ARGUMENT: the template called raise_exception(), or an error with its line;
-  // FERRY_OUT_OF_MEMORY.
-  Status render(const Value& context, const std::tm* now, Arena& arena, std::string_view* text) const;
+  // FERRY_OUT_OF_MEMORY. `steps`: the steps that it took, unless null.
+  Status render(const Value& context, const std::tm* now, Arena& arena, std::string_view* text,
+                uint64_t* steps = nullptr) const;
 
   // The names that the template reads or sets, in the order of their first use, without the functions of Jinja and
   // transformers. They point into the template.
