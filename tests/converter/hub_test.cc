@@ -135,6 +135,15 @@ TEST_F(Hub, ServersWithoutRangesRestart) {
   EXPECT_EQ(server.requests("cdn").size(), 2u);
 }
 
+TEST_F(Hub, ServersThatNeverEndAreLeft) {
+  EXPECT_NE(refusal("crumbs").find("stopped after 3 of 300001 bytes"), std::string::npos) << refusal("crumbs");
+  const std::string message = refusal("huge");
+  EXPECT_TRUE(message.starts_with("hf:org/huge: model.safetensors: has 1152921504606846976 bytes, of which "))
+      << message;
+  EXPECT_TRUE(message.ends_with(" bytes free")) << message;
+  EXPECT_TRUE(server.requests("cdn GET /huge").empty());
+}
+
 TEST_F(Hub, StalledDownloadsEnd) {
   const std::string message = refusal("stuck");
   EXPECT_TRUE(message.starts_with("hf:org/stuck: model.safetensors: stopped after " + kFloat16 + " of 300001 bytes ("))

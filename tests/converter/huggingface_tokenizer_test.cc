@@ -219,6 +219,64 @@ TEST(HuggingfaceTokenizer, UnsupportedExpressionsAreRefused) {
   EXPECT_NE(regex_refusal(std::string(100000, '[')), "");
 }
 
+TEST(HuggingfaceTokenizer, ExpressionsAreCompiledInLinearWork) {
+  std::string nested = "x", boundaries, sets, properties, cases, repeats = "a";
+  for (int i = 0; i < 40; ++i) nested = "(" + nested + "|a)";
+  for (int i = 0; i < 10'000; ++i) boundaries += "\\b";
+  for (int i = 0; i < 10'000; ++i) sets += "[\\w\\s]";
+  for (int i = 0; i < 1000; ++i) properties += "\\p{" + std::string(static_cast<size_t>(i % 50), ' ') + "L}";
+  for (int i = 0; i < 1000; ++i) cases += "[\\w]";
+  repeats += std::string(60'000, '*');
+  EXPECT_EQ(regex_refusal("(?<=" + nested + ")"), "");
+  EXPECT_NE(regex_refusal(boundaries).find("more than 16384"), std::string::npos);
+  EXPECT_NE(regex_refusal(sets).find("too many or too large sets"), std::string::npos);
+  EXPECT_EQ(regex_refusal(properties), "");
+  EXPECT_NE(regex_refusal("(?i)" + cases).find("too many or too large sets"), std::string::npos);
+  EXPECT_NE(regex_refusal(repeats).find("repetitions nested too deeply"), std::string::npos);
+  EXPECT_NE(regex_refusal("(?<=(((a{9999}){9999}){9999}){9999})").find("more than 65535"), std::string::npos);
+  EXPECT_NE(regex_refusal(std::string(70'000, 'a')).find("at most 65536"), std::string::npos);
+}
+
+// One budget for a call, also across steps.
+TEST(HuggingfaceTokenizer, WhatStepsWriteIsBounded) {
+  const ScratchFolder folder;
+  const auto encoded = [&](const json& normalizers, const char* text, const char* part = "normalizer") {
+    json file = small();
+    file[part] = {{"type", "Sequence"}, {part == std::string("decoder") ? "decoders" : "normalizers", normalizers}};
+    const Compiled t(folder.write("tokenizer.json", file.dump()));
+    if (part == std::string("decoder")) return t.decode({0, 0}, false).substr(0, 100);
+    Ids ids;
+    const Status status = (*t).encode(text, {}, &ids);
+    EXPECT_EQ(status.code(), status.ok() ? FERRY_OK : FERRY_UNSUPPORTED);
+    return std::string(status.message());
+  };
+  const auto replace = [](size_t times) {
+    return json{{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(times, 'a')}};
+  };
+  const char* refused = "the tokenizer needs too many steps, or writes too much, for a text of ";
+  EXPECT_EQ(encoded(json(12, json{{"type", "NFKD"}}), "\xEF\xB7\xBA"), "") << "one character with 18 parts";
+  EXPECT_NE(encoded(json(1, replace(10'000'000)), "aa").find(refused), std::string::npos);
+  EXPECT_NE(encoded(json(200, replace(1000)), "a").find(refused), std::string::npos);
+  EXPECT_NE(encoded(json(30, replace(2)), "a").find(refused), std::string::npos);
+  EXPECT_EQ(encoded(json(10, replace(2)), "a"), "");
+  EXPECT_EQ(encoded(json(200, replace(1000)), "", "decoder"), "aa") << "what a token's text would become is left out";
+}
+
+TEST(HuggingfaceTokenizer, ThePostProcessorAddsAThousandIdsAtMost) {
+  const auto with = [](size_t times, size_t ids) {
+    json file = small(), single = json::array();
+    for (size_t i = 0; i < times; ++i) single.push_back({{"SpecialToken", {{"id", "a"}, {"type_id", 0}}}});
+    single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+    file["post_processor"] = {{"type", "TemplateProcessing"},
+                              {"single", single},
+                              {"special_tokens", {{"a", {{"id", "a"}, {"ids", json(ids, 0)}}}}}};
+    return tokenizer_refusal(file.dump());
+  };
+  EXPECT_EQ(with(8, 128), "");
+  EXPECT_NE(with(1000, 1000).find("more than 1024 ids before or behind every text"), std::string::npos);
+  EXPECT_NE(with(1025, 1).find("more than 1024 ids"), std::string::npos);
+}
+
 TEST(HuggingfaceTokenizer, BacktrackingIsBounded) {
   const ScratchFolder folder;
   for (const char* expression : {"(a+)+$", "(a|aa)+b", "(.*)*c", "(?=(a*)*b)a", "a*b|a"}) {

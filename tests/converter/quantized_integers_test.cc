@@ -10,6 +10,8 @@
 #include <span>
 
 #include "converter/checkpoint/quantized.h"
+#include "converter/checkpoint/quantized/name_pattern.h"
+#include "converter/error.h"
 #include "converter/graph/float16.h"
 #include "sdk/model/elements.h"
 #include "tests/converter/memory_checkpoint.h"
@@ -170,6 +172,36 @@ TEST(QuantizedIntegers, GptqHasSettingsPerModule) {
   json config = gptq_config({4, 128, false, true});
   config["dynamic"] = {{"-:n.*", json::object()}, {"+:m$", {{"bits", 8}, {"group_size", 32}}}};
   expect_values(dequantized(gptq.file, configured(config)), [&](size_t o, size_t i) { return gptq.value(o, i); });
+}
+
+// What std::regex follows one alternative after the other takes 2^n steps.
+TEST(QuantizedIntegers, ExpressionsForNamesAreBounded) {
+  const auto refusal = [](const std::string& expression) -> std::string {
+    const Gptq gptq({4, 64, false, true});
+    json config = gptq_config({4, 64, false, true});
+    config["dynamic"] = {{expression, json::object()}};
+    try {
+      dequantized(gptq.file, configured(config));
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(refusal(std::string(1001, 'a')).find("which is too large"), std::string::npos);
+  EXPECT_NE(refusal("(((a{99}){99}){99}){99}").find("which is too large"), std::string::npos);
+  EXPECT_NE(refusal("(a").find("which is no regular expression"), std::string::npos);
+  EXPECT_NE(refusal("(a)\\1").find("which is no regular expression"), std::string::npos);
+  uint64_t work = 0;
+  const std::string name(500, 'm');
+  for (const char* expression : {"(m+)+$x", "(m|m)*x", "(m*)*(m*)*(m*)*x", "((m?m?)+)+x", "(?=(m*)*x)m"})
+    EXPECT_FALSE(quantized::NamePattern(expression, "a test").begins(name, &work)) << expression;
+  EXPECT_TRUE(quantized::NamePattern(R"(model\.layers\.(\d+)\.(?!mlp))", "a test").begins("model.layers.10.self_attn", &work));
+  EXPECT_THROW(
+      {
+        const quantized::NamePattern pattern("((m{99}){50})?", "a test");
+        for (int i = 0; i < 1000; ++i) pattern.begins(name, &work);
+      },
+      Error);
 }
 
 TEST(QuantizedIntegers, SymmetricGptqIsReadByItsZeroPoints) {

@@ -118,7 +118,7 @@ class Hub(Handler):
         if name == "traversal":
             sha256 = "../../evil"
         self.answer(302, Location=f"http://localhost:{cdn.server_address[1]}/{name}/{file}", X_Repo_Commit=commit,
-                    X_Linked_Etag=f'"{sha256}"', X_Linked_Size=str(len(body)), ETag='"of the redirect"')
+                    X_Linked_Etag=f'"{sha256}"', X_Linked_Size=str(2**60 if name == "huge" else len(body)), ETag='"of the redirect"')
 
 
 class Cdn(Handler):
@@ -139,6 +139,8 @@ class Cdn(Handler):
         self.end_headers()
         if name == "tiny_bites":  # always breaks off, after a few bytes
             body = body[:begin + len(body) // 5 + 1]
+        if name == "crumbs":  # one byte an answer
+            body = body[:begin + 1]
         if name == "stuck" or (name in ("breaks", "no_ranges") and counts[name] == 1):
             body = body[:half]
         if name == "stalls" and counts[name] == 1:

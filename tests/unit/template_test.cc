@@ -112,6 +112,23 @@ TEST(ChatTemplate, IntegersHave64Bits) {
   EXPECT_EQ(problem("{{ (-9223372036854775807 - 1) // -1 }}"), "line 1: an integer grows beyond 64 bits");
   EXPECT_EQ(problem("{{ 9223372036854775808 }}"), "line 1: an integer is beyond 64 bits");
   EXPECT_EQ(render("{{ 9223372036854775807 }}", "{}").text, "9223372036854775807");
+  EXPECT_EQ(problem("{{ 9223372036854775807 | round(-1) }}"), "line 1: an integer grows beyond 64 bits");
+  EXPECT_EQ(problem("{{ 9223372036854775807 | round(-19) }}"), "line 1: an integer grows beyond 64 bits");
+  const std::pair<const char*, const char*> values[] = {
+      {"{{ (-9223372036854775807 - 1) | round(-1) }}", ""},  // refused
+      {"{{ (-9223372036854775807 - 1) | round(-20) }} {{ 4611686018427387904 | round(-19) }}", "0 0"},
+      {"{{ 25 | round(-1) }} {{ 35 | round(-1) }} {{ -25 | round(-1) }} {{ 9007199254740993 | round(-1) }}",
+       "20 40 -20 9007199254740990"},
+      {"{{ 'a'.ljust(-9223372036854775807 - 1) | length }} {{ 'a'.rjust(-9223372036854775807 - 1) }}", "1 a"},
+      {"{{ 'a b'.split(' ', -9223372036854775807 - 1) }} {{ 'a b'.rsplit(none, -9223372036854775807 - 1) }}",
+       "['a', 'b'] ['a', 'b']"},
+      {"{{ 'aa'.replace('a', 'b', -9223372036854775807 - 1) }} {{ 'ab'[-9223372036854775807 - 1:9223372036854775807] }}",
+       "bb ab"},
+      {"{{ 'abc'[9223372036854775807::-9223372036854775807 - 1] }} {{ 'a'.find('a', -9223372036854775807 - 1) }}", "c 0"},
+      {"{{ range(9223372036854775806, 9223372036854775807, 9223372036854775807) | list }}", "[9223372036854775806]"},
+      {"{{ {9007199254740993: 1}[9007199254740992] is defined }}", "False"},
+  };
+  for (const auto& [source, text] : values) EXPECT_EQ(render(source, "{}").text, text) << source;
 }
 
 std::string repeated(const std::string& text, int times) {
@@ -166,7 +183,7 @@ TEST(ChatTemplate, HostileOnesAreRefusedInTime) {
       {"{{ '%999999999d' % 1 }}", "incomplete format"},
       {"{{ '%1000s' % 1 }}{{ '%.1000f' % 1e308 }}", ""},
       {"{{ 'x' | indent(1000000000) }}", "the text grows beyond"},
-      {"{{ 'x'.ljust(1000000000) }}", ""},
+      {"{{ 'x'.ljust(1000000000) }}", "the text grows beyond"},
       {"{{ [[1]] | tojson(indent=1000000000) }}", "the text grows beyond"},
       {"{{ 1e308 * 10 | int }}{{ (1e308 * 10) | int }}", ""},
       {"{{ 2.0 ** 100000 }}{{ 1 | round(-1000) }}{{ 1.5 | round(1000000) }}{{ 1.5 | round(1000000, 'ceil') }}", ""},
@@ -179,6 +196,32 @@ TEST(ChatTemplate, HostileOnesAreRefusedInTime) {
     EXPECT_NE(r.problem.find(c.words), std::string::npos) << c.source.substr(0, 200) << "\n" << r.problem;
     EXPECT_LT(taken.count(), 20) << c.source.substr(0, 200);
   }
+}
+
+// What reads a long text in one step would take minutes.
+TEST(ChatTemplate, EveryUseOfALongTextIsCharged) {
+  const std::string start =
+      "{% set x = 'a' * 5000000 %}{% set y = x[1:] ~ 'b' %}{% set d = {'k': 1, y: 2} %}{% set s = ' ' * 5000000 %}"
+      "{% set z = '0' * 5000000 %}{% for i in range(100000) %}{% if ",
+                    end = " %}{% endif %}{% endfor %}";
+  for (const char* use : {"x in d", "d[x] is defined", "d.get(x)", "y in {x: 1}", "x|int", "z|int", "s|int", "s|float",
+                          "z|float", "s.strip()", "x.partition('b')", "x.removeprefix(y)", "x == y", "[x] == [y]",
+                          "x < y", "x.rpartition('b')", "x.count('b')", "x[-1]", "x ~ 'c'", "x|wordcount"})
+    EXPECT_EQ(problem(start + use + end), "line 1: the template takes more than 4000000 steps") << use;
+}
+
+TEST(ChatTemplate, NamesThatAreLongOrManyAreCharged) {
+  const std::string name(20'000, 'a');
+  std::string source = "{% set " + name + "b = 1 %}{% set " + name + "c = 2 %}{% for i in range(100000) %}";
+  source += repeated("{% if " + name + "b %}{% endif %}", 3) + "{% endfor %}";
+  EXPECT_EQ(problem(source), "line 1: the template takes more than 4000000 steps");
+  std::string parameters, arguments;
+  for (int i = 0; i < 10'000; ++i) {
+    parameters += (i > 0 ? ", p" : "p") + std::to_string(i);
+    arguments += (i > 0 ? ", p" : "p") + std::to_string(9'999 - i) + "=1";
+  }
+  EXPECT_EQ(problem("{% macro f(" + parameters + ") %}{% endmacro %}{{ f(" + arguments + ") }}"),
+            "line 1: the template takes more than 4000000 steps");
 }
 
 TEST(ChatTemplate, JsonIsReadStrictly) {

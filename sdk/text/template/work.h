@@ -20,7 +20,7 @@ namespace ferry::jinja {
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 18;
 inline constexpr size_t kMaxTextBytes = size_t{1} << 26;  // rendered text, and JSON
 inline constexpr size_t kMaxValueBytes = size_t{1} << 28;
-inline constexpr uint64_t kMaxSteps = 10'000'000;
+inline constexpr uint64_t kMaxSteps = 4'000'000;
 inline constexpr uint64_t kStepBytes = 32;  // read, written, compared or hashed in one step
 inline constexpr int kMaxGrammarNesting = 200;  // of a template's syntax; a bracket counts four
 inline constexpr int kMaxNesting = 100;         // of JSON, and of values that are written or compared
