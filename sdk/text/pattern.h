@@ -15,8 +15,8 @@ namespace ferry {
 
 bool contains(const fbs::CharacterClass& set, Character character);
 
-// Work that remains to one call: steps of its searches, which are linear one by one but not together, and bytes that its
-// normalizer, pre-tokenizer or decoder writes.
+// Work that remains to one call: steps of its searches, which are linear one by one but not together, and bytes that
+// its normalizer, pre-tokenizer or decoder writes.
 struct Budget {
   int64_t steps;
 

@@ -244,7 +244,7 @@ TEST(HuggingfaceTokenizer, WhatStepsWriteIsBounded) {
     json file = small();
     file[part] = {{"type", "Sequence"}, {part == std::string("decoder") ? "decoders" : "normalizers", normalizers}};
     const Compiled t(folder.write("tokenizer.json", file.dump()));
-    if (part == std::string("decoder")) return t.decode({0, 0}, false).substr(0, 100);
+    if (part == std::string("decoder")) return std::to_string(t.decode({0, 0}, false).size());
     Ids ids;
     const Status status = (*t).encode(text, {}, &ids);
     EXPECT_EQ(status.code(), status.ok() ? FERRY_OK : FERRY_UNSUPPORTED);
@@ -259,7 +259,7 @@ TEST(HuggingfaceTokenizer, WhatStepsWriteIsBounded) {
   EXPECT_NE(encoded(json(200, replace(1000)), "a").find(refused), std::string::npos);
   EXPECT_NE(encoded(json(30, replace(2)), "a").find(refused), std::string::npos);
   EXPECT_EQ(encoded(json(10, replace(2)), "a"), "");
-  EXPECT_EQ(encoded(json(200, replace(1000)), "", "decoder"), "aa") << "what a token's text would become is left out";
+  EXPECT_EQ(encoded(json(200, replace(1000)), "", "decoder"), "2000") << "replacements beyond the budget are left out";
 }
 
 TEST(HuggingfaceTokenizer, ThePostProcessorAddsAThousandIdsAtMost) {

@@ -195,7 +195,8 @@ TEST(QuantizedIntegers, ExpressionsForNamesAreBounded) {
   const std::string name(500, 'm');
   for (const char* expression : {"(m+)+$x", "(m|m)*x", "(m*)*(m*)*(m*)*x", "((m?m?)+)+x", "(?=(m*)*x)m"})
     EXPECT_FALSE(quantized::NamePattern(expression, "a test").begins(name, &work)) << expression;
-  EXPECT_TRUE(quantized::NamePattern(R"(model\.layers\.(\d+)\.(?!mlp))", "a test").begins("model.layers.10.self_attn", &work));
+  EXPECT_TRUE(
+      quantized::NamePattern(R"(model\.layers\.(\d+)\.(?!mlp))", "a test").begins("model.layers.10.self_attn", &work));
   EXPECT_THROW(
       {
         const quantized::NamePattern pattern("((m{99}){50})?", "a test");

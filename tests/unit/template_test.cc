@@ -122,9 +122,11 @@ TEST(ChatTemplate, IntegersHave64Bits) {
       {"{{ 'a'.ljust(-9223372036854775807 - 1) | length }} {{ 'a'.rjust(-9223372036854775807 - 1) }}", "1 a"},
       {"{{ 'a b'.split(' ', -9223372036854775807 - 1) }} {{ 'a b'.rsplit(none, -9223372036854775807 - 1) }}",
        "['a', 'b'] ['a', 'b']"},
-      {"{{ 'aa'.replace('a', 'b', -9223372036854775807 - 1) }} {{ 'ab'[-9223372036854775807 - 1:9223372036854775807] }}",
+      {"{{ 'aa'.replace('a', 'b', -9223372036854775807 - 1) }} {{ 'ab'[-9223372036854775807 - 1:9223372036854775807] "
+       "}}",
        "bb ab"},
-      {"{{ 'abc'[9223372036854775807::-9223372036854775807 - 1] }} {{ 'a'.find('a', -9223372036854775807 - 1) }}", "c 0"},
+      {"{{ 'abc'[9223372036854775807::-9223372036854775807 - 1] }} {{ 'a'.find('a', -9223372036854775807 - 1) }}",
+       "c 0"},
       {"{{ range(9223372036854775806, 9223372036854775807, 9223372036854775807) | list }}", "[9223372036854775806]"},
       {"{{ {9007199254740993: 1}[9007199254740992] is defined }}", "False"},
   };
@@ -200,28 +202,28 @@ TEST(ChatTemplate, HostileOnesAreRefusedInTime) {
 
 // What reads a long text in one step would take minutes.
 TEST(ChatTemplate, EveryUseOfALongTextIsCharged) {
-  const std::string start =
-      "{% set x = 'a' * 5000000 %}{% set y = x[1:] ~ 'b' %}{% set d = {'k': 1, y: 2} %}{% set s = ' ' * 5000000 %}"
-      "{% set z = '0' * 5000000 %}{% for i in range(100000) %}{% if ",
-                    end = " %}{% endif %}{% endfor %}";
-  for (const char* use : {"x in d", "d[x] is defined", "d.get(x)", "y in {x: 1}", "x|int", "z|int", "s|int", "s|float",
-                          "z|float", "s.strip()", "x.partition('b')", "x.removeprefix(y)", "x == y", "[x] == [y]",
-                          "x < y", "x.rpartition('b')", "x.count('b')", "x[-1]", "x ~ 'c'", "x|wordcount"})
-    EXPECT_EQ(problem(start + use + end), "line 1: the template takes more than 4000000 steps") << use;
+  const std::string
+      start =
+          "{% set x = 'a' * 5000000 %}{% set y = x[1:] ~ 'b' %}{% set d = {'k': 1, y: 2} %}{% set s = ' ' * 5000000 %}"
+          "{% set z = '0' * 5000000 %}{% for i in range(100000) %}{% if ",
+      end = " %}{% endif %}{% endfor %}";
+  // tests/converter/scaling_test.cc has the others.
+  for (const char* use : {"x in d and d.get(x)", "z|int", "s.strip() or s|float", "[x] == [y] or x.partition('b')"})
+    EXPECT_EQ(problem(start + use + end), "line 1: the template takes more than 10000000 steps") << use;
 }
 
 TEST(ChatTemplate, NamesThatAreLongOrManyAreCharged) {
   const std::string name(20'000, 'a');
   std::string source = "{% set " + name + "b = 1 %}{% set " + name + "c = 2 %}{% for i in range(100000) %}";
   source += repeated("{% if " + name + "b %}{% endif %}", 3) + "{% endfor %}";
-  EXPECT_EQ(problem(source), "line 1: the template takes more than 4000000 steps");
+  EXPECT_EQ(problem(source), "line 1: the template takes more than 10000000 steps");
   std::string parameters, arguments;
   for (int i = 0; i < 10'000; ++i) {
     parameters += (i > 0 ? ", p" : "p") + std::to_string(i);
     arguments += (i > 0 ? ", p" : "p") + std::to_string(9'999 - i) + "=1";
   }
   EXPECT_EQ(problem("{% macro f(" + parameters + ") %}{% endmacro %}{{ f(" + arguments + ") }}"),
-            "line 1: the template takes more than 4000000 steps");
+            "line 1: the template takes more than 10000000 steps");
 }
 
 TEST(ChatTemplate, JsonIsReadStrictly) {

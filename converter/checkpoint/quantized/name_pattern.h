@@ -14,8 +14,8 @@ class NamePattern {
   // "dynamic", "a target".
   NamePattern(const std::string& expression, const char* what);
 
-  // Whether the expression matches the beginning of `name`. Adds to `*work` what this may take at most, and throws Error
-  // if that exceeds what a configuration may take.
+  // Whether the expression matches the beginning of `name`. Adds to `*work` what this may take at most, and throws
+  // Error if that exceeds what a configuration may take.
   bool begins(const std::string& name, uint64_t* work) const;
 
  private:

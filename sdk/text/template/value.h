@@ -55,7 +55,7 @@ struct Value {
   // Whether `items` has elements.
   bool is_sequence() const { return type == Type::List || type == Type::Tuple || type == Type::View; }
   double number() const { return type == Type::Float ? real : static_cast<double>(integer); }
-  // A string's bytes. Whoever passes over them counts that (Work::read(), Work::same()).
+  // A string's bytes. The caller counts the reading of them (Work::read(), Work::same()).
   std::string_view uncharged() const { return {text, size}; }
 };
 

@@ -4,7 +4,7 @@
 //
 // Work is counted in steps: at least one per node that is evaluated, one per 32 bytes that are copied, compared or
 // hashed, and one per 8 bytes that are read character by character. What is written is counted where it is written
-// (append(), take(), make()); what is read is counted by whoever obtains it: read() and same(), before the reading.
+// (append(), take(), make()); what is read is counted before it is read, by read() and same().
 #pragma once
 
 #include <cstring>
@@ -16,12 +16,12 @@
 
 namespace ferry::jinja {
 
-// Far above what templates need; half a second of time on a desktop, and below two on a slow core.
+// Far above what templates need; half a second of time on a desktop's core.
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 18;
 inline constexpr size_t kMaxTextBytes = size_t{1} << 26;  // rendered text, and JSON
 inline constexpr size_t kMaxValueBytes = size_t{1} << 28;
-inline constexpr uint64_t kMaxSteps = 4'000'000;
-inline constexpr uint64_t kStepBytes = 32;  // read, written, compared or hashed in one step
+inline constexpr uint64_t kMaxSteps = 10'000'000;
+inline constexpr uint64_t kStepBytes = 32;      // read, written, compared or hashed in one step
 inline constexpr int kMaxGrammarNesting = 200;  // of a template's syntax; a bracket counts four
 inline constexpr int kMaxNesting = 100;         // of JSON, and of values that are written or compared
 inline constexpr int kMaxCallNesting = 600;     // of evaluation, including macro calls
