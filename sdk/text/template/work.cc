@@ -35,12 +35,14 @@ void* Work::take_memory(size_t size, size_t count) {
     fail("values take more than %zu bytes", arena_->limit());
     return nullptr;
   }
-  if (!step_bytes(kStepBytes / 2 + size * count)) return nullptr;
-  void* memory = arena_->allocate(size * count);
-  if (memory == nullptr)
-    fail("values take more than %zu bytes, or there is no more memory", arena_->limit());
-  else
-    std::memset(memory, 0, size * count);
+  void* memory = step_bytes(kStepBytes / 2 + size * count) ? allocate(size * count) : nullptr;
+  if (memory != nullptr) std::memset(memory, 0, size * count);
+  return memory;
+}
+
+void* Work::allocate(size_t bytes) {
+  void* memory = arena_->allocate(bytes);
+  if (memory == nullptr) fail("values take more than %zu bytes, or there is no more memory", arena_->limit());
   return memory;
 }
 
@@ -52,12 +54,12 @@ Value Work::iterator(const Value* items, size_t size) {
 }
 
 void Work::append(std::string_view text) {
+  if (text.size() > kMaxTextBytes - length_) {
+    fail("the text grows beyond %zu bytes", kMaxTextBytes);
+    return;
+  }
   if (!step_bytes(kStepBytes / 4 + text.size()) || text.empty()) return;
   if (text.size() > capacity_ - length_) {
-    if (text.size() > kMaxTextBytes - length_) {
-      fail("the text grows beyond %zu bytes", kMaxTextBytes);
-      return;
-    }
     const size_t capacity = std::max(length_ + text.size(), std::max<size_t>(2 * capacity_, 1024));
     // The appended text may be part of the output itself.
     const bool own = text_ != nullptr && text.data() >= text_ && text.data() < text_ + length_;
@@ -77,7 +79,8 @@ void Work::append(std::string_view text) {
 
 Value Work::take(size_t from) {
   const std::string_view text = written(from);
-  auto* copy = make<char>(text.size() + 1);
+  // append() has charged the bytes once; the copy costs half of that.
+  auto* copy = static_cast<char*>(step_bytes((kStepBytes + text.size()) / 2) ? allocate(text.size() + 1) : nullptr);
   if (copy == nullptr) return {};
   if (!text.empty()) std::memcpy(copy, text.data(), text.size());
   length_ = from;

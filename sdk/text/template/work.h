@@ -86,6 +86,7 @@ class Work {
 
  private:
   void* take_memory(size_t size, size_t count);
+  void* allocate(size_t bytes);  // neither charged nor zeroed
   bool out_of_steps();
 
   Arena* arena_;
