@@ -5,6 +5,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <vector>
 
 #include "page_html.h"
 
@@ -12,6 +15,9 @@ namespace camera {
 namespace {
 
 constexpr int kMostViewers = 16;                   // persistent connections; a page has two
+constexpr size_t kMostConnections = 256;           // at a time, including those that send nothing; others wait
+constexpr int kPatience = 20;                      // seconds without a byte of a request, then it is closed
+constexpr size_t kMostBytes = 1024;                // of a request's body: no page needs one
 constexpr std::chrono::milliseconds kBetween{40};  // between two images: encoding takes time that answers need
 constexpr std::chrono::milliseconds kQuiet{2000};  // then something is sent, so that a closed connection is noticed
 
@@ -26,6 +32,49 @@ std::string host_of(const std::string& header) {
   return header.substr(0, colon);
 }
 
+// A thread for each connection, started when no other is idle: connections that send slowly, or nothing, delay nobody.
+class Connections : public httplib::TaskQueue {
+ public:
+  void enqueue(std::function<void()> serve) override {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(serve));
+    if (idle_ < waiting_.size() && threads_.size() < kMostConnections) threads_.emplace_back([this] { work(); });
+    changed_.notify_one();
+  }
+
+  void shutdown() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      ++idle_;
+      changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+      --idle_;
+      if (waiting_.empty()) return;
+      const std::function<void()> serve = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      serve();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  std::vector<std::thread> threads_;
+  size_t idle_ = 0;
+  bool ending_ = false;
+};
+
 }  // namespace
 
 Page::Page() : server_(std::make_unique<httplib::Server>()) {}
@@ -34,7 +83,9 @@ ferry::Result<std::unique_ptr<Page>> Page::open(const std::string& address, int 
   std::unique_ptr<Page> page(new Page);
   page->address_ = address;
   httplib::Server& server = *page->server_;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kMostViewers + 4); };
+  server.new_task_queue = [] { return new Connections; };
+  server.set_read_timeout(kPatience);
+  server.set_payload_max_length(kMostBytes);
   // The library's default would let two programs share one port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;

@@ -1,7 +1,12 @@
 // The page, requested like a browser does.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "examples/camera-linux/page.h"
@@ -145,6 +150,82 @@ TEST_F(WithPage, LimitsViewersAndClosesWhileTheyWatch) {
   page = nullptr;
   viewers.clear();
   EXPECT_EQ(refused, 2);
+}
+
+// A connection that was sent `text`.
+class Raw {
+ public:
+  Raw(int port, const std::string& text) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    static_cast<void>(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL));
+  }
+  Raw(const Raw&) = delete;
+  Raw& operator=(const Raw&) = delete;
+  ~Raw() { ::close(socket_); }
+
+  // Neither answered nor closed.
+  bool waits() const {
+    char byte;
+    return ::recv(socket_, &byte, 1, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  }
+  // All that comes until the page closes the connection.
+  std::string answer() const {
+    ::shutdown(socket_, SHUT_WR);
+    std::string text;
+    char part[4096];
+    for (ssize_t n; (n = ::recv(socket_, part, sizeof part, 0)) > 0;) text.append(part, static_cast<size_t>(n));
+    return text;
+  }
+
+ private:
+  int socket_;
+};
+
+TEST_F(WithPage, AnswersWhileOthersSendNothing) {
+  std::vector<std::unique_ptr<Raw>> stalled;
+  for (const char* begun : {"", "G", "GET / HT", "GET / HTTP/1.1\r\nHost: 127.0", "POST / HTTP/1.1\r\nContent-Length: 9\r\n"})
+    for (int i = 0; i < 8; ++i) stalled.push_back(std::make_unique<Raw>(port(), begun));
+  const auto response = client().Get("/");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 200);
+  for (const auto& connection : stalled) EXPECT_TRUE(connection->waits());
+}
+
+TEST_F(WithPage, OutlivesMalformedRequests) {
+  const std::string host = "Host: localhost\r\n", get = "GET / HTTP/1.1\r\n";
+  const std::string requests[] = {
+      "\r\n\r\n",
+      std::string(64, '\0'),
+      "GET\r\n\r\n",
+      "GET / HTTP/9.9\r\n\r\n",
+      "HACK / HTTP/1.1\r\n" + host + "\r\n",
+      "GET " + std::string(100'000, 'a') + " HTTP/1.1\r\n\r\n",
+      "GET /%00%ff%zz/../../etc/passwd HTTP/1.1\r\n" + host + "\r\n",
+      "GET ../../../etc/passwd HTTP/1.1\r\n" + host + "\r\n",
+      get + std::string(100'000, 'b') + "\r\n\r\n",
+      get + ": :\r\n:\r\n\r\n",
+      get + "Host:\r\n\r\n",
+      get + "Host: [\r\n\r\n",
+      get + host + "Range: bytes=9-1,-,99999999999999999999-\r\n\r\n",
+      get + host + "Content-Length: -1\r\n\r\n",
+      "POST / HTTP/1.1\r\n" + host + "Content-Length: 99999999999999999999\r\n\r\nx",
+      "POST / HTTP/1.1\r\n" + host + "Content-Length: 1000000\r\n\r\n" + std::string(4096, 'x'),
+      "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nx",
+      "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+      "POST / HTTP/1.1\r\n" + host + "Content-Type: multipart/form-data; boundary=\r\nContent-Length: 4\r\n\r\n----",
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+  };
+  for (const std::string& request : requests) {
+    const std::string answer = Raw(port(), request).answer();
+    EXPECT_EQ(answer.find("root:"), std::string::npos) << request.substr(0, 60);
+    const auto response = client().Get("/");
+    ASSERT_TRUE(response) << request.substr(0, 60);
+    EXPECT_EQ(response->status, 200) << request.substr(0, 60);
+  }
 }
 
 TEST_F(WithPage, OnAPortThatIsInUseIsRefused) {

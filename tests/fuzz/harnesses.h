@@ -11,6 +11,7 @@
   X(chat)                  \
   X(config)                \
   X(fixture)               \
+  X(gguf)                  \
   X(hub)                   \
   X(index)                 \
   X(network)               \
@@ -19,6 +20,7 @@
   X(pickle)                \
   X(image)                 \
   X(pytorch)               \
+  X(quantized)             \
   X(reference)             \
   X(safetensors)           \
   X(states)                \

@@ -5,10 +5,14 @@
 #include "converter/checkpoint/sha256.h"
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
+#include "sdk/cpu/backend/fingerprint.h"
+#include "sdk/graph/session.h"
+#include "sdk/model/model.h"
 #include "sdk/model/packed_file.h"
 #include "sdk/model/seeded.h"
 #include "tests/fuzz/harness.h"
 #include "tests/support/blobs.h"
+#include "tests/support/gguf_writer.h"
 #include "tests/support/language_model.h"
 #include "tests/support/task_networks.h"
 #include "text_generated.h"
@@ -48,9 +52,44 @@ std::unique_ptr<fbs::CertificateT> certificate_of(const fbs::GraphT& graph) {
   return certificate;
 }
 
+// With the weights packed by this machine inside, as `ferry pack --embed` writes them.
+std::vector<std::byte> with_packed(std::span<const std::byte> bytes) {
+  const fuzz::Aligned blob(bytes);
+  std::shared_ptr<Model> model;
+  std::unique_ptr<Session> session;
+  PackedTarget target;
+  fuzz::require(Model::open_memory(blob.data(), blob.size(), &model).ok() &&
+                    Session::create(model, {.num_threads = 1}, &session).ok() &&
+                    cpu::packed_target(*model, &target).ok(),
+                "the test's own blob cannot be packed");
+  const PackedImage image = make_packed_image(model->packed(), target);
+  std::vector<std::byte> file(image.bytes);
+  std::memcpy(file.data(), image.head.data(), image.head.size());
+  for (const PackedImage::Piece& piece : image.pieces)
+    std::copy(piece.bytes.begin(), piece.bytes.end(), file.begin() + static_cast<ptrdiff_t>(piece.offset));
+  testing::Parts parts(bytes);
+  auto packed = std::make_unique<fbs::PackedT>();
+  packed->target = target.description;
+  packed->buffer = add_segment(file, &parts.model, &parts.data);
+  parts.model.packed.push_back(std::move(packed));
+  return parts.assemble();
+}
+
+// A blob of every kind: networks, tasks, several graphs, states, texts, integers, packed weights inside.
 void blobs() {
   std::vector<testing::Named> all = testing::small_blobs();
   all.push_back({"small_language_model", pack(*testing::small_language_model())});
+  all.push_back({"two_graphs", pack(*testing::colour_masks())});
+  fbs::PreprocessT recipe;
+  recipe.resize_mode = fbs::ResizeMode::Exact;
+  recipe.resize_h = recipe.resize_w = 8;
+  all.push_back({"detection", pack(*testing::one_box(8, 8, recipe, {0.25f, 0.25f, 0.5f, 0.5f}))});
+  all.push_back({"depth", pack(*testing::colour_as_depth(8, 8, 0, recipe))});
+  all.push_back({"segmentation", pack(*testing::brightest_colour())});
+  all.push_back({"inpainting", pack(*testing::gray_painter())});
+  all.push_back({"matting", pack(*testing::red_in_front())});
+  all.push_back({"ocr", pack(*testing::colour_reader(8, 8, recipe))});
+  all.push_back({"packed_inside", with_packed(all[0].blob)});
   for (const testing::Named& named : all)
     for (const char* harness : {"blob", "network"}) write(harness, named.name, named.blob);
 
@@ -245,6 +284,55 @@ void hub() {
   write("hub", "gone", std::string("404\nx-error-code:RevisionNotFound\n\n") + end);
 }
 
+void gguf() {
+  GgufWriter file;
+  file.text("general.architecture", "llama");
+  for (const auto& [key, value] : {std::pair("block_count", 1u),
+                                   {"embedding_length", 32u},
+                                   {"context_length", 64u},
+                                   {"feed_forward_length", 32u},
+                                   {"attention.head_count", 2u},
+                                   {"attention.head_count_kv", 1u}})
+    file.number(std::string("llama.") + key, value);
+  file.real("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  file.text("tokenizer.ggml.model", "llama");
+  file.texts("tokenizer.ggml.tokens", {"<unk>", "<s>", "</s>", "a"});
+  file.numbers<float>("tokenizer.ggml.scores", 6, {0, 0, 0, -1});
+  file.numbers<int32_t>("tokenizer.ggml.token_type", 5, {2, 3, 3, 1});
+  file.flag("tokenizer.ggml.add_bos_token", true);
+  file.text("tokenizer.chat_template", "{{ messages[0].content }}");
+  const std::vector<float> norm(32, 1);
+  file.tensor("output_norm.weight", {32}, norm);
+  // Types by ggml's number, with elements and bytes of a block.
+  constexpr struct {
+    uint32_t type;
+    int64_t elements;
+    size_t bytes;
+  } kTypes[] = {{GgufWriter::kF16, 1, 2}, {2, 32, 18}, {3, 32, 20}, {6, 32, 22}, {7, 32, 24}, {8, 32, 34},
+                {10, 256, 84},            {11, 256, 110}, {12, 256, 144}, {13, 256, 176}, {14, 256, 210}, {30, 1, 2}};
+  for (size_t i = 0; i < std::size(kTypes); ++i) {
+    const int64_t width = std::max<int64_t>(32, kTypes[i].elements);
+    const size_t bytes = static_cast<size_t>(width / kTypes[i].elements) * kTypes[i].bytes;
+    GgufWriter one = file;
+    one.tensor("token_embd.weight", {1, width}, kTypes[i].type, std::string(bytes, static_cast<char>(0x35 + i)));
+    write("gguf", "type" + std::to_string(kTypes[i].type), one.bytes());
+  }
+}
+
+void quantized() {
+  const char* const configs[] = {
+      R"({"quantization_config":{"quant_method":"gptq","bits":4,"group_size":32,"desc_act":false,"sym":true}})",
+      R"({"quantization_config":{"quant_method":"awq","bits":4,"group_size":32,"version":"gemm","zero_point":true}})",
+      R"({"quantization_config":{"quant_method":"compressed-tensors","format":"pack-quantized","config_groups":)"
+      R"({"group_0":{"weights":{"num_bits":4,"type":"int","symmetric":true,"strategy":"channel"}}}}})",
+      R"({"quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true,"bnb_4bit_quant_type":"nf4"}})",
+      R"({"quantization_config":{"quant_method":"bitsandbytes","load_in_8bit":true}})",
+      R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[2,2]}})",
+      R"({"quantization_config":{"quant_method":"modelopt","quant_algo":"FP8"}})"};
+  for (size_t i = 0; i < std::size(configs); ++i)
+    write("quantized", std::to_string(i), std::string(1, '\0') + configs[i]);
+}
+
 void checkpoints() {
   const std::string header =
       R"({"__metadata__":{"format":"pt"},"a.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
@@ -295,6 +383,8 @@ int main(int argc, char** argv) {
   tables();
   hub();
   checkpoints();
+  gguf();
+  quantized();
   fixture();
   texts();
   return 0;
