@@ -264,7 +264,7 @@ TEST_F(Scaling, Templates) {
       for (size_t i = 0; i < 12; ++i) d[numbered("k", i)] = 1;
       return template_steps(source, nlohmann::json{{"x", x}, {"y", y}, {"z", z}, {"s", s}, {"d", d}}.dump());
     };
-    expect_linear(use, 16'000, steps);
+    expect_linear(use, 4'000, steps);
   }
 }
 
