@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kMostViewers = 16;                   // persistent connections; a page has two
 constexpr size_t kMostConnections = 256;           // at a time, including those that send nothing; others wait
-constexpr int kPatience = 20;                      // seconds without a byte of a request, then it is closed
 constexpr size_t kMostBytes = 1024;                // of a request's body: no page needs one
 constexpr std::chrono::milliseconds kBetween{40};  // between two images: encoding takes time that answers need
 constexpr std::chrono::milliseconds kQuiet{2000};  // then something is sent, so that a closed connection is noticed
@@ -79,17 +78,20 @@ class Connections : public httplib::TaskQueue {
 
 Page::Page() : server_(std::make_unique<httplib::Server>()) {}
 
-ferry::Result<std::unique_ptr<Page>> Page::open(const std::string& address, int port) {
+ferry::Result<std::unique_ptr<Page>> Page::open(const std::string& address, int port, std::chrono::seconds patience) {
   std::unique_ptr<Page> page(new Page);
   page->address_ = address;
   httplib::Server& server = *page->server_;
   server.new_task_queue = [] { return new Connections; };
-  server.set_read_timeout(kPatience);
+  server.set_read_timeout(patience);
+  server.set_keep_alive_timeout(patience.count());
   server.set_payload_max_length(kMostBytes);
   // The library's default would let two programs share one port.
-  server.set_socket_options([](socket_t socket) {
+  socket_t listening = INVALID_SOCKET;
+  server.set_socket_options([&listening](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    listening = socket;
   });
   server.set_default_headers({{"Cache-Control", "no-store"},
                               {"Cross-Origin-Resource-Policy", "same-origin"},
@@ -120,6 +122,8 @@ ferry::Result<std::unique_ptr<Page>> Page::open(const std::string& address, int 
                                           : "there is no such address here";
     return failure(FERRY_IO_ERROR, "the page cannot be served at %s:%d: %s", address.c_str(), port, why);
   }
+  server.set_socket_options(nullptr);                                          // it refers to this call's variable
+  static_cast<void>(::listen(listening, static_cast<int>(kMostConnections)));  // the library lets five wait
   page->listener_ = std::jthread([&server, page = page.get()] {
     server.listen_after_bind();
     page->ended_ = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -29,7 +30,9 @@ namespace camera {
 // that no web site can read it through a local browser.
 class Page {
  public:
-  static ferry::Result<std::unique_ptr<Page>> open(const std::string& address, int port);
+  // `patience`: a connection from which no byte of a request came for that long is closed. Others do not wait for it.
+  static ferry::Result<std::unique_ptr<Page>> open(const std::string& address, int port,
+                                                   std::chrono::seconds patience = std::chrono::seconds(5));
   ~Page();
 
   std::string url() const;

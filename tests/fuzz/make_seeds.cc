@@ -308,8 +308,9 @@ void gguf() {
     uint32_t type;
     int64_t elements;
     size_t bytes;
-  } kTypes[] = {{GgufWriter::kF16, 1, 2}, {2, 32, 18}, {3, 32, 20}, {6, 32, 22}, {7, 32, 24}, {8, 32, 34},
-                {10, 256, 84},            {11, 256, 110}, {12, 256, 144}, {13, 256, 176}, {14, 256, 210}, {30, 1, 2}};
+  } kTypes[] = {
+      {GgufWriter::kF16, 1, 2}, {2, 32, 18},    {3, 32, 20},    {6, 32, 22},    {7, 32, 24}, {8, 32, 34}, {10, 256, 84},
+      {11, 256, 110},           {12, 256, 144}, {13, 256, 176}, {14, 256, 210}, {30, 1, 2}};
   for (size_t i = 0; i < std::size(kTypes); ++i) {
     const int64_t width = std::max<int64_t>(32, kTypes[i].elements);
     const size_t bytes = static_cast<size_t>(width / kTypes[i].elements) * kTypes[i].bytes;

@@ -21,14 +21,27 @@ std::shared_ptr<const Checkpoint> tensors_of(std::string_view hostile) {
   };
   using enum ElementType;
   static const auto& rows = *new std::vector<Row>{
-      {"a.qweight", {4, 32}, I32, 4},      {"a.qzeros", {1, 4}, I32, 4},      {"a.scales", {1, 32}, F16, 2},
-      {"a.g_idx", {32}, I32, 4},           {"b.qweight", {32, 4}, I32, 4},    {"b.qzeros", {1, 4}, I32, 4},
-      {"b.scales", {1, 32}, F16, 2},       {"c.weight_packed", {8, 4}, I32, 4}, {"c.weight_scale", {8, 1}, F32, 4},
-      {"c.weight_shape", {2}, I64, 8},     {"c.weight_zero_point", {1, 1}, I32, 4}, {"d.weight", {64, 1}, U8, 1},
-      {"d.weight.absmax", {2}, F32, 4},    {"d.weight.quant_map", {16}, F32, 4},
-      {"d.weight.quant_state.bitsandbytes__nf4", {40}, U8, 1}, {"e.weight", {4, 4}, I8, 1},
-      {"e.SCB", {4}, F32, 4},              {"f.weight", {4, 4}, F8_E4M3, 1},
-      {"f.weight_scale_inv", {2, 2}, F32, 4}, {"g.weight", {4, 4}, F8_E4M3, 1}, {"g.weight_scale", {4, 1}, F32, 4},
+      {"a.qweight", {4, 32}, I32, 4},
+      {"a.qzeros", {1, 4}, I32, 4},
+      {"a.scales", {1, 32}, F16, 2},
+      {"a.g_idx", {32}, I32, 4},
+      {"b.qweight", {32, 4}, I32, 4},
+      {"b.qzeros", {1, 4}, I32, 4},
+      {"b.scales", {1, 32}, F16, 2},
+      {"c.weight_packed", {8, 4}, I32, 4},
+      {"c.weight_scale", {8, 1}, F32, 4},
+      {"c.weight_shape", {2}, I64, 8},
+      {"c.weight_zero_point", {1, 1}, I32, 4},
+      {"d.weight", {64, 1}, U8, 1},
+      {"d.weight.absmax", {2}, F32, 4},
+      {"d.weight.quant_map", {16}, F32, 4},
+      {"d.weight.quant_state.bitsandbytes__nf4", {40}, U8, 1},
+      {"e.weight", {4, 4}, I8, 1},
+      {"e.SCB", {4}, F32, 4},
+      {"f.weight", {4, 4}, F8_E4M3, 1},
+      {"f.weight_scale_inv", {2, 2}, F32, 4},
+      {"g.weight", {4, 4}, F8_E4M3, 1},
+      {"g.weight_scale", {4, 1}, F32, 4},
   };
   const unsigned first = hostile.empty() ? 0 : static_cast<unsigned char>(hostile[0]);
   auto checkpoint = std::make_shared<MemoryCheckpoint>();
