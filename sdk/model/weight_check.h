@@ -1,5 +1,5 @@
-// Compares a blob's constants with the checksums that the converter wrote: once a file, beside the first runs. A damaged
-// file would otherwise run and answer wrongly.
+// Compares a blob's constants with the checksums that the converter wrote: once a file, beside the first runs. A
+// damaged file would otherwise run and answer wrongly.
 #pragma once
 
 #include <pthread.h>
