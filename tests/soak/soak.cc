@@ -281,6 +281,7 @@ class Worker {
     ferry_session_options options = default_options();
     options.num_threads = 2;
     options.memory_limit = uint64_t{16} << 20;
+    options.skip_weight_check = random_.once_in(2);
     ferry_session* session = nullptr;
     if (ferry_session_create(model, &options, &session) == FERRY_OK) {
       fill(session, ferry_model_input_count(model), 0);
