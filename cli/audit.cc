@@ -39,7 +39,7 @@ double share_of(const ferry_audited_operator& op) {
   return op.runs == 0 ? 0 : static_cast<double>(op.differed) / static_cast<double>(op.runs);
 }
 
-void print_text(const Found& found) {
+void print_table(const Found& found) {
   const ferry_audit_summary& s = found.summary;
   print("%s, %s\n", s.device, s.driver);
   print("%zu kernels, %s runs in %.1f minutes\n\n", found.operators.size(), grouped(s.runs).c_str(), s.seconds / 60);
@@ -88,7 +88,7 @@ void print_found(const Found& found) {
                             {"lowest", sensor.lowest},
                             {"highest", sensor.highest},
                             {"last", sensor.last}});
-  cli::print_json(j);
+  print_document(j);
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ int audit(const AuditCommand& command) {
   check(ferry_gpu_audit(model.get(), &options, &how, &made));
   const AuditHandle handle(made);
   const Found found = found_by(made);
-  command.json ? print_found(found) : print_text(found);
+  command.json ? print_found(found) : print_table(found);
   return found.summary.passed ? kDone : kCheckFailed;
 }
 

@@ -97,7 +97,7 @@ std::vector<OpTime> profile(const BenchOptions& o, const ModelHandle& model, fer
   return ops;
 }
 
-void print_text(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
+void print_figures(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
   if (!f.device.empty()) print("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
   if (!f.software_gpu.empty()) print("%-18s %s\n", "note", f.software_gpu.c_str());
   print("%-18s %9zu%s%s\n", "threads", f.threads, f.cpus.empty() ? "" : " on CPU ", f.cpus.c_str());
@@ -235,7 +235,7 @@ int bench(BenchOptions o) {
   if (!o.backend.gpu()) f.kernels = cpu_kernels();
   const GpuPlan plan = o.backend.gpu() ? gpu_plan(session->session->model(), options) : GpuPlan();
   const std::vector<OpTime> ops = o.ops ? profile(o, model, options, plan) : std::vector<OpTime>();
-  o.json ? print_json(o, f, ops, plan) : print_text(o, f, ops, plan);
+  o.json ? print_json(o, f, ops, plan) : print_figures(o, f, ops, plan);
   return kDone;
 }
 

@@ -29,7 +29,7 @@ std::string denormals(size_t index, const ferry_gpu_info& gpu) {
   return kept ? "kept" : "taken for zero";
 }
 
-void print_text(const std::vector<ferry_gpu_info>& gpus, const std::string& reason) {
+void print_list(const std::vector<ferry_gpu_info>& gpus, const std::string& reason) {
   if (gpus.empty()) print("no GPU: %s\n", reason.c_str());
   for (size_t i = 0; i < gpus.size(); ++i) {
     const ferry_gpu_info& g = gpus[i];
@@ -66,7 +66,7 @@ int devices(bool json) {
     gpus[i].struct_size = sizeof(ferry_gpu_info);
     check(ferry_gpu_describe(i, &gpus[i]));
   }
-  json ? print_json(gpus, reason) : print_text(gpus, reason);
+  json ? print_json(gpus, reason) : print_list(gpus, reason);
   return kDone;
 }
 

@@ -1,5 +1,5 @@
 // All that `ferry` prints. What comes from a file or a user is cleaned on the way (sdk/printable.h), so no caller needs
-// to remember it. tests/package/printing_test.py keeps other ways out of the command line.
+// to remember it. tests/package/arrows_test.py keeps other ways out of the command line.
 #pragma once
 
 #include <cstdio>

@@ -7,6 +7,7 @@
  * The model's own chat template formats the conversation. The whole conversation is set again for each line, but only
  * its new tokens are computed.
  */
+#include <ferry/task.h>
 #include <ferry/text.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -76,7 +76,7 @@ int run(const Options& o) {
                                    return std::make_unique<parity::Network>(what, fixture, session);
                                  });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  print_text(finding_text(finding, seconds));
+  cli::print_text(finding_text(finding, seconds));
   return finding.fault == Fault::None ? 0 : 1;
 }
 

@@ -13,8 +13,6 @@
 namespace ferry::cli_test {
 namespace {
 
-using nlohmann::json;
-
 // A title for the terminal's window, a cleared screen, another line, a reversed suffix, CSI in one byte, markup.
 constexpr const char* kHostile = "x\x1b]0;t\a\x1b[2J\nfake: line\r\t\u202egpj\u2066\u009b1m<b>&\"";
 constexpr const char* kShown = "x\\x1b]0;t\\x07\\x1b[2J\\nfake: line\\r\\t\\u202egpj\\u2066\\x9b1m<b>&\"";
@@ -76,7 +74,8 @@ TEST_F(Printing, JsonHasTheWholeNames) {
     std::vector<std::string> words = {command, "hostile.ferry", "--json"};
     if (words[0] == "verify") words.push_back("--weights");
     const Result result = clean(words);
-    EXPECT_NE(json::parse(result.out).dump().find(json(kHostile).dump().substr(1, 20)), std::string::npos)
+    EXPECT_NE(nlohmann::json::parse(result.out).dump().find(nlohmann::json(kHostile).dump().substr(1, 20)),
+              std::string::npos)
         << result.out;
   }
 }
@@ -98,7 +97,8 @@ TEST_F(Printing, DrawingsAreMarkupWithoutControls) {
 TEST_F(Printing, ErrorsWithForeignWordsAreOneLine) {
   folder_.write(
       "model/tokenizer_config.json",
-      json{{"chat_template", std::string("{{ raise_exception('") + "a\x1b[2J\nfake: line\u202e" + "') }}"}}.dump());
+      nlohmann::json{{"chat_template", std::string("{{ raise_exception('") + "a\x1b[2J\nfake: line\u202e" + "') }}"}}
+          .dump());
   const Result refused = clean({"template", "model", "-"}, 2, R"({"messages": []})");
   EXPECT_EQ(lines(refused.err).size(), 1u) << refused.err;
   EXPECT_NE(refused.err.find("a\\x1b[2J\\nfake: line\\u202e"), std::string::npos) << refused.err;
@@ -108,8 +108,8 @@ TEST_F(Printing, ErrorsWithForeignWordsAreOneLine) {
 
 // A template's rendering is data: verbatim in a pipe.
 TEST_F(Printing, ARenderedConversationIsVerbatim) {
-  folder_.write("model/tokenizer_config.json", json{{"chat_template", "{{ messages[0].content }}"}}.dump());
-  const json chat = {{"messages", {{{"role", "user"}, {"content", kHostile}}}}};
+  folder_.write("model/tokenizer_config.json", nlohmann::json{{"chat_template", "{{ messages[0].content }}"}}.dump());
+  const nlohmann::json chat = {{"messages", {{{"role", "user"}, {"content", kHostile}}}}};
   const Result result = ferry(folder_.path(), {"template", "model", "-"}, chat.dump());
   EXPECT_EQ(result.out, kHostile) << result.err;
 }

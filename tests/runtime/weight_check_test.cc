@@ -63,7 +63,9 @@ class WeightChecks : public ::testing::Test {
     const std::unique_ptr<ferry_session, Close> session(created);
     if (status == FERRY_OK && waits) status = ferry_model_finish_check(opened);
     if (status == FERRY_OK) return ferry_session_run(created);
-    if (created != nullptr) EXPECT_EQ(ferry_session_run(created), status);
+    if (created != nullptr) {
+      EXPECT_EQ(ferry_session_run(created), status);
+    }
     return status;
   }
 
