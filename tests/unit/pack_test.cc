@@ -59,12 +59,12 @@ TEST(Pack, GivesTheSameBytesOnEveryHost) {
     return h;
   };
   const auto blobs = small_blobs();
-  EXPECT_EQ(hash(blobs[0].blob), 0x7b753a2a8e6595d4u);
-  EXPECT_EQ(hash(blobs[1].blob), 0x541cb1725396d5aau);
-  EXPECT_EQ(hash(blobs[2].blob), 0x72ba922bfed1c99au);
-  EXPECT_EQ(hash(blobs[3].blob), 0x113ae1d1ab616df7u);
-  EXPECT_EQ(hash(blobs[4].blob), 0x38302bc600141a7eu);
-  EXPECT_EQ(hash(blobs[5].blob), 0x526ab96fd60d971cu);
+  EXPECT_EQ(hash(blobs[0].blob), 0xe2b571151d28b21eu);
+  EXPECT_EQ(hash(blobs[1].blob), 0x940485e54a52ef82u);
+  EXPECT_EQ(hash(blobs[2].blob), 0x8bfe5c974c9955dcu);
+  EXPECT_EQ(hash(blobs[3].blob), 0x73bbb16a22578ba2u);
+  EXPECT_EQ(hash(blobs[4].blob), 0x4c7e640f69c4bf6fu);
+  EXPECT_EQ(hash(blobs[5].blob), 0x94cecac45d85ae4cu);
 }
 
 TEST(Pack, KeepsTheGraphAndTheConstants) {
