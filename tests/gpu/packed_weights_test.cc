@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "sdk/model/packed_file.h"
+#include "sdk/model/seeded.h"
+#include "sdk/model/xxh64.h"
 #include "tests/gpu/faults.h"
 #include "tests/runtime/packings.h"
 #include "tests/support/gpus.h"
@@ -83,8 +85,19 @@ class PackedOnGpu : public ::testing::Test {
   static std::string with_zeros(std::string file) {
     PackedHeader header;
     std::memcpy(&header, file.data(), sizeof header);
-    const size_t begin = sizeof header + header.entries * sizeof(PackedEntry);
-    std::fill(file.begin() + static_cast<ptrdiff_t>(begin), file.end(), '\0');
+    const size_t table = header.entries * sizeof(PackedEntry);
+    std::fill(file.begin() + static_cast<ptrdiff_t>(sizeof header + table), file.end(), '\0');
+    Xxh64 contents;
+    for (size_t i = 0; i < header.entries; ++i) {
+      PackedEntry entry;
+      std::memcpy(&entry, file.data() + sizeof header + i * sizeof entry, sizeof entry);
+      contents.update(std::as_bytes(std::span(file).subspan(entry.offset, entry.size)));
+    }
+    header.contents = contents.digest();
+    header.checksum = 0;
+    const std::string_view head(reinterpret_cast<const char*>(&header), sizeof header);
+    header.checksum = fnv1a64({file.data() + sizeof header, table}, fnv1a64(head));
+    std::memcpy(file.data(), &header, sizeof header);
     return file;
   }
 
