@@ -17,6 +17,7 @@
 #include "converter/pack/pack.h"
 #include "converter/write_file.h"
 #include "sdk/cpu/backend/fingerprint.h"
+#include "sdk/graph/audit.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
@@ -82,6 +83,7 @@ fs::path pack_here(const std::string& path, const fs::path& output) {
 // printed; sessions that read the verdicts use other kernels, or the CPU.
 void check_kernels(const Sessions& sessions, uint64_t replays, gpu::Device& device, const PackedTarget& target,
                    const fs::path& file) {
+  if (!kHasGpuChecks) return print_error("ferry pack: %s\n", kNoGpuChecks);
   gpu::Verdicts verdicts;
   verdicts.open(file.empty() ? "" : fs::absolute(file).string(), target, device.pipelines());
   KernelReport sum;

@@ -140,7 +140,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
                  "An image (JPEG, PNG or BMP) or a folder of images; several are run one after another")
       .type_name("");
   app.add_option("-o,--output", o->output,
-                 "The .png or .jpg to write, or a folder. Without it: IMAGE_x4.png, IMAGE_depth.png... in the\n"
+                 "The .png to write, or a folder. Without it: IMAGE_x4.png, IMAGE_depth.png... in the\n"
                  "current folder. A name that ends in .pfm stores the values of a depth map")
       .type_name("FILE");
   app.add_flag("--colours", o->colours, "Write depth or classes in colours");

@@ -16,6 +16,7 @@ ferry_status ferry_gpu_audit(ferry_model* model, const ferry_session_options* op
   *audit = nullptr;
   FERRY_REQUIRE(model);
   return ferry::guarded([&]() -> ferry::Status {
+    if (!ferry::kHasGpuChecks) return ferry::error(FERRY_UNSUPPORTED, "%s", ferry::kNoGpuChecks);
     constexpr size_t kFirstVersion = offsetof(ferry_audit_options, user) + sizeof(how->user);
     ferry_audit_options checked{};
     if (how != nullptr) FERRY_TRY(ferry::read_versioned(*how, kFirstVersion, "ferry_audit_options", &checked));

@@ -16,9 +16,9 @@ namespace {
 
 // Static memory, so that a handler never reads a name that another thread has freed.
 struct Unfinished {
-  std::atomic<int> state;  // kFree, kTaken, or a kind
-  std::atomic<pid_t> process;
-  char path[1024];
+  std::atomic<int> state = 0;  // kFree, kTaken, or a kind
+  std::atomic<pid_t> process = 0;
+  char path[1024] = {};
 };
 constexpr int kFree = 0, kTaken = 1, kFile = 2, kFolder = 3;
 constinit Unfinished unfinished[16];

@@ -7,6 +7,15 @@
 
 namespace ferry {
 
+// Whether this library replays, watches and audits GPU kernels: the CMake option FERRY_GPU_CHECKS.
+#if defined(FERRY_GPU_CHECKS_LEFT_OUT)
+inline constexpr bool kHasGpuChecks = false;
+#else
+inline constexpr bool kHasGpuChecks = true;
+#endif
+inline constexpr const char* kNoGpuChecks =
+    "this library was built without checks of GPU kernels: build it with -DFERRY_GPU_CHECKS=ON";
+
 struct AuditRequest {
   double seconds = 300;
   const char* root = "";                                 // before /sys, for tests

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "sdk/cpu/backend/backend.h"
+#include "sdk/graph/audit.h"
 #include "sdk/model/packed_store.h"
 #include "sdk/model/weight_check.h"
 #include "sdk/operators/built_in.h"
@@ -297,6 +298,7 @@ Status Session::run(StaticInputs static_inputs) {
 }
 
 Status Session::check_kernels(const KernelCheck& request, KernelReport* out) {
+  if (!kHasGpuChecks) return error(FERRY_UNSUPPORTED, "%s", kNoGpuChecks);
   const StatesLock lock(states().get());
   FERRY_TRY(lock.status());
   if (!on_gpu()) return Status(kNoGpu);

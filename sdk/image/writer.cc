@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sdk/files/new_file.h"
 #include "sdk/image/codec.h"
@@ -90,26 +89,17 @@ std::string suffix_of(std::string_view path) {
   return suffix;
 }
 
-Status refused(const char* path, const char* why) {
-  return error(FERRY_INVALID_ARGUMENT, "'%s': cannot be written: %s", path, why);
-}
-
 std::span<const std::byte> bytes_of(const void* data, size_t size) {
   return {static_cast<const std::byte*>(data), size};
 }
 
 }  // namespace
 
-bool is_jpeg(const char* path) {
-  const std::string suffix = suffix_of(path);
-  return suffix == ".jpg" || suffix == ".jpeg";
-}
-
 Status check_suffix(const char* path) {
   const std::string suffix = suffix_of(path);
-  if (suffix.empty() || suffix == ".png" || is_jpeg(path)) return {};
-  return error(FERRY_INVALID_ARGUMENT, "'%s': cannot be written: images are written as .png, .jpg or .jpeg, not as %s",
-               path, suffix.c_str());
+  if (suffix.empty() || suffix == ".png") return {};
+  return error(FERRY_INVALID_ARGUMENT, "'%s': cannot be written: images are written as .png, not as %s", path,
+               suffix.c_str());
 }
 
 Status save_png(const View& image, const char* path, bool sixteen_bits) {
@@ -127,34 +117,9 @@ Status save_png(const View& image, const char* path, bool sixteen_bits) {
   return replace_file(path, bytes_of(png, static_cast<size_t>(size)), {.durable = false});
 }
 
-Status save_jpeg(const View& image, const char* path) {
-  if (!built_in(Feature::Files)) return without_files();
-  if (image.channels != 1 && image.channels != 3) return refused(path, "a JPEG has no transparency: name a .png");
-  if (image.width > 65535 || image.height > 65535) return refused(path, "a JPEG has at most 65535 pixels a side");
-  if (int64_t{image.width} * image.channels * image.height > INT_MAX)  // stb counts samples in an int
-    return refused(path, "its pixels are more than 2 GiB");
-  const auto row = static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
-  std::vector<uint8_t> pixels;  // stb knows no stride
-  if (static_cast<size_t>(image.stride) != row) {
-    pixels.resize(row * static_cast<size_t>(image.height));
-    for (int y = 0; y < image.height; ++y) memcpy(&pixels[row * static_cast<size_t>(y)], image.row(y), row);
-  }
-  std::vector<std::byte> jpeg;
-  const auto append = [](void* to, void* data, int size) {
-    const std::span<const std::byte> bytes = bytes_of(data, static_cast<size_t>(size));
-    auto* const all = static_cast<std::vector<std::byte>*>(to);
-    all->insert(all->end(), bytes.begin(), bytes.end());
-  };
-  constexpr int kQuality = 95;  // above 90, colours have the resolution of brightness
-  stbi_write_jpg_to_func(append, &jpeg, image.width, image.height, image.channels,
-                         pixels.empty() ? image.data : pixels.data(), kQuality);
-  return replace_file(path, jpeg, {.durable = false});
-}
-
 Status save(const View& image, const char* path, bool sixteen_bits) {
   FERRY_TRY(check_suffix(path));
-  if (!is_jpeg(path)) return save_png(image, path, sixteen_bits);
-  return sixteen_bits ? refused(path, "a JPEG has 8 bits: name a .png") : save_jpeg(image, path);
+  return save_png(image, path, sixteen_bits);
 }
 
 }  // namespace ferry::image

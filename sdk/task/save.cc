@@ -106,9 +106,6 @@ Status save_labels(const ferry_answer& map, const char* path, ferry_save_style s
       put({static_cast<uint8_t>(colour >> 16), static_cast<uint8_t>(colour >> 8), static_cast<uint8_t>(colour)}, to);
     });
   }
-  if (image::is_jpeg(path))
-    return error(FERRY_INVALID_ARGUMENT,
-                 "'%s': a JPEG does not keep the classes of pixels: name a .png, or save colours", path);
   for (size_t i = 0; i < map.class_count; ++i) {
     if (map.classes[i].index > 255) {
       return error(FERRY_INVALID_ARGUMENT, "class %d is no level of a grey PNG, which has 256: save colours instead",

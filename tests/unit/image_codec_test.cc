@@ -94,18 +94,14 @@ TEST(Codec, TheSuffixSaysTheFormat) {
     ASSERT_EQ(there.size(), here.size());
     for (size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(there[i], here[i], 12) << name << " " << i;
   };
-  for (const char* name : {"a.jpg", "b.JPEG"}) begins(name, "\xff\xd8\xff");
   for (const char* name : {"c.png", "d.PNG", "without", ".hidden"}) begins(name, "\x89PNG");
-  for (const char* name : {"e.webp", "f.bmp", "g.jpg.part"}) {
+  for (const char* name : {"a.jpg", "b.JPEG", "e.webp", "f.bmp", "g.png.part"}) {
     const std::string path = folder.path() / name;
     const Status s = image::save(view, path.c_str());
     EXPECT_EQ(s.code(), FERRY_INVALID_ARGUMENT);
-    EXPECT_NE(s.message().find("images are written as .png, .jpg or .jpeg, not as "), std::string::npos) << s.message();
+    EXPECT_NE(s.message().find("images are written as .png, not as "), std::string::npos) << s.message();
     EXPECT_FALSE(std::filesystem::exists(path));
   }
-  const View alpha = {memory.data(), 4, 4, 4, 16}, deep = {memory.data(), 4, 4, 2, 8};
-  EXPECT_NE(image::save(alpha, "never.jpg").message().find("has no transparency"), std::string::npos);
-  EXPECT_NE(image::save(deep, "never.jpg", true).message().find("has 8 bits"), std::string::npos);
 }
 
 // ---- Exif orientation ----------------------------------------------------------------------------------------------

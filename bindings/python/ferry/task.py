@@ -153,7 +153,7 @@ class Task(Closing):
             return _answer(answer)
 
     def save(self, path, style: str = "plain"):
-        """Writes the last answer (a map, labels, a mask or an image) as PNG or JPEG; a map as float32 if the name
+        """Writes the last answer (a map, labels, a mask or an image) as PNG; a map as float32 if the name
         ends in ".pfm". style: "plain", "colours" for maps and labels, "16bit" for maps."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}: must be 'plain', 'colours' or '16bit'")

@@ -125,7 +125,8 @@ Status GpuBackend::create(const std::vector<uint8_t>& kept_taps) {
   if (files_->wanted()) files_->open(known, target);
   if (known.ok() && options_.cache_dir != nullptr && *options_.cache_dir != 0)
     verdicts_.open(std::string(options_.cache_dir) + "/" + target.file_name(), target, device_->pipelines());
-  if (options_.gpu_watch > 0) watch_.emplace(model_, options_.gpu_watch);
+  if (options_.gpu_watch > 0 && !kHasGpuChecks) return error(FERRY_UNSUPPORTED, "%s", kNoGpuChecks);
+  if (kHasGpuChecks && options_.gpu_watch > 0) watch_.emplace(model_, options_.gpu_watch);
   const fbs::Graph& graph = model_.graph();
   kept_.assign(graph.tensors()->size(), false);
   for (const fbs::Port* port : *graph.outputs()) kept_[port->tensor()] = true;
@@ -442,9 +443,9 @@ Status GpuBackend::record_segment(Layout* layout, Segment* segment, size_t watch
       FERRY_TRY(move(Kernel::Upload, step, tensor));
     }
     const auto place = [&](TensorId tensor) { return range(*layout, step, Operand::value(tensor)); };
-    if (s == watched) watch_->record_inputs(place, &commands);
+    if (kHasGpuChecks && s == watched) watch_->record_inputs(place, &commands);
     for (const Dispatch& d : step.dispatches) FERRY_TRY(dispatch(*layout, step, d, &commands));
-    if (s == watched) watch_->record_output(place, &commands);
+    if (kHasGpuChecks && s == watched) watch_->record_output(place, &commands);
     for (TensorId tensor : outputs_of(step))
       if (layout->host.offsets[tensor] != kNoOffset) FERRY_TRY(move(Kernel::Download, step, tensor));
     commands.timestamp();
@@ -475,7 +476,7 @@ Status GpuBackend::run(const std::atomic<Progress>& progress, StaticInputs) {
   const auto start = std::chrono::steady_clock::now();
   Segment watched;
   size_t replaced = SIZE_MAX;
-  if (watch_) FERRY_TRY(record_watched(&watched, &replaced));
+  if (kHasGpuChecks && watch_) FERRY_TRY(record_watched(&watched, &replaced));
   const std::chrono::duration<double> recording = std::chrono::steady_clock::now() - start;
   FERRY_TRY(bring_up_states());
   copy_inputs();
@@ -484,7 +485,7 @@ Status GpuBackend::run(const std::atomic<Progress>& progress, StaticInputs) {
     FERRY_TRY(run_segment(i == replaced ? watched : layout_.segments[i]));
   }
   std::chrono::duration<double> judging{};
-  if (replaced != SIZE_MAX) {
+  if (kHasGpuChecks && replaced != SIZE_MAX) {
     const auto begin = std::chrono::steady_clock::now();
     FERRY_TRY(judge_watched());  // before the states change: the CPU can repeat the run
     judging = std::chrono::steady_clock::now() - begin;
@@ -493,7 +494,7 @@ Status GpuBackend::run(const std::atomic<Progress>& progress, StaticInputs) {
   copy_results();
   FERRY_TRY(bring_down_states());
   const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
-  if (watch_) watch_->add(all.count(), (recording + judging).count());
+  if (kHasGpuChecks && watch_) watch_->add(all.count(), (recording + judging).count());
   return {};
 }
 

@@ -187,10 +187,10 @@ typedef enum ferry_save_style {
   FERRY_SAVE_16_BIT = 2   /* MAP: as plain with 65,536 levels; metres: in millimetres */
 } ferry_save_style;
 
-/* Writes MAP, LABELS, MASK or IMAGE as a PNG, or as a JPEG if the name ends in ".jpg" or ".jpeg". A MAP is written as
- * float32 values (Portable Float Map) if it ends in ".pfm". FERRY_INVALID_ARGUMENT: the name ends otherwise than these
- * and ".png", or a JPEG does not keep it (16 bits, plain LABELS). The file gets its name when it is complete: a failure
- * leaves the former file. */
+/* Writes MAP, LABELS, MASK or IMAGE as a PNG. A MAP is written as float32 values (Portable Float Map) if the name ends
+ * in ".pfm". FERRY_INVALID_ARGUMENT: the name ends in another suffix than these and ".png", such as ".jpg".
+ *
+ * The file gets its name when it is complete: a failure leaves the former file. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
                                                          ferry_save_style style);
 /* Writes the foreground of `image`, which a MASK selects, as a PNG (not ".jpg") with the mask as alpha. Colours at soft
