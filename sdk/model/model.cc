@@ -68,8 +68,8 @@ Status Model::open_bytes(std::unique_ptr<Mapping> mapping, std::shared_ptr<Model
   if (!contents || !model || !contents->packed) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
   FERRY_TRY(verify(mapping->bytes(), &contents->root, &contents->data));
   contents->mapping = std::move(mapping);
-  contents->weight_check.reset(new (std::nothrow)
-                                   WeightCheck(checked_parts(*contents->root, contents->data), *contents->mapping));
+  std::vector<WeightCheck::Part> parts = checked_parts(*contents->root, contents->data);
+  contents->weight_check.reset(new (std::nothrow) WeightCheck(std::move(parts), *contents->mapping));
   if (!contents->weight_check) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
   model->graph_ = contents->root;
   model->contents_ = std::move(contents);

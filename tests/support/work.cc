@@ -5,20 +5,31 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#if defined(FERRY_SANITIZED)
+#include <sanitizer/allocator_interface.h>
+#endif
 
 namespace {
 
 std::atomic<uint64_t> work{0};
 
+void count(size_t size) { work.fetch_add(1 + size / 64, std::memory_order_relaxed); }
+
+#if defined(FERRY_SANITIZED)  // a sanitizer has its own allocator, and calls back
+[[maybe_unused]] const int installed = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void*, size_t size) { count(size); }, [](const volatile void*) {});
+#else
 void* counted(size_t size) {
-  work.fetch_add(1 + size / 64, std::memory_order_relaxed);
+  count(size);
   void* memory = std::malloc(size > 0 ? size : 1);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+#endif
 
 }  // namespace
 
+#if !defined(FERRY_SANITIZED)
 // Aligned and non-throwing forms keep the library's.
 void* operator new(size_t size) { return counted(size); }
 void* operator new[](size_t size) { return counted(size); }
@@ -26,6 +37,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+#endif
 
 namespace ferry {
 

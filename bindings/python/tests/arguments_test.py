@@ -65,8 +65,7 @@ class Arguments(unittest.TestCase):
         with ferry.Model(golden(NAME)) as model, model.session() as session:
             pixels = np.zeros((8, 8, 3), np.uint8)
             for image in (pixels[0], pixels[..., :1], pixels[:0], pixels[:, :0], pixels[..., ::-1], pixels[::-1, ::-2],
-                          pixels.astype(np.float32), pixels.astype(np.int64), np.zeros((1, 1, 1 << 20), np.uint8),
-                          np.lib.stride_tricks.as_strided(pixels, (1 << 20, 1 << 20, 3), (0, 0, 1))):
+                          pixels.astype(np.float32), pixels.astype(np.int64), np.zeros((1, 1, 1 << 20), np.uint8)):
                 self.refused(session.set_image, image)
             session.set_image(pixels)
             session.run()
