@@ -147,7 +147,7 @@ Status States::save(const char* path, std::span<const std::byte> note) const {
   FERRY_TRY(write(std::as_bytes(std::span(head))));
   FERRY_TRY(write(note));
   for (size_t i = 0; i < count_; ++i)
-    FERRY_TRY(write({static_cast<const std::byte*>(data(i)), held_bytes(i, shapes_[i])}));
+    FERRY_TRY(write({static_cast<const std::byte*>(data(i)), static_cast<size_t>(held_bytes(i, shapes_[i]))}));
   const Checksum checksum = hash.digest();
   FERRY_TRY(file.write(std::as_bytes(std::span(&checksum, 1))));
   return file.keep();
