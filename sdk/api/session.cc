@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "sdk/api/handles.h"
+#include "sdk/graph/audit.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace {
@@ -114,6 +115,7 @@ ferry::Status ferry::read_options(const ferry_session_options* given, ferry_sess
                  "options.gpu_watch is %g: it must be between 0 (no watch) and 1, 0.01 for a hundredth of the time",
                  options->gpu_watch);
   }
+  if (options->gpu_watch > 0 && !kHasGpuChecks) return error(FERRY_UNSUPPORTED, "options.gpu_watch: %s", kNoGpuChecks);
   if (options->cpu_mask == nullptr && options->cpu_mask_words > 0) {
     return error(FERRY_INVALID_ARGUMENT, "options.cpu_mask is NULL but options.cpu_mask_words is %zu",
                  options->cpu_mask_words);

@@ -160,23 +160,31 @@ Status NewFile::create(const std::string& folder, const std::string& base, mode_
   return create_named(folder + base, mode);
 }
 
-// For file systems and sandboxes without such files.
-Status NewFile::create_named(const std::string& base, mode_t mode) {
-  // A name may have 255 bytes.
-  const std::string start =
-      base.substr(0, folder_of(base).size() + std::min<size_t>(base.size() - folder_of(base).size(), 200));
+// Tries new names until make(name) is true or fails otherwise than by one that exists.
+template <typename Make>
+bool NewFile::make_name(const std::string& base, const Make& make) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string name = start + "." + random_letters() + ".part";
+    std::string name = base + "." + random_letters() + ".part";
     remembered_.remember(name);
-    fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd_ >= 0) {
+    if (make(name.c_str())) {
       name_ = std::move(name);
-      return {};
+      return true;
     }
     remembered_.forget();
     if (errno != EEXIST) break;
   }
-  return failed();
+  return false;
+}
+
+// For file systems and sandboxes without such files.
+Status NewFile::create_named(const std::string& base, mode_t mode) {
+  // A name may have 255 bytes.
+  const size_t folder = folder_of(base).size();
+  const bool made = make_name(base.substr(0, folder + 200), [&](const char* name) {
+    fd_ = ::open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    return fd_ >= 0;
+  });
+  return made ? Status() : failed();
 }
 
 Status NewFile::write(std::span<const std::byte> bytes) {
@@ -219,16 +227,10 @@ Status NewFile::copy_to(int other) {
 Status NewFile::name_it() {
   const std::string own = descriptor_path(fd_);
   const std::string base = folder_of(destination_) + "ferry";
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    std::string name = base + "." + random_letters() + ".part";
-    remembered_.remember(name);
-    if (linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      name_ = std::move(name);
-      return {};
-    }
-    remembered_.forget();
-    if (errno != EEXIST) break;
-  }
+  const auto link = [&](const char* name) {
+    return linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (make_name(base, link)) return {};
   const int unnamed = std::exchange(fd_, -1);
   Status status = create_named(base, replaces_ ? former_.st_mode & 0777 : options_.mode);
   const int named = std::exchange(fd_, unnamed);

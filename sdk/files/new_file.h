@@ -46,6 +46,8 @@ class NewFile {
   Status find_destination();
   Status open_through(bool descriptor);
   Status create(const std::string& folder, const std::string& base, mode_t mode);
+  template <typename Make>
+  bool make_name(const std::string& base, const Make& make);
   Status create_named(const std::string& base, mode_t mode);
   Status take_mode_of_former();
   Status name_it();

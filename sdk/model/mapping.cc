@@ -20,7 +20,8 @@ namespace {
 
 int64_t nanoseconds(const struct timespec& time) { return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec; }
 
-// Of a regular file, whole; folders, pipes and sockets cannot be mapped.
+}  // namespace
+
 Status stamp_of(int fd, FileStamp* out) {
   struct stat info;
   if (::fstat(fd, &info) != 0) return error(FERRY_IO_ERROR, "cannot read the file's size: %s", std::strerror(errno));
@@ -34,8 +35,6 @@ Status stamp_of(int fd, FileStamp* out) {
           .changed = nanoseconds(info.st_ctim)};
   return {};
 }
-
-}  // namespace
 
 Mapping::~Mapping() {
   if (map_) ::munmap(map_, map_bytes_);

@@ -16,6 +16,8 @@ struct FileStamp {
   uint64_t device, inode, offset, size;  // the mapped part, in bytes
   int64_t modified, changed;             // ns since 1970: of the contents, of the contents or the attributes
 };
+// Of a whole file. FERRY_IO_ERROR: it cannot be mapped, like a folder, a pipe or a socket.
+Status stamp_of(int fd, FileStamp* out);
 
 // Read-only bytes, aligned to kAlignment, at a fixed address while the Mapping exists.
 //

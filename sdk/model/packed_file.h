@@ -68,6 +68,7 @@ class PackedFile {
   // Reads the entries' bytes and compares their checksum. FERRY_CORRUPT: they are damaged. FERRY_UNSUPPORTED: the file
   // has no checksum.
   Status check_contents() const;
+  uint64_t contents_checksum() const { return contents_; }
 
   // The bytes of an entry of exactly that size; null if there is none.
   const std::byte* find(const PackedKey& key, size_t size) const;

@@ -1,21 +1,14 @@
 #include "sdk/model/weight_check.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cinttypes>
-#include <cstdio>
-#include <cstring>
 #include <utility>
 
-#include "sdk/descriptor.h"
-#include "sdk/files/folder.h"
-#include "sdk/files/new_file.h"
-#include "sdk/model/seeded.h"
+#include "sdk/attempt.h"
+#include "sdk/model/checked_files.h"
 #include "sdk/model/xxh64.h"
 
 namespace ferry {
@@ -27,13 +20,6 @@ constexpr int kNice = 10;
 uint64_t memory_bytes() {
   return static_cast<uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
          static_cast<uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
-}
-
-std::string read_record(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  std::array<char, 256> text;
-  const ssize_t size = file.ok() ? ::read(file.get(), text.data(), text.size()) : 0;
-  return {text.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
 }  // namespace
@@ -52,7 +38,7 @@ void WeightCheck::begin(const char* cache_dir) {
   if (cache_dir != nullptr) cache_dir_ = cache_dir;
   uint64_t bytes = 0;
   for (const Part& part : parts_) bytes += part.bytes.size();
-  if (const std::string path = record_path(); !path.empty() && read_record(path) == stamp()) {
+  if (parts_.empty() || (mapping_.file() != nullptr && was_checked(cache_dir_, *mapping_.file(), checksum()))) {
     state_ = State::Done;
   } else if (bytes <= kCheckedAtOnce) {
     check();
@@ -93,12 +79,12 @@ void WeightCheck::finish(const Part* damaged) {
   damaged_ = damaged;
   state_ = State::Done;
   changed_.notify_all();
-  if (damaged != nullptr || stopping_) return;
-  // A record that cannot be written is missed at the next start, no more.
-  const std::string path = record_path();
-  if (path.empty() || !make_folder(cache_dir_).ok()) return;
-  const std::string text = stamp();
-  (void)replace_file(path, std::as_bytes(std::span(text)), {.durable = false, .like_former = false, .mode = 0600});
+  if (damaged != nullptr || stopping_ || mapping_.file() == nullptr) return;
+  // Without memory there is no record.
+  (void)attempt([&]() -> Status {
+    remember_checked(cache_dir_, *mapping_.file(), checksum());
+    return {};
+  });
 }
 
 const WeightCheck::Part* WeightCheck::find_damage() const {
@@ -115,23 +101,10 @@ const WeightCheck::Part* WeightCheck::find_damage() const {
   return nullptr;
 }
 
-std::string WeightCheck::record_path() const {
-  const FileStamp* file = mapping_.file();
-  if (file == nullptr || cache_dir_.empty()) return {};
-  std::array<char, 64> name;
-  std::snprintf(name.data(), name.size(), "/checked-%" PRIx64 "-%" PRIx64 "-%" PRIx64, file->device, file->inode,
-                file->offset);
-  return cache_dir_ + name.data();
-}
-
-std::string WeightCheck::stamp() const {
-  const FileStamp& file = *mapping_.file();
+uint64_t WeightCheck::checksum() const {
   Xxh64 all;
   for (const Part& part : parts_) all.update(std::as_bytes(std::span(&part.checksum, 1)));
-  std::array<char, 128> text;
-  std::snprintf(text.data(), text.size(), "%" PRIu64 " %" PRId64 " %" PRId64 " %016" PRIx64 "\n", file.size,
-                file.modified, file.changed, all.digest());
-  return text.data();
+  return all.digest();
 }
 
 }  // namespace ferry

@@ -50,8 +50,7 @@ class WeightCheck {
   void check();  // with the lock, like finish()
   void finish(const Part* damaged);
   const Part* find_damage() const;  // null: none, or stopped
-  std::string record_path() const;  // "": none
-  std::string stamp() const;        // the record's content
+  uint64_t checksum() const;        // of all checksums
 
   const std::vector<Part> parts_;
   const Mapping& mapping_;

@@ -7,7 +7,9 @@
 #include <fstream>
 
 #include "converter/pack/pack.h"
+#include "sdk/model/checked_files.h"
 #include "sdk/model/model.h"
+#include "sdk/model/xxh64.h"
 #include "tests/runtime/packings.h"
 #include "tests/support/blobs.h"
 #include "tests/support/scratch_folder.h"
@@ -123,6 +125,24 @@ TEST_F(WeightChecks, AreMadeOfMemoryAndOfOlderBlobs) {
   for (const auto& buffer : parts.model.buffers) buffer->checksum = 0;
   write(with_flipped_bit(parts.assemble(), parts, 1, 0));
   EXPECT_EQ(run(), FERRY_OK);
+}
+
+// What has a record is not read: damage that the record does not know of stays unseen.
+TEST_F(WeightChecks, ARecordStandsForThem) {
+  std::vector<std::byte> blob = large_blob();
+  const Parts parts(blob);
+  write(with_flipped_bit(blob, parts, 2, 9000));
+  Xxh64 checksums;
+  for (const auto& buffer : parts.model.buffers)
+    if (buffer->checksum != 0) checksums.update(std::as_bytes(std::span(&buffer->checksum, 1)));
+  std::unique_ptr<Mapping> mapping;
+  ASSERT_TRUE(Mapping::map_path(path().c_str(), &mapping).ok());
+  remember_checked(cache_.path(), *mapping->file(), checksums.digest());
+  EXPECT_EQ(run(), FERRY_OK);
+  remember_checked(cache_.path(), *mapping->file(), checksums.digest() + 1);
+  EXPECT_EQ(run(), FERRY_CORRUPT) << "of another blob";
+  std::filesystem::remove_all(cache_.path());
+  EXPECT_EQ(run(), FERRY_CORRUPT);
 }
 
 // A model that is closed at once ends its check.

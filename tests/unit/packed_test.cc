@@ -10,7 +10,9 @@
 #include <cstring>
 #include <functional>
 
+#include "sdk/descriptor.h"
 #include "sdk/files/folder.h"
+#include "sdk/model/checked_files.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_cache.h"
@@ -258,6 +260,29 @@ TEST(PackedCache, FindsEveryDamagedByte) {
 }
 
 // A folder that others can write to.
+TEST(PackedCache, ReadsALargeFileOnceForItsChecksum) {
+  const ScratchFolder folder;
+  PackedStore store;
+  put(store, {1, 0, 1, 0}, 17 << 20, 1);
+  ASSERT_TRUE(save_cached(store, folder.path().c_str(), target()).ok());
+  const auto opens = [&] {
+    PackedStore reader;
+    return attach_cached(reader, folder.path().c_str(), target()).ok();
+  };
+  EXPECT_TRUE(opens());
+  EXPECT_EQ(names_in(folder.path()).size(), 2u) << "the file and its record";
+  EXPECT_TRUE(opens());
+  const Descriptor file(::open((folder.path() / target().file_name()).c_str(), O_RDWR | O_CLOEXEC));
+  PackedHeader header;
+  ASSERT_EQ(::pread(file.get(), &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
+  ASSERT_EQ(::pwrite(file.get(), "damage", 6, 1 << 20), 6);
+  EXPECT_FALSE(opens()) << "it was written since then";
+  FileStamp stamp;
+  ASSERT_TRUE(stamp_of(file.get(), &stamp).ok());
+  remember_checked(folder.path(), stamp, header.contents);
+  EXPECT_TRUE(opens()) << "what has a record is not read";
+}
+
 TEST(PackedCache, RefusesFilesOfOthers) {
   const ScratchFolder folder;
   PackedStore store;

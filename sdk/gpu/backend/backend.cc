@@ -125,7 +125,6 @@ Status GpuBackend::create(const std::vector<uint8_t>& kept_taps) {
   if (files_->wanted()) files_->open(known, target);
   if (known.ok() && options_.cache_dir != nullptr && *options_.cache_dir != 0)
     verdicts_.open(std::string(options_.cache_dir) + "/" + target.file_name(), target, device_->pipelines());
-  if (options_.gpu_watch > 0 && !kHasGpuChecks) return error(FERRY_UNSUPPORTED, "%s", kNoGpuChecks);
   if (kHasGpuChecks && options_.gpu_watch > 0) watch_.emplace(model_, options_.gpu_watch);
   const fbs::Graph& graph = model_.graph();
   kept_.assign(graph.tensors()->size(), false);

@@ -10,6 +10,7 @@
 #include "sdk/gpu/canary/recomputation.h"
 #include "sdk/gpu/canary/values.h"
 #include "sdk/gpu/lowering/partition.h"
+#include "sdk/model/seeded.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry::gpu {
@@ -25,8 +26,7 @@ constexpr uint64_t kWordsOfPart = 4096, kMaxParts = 256;
 constexpr uint64_t kCpuWork = uint64_t{1} << 25;
 
 uint64_t fnv(uint64_t hash, uint64_t number) {
-  for (int i = 0; i < 8; ++i) hash = (hash ^ (number >> 8 * i & 0xff)) * 0x100000001b3u;
-  return hash;
+  return fnv1a64({reinterpret_cast<const char*>(&number), sizeof number}, hash);
 }
 
 // `count` of `total`, one from each of as many equal parts; all where they are not more.
@@ -40,10 +40,6 @@ std::vector<uint32_t> spread_over(uint64_t total, uint64_t count) {
   }
   return out;
 }
-
-}  // namespace
-
-namespace {
 
 // The number of things that an index in an Int32 input counts: places along an axis, experts.
 int32_t index_limit(const fbs::Operator& op, const Shapes& shapes) {
@@ -289,7 +285,7 @@ Status Replay::begin(bool with_cpu) {
   FERRY_TRY(device_.allocate(std::max<uint64_t>(memory_bytes_, kAlignment), MemoryUse::Device, &memory_));
   FERRY_TRY(device_.allocate(std::max<uint64_t>(host_bytes_, kAlignment), MemoryUse::Readback, &host_));
   fill_inputs();
-  const size_t dispatches = step_.dispatches.size() + 2 * slots_.size() + 2 * slots_.size();
+  const size_t dispatches = step_.dispatches.size() + 4 * slots_.size();
   for (int attempt = 0; attempt < kFirstRuns; ++attempt) {
     Commands first(device_);
     FERRY_TRY(first.begin(dispatches));
