@@ -9,6 +9,7 @@ namespace ferry::jinja {
 size_t find_text(std::string_view text, std::string_view wanted, size_t from) {
   if (from > text.size()) return text.npos;
   if (wanted.empty()) return from;
+  if (wanted.size() > text.size() - from) return text.npos;  // data() of an empty text may be null
   // memmem() is linear (two-way); string_view::find() is quadratic for some texts.
   const void* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
   return found != nullptr ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : text.npos;
