@@ -3,11 +3,13 @@
 
     tests/package/gradle_test.py [SOURCE_FOLDER]
 """
-import os, re, sys
+import hashlib, os, re, sys
 import xml.etree.ElementTree as xml
 
 ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LIBRARY, EXAMPLE = "bindings/android", "examples/android-camera"
+# SHA-256 of gradle-wrapper.jar of Gradle 9.0 and 9.1, which Gradle lists with its releases.
+WRAPPER = "76805e32c009c0cf0dd5d206bddc9fb22ea42e84db904b764f3047de095493f3"
 ANDROID = "{http://schemas.android.com/apk/res/android}"
 faults = []
 
@@ -71,6 +73,11 @@ def check_scripts(scripts):
         wrapper = read(project, "gradle/wrapper/gradle-wrapper.properties")
         expect(wrapper == read(LIBRARY, "gradle/wrapper/gradle-wrapper.properties"), "the wrappers differ")
         expect("/gradle-9.1" in wrapper, "AGP 9.0 needs Gradle 9.1")
+        with open(path(project, "gradle/wrapper/gradle-wrapper.jar"), "rb") as jar:
+            expect(hashlib.sha256(jar.read()).hexdigest() == WRAPPER, f"{project}: not the wrapper that Gradle published")
+        for script in ("gradlew", "gradlew.bat"):
+            expect(read(project, script) == read(LIBRARY, script), f"{project}/{script} differs")
+        expect(os.access(path(project, "gradlew"), os.X_OK), f"{project}/gradlew is not executable")
     library = scripts[LIBRARY + "/build.gradle.kts"]
     for module, body in ((LIBRARY, library), (LIBRARY + "/text", scripts[LIBRARY + "/text/build.gradle.kts"])):
         expect("`maven-publish`" in body and "publish.gradle.kts" in body, f"{module} is not published")
