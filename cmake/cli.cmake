@@ -3,7 +3,8 @@
 
 ferry_add_room(ferry_parity cli/html/*.cc cli/parity/*.cc cli/arguments.cc cli/machine.cc cli/parameters.cc cli/print.cc cli/sdk.cc)
 target_link_libraries(ferry_parity PUBLIC ferry_tools)
-target_precompile_headers(ferry_parity REUSE_FROM ferry_graph)
+target_compile_options(ferry_parity PRIVATE ${FERRY_COLD})
+target_precompile_headers(ferry_parity REUSE_FROM ferry_preprocessing)
 if(TARGET ferry_models)
   ferry_add_room(ferry_bisect cli/bisect/*.cc)
   target_compile_options(ferry_bisect PRIVATE ${FERRY_COLD})

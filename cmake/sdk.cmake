@@ -28,7 +28,7 @@ endfunction()
 function(ferry_is_hot target)
   target_compile_definitions(${target} PRIVATE FERRY_HOT=1)
   if(FERRY_SANITIZE)
-    return() # keep the preset's -O1: with more optimisation, instrumented kernels take minutes to compile
+    return() # the preset's options: -O3 takes minutes with instrumentation
   endif()
   target_compile_options(${target} PRIVATE $<${optimised}:-O3> -fno-trapping-math -fno-math-errno)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -103,6 +103,9 @@ if(FERRY_GPU)
   add_dependencies(ferry_core ferry_shaders)
 endif()
 ferry_ships(ferry_core)
+if(FERRY_SANITIZE) # its hot loops are apart, below
+  target_compile_options(ferry_core PRIVATE -O0)
+endif()
 ferry_precompile(ferry_core SDK)
 
 foreach(suffix kernel avx2 neon_fp16)
@@ -137,7 +140,7 @@ if(FERRY_SANITIZE)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise.kernel.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_avx2.cc"
                               PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
   # for a PNG with an empty chunk, stb calls memcpy(NULL, NULL, 0)
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS -fno-sanitize=nonnull-attribute SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=nonnull-attribute" SKIP_PRECOMPILE_HEADERS ON)
 else() # stb's decoders, and the loops that hand out work
   ferry_sources(threads sdk/threads/*.cc)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" ${threads} PROPERTIES COMPILE_OPTIONS "$<${optimised}:-O2>"

@@ -48,12 +48,13 @@ set(whole_programs cli threads)
 set(by_suite unit ops converter memory)
 
 # Tests labelled "long" run with scripts/check --all only: whole networks on software GPUs, the second Vulkan driver, large
-# networks and those that differ from another in weights alone, and what builds or packs the project once more.
+# networks and those that differ from another in weights alone, thousands of damaged files, devices that fail at every
+# call, and what builds or packs the project once more.
 string(JOIN "|" long_tests
   "^parity_gpu/" "^second_gpu/" "^soak/"
   "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|deeplabv3_resnet50|coatnet_0_rw_224|migan_256|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted|other_names)$"
-  "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublishedShapes/LargePublishedShapes)$"
-  "^gpu/(Canary.DiesOfEveryFault$|Alternatives)" "^gpu/Faults/" "^gpu/WrongAtAnyRate"
+  "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublishedShapes/LargePublishedShapes|DamagedCheckpoint|Convert/FixtureTaps|BiRefNet)$"
+  "^gpu/(Canary.DiesOfEveryFault$|Alternatives|WrongAtTimes|GpuStates.ALostDevice)" "^gpu/Faults/" "^gpu/WrongAtAnyRate"
   "^package/(archives|lintian|repository|gpu_off|operators|scaffolds|source_archive|cmake_component|pkgconfig_static|camera_linux)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
 function(ferry_label test label)
   if(test MATCHES "${long_tests}" AND NOT test STREQUAL "parity_gpu/timm_mobilenetv2_100") # one network on the first GPU
