@@ -7,6 +7,7 @@ Modules come in pairs, float32 and float16, one pair a kernel, in the order of t
 import hashlib
 import lzma
 import os
+import struct
 import sys
 
 out_header, out_include, *modules = sys.argv[1:]
@@ -28,9 +29,27 @@ def enumerator(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
+def differences(module):
+    """Stores each operand as its difference from the same operand of the previous instruction with the same opcode. Most
+    operands are identifiers, which a compiler counts up: equal code at other identifiers becomes equal bytes.
+    sdk/gpu/device/shaders.cc reverses it."""
+    words = struct.unpack(f"<{len(module) // 4}I", module)
+    result, previous = list(words[:5]), [[0] * 8 for _ in range(128)]  # the header, then instructions
+    at = 5
+    while at < len(words):
+        length = words[at] >> 16
+        before = previous[words[at] % 128]
+        result.append(words[at])
+        for i in range(1, length):
+            result.append((words[at + i] - before[i % 8]) % 2**32)
+            before[i % 8] = words[at + i]
+        at += length
+    return struct.pack(f"<{len(result)}I", *result)
+
+
 everything = b"".join(contents)
 # A raw stream of all modules, as sdk/gpu/device/lzma.h reads it. lp and pb: SPIR-V consists of words of 4 bytes.
-packed = lzma.compress(everything, lzma.FORMAT_RAW, filters=[
+packed = lzma.compress(b"".join(map(differences, contents)), lzma.FORMAT_RAW, filters=[
     {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "nice_len": 273, "lc": 0, "lp": 2, "pb": 2}])
 ends, total = [], 0
 for content in contents:
@@ -57,6 +76,7 @@ inline constexpr uint64_t kShadersHash = 0x{hashlib.sha256(everything).hexdigest
 """)
 lines = [",".join(str(b) for b in packed[i : i + 32]) for i in range(0, len(packed), 32)]
 write(out_include, f"""// Generated from shaders/*.comp.
+namespace ferry::gpu {{
 namespace {{
 constexpr size_t kUnpackedBytes = {len(everything)};
 constexpr uint32_t kModuleEnds[] = {{{", ".join(map(str, ends))}}};  // in words
@@ -64,4 +84,5 @@ constexpr uint8_t kPacked[] = {{
 {",".join(chr(10) + line for line in lines).lstrip()}
 }};
 }}  // namespace
+}}  // namespace ferry::gpu
 """)

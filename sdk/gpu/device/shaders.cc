@@ -12,6 +12,18 @@ size_t number_of(Kernel kernel, Storage storage) {
   return 2 * static_cast<size_t>(kernel) + (storage == Storage::Float16 ? 1 : 0);
 }
 
+// Reverses differences() of cmake/embed_shaders.py.
+void add_previous(std::span<uint32_t> module) {
+  uint32_t previous[128][8] = {};
+  for (size_t at = 5; at < module.size(); at += module[at] >> 16) {
+    const uint32_t opcode = module[at] & 0xffff, length = module[at] >> 16;
+    for (uint32_t i = 1; i < length; ++i) {
+      uint32_t& before = previous[opcode % 128][i % 8];
+      before = module[at + i] += before;
+    }
+  }
+}
+
 }  // namespace
 
 void Shaders::load() {
@@ -21,7 +33,7 @@ void Shaders::load() {
   modules_.clear();
   size_t begin = 0;
   for (size_t end : kModuleEnds) {
-    modules_.emplace_back(words.begin() + begin, words.begin() + end);
+    add_previous(modules_.emplace_back(words.begin() + begin, words.begin() + end));
     begin = end;
   }
 }
