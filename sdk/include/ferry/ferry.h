@@ -276,7 +276,7 @@ typedef struct ferry_session_options {
                               * later runs use the CPU too, and the report's gpu_status is FERRY_GPU_WRONG. With
                               * cache_dir, later sessions do not use that kernel. A watched run allocates memory. Only
                               * ferry_session_run() and _run_async() are watched. FERRY_UNSUPPORTED: a library without
-                              * FERRY_GPU_CHECKS (docs/building.md), the default on ARM */
+                              * FERRY_GPU_CHECKS (docs/building.md) */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
@@ -391,7 +391,7 @@ typedef struct ferry_kernel_check {
  * options.cache_dir, for this model, device and driver, and later sessions read them when they are created. Without
  * cache_dir they last as long as the session. Outputs and inputs keep their contents. If the device is lost, the
  * session moves to the CPU. FERRY_GPU_UNAVAILABLE: the session is on the CPU. FERRY_UNSUPPORTED: buffers of the app are
- * bound, or the library has no FERRY_GPU_CHECKS (docs/building.md), the default on ARM. */
+ * bound, or the library has no FERRY_GPU_CHECKS (docs/building.md). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_check_kernels(ferry_session* session, double seconds,
                                                                    ferry_kernel_check* out);
 
@@ -584,7 +584,7 @@ typedef struct ferry_audit_summary {
 /* Runs the audit in the calling thread. `options` choose the device, precision, graph and caches of a session that it
  * makes, as in ferry_session_create(); backend is always the GPU. NULL: the defaults. FERRY_OK: it ran, and the summary
  * has the result. FERRY_GPU_UNAVAILABLE: there is no such device. FERRY_UNSUPPORTED: a library without
- * FERRY_GPU_CHECKS (docs/building.md), the default on ARM. */
+ * FERRY_GPU_CHECKS (docs/building.md). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_audit(ferry_model* model, const ferry_session_options* options,
                                                        const ferry_audit_options* how, ferry_audit** audit);
 /* Accepts NULL. */
