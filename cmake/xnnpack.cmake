@@ -124,7 +124,7 @@ function(ferry_provide_xnnpack)
     set(CMAKE_C_COMPILER_ID GNU)
     execute_process(COMMAND "${CMAKE_C_COMPILER}" -dumpfullversion OUTPUT_VARIABLE CMAKE_C_COMPILER_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
-  set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden") # no unwind tables: see sdk.cmake
+  set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden") # no exceptions pass through it
   string(APPEND flags " -fno-asynchronous-unwind-tables -fno-unwind-tables")
   set(options
       -DCMAKE_BUILD_TYPE=Release
