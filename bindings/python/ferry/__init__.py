@@ -12,6 +12,7 @@ docs/python.md is the manual. The library raises ferry.Error; wrong arguments, a
 TypeError or ValueError. `ferry.__version__` is the version of the library.
 """
 from ._library import Error, version
+from .gpu import Audit, AuditedOperator, AuditedSensor, KernelCheck
 from .model import Model, TensorInfo, Verification
 from .parity import Comparison, Stage, verify
 from .recording import fixture
@@ -19,8 +20,8 @@ from .session import Classification, ProfileEntry, Report, Session
 from .task import Answer, Detection, Line, Task
 from .text import Generator, Text
 
-__all__ = ["Answer", "Classification", "Comparison", "Detection", "Error", "Generator", "Line", "Model", "ProfileEntry",
-           "Report", "Session", "Stage", "Task", "TensorInfo", "Text", "Verification", "fixture", "verify", "version"]
+__all__ = ["Answer", "Audit", "AuditedOperator", "AuditedSensor", "Classification", "Comparison", "Detection",
+           "Error", "Generator", "KernelCheck", "Line", "Model", "ProfileEntry", "Report", "Session", "Stage", "Task", "TensorInfo", "Text", "Verification", "fixture", "verify", "version"]
 
 
 def __getattr__(name):

@@ -122,7 +122,7 @@ _MAXIMUM_CPUS = 1024  # per machine
 
 
 def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=(),
-                    cores="performance", check_weights=True):
+                    cores="performance", check_weights=True, gpu_watch=0.0):
     """A ferry_session_options, which owns its strings and arrays."""
     options = c.SessionOptions()
     library().ferry_session_options_init(ctypes.byref(options))
@@ -135,6 +135,7 @@ def session_options(backend, threads, precision, device, required, cache_dir, me
     options.memory_limit = _within("memory_limit", memory_limit, 2**64)
     options.profile = profile
     options.skip_weight_check = not check_weights
+    options.gpu_watch = gpu_watch
     if isinstance(cores, str):
         options.cores = _choice("cores", cores, c.CORES)
     else:

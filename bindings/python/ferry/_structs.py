@@ -47,6 +47,34 @@ class Verification(ctypes.Structure):
                 ("library", c_char_p), ("graph", c_char_p)]
 
 
+class KernelCheck(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("kernels", c_size_t), ("checked", c_size_t), ("failures", c_size_t),
+                ("replays", c_uint64)]
+
+
+AUDIT_PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_double)
+
+
+class AuditOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("seconds", c_double), ("root", c_char_p), ("progress", AUDIT_PROGRESS),
+                ("user", c_void_p)]
+
+
+class AuditedOperator(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("op", c_char_p), ("shape", c_char_p), ("kernel", c_char_p), ("runs", c_uint64),
+                ("differed", c_uint64), ("compared", c_bool), ("error", c_double), ("problem", c_char_p)]
+
+
+class AuditedSensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("unit", c_char_p), ("first", c_double), ("lowest", c_double),
+                ("highest", c_double), ("last", c_double)]
+
+
+class AuditSummary(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("passed", c_bool), ("seconds", c_double), ("runs", c_uint64),
+                ("device", c_char_p), ("driver", c_char_p), ("lost", c_char_p)]
+
+
 # ---- image.h ---------------------------------------------------------------------------------------------------------
 
 
@@ -118,7 +146,10 @@ class Sampling(ctypes.Structure):
 
 # The C name of each struct.
 STRUCTS = {"ferry_tensor": Tensor, "ferry_session_options": SessionOptions, "ferry_profile_entry": ProfileEntry,
-           "ferry_report": Report, "ferry_verification": Verification, "ferry_image": Image, "ferry_class": Class,
+           "ferry_report": Report, "ferry_verification": Verification,
+           "ferry_kernel_check": KernelCheck, "ferry_audit_options": AuditOptions,
+           "ferry_audited_operator": AuditedOperator, "ferry_audited_sensor": AuditedSensor,
+           "ferry_audit_summary": AuditSummary, "ferry_image": Image, "ferry_class": Class,
            "ferry_task_info": TaskInfo, "ferry_point": Point, "ferry_box": Box, "ferry_request": Request,
            "ferry_detection": Detection, "ferry_line": Line, "ferry_answer": Answer, "ferry_message": Message,
            "ferry_sampling": Sampling}
@@ -188,6 +219,14 @@ FERRY_FUNCTIONS = [
     ("ferry_session_profile", STATUS_CODE, _HANDLE, c_size_t, POINTER(ProfileEntry)),
     ("ferry_session_report", STATUS_CODE, _HANDLE, POINTER(Report)),
     ("ferry_session_report_note", c_char_p, _HANDLE, c_size_t),
+    ("ferry_session_check_kernels", STATUS_CODE, _HANDLE, c_double, POINTER(KernelCheck)),
+    ("ferry_gpu_audit", STATUS_CODE, _HANDLE, POINTER(SessionOptions), POINTER(AuditOptions), _OUT),
+    ("ferry_audit_close", None, _HANDLE),
+    ("ferry_audit_result", STATUS_CODE, _HANDLE, POINTER(AuditSummary)),
+    ("ferry_audit_operator_count", c_size_t, _HANDLE),
+    ("ferry_audit_operator", STATUS_CODE, _HANDLE, c_size_t, POINTER(AuditedOperator)),
+    ("ferry_audit_sensor_count", c_size_t, _HANDLE),
+    ("ferry_audit_sensor", STATUS_CODE, _HANDLE, c_size_t, POINTER(AuditedSensor)),
     ("ferry_session_set_image", STATUS_CODE, _HANDLE, POINTER(Image)),
     ("ferry_session_set_image_at", STATUS_CODE, _HANDLE, c_size_t, POINTER(Image)),
     ("ferry_session_top_classes", STATUS_CODE, _HANDLE, POINTER(Class), _COUNT),

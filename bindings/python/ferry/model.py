@@ -2,11 +2,12 @@
 """A blob, mapped and verified."""
 import ctypes
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Collection, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Collection, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _structs as c
+from . import gpu
 from ._handle import Closing, Handle, opened, path_bytes, session_options, words
 from ._library import library
 
@@ -142,7 +143,7 @@ class Model(Closing):
     def session(self, *, backend: str = "cpu", threads: int = 0, taps: Union[None, str, Sequence[str]] = None,
                 graph: Optional[str] = None, precision: str = "float32", device: Optional[str] = None,
                 gpu_required: bool = False, cache_dir=None, memory_limit: int = 0, profile: bool = False,
-                cores: Cores = "performance", check_weights: bool = True) -> "Session":
+                cores: Cores = "performance", check_weights: bool = True, gpu_watch: float = 0) -> "Session":
         """Creates a session, which runs the network: ferry.Session.
 
         backend       "cpu", or "gpu" for Vulkan. If the GPU cannot be used, the session runs on the CPU and its report
@@ -159,6 +160,9 @@ class Model(Closing):
         profile       time every operator: Session.profile
         check_weights compare the weights with their checksums, once a file, beside the first runs: damage makes runs
                       fail with CORRUPT
+        gpu_watch     share of the time of all runs, 0 to 1, in which the CPU may compute rows of an operator again to
+                      watch the GPU: 0.01 is one hundredth. After a disagreement the session is on the CPU, and its
+                      report's gpu_status is GPU_WRONG
 
         ferry.Error: NOT_FOUND (tap, graph), MEMORY_LIMIT, UNSUPPORTED, GPU_UNAVAILABLE."""
         from .session import Session
@@ -167,25 +171,25 @@ class Model(Closing):
             with self.graph(graph) as model:
                 return model.session(backend=backend, threads=threads, taps=taps, precision=precision, device=device,
                                      gpu_required=gpu_required, cache_dir=cache_dir, memory_limit=memory_limit,
-                                     profile=profile, cores=cores, check_weights=check_weights)
+                                     profile=profile, cores=cores, check_weights=check_weights, gpu_watch=gpu_watch)
         kept = [taps] if isinstance(taps, str) else list(taps or ())
         if taps == "all":
             kept = [tap.name for tap in self.taps]
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit, profile,
-                                  kept, cores, check_weights)
+                                  kept, cores, check_weights, gpu_watch)
         counts = len(self.inputs), len(self.outputs)
         with self._use() as model:
             return Session(opened(library().ferry_session_create, model, ctypes.byref(options)), counts, kept)
 
     def task(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32", device: Optional[str] = None,
              gpu_required: bool = False, cache_dir=None, memory_limit: int = 0,
-             cores: Cores = "performance", check_weights: bool = True) -> "Task":
+             cores: Cores = "performance", check_weights: bool = True, gpu_watch: float = 0) -> "Task":
         """Creates a task, which computes an answer for an image in one call: ferry.Task. Options as for session().
         ferry.Error: UNSUPPORTED, the model has no task."""
         from .task import Task
 
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
-                                  cores=cores, check_weights=check_weights)
+                                  cores=cores, check_weights=check_weights, gpu_watch=gpu_watch)
         with self._use() as model:
             return Task(opened(library().ferry_task_open, model, ctypes.byref(options)))
 
@@ -199,15 +203,28 @@ class Model(Closing):
     def generator(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32",
                   device: Optional[str] = None, gpu_required: bool = False, cache_dir=None,
                   memory_limit: int = 0, cores: Cores = "performance",
-                  check_weights: bool = True) -> "Generator":
+                  check_weights: bool = True, gpu_watch: float = 0) -> "Generator":
         """Creates a generator, which generates text: ferry.Generator. ferry.Error: UNSUPPORTED, the model is not a
         language model."""
         from .text import Generator, text_library
 
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
-                                  cores=cores, check_weights=check_weights)
+                                  cores=cores, check_weights=check_weights, gpu_watch=gpu_watch)
         with self._use() as model:
             return Generator(opened(text_library().ferry_generator_create, model, ctypes.byref(options)))
+
+    def audit(self, *, seconds: float = 0, device: Optional[str] = None, precision: str = "float32",
+              graph: Optional[str] = None, cache_dir=None, memory_limit: int = 0,
+              progress: Optional[Callable[[float], None]] = None) -> gpu.Audit:
+        """Audits a GPU: replays every kernel of the model at its own sizes for `seconds` (0: each once in turn), with
+        the model's weights and made-up inputs, and counts the runs that differ. Other options as for session().
+        `progress` is called with the share that is done, 0 to 1; an exception of it is raised at the end. The model
+        cannot be used meanwhile. ferry.Error: GPU_UNAVAILABLE; UNSUPPORTED, the library was built without
+        FERRY_GPU_CHECKS."""
+        options = session_options("gpu", 1, precision, device, True, cache_dir, memory_limit)
+        options.graph = graph.encode() if graph else None
+        with self._use() as model:
+            return gpu.audit(model, options, seconds, progress)
 
     def check(self) -> None:
         """Reads the whole file and compares the weights with the converter's checksum. ferry.Error: CORRUPT, they are

@@ -8,6 +8,7 @@ from typing import Dict, List, Mapping, Tuple, Union
 import numpy as np
 
 from . import _structs as c
+from . import gpu
 from ._handle import Closing, Handle, opened, words
 from ._library import library, status_name
 from .model import TensorInfo, info_of
@@ -37,6 +38,7 @@ class Report:
     packed_bytes: int
     cpus: str  # CPUs of its threads, "0-3,6"; "" if the system does not report them
     threads: int  # including the caller's
+    watched_runs: int  # runs in which the CPU computed rows of an operator again (gpu_watch)
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,17 @@ class Session(Closing):
             function(session, *index, out.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), ctypes.byref(count))
         return out
 
+    # ---- checks of the GPU
+
+    def check_kernels(self, seconds: float = 0) -> gpu.KernelCheck:
+        """Runs each GPU kernel of the session 128 times at the session's own size, on made-up inputs, and compares the
+        results bit by bit with each other and one with the CPU. Stops after about `seconds`, for an app's idle time; 0:
+        checks all. Wrong kernels are no longer used. With cache_dir, verdicts are kept for later sessions. Inputs and
+        outputs keep their contents. ferry.Error: GPU_UNAVAILABLE, the session is on the CPU; UNSUPPORTED, the library
+        was built without FERRY_GPU_CHECKS."""
+        with self._use() as session:
+            return gpu.check_kernels(session, seconds)
+
     # ---- report and profile
 
     @property
@@ -277,7 +290,8 @@ def report_of(session) -> Report:
     return Report(backends[out.backend], precisions[out.precision], status_name(out.gpu_status), words(out.message),
                   words(out.device), words(out.driver), out.gpu_operators, out.cpu_operators, out.transfers,
                   out.canary_count, out.canary_failures, out.canary_ms, notes, lib.ferry_session_arena_bytes(session),
-                  lib.ferry_session_packed_bytes(session), words(out.cpus), out.threads)
+                  lib.ferry_session_packed_bytes(session), words(out.cpus), out.threads,
+                  out.watched_runs)
 
 
 def classes_of(classes, count) -> List[Classification]:

@@ -44,7 +44,11 @@ class Arguments(unittest.TestCase):
             self.refused(ferry.Model, odd)
         with ferry.Model(golden(NAME)) as model:
             self.attacked(model, "graph")
-            self.attacked(model, "session", keywords=("backend", "taps", "precision", "device", "memory_limit"))
+            self.attacked(model, "session", keywords=("backend", "taps", "precision", "device", "memory_limit",
+                                                      "gpu_watch"))
+            for name in ("seconds", "precision", "graph", "progress", "memory_limit"):
+                for odd in ODD:
+                    self.refused(model.audit, device="no such device", **{name: odd})
             for threads in ("2", 0.5, None, [1], -1, 257, 1 << 31, 1 << 63, -(1 << 200)):
                 self.refused(model.session, threads=threads)
             self.attacked(model, "verify", keywords=("backend", "device"))

@@ -133,7 +133,6 @@ class Description(unittest.TestCase):
                 model.session(backend="gpu", device="no such device", gpu_required=True)
             self.assertEqual(raised.exception.status, "GPU_UNAVAILABLE")
 
-
     def test_a_gpu_computes_what_the_cpu_does(self):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session(backend="gpu") as session:
             if session.report.backend != "gpu":
@@ -144,6 +143,58 @@ class Description(unittest.TestCase):
             with model.session(backend="gpu", precision="float16") as half:
                 np.testing.assert_allclose(half.run(X).ravel(), expected, atol=1e-2)
                 self.assertEqual(half.report.precision, "float16")
+
+    def test_a_gpu_is_checked_at_the_sessions_sizes(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session(backend="gpu") as session:
+            if session.report.backend != "gpu":
+                self.skipTest(session.report.message)
+            before = session.run(X)
+            found = session.check_kernels()
+            self.assertGreater(found.kernels, 0)
+            self.assertEqual((found.checked, found.failures), (found.kernels, 0))
+            self.assertGreaterEqual(found.replays, 128 * found.kernels)
+            self.assertEqual(session.check_kernels(seconds=1).replays, 0, "each has a verdict")
+            np.testing.assert_array_equal(session.run(X), before)
+
+    def test_a_gpu_is_watched_while_it_runs(self):
+        with ferry.Model(golden("v1_small_classifier")) as model:
+            for watch, watched in ((1, True), (0, False)):
+                with model.session(backend="gpu", gpu_watch=watch) as session:
+                    if session.report.backend != "gpu":
+                        self.skipTest(session.report.message)
+                    for _ in range(40):
+                        session.run(X)
+                    self.assertEqual((session.report.watched_runs > 0, session.report.backend), (watched, "gpu"))
+            with self.assertRaises(ferry.Error) as raised:
+                model.session(backend="gpu", gpu_watch=2)
+            self.assertEqual(raised.exception.status, "INVALID_ARGUMENT")
+
+    def test_an_audit_names_every_kernel(self):
+        with ferry.Model(golden("v1_small_classifier")) as model:
+            shares = []
+            try:
+                audit = model.audit(progress=shares.append)
+            except ferry.Error as error:
+                self.skipTest(str(error))
+            self.assertTrue(audit and audit.device and not audit.lost)
+            self.assertEqual(audit.runs, sum(operator.runs for operator in audit.operators))
+            self.assertIn("conv2d", [operator.op for operator in audit.operators])
+            for operator in audit.operators:
+                self.assertEqual((operator.differed, operator.problem), (0, ""))
+                self.assertTrue(operator.runs > 0 and operator.compared and operator.error <= 1 and operator.kernel)
+            self.assertTrue(shares and shares == sorted(shares) and 0 <= shares[0] and shares[-1] <= 1)
+
+            def fails(share):
+                raise KeyError(share)
+            with self.assertRaises(KeyError):
+                model.audit(progress=fails)
+
+    def test_checks_of_a_gpu_need_one(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            for call in (session.check_kernels, lambda: model.audit(device="no such device")):
+                with self.assertRaises(ferry.Error) as raised:
+                    call()
+                self.assertEqual(raised.exception.status, "GPU_UNAVAILABLE")
 
 
 class Images(unittest.TestCase):
