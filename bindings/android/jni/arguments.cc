@@ -75,12 +75,13 @@ ferry_status Options::read(JNIEnv* env, jintArray numbers, jlongArray all_longs,
   value.all_taps = n[5] != 0;
   value.profile = n[6] != 0;
   value.skip_weight_check = n[7] != 0;
-  constexpr size_t kMask = 2;  // index of the mask
+  constexpr size_t kMask = 3;  // index of the mask
   longs.resize(static_cast<size_t>(env->GetArrayLength(all_longs)));
   env->GetLongArrayRegion(all_longs, 0, static_cast<jsize>(longs.size()), longs.data());
   if (env->ExceptionCheck() || longs.size() < kMask) return FERRY_INVALID_ARGUMENT;
   value.memory_limit = static_cast<uint64_t>(longs[0]);
   value.states = pointer<ferry_states>(longs[1]);
+  std::memcpy(&value.gpu_watch, &longs[2], sizeof value.gpu_watch);
   value.cpu_mask_words = longs.size() - kMask;
   if (value.cpu_mask_words > 0) value.cpu_mask = reinterpret_cast<const uint64_t*>(&longs[kMask]);
   value.gpu_device = texts.next_or_null();

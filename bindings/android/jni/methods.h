@@ -11,6 +11,7 @@ namespace ferry::jni {
 // The native methods of io.ferry.Native by source file: name, signature, function.
 std::span<const JNINativeMethod> model_methods();
 std::span<const JNINativeMethod> session_methods();
+std::span<const JNINativeMethod> gpu_methods();
 std::span<const JNINativeMethod> states_methods();
 std::span<const JNINativeMethod> task_methods();
 // Looks up the Java methods that task_methods() call; false, with an exception, if one is missing.

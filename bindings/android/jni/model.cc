@@ -94,6 +94,8 @@ jint model_tensors(JNIEnv* env, jclass, jlong handle, jint kind, jobject out) {
 
 jint check_model(JNIEnv*, jclass, jlong model) { return ferry_model_check(pointer<ferry_model>(model)); }
 
+jint finish_check(JNIEnv*, jclass, jlong model) { return ferry_model_finish_check(pointer<ferry_model>(model)); }
+
 jint verify(JNIEnv* env, jclass, jlong model, jintArray numbers, jlongArray longs, jbyteArray texts, jobject out) {
   return attempt([&] {
     Options options;
@@ -121,6 +123,7 @@ std::span<const JNINativeMethod> model_methods() {
       method("describeModel", "(JLio/ferry/Parcel;)I", describe_model),
       method("modelTensors", "(JILio/ferry/Parcel;)I", model_tensors),
       method("checkModel", "(J)I", check_model),
+      method("finishCheck", "(J)I", finish_check),
       method("verify", "(J[I[J[BLio/ferry/Parcel;)I", verify),
   };
   return methods;

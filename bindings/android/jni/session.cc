@@ -177,6 +177,7 @@ jint report(JNIEnv* env, jclass, jlong handle, jobject out) {
     parcel.number(static_cast<double>(r.gpu_operators)).number(static_cast<double>(r.cpu_operators));
     parcel.number(static_cast<double>(ferry_session_arena_bytes(session)));
     parcel.number(static_cast<double>(ferry_session_packed_bytes(session)));
+    parcel.number(static_cast<double>(r.watched_runs));
     parcel.text(r.message).text(r.device).text(r.driver).text(r.cpus).number(static_cast<double>(r.note_count));
     for (size_t i = 0; i < r.note_count; ++i) parcel.text(ferry_session_report_note(session, i));
     return parcel.send();

@@ -107,6 +107,13 @@ final class RefusedTest {
           () -> model.session(new SessionOptions().memoryLimit(-1)));
       refused(GPU_UNAVAILABLE, "", () -> model.session(new SessionOptions()
           .backend(SessionOptions.Backend.GPU).device("no such device").gpuRequired(true)));
+      SessionOptions absent = new SessionOptions().device("no such device");
+      refused(GPU_UNAVAILABLE, "", () -> model.audit(absent, 0));
+      refused(INVALID_ARGUMENT, "gpu_watch", () -> model.session(new SessionOptions().gpuWatch(2)));
+      refused(INVALID_ARGUMENT, "gpu_watch", () -> model.session(new SessionOptions().gpuWatch(Double.NaN)));
+      try (Session session = model.session(new SessionOptions())) {
+        refused(GPU_UNAVAILABLE, "", () -> session.checkKernels(0));
+      }
       refused(NOT_FOUND, "", () -> model.graph("nope"));
       refused(NOT_FOUND, "certificate", () -> model.verify(new SessionOptions()));
     }

@@ -312,6 +312,65 @@ final class SessionTest {
     }
   }
 
+  public static void aGpuIsCheckedAndWatched() throws Exception {
+    SessionOptions options = new SessionOptions().backend(SessionOptions.Backend.GPU).gpuWatch(1);
+    try (Model model = Model.open(golden(NAME)); Session session = model.session(options)) {
+      if (session.report().backend() != SessionOptions.Backend.GPU) {
+        System.out.println("without a GPU: " + session.report().message());
+        return;
+      }
+      session.setInput(0, goldenInput(session));
+      equal(0L, session.report().watchedRuns());
+      for (int i = 0; i < 40; ++i) session.run();
+      Tests.check(session.report().watchedRuns() > 0, "no run was watched");
+      near(goldenNumbers(NAME, "logits"), floats(session.output(0)), 1e-4);
+      KernelCheck check = session.checkKernels(0);
+      Tests.check(check.kernels() > 0 && check.replays() >= 128L * check.kernels(), "every kernel is replayed");
+      equal(check.kernels(), check.checked());
+      equal(0, check.failures());
+      equal(0L, session.checkKernels(1).replays()); // each has a verdict
+      Audit audit = model.audit(new SessionOptions(), 0);
+      Tests.check(audit.passed() && audit.lost().isEmpty() && !audit.device().isEmpty(), "it passes");
+      long runs = 0;
+      for (Audit.Operator operator : audit.operators()) {
+        runs += operator.runs();
+        equal(0L, operator.differed());
+        equal("", operator.problem());
+        Tests.check(operator.compared() && operator.error() <= 1 && operator.shape().startsWith("["), "what it is");
+      }
+      equal(runs, audit.runs());
+      Tests.check(runs > 0, "kernels ran");
+    }
+  }
+
+  public static void textOfAFileIsPrintedWithoutControlCharacters() throws Exception {
+    equal("a\\nb\\x1b[2J\\u202e", Ferry.printable("a\nb\033[2J\u202e", false));
+    equal("a\n\tb[2J", Ferry.printable("a\n\tb\033[2J\u202e", true));
+    equal("d\u00e9j\u00e0 \ud83d\ude00 \ufffd", Ferry.printable("d\u00e9j\u00e0 \ud83d\ude00 \0", false));
+    equal("", Ferry.printable("", true));
+    // A blob whose input's name has an escape sequence.
+    byte[] blob = bytes(golden(NAME));
+    byte[] name = {'i', 'n', 'p', 'u', 't', 0};
+    for (int i = 0; i + name.length <= blob.length; ++i) {
+      if (Arrays.equals(Arrays.copyOfRange(blob, i, i + name.length), name)) blob[i + 1] = 27;
+    }
+    try (Model model = Model.open(ByteBuffer.wrap(blob))) {
+      equal("i\033put", model.inputs().get(0).name());
+      equal("i\\x1bput: FLOAT32 [1, 8, 8, 3]", model.inputs().get(0).toString());
+    }
+  }
+
+  public static void damagedWeightsAreFound() throws Exception {
+    try (Model model = Model.open(blob("classifier"))) {
+      model.finishCheck();
+    }
+    byte[] blob = bytes(blob("classifier"));
+    for (int at = blob.length - 400; at < blob.length - 64; ++at) blob[at] ^= 4; // its last constants
+    try (Model model = Model.open(ByteBuffer.wrap(blob))) {
+      Tests.refused(FerryException.Status.CORRUPT, "does not have the checksum", () -> model.finishCheck());
+    }
+  }
+
   public static void sessionsKeepTheBufferOfTheirModel() throws Exception {
     float[] expected = goldenNumbers(NAME, "logits");
     Session session;

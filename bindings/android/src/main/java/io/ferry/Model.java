@@ -237,6 +237,37 @@ public final class Model extends Handle {
   }
 
   /**
+   * Completes the check of weights that the first session began beside the runs (SessionOptions.checkWeights()), or
+   * makes it. FerryException, CORRUPT: they are damaged.
+   */
+  public void finishCheck() {
+    long model = begin();
+    try {
+      Native.check(Native.finishCheck(model));
+    } finally {
+      done();
+    }
+  }
+
+  /**
+   * Audits a GPU: replays every kernel of the model at its own sizes for `seconds` (0: each once in turn), with the
+   * model's weights and made-up inputs, and counts the runs that differ. `options` choose the device, the precision and
+   * the caches. It cannot be cancelled: use a thread of its own. FerryException, GPU_UNAVAILABLE; UNSUPPORTED: the
+   * library was built without FERRY_GPU_CHECKS, the default on ARM.
+   */
+  public Audit audit(SessionOptions options, double seconds) {
+    Parcel parcel = new Parcel();
+    long model = begin();
+    try {
+      int[] numbers = options.numbers();
+      Native.check(Native.audit(model, numbers, options.longs(0), options.texts(), seconds, parcel));
+    } finally {
+      done();
+    }
+    return new Audit(parcel);
+  }
+
+  /**
    * Checks on this device that results match the framework's: runs the network on stored inputs and compares every
    * stage. It costs little more than one inference. FerryException, NOT_FOUND: the blob has no certificate.
    */

@@ -64,6 +64,8 @@ final class Native {
 
   static native byte[] lastError();
 
+  static native int printable(byte[] text, boolean lines, Parcel out);
+
   static native long address(ByteBuffer buffer);
 
   // ---- models: jni/model.cc
@@ -84,6 +86,8 @@ final class Native {
   static native int modelTensors(long model, int kind, Parcel out);
 
   static native int checkModel(long model);
+
+  static native int finishCheck(long model);
 
   static native int verify(long model, int[] numbers, long[] longs, byte[] texts, Parcel out);
 
@@ -123,6 +127,12 @@ final class Native {
   static native int profile(long session, Parcel out);
 
   static native int report(long session, Parcel out);
+
+  // ---- checks of a GPU: jni/gpu.cc
+
+  static native int checkKernels(long session, double seconds, Parcel out);
+
+  static native int audit(long model, int[] numbers, long[] longs, byte[] texts, double seconds, Parcel out);
 
   // ---- states: jni/states.cc
 

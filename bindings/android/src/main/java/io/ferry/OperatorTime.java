@@ -55,6 +55,7 @@ public final class OperatorTime {
 
   @Override
   public String toString() {
-    return operator + " " + name + " " + Arrays.toString(shape) + ": " + microseconds + " us on the " + backend;
+    String where = Ferry.printable(name, false) + " " + Arrays.toString(shape);
+    return operator + " " + where + ": " + microseconds + " us on the " + backend;
   }
 }

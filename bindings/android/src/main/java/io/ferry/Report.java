@@ -18,6 +18,7 @@ public final class Report {
   private final int cpuOperators;
   private final long arenaBytes;
   private final long packedBytes;
+  private final long watchedRuns;
   private final List<String> notes;
 
   Report(Parcel parcel) {
@@ -28,6 +29,7 @@ public final class Report {
     cpuOperators = parcel.integer();
     arenaBytes = (long) parcel.number();
     packedBytes = (long) parcel.number();
+    watchedRuns = (long) parcel.number();
     message = parcel.text();
     device = parcel.text();
     driver = parcel.text();
@@ -84,6 +86,11 @@ public final class Report {
 
   public long packedBytes() {
     return packedBytes;
+  }
+
+  /** Runs in which the CPU computed rows of an operator again: SessionOptions.gpuWatch(). */
+  public long watchedRuns() {
+    return watchedRuns;
   }
 
   /** Deviations from the plan, one sentence each. */

@@ -275,6 +275,26 @@ public final class Session extends Handle {
     return OperatorTime.all(parcel);
   }
 
+  /**
+   * Runs each GPU kernel of the session 128 times at the session's own size, on made-up inputs, and compares the
+   * results bit by bit with each other and one with the CPU. Stops after about `seconds`, for an app's idle time; 0:
+   * checks all. Wrong kernels are no longer used. With a cacheDir(), verdicts are kept for later sessions. Inputs and outputs keep
+   * their contents. FerryException, GPU_UNAVAILABLE: the session is on the CPU; UNSUPPORTED: the library was built
+   * without FERRY_GPU_CHECKS, the default on ARM.
+   */
+  public KernelCheck checkKernels(double seconds) {
+    Parcel parcel = new Parcel();
+    long session = begin();
+    states.lock();
+    try {
+      Native.check(Native.checkKernels(session, seconds, parcel));
+    } finally {
+      states.unlock();
+      done();
+    }
+    return new KernelCheck(parcel);
+  }
+
   /** Where the last run was computed, or the next will be. */
   public Report report() {
     Parcel parcel = new Parcel();

@@ -41,6 +41,7 @@ public final class SessionOptions {
   private boolean allTaps;
   private boolean profile;
   private boolean checkWeights = true;
+  private double gpuWatch;
   private long memoryLimit;
   private int[] cpus = {};
   private @Nullable States states;
@@ -147,19 +148,30 @@ public final class SessionOptions {
     return this;
   }
 
+  /**
+   * Watches the GPU: in some runs the CPU computes rows of one operator again, in at most this share of the time of all
+   * runs, 0 to 1. After a disagreement the session is on the CPU, and its report says so. FerryException, {@link
+   * FerryException.Status#UNSUPPORTED}: the library was built without FERRY_GPU_CHECKS, the default on ARM.
+   */
+  public SessionOptions gpuWatch(double value) {
+    gpuWatch = value;
+    return this;
+  }
+
   /** In the layout that jni/arguments.cc reads. */
   int[] numbers() {
     return new int[] {threads, backend.ordinal(), precision.ordinal(), cores.ordinal(), gpuRequired ? 1 : 0,
         allTaps ? 1 : 0, profile ? 1 : 0, checkWeights ? 0 : 1};
   }
 
-  /** Likewise: the memory limit, the pointer of shared states, a bit per CPU. */
+  /** Likewise: the memory limit, the pointer of shared states, gpuWatch's bits, a bit per CPU. */
   long[] longs(long states) {
     if (memoryLimit < 0) throw new IllegalArgumentException("memoryLimit is " + memoryLimit + ": must be 0 or more");
-    long[] out = new long[2 + (cpus.length > 0 ? MAXIMUM_CPUS / Long.SIZE : 0)];
+    long[] out = new long[3 + (cpus.length > 0 ? MAXIMUM_CPUS / Long.SIZE : 0)];
     out[0] = memoryLimit;
     out[1] = states;
-    for (int cpu : cpus) out[2 + cpu / Long.SIZE] |= 1L << cpu; // Java uses the last six bits of the shift
+    out[2] = Double.doubleToRawLongBits(gpuWatch);
+    for (int cpu : cpus) out[3 + cpu / Long.SIZE] |= 1L << cpu; // Java uses the last six bits of the shift
     return out;
   }
 

@@ -68,6 +68,6 @@ public final class TensorInfo {
 
   @Override
   public String toString() {
-    return name + ": " + type + " " + Arrays.toString(shape);
+    return Ferry.printable(name, false) + ": " + type + " " + Arrays.toString(shape);
   }
 }

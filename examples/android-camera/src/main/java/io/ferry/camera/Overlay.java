@@ -3,6 +3,7 @@ package io.ferry.camera;
 
 import android.graphics.Bitmap;
 import io.ferry.Answer;
+import io.ferry.Ferry;
 import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.nio.ShortBuffer;
@@ -50,8 +51,9 @@ public final class Overlay {
     return out;
   }
 
+  /** For people: a label comes from the blob. */
   static String name(String label, int index) {
-    return label.isEmpty() ? "class " + index : label;
+    return label.isEmpty() ? "class " + index : Ferry.printable(label, false);
   }
 
   private static Bitmap bitmap(Answer.Pixels of, int[] colours) {

@@ -8,6 +8,7 @@ import android.os.PowerManager
 import android.os.SystemClock
 import androidx.lifecycle.AndroidViewModel
 import androidx.lifecycle.viewModelScope
+import io.ferry.Ferry
 import io.ferry.FerryException
 import io.ferry.Frame
 import io.ferry.Model
@@ -90,14 +91,14 @@ class Vision(application: Application) : AndroidViewModel(application) {
     private fun verdict(model: Model, options: SessionOptions): String = try {
         val v = model.verify(options)
         val which = if (v.passed()) "passed; nearest to its bound is" else "FAILED; the first out of bounds is"
-        "$which ${v.stage()}, error %.1e, bound %.1e".format(v.error(), v.bound())
+        "$which ${Ferry.printable(v.stage(), false)}, error %.1e, bound %.1e".format(v.error(), v.bound())
     } catch (e: FerryException) {
         if (e.status() != FerryException.Status.NOT_FOUND) throw e
         "none in this blob"
     }
 
     private fun where(report: Report): String = when {
-        report.backend() == Backend.GPU -> report.device()
+        report.backend() == Backend.GPU -> Ferry.printable(report.device(), false)
         report.message().isEmpty() -> "CPU, cores ${report.cpus()}"
         else -> "CPU, because: ${report.message()}"
     }
@@ -134,7 +135,7 @@ class Vision(application: Application) : AndroidViewModel(application) {
     }
 
     fun problem(sentence: String) {
-        mutableScreen.value = Screen(sentence)
+        mutableScreen.value = Screen(Ferry.printable(sentence, true))
     }
 
     private inline fun catching(work: () -> Unit) = try {
