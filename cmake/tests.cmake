@@ -256,6 +256,7 @@ if(FERRY_GPU)
 endif()
 if(TARGET ferry_models AND FERRY_HUB AND FERRY_ONNX AND FERRY_ONNX_LINKS)
   add_subdirectory(tests/fuzz) # they read all corpora
+  add_subdirectory(tests/scaling)
 endif()
 foreach(folder package parity cli device camera)
   if(EXISTS "${PROJECT_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")

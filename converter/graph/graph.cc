@@ -125,7 +125,7 @@ std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t out
   std::vector<Shape> output_shapes(outputs);
   std::vector<Type> output_types(outputs);
   const SerializedOp serialized(*op);
-  const std::vector<StateShape> states = state_shapes();
+  const std::vector<StateShape> states = names_state(op->params.type) ? state_shapes() : std::vector<StateShape>();
   Status status = infer_shapes(*serialized, shapes, states, output_shapes);
   if (status.ok()) status = infer_types(*serialized, types, output_types);
   if (status.ok()) status = check_state_type(*serialized, types, states);

@@ -94,7 +94,7 @@ std::optional<HubFile> Repository::from_cache() const {
   const std::string commit = cache_.commit_of(reference_.revision);
   if (commit.empty()) return {};
   const std::vector<std::string> files = cache_.files(commit);
-  const auto has = [&](const std::string& file) { return std::find(files.begin(), files.end(), file) != files.end(); };
+  const auto has = [&](const std::string& file) { return std::binary_search(files.begin(), files.end(), file); };
   std::string file = reference_.file;
   if (file.empty()) {
     try {

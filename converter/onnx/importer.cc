@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "converter/onnx/op.h"
@@ -18,12 +19,15 @@ using Typed = std::pair<Value, Type>;  // with its type in the file
 
 // Maximum number of nodes that the iterations of all loops become.
 constexpr size_t kMaxUnrolledNodes = 10000;
+// Maximum number of constants that branches and bodies of loops bring, counted each time that they are entered.
+constexpr size_t kMaxEntered = 10'000'000;
 
 class Importer {
  public:
   Importer(const Model& model, const ImportOptions& options)
       : model_(model), options_(options), graph_(std::make_unique<Graph>()) {
     for (const auto& [name, value] : options.taps) taps_[value].push_back(name);
+    for (const ValueInfo& output : model.outputs) output_names_.insert(output.name);
   }
 
   Imported import();
@@ -43,7 +47,8 @@ class Importer {
     values_[name] = value.first;
     types_[name] = value.second;
   }
-  void fold(Op* op);
+  void fold(Op* op, size_t first);
+  void add_constants(const Branch& branch);
   void add_taps(const std::string& name);
   void add_output(const ValueInfo& output, Tensor value);
   void add_outputs();
@@ -62,7 +67,11 @@ class Importer {
   std::vector<std::pair<size_t, std::vector<std::optional<Tensor>>>> output_sizes_;  // of counted outputs, by index
   std::vector<Reason> reasons_;
   std::map<std::string, std::vector<std::string>> taps_;  // names by the value
-  size_t unrolled_ = 0;                                   // nodes of iterations
+  std::set<std::string> output_names_;
+  std::set<TensorId> inputs_, outputs_;  // of the graph
+  bool folded_ = false;                  // operators of known nodes
+  size_t unrolled_ = 0;                  // nodes of iterations
+  size_t entered_ = 0;                   // constants of branches and bodies, each time they are entered
 };
 
 // The --shape option for an input, with letters for open dimensions.
@@ -160,10 +169,14 @@ void Importer::add_input(const ValueInfo& input) {
     Shape shape;
     for (const int32_t d : dims) shape[shape.rank++] = d;
     if (shape.rank != 4) {
-      value = graph_->add_input(input.name, shape, fbs::Layout::Same, type);
+      const Tensor added = graph_->add_input(input.name, shape, fbs::Layout::Same, type);
+      inputs_.insert(added.id);
+      value = added;
     } else {
       const Shape last{shape[0], shape[2], shape[3], shape[1]};
-      value = to_channels_first(graph_->add_input(input.name, last, fbs::Layout::NCHW, type));
+      const Tensor added = graph_->add_input(input.name, last, fbs::Layout::NCHW, type);
+      inputs_.insert(added.id);
+      value = to_channels_first(added);
     }
   } catch (const Error& error) {
     reasons_.push_back({"", input.name, 0, "input '" + input.name + "' " + error.what()});
@@ -172,15 +185,24 @@ void Importer::add_input(const ValueInfo& input) {
 
 // Whether all outputs of a branch are constants without elements.
 bool is_empty(const Branch& branch) {
-  return std::all_of(branch.outputs.begin(), branch.outputs.end(), [&](const std::string& output) {
-    if (const auto found = branch.constants.find(output); found != branch.constants.end())
-      return found->second.elements() == 0;
-    return std::any_of(branch.nodes.begin(), branch.nodes.end(), [&](const Node& node) {
-      const auto value = node.attributes.find("value");
-      return node.op == "Constant" && node.outputs.front() == output && value != node.attributes.end() &&
-             value->second.tensor.elements() == 0;
-    });
-  });
+  std::set<std::string> empty;
+  for (const auto& [name, array] : branch.constants)
+    if (array.elements() == 0) empty.insert(name);
+  for (const Node& node : branch.nodes) {
+    const auto value = node.attributes.find("value");
+    if (node.op == "Constant" && !node.outputs.empty() && value != node.attributes.end() &&
+        value->second.tensor.elements() == 0)
+      empty.insert(node.outputs.front());
+  }
+  return std::all_of(branch.outputs.begin(), branch.outputs.end(),
+                     [&](const std::string& output) { return empty.contains(output); });
+}
+
+// Throws Error if loops enter branches with many constants again and again.
+void Importer::add_constants(const Branch& branch) {
+  entered_ += branch.constants.size();
+  if (entered_ > kMaxEntered) fail("iterations of loops read more than %zu constants", kMaxEntered);
+  for (const auto& [name, array] : branch.constants) values_[name] = array;
 }
 
 // Imports the taken branch in place of the If, if the condition is known.
@@ -200,7 +222,7 @@ void Importer::add_branch(const Node& node) {
   if (branch.outputs.size() != node.outputs.size())
     return give_reason(node, "its branches have " + std::to_string(branch.outputs.size()) + " outputs, expected " +
                                  std::to_string(node.outputs.size()));
-  for (const auto& [name, array] : branch.constants) values_[name] = array;
+  add_constants(branch);
   for (const Node& inner : branch.nodes) add_node(inner);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     values_[node.outputs[i]] = values_[branch.outputs[i]];
@@ -252,7 +274,6 @@ bool Importer::add_body(const Node& node, const std::vector<Typed>& inputs) {
     give_reason(node, "the iterations of loops become more than " + std::to_string(kMaxUnrolledNodes) + " nodes");
     return false;
   }
-  for (const auto& [name, array] : body.constants) values_[name] = array;
   for (size_t i = 0; i < inputs.size(); ++i) set_value(body.inputs[i], inputs[i]);
   for (const Node& inner : body.nodes) add_node(inner);
   return reasons_.size() == before && !refuses_counted(node, body.outputs);
@@ -289,6 +310,7 @@ void Importer::add_loop(const Node& node) {
     if (!given) return;
     runs = *given != 0;
   }
+  add_constants(body);
   std::vector<Typed> state = values_of(std::span(node.inputs).subspan(2, carried));
   std::vector<Items> stacked(body.outputs.size() - 1 - carried);
   for (int64_t i = 0; runs && static_cast<double>(i) < count; ++i) {
@@ -342,6 +364,7 @@ void Importer::add_scan(const Node& node) {
                                backwards = list("scan_input_directions", inputs);
     const std::vector<int64_t> to_axes = list("scan_output_axes", outputs);
     const std::vector<int64_t> to_backwards = list("scan_output_directions", outputs);
+    add_constants(body);
     std::vector<Typed> state = values_of(std::span(node.inputs).first(carried));
     std::vector<Items> whole, stacked(outputs);  // inputs by step; outputs by step
     for (const Typed& x : values_of(std::span(node.inputs).subspan(carried, inputs))) {
@@ -415,7 +438,7 @@ void Importer::add_node(const Node& node) {
       import_counted(op, function);
     else
       function(op);
-    if (op.known() && graph_->table.operators.size() > before) fold(&op);
+    if (op.known() && graph_->table.operators.size() > before) fold(&op, before);
   } catch (const Error& error) {
     return give_reason(node, error.what());
   }
@@ -440,21 +463,20 @@ void Importer::add_taps(const std::string& name) {
   const auto names = taps_.find(name);
   const Tensor* tensor = std::get_if<Tensor>(&values_[name]);
   if (names == taps_.end() || !tensor || graph_->is_constant(tensor->id) || counted_[name].any()) return;
-  const auto& inputs = graph_->table.inputs;
-  if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& port) { return port->tensor == tensor->id; })) return;
+  if (inputs_.contains(tensor->id)) return;
   const bool map = tensor->shape().rank == 4;
   std::optional<Tensor> value;
   for (const std::string& tap : names->second) {
-    const auto is_output = [&](const ValueInfo& output) { return output.name == tap; };
-    if (std::any_of(model_.outputs.begin(), model_.outputs.end(), is_output)) continue;
+    if (output_names_.contains(tap)) continue;
     if (!value) value = map ? to_channels_last(*tensor) : *tensor;
     graph_->add_tap(tap, *value, map ? fbs::Layout::NCHW : fbs::Layout::Same, false);
   }
 }
 
-// Folds the node's operators if all its inputs are constants.
-void Importer::fold(Op* op) {
-  fold_constants(*graph_, {});
+// Folds the node's operators, from index `first` on, if all its inputs are constants.
+void Importer::fold(Op* op, size_t first) {
+  folded_ = true;
+  fold_added_constants(*graph_, first);
   for (size_t i = 0; i < op->outputs().size(); ++i) {
     const Tensor* tensor = std::get_if<Tensor>(&op->outputs()[i]);
     if (!tensor || !graph_->is_constant(tensor->id)) continue;
@@ -466,15 +488,12 @@ void Importer::add_output(const ValueInfo& output, Tensor value) {
   const bool map = value.shape().rank == 4;
   if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
   // An output must be computed: constants and inputs are copied.
-  const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
   if (map) value = to_channels_last(value);
-  if (graph_->is_constant(value.id) || std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
-    value = reshape(value, to_int32(dims_of(value)));
+  if (graph_->is_constant(value.id) || inputs_.contains(value.id)) value = reshape(value, to_int32(dims_of(value)));
   std::vector<std::optional<Tensor>> sizes = counted_[output.name].sizes;
   // A counted output is cut in its memory, so it is the tensor of no other.
-  const auto is_output = [&](const auto& port) { return port->tensor == value.id; };
-  if (std::any_of(graph_->table.outputs.begin(), graph_->table.outputs.end(), is_output))
-    value = reshape(value, to_int32(dims_of(value)));
+  if (outputs_.contains(value.id)) value = reshape(value, to_int32(dims_of(value)));
+  outputs_.insert(value.id);
   graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same, to_dtype(types_.at(output.name)));
   if (sizes.empty()) return;
   if (map) sizes = {sizes[0], sizes[2], sizes[3], sizes[1]};
@@ -545,6 +564,7 @@ Imported Importer::import() {
       reasons_.push_back({"", name, 0, "--shape " + name + ": the graph has no input of that name"});
   }
   for (const Node& node : apply_patterns(model_, options_.disabled_patterns)) add_node(node);
+  if (folded_) fold_constants(*graph_, {});  // what the other nodes computed of constants
   add_outputs();
   add_counts();
   if (!reasons_.empty()) throw Refused(model_.path.filename().string(), std::move(reasons_));

@@ -41,15 +41,12 @@ Constant computed_later(const Graph& graph, const fbs::OperatorT& op) {
   return value;
 }
 
-}  // namespace
-
-void fold_constants(Graph& graph, const PassOptions&) {
-  // Outputs and taps of a blob cannot be constants: such values stay computed.
-  std::set<TensorId> seen;
-  for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
-    for (const auto& port : *ports) seen.insert(port->tensor);
+// Of the operators from index `first` on. `seen`: values that stay computed.
+void fold(Graph& graph, size_t first, const std::set<TensorId>& seen) {
   std::map<TensorId, int64_t> work;  // elements that a value on demand reads and writes, with those before it
-  std::erase_if(graph.table.operators, [&](const auto& op) {
+  auto& operators = graph.table.operators;
+  const auto begin = operators.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto end = std::remove_if(begin, operators.end(), [&](const auto& op) {
     const TensorId output = op->outputs.front();
     if (seen.contains(output) || op->outputs.size() > 1) return false;
     if (names_state(op->params.type)) return false;  // its value differs between runs
@@ -80,6 +77,19 @@ void fold_constants(Graph& graph, const PassOptions&) {
     }
     return true;
   });
+  operators.erase(end, operators.end());
 }
+
+}  // namespace
+
+void fold_constants(Graph& graph, const PassOptions&) {
+  // Outputs and taps of a blob cannot be constants.
+  std::set<TensorId> seen;
+  for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
+    for (const auto& port : *ports) seen.insert(port->tensor);
+  fold(graph, 0, seen);
+}
+
+void fold_added_constants(Graph& graph, size_t first) { fold(graph, first, {}); }
 
 }  // namespace ferry

@@ -28,6 +28,9 @@ void slice_before_reshape(Graph& graph, const PassOptions& options);
 void make_channels_last(Graph& graph, const PassOptions& options);
 // Evaluates operators whose inputs are constants, by the reference interpreter; large values when they are read.
 void fold_constants(Graph& graph, const PassOptions& options);
+// The same for the operators from index `first` on, whose values are no outputs or taps: for builders, in work that
+// does not grow with the graph.
+void fold_added_constants(Graph& graph, size_t first);
 // Merges convolutions (or linear layers) of one input whose outputs are added, including the input itself and its
 // scaled copies, into one with the sum of the kernels, in double: branches of RepVGG, MobileOne and RepMixer, averaged
 // heads. Only if the sum needs no more multiplications.

@@ -79,7 +79,7 @@ void recognise_batched_attention(GraphMatcher& m) {
     }
     fbs::ReshapeT merge;
     merge.shape.assign(output.dims.begin(), output.dims.begin() + output.rank);
-    i = m.rewrite(i, merge, {transpose(m.graph().add_op(op.name, params, inputs), {1, 0, 2})});
+    m.rewrite(i, merge, {transpose(m.graph().add_op(op.name, params, inputs), {1, 0, 2})});
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "converter/graph/graph.h"
 
@@ -14,7 +15,8 @@ class GraphMatcher {
   explicit GraphMatcher(Graph& graph);
 
   Graph& graph() { return graph_; }
-  size_t size() const { return graph_.table.operators.size(); }
+  // Without those added by rewrites.
+  size_t size() const { return size_; }
   fbs::OperatorT& at(size_t i) { return *graph_.table.operators[i]; }
   Shape shape(TensorId tensor) const { return graph_.shape(tensor); }
   Tensor tensor(TensorId id) { return {&graph_, id}; }
@@ -27,19 +29,22 @@ class GraphMatcher {
   std::optional<TensorId> reshaped_from(TensorId tensor, const Shape& shape) const;
 
   // Replaces operator `i` by `params` of `inputs`, keeping its output. Operators added for the inputs are moved before
-  // it. Returns the new index of operator i.
+  // it by finish(). A pattern rewrites operators in their order.
   template <typename Params>
-  size_t rewrite(size_t i, Params params, const std::vector<Tensor>& inputs) {
+  void rewrite(size_t i, Params params, const std::vector<Tensor>& inputs) {
     fbs::OpParamsUnion wrapped;
     wrapped.Set(std::move(params));
-    return rewrite_as(i, std::move(wrapped), inputs);
+    rewrite_as(i, std::move(wrapped), inputs);
   }
+  // Ends a pattern.
+  void finish();
 
  private:
-  size_t rewrite_as(size_t i, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs);
+  void rewrite_as(size_t i, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs);
 
   Graph& graph_;
-  size_t known_;  // number of operators before the next rewrite's additions
+  size_t size_;                // number of operators before the pattern
+  std::vector<size_t> added_;  // by operator that was added after these: the one that it precedes
   std::unordered_map<TensorId, fbs::OperatorT*> producers_;
 };
 

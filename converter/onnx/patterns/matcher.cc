@@ -7,15 +7,11 @@ namespace ferry::onnx {
 
 Matcher::Matcher(const Model& model) : model_(model), nodes_(model.nodes) {
   for (const ValueInfo& output : model.outputs) outputs_.insert(output.name);
-  index();
-}
-
-void Matcher::index() {
-  producers_.clear();
-  readers_.clear();
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    for (const std::string& input : nodes_[i].inputs) readers_[input].push_back(i);
-    for (const std::string& output : nodes_[i].outputs) producers_[output] = i;
+    const Node& node = nodes_[i];
+    for (const std::string& input : node.inputs) readers_[input].insert(i);
+    for (const std::string& output : node.outputs) producers_[output] = i;
+    if (is_copy(node)) origins_[node.outputs.front()] = origin(node.inputs.front());
   }
 }
 
@@ -25,13 +21,8 @@ bool Matcher::is_copy(const Node& node) const {
 }
 
 const std::string& Matcher::origin(const std::string& value) const {
-  const std::string* at = &value;
-  for (auto found = producers_.find(*at); found != producers_.end(); found = producers_.find(*at)) {
-    const Node& node = nodes_[found->second];
-    if (!is_copy(node) || node.inputs.empty() || node.outputs.front() != *at) break;
-    at = &node.inputs.front();
-  }
-  return *at;
+  const auto found = origins_.find(value);
+  return found == origins_.end() ? value : found->second;
 }
 
 const Node* Matcher::producer(const std::string& value) const {
@@ -49,7 +40,7 @@ const Node* Matcher::only_reader(const std::string& value, const char* op) const
   while (true) {
     const auto found = readers_.find(*at);
     if (outputs_.contains(*at) || found == readers_.end() || found->second.size() != 1) return nullptr;
-    const Node& node = nodes_[found->second.front()];
+    const Node& node = nodes_[*found->second.begin()];
     if (is(node, op)) return &node;
     if (!is_copy(node)) return nullptr;
     at = &node.outputs.front();
@@ -81,12 +72,17 @@ const std::string* Matcher::other_input(const Node& node, const std::string& val
 
 void Matcher::replace(const Node* last, const std::string& op, std::vector<std::string> inputs,
                       std::map<std::string, Attribute> attributes) {
-  Node& node = nodes_[static_cast<size_t>(last - nodes_.data())];
+  const size_t index = static_cast<size_t>(last - nodes_.data());
+  Node& node = nodes_[index];
+  for (const std::string& input : node.inputs) {
+    auto& readers = readers_.at(input);
+    readers.erase(readers.find(index));
+  }
   node.op = op;
   node.domain = "ferry";
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
-  index();
+  for (const std::string& input : node.inputs) readers_[input].insert(index);
 }
 
 std::vector<Node> Matcher::finish() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -38,14 +39,14 @@ class Matcher {
   std::vector<Node> finish();
 
  private:
-  void index();
   // Whether the node's output equals its input.
   bool is_copy(const Node& node) const;
 
   const Model& model_;
   std::vector<Node> nodes_;
   std::unordered_map<std::string, size_t> producers_;
-  std::unordered_map<std::string, std::vector<size_t>> readers_;
+  std::unordered_map<std::string, std::multiset<size_t>> readers_;  // a node that reads a value twice is there twice
+  std::unordered_map<std::string, std::string> origins_;            // of copied values
   std::unordered_set<std::string> outputs_;
 };
 

@@ -48,8 +48,11 @@ std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>
 
 void apply_patterns(Graph& graph, const std::set<std::string>& disabled) {
   GraphMatcher matcher(graph);
-  for (const Pattern& pattern : kPatterns)
-    if (pattern.in_graph && enabled(pattern, disabled)) pattern.in_graph(matcher);
+  for (const Pattern& pattern : kPatterns) {
+    if (!pattern.in_graph || !enabled(pattern, disabled)) continue;
+    pattern.in_graph(matcher);
+    matcher.finish();
+  }
 }
 
 }  // namespace ferry::onnx

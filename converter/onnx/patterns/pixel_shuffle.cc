@@ -15,7 +15,7 @@ void recognise_pixel_shuffle(GraphMatcher& m) {
     if (!map || d[2] != d[3] || d[2] < 2 || m.shape(output) != Shape{d[0], d[1], d[4] * d[2], d[5] * d[3]}) continue;
     fbs::TransposeT first;
     first.perm = {0, 3, 1, 2};
-    i = m.rewrite(i, first, {pixel_shuffle(transpose(m.tensor(*map), {0, 2, 3, 1}), d[2])});
+    m.rewrite(i, first, {pixel_shuffle(transpose(m.tensor(*map), {0, 2, 3, 1}), d[2])});
   }
 }
 

@@ -89,7 +89,7 @@ void recognise_rotary_embedding(GraphMatcher& m) {
             reshape(rotary_embedding(rows, *cos, *sin, heads, rotation->interleaved), {d[0], d[axis], heads, d[3]});
         fbs::TransposeT back;
         back.perm = axis == 2 ? std::vector<int32_t>{0, 2, 1, 3} : std::vector<int32_t>{0, 1, 2, 3};
-        i = m.rewrite(i, back, {y});
+        m.rewrite(i, back, {y});
         break;
       }
       break;
