@@ -185,6 +185,7 @@ void embed(const std::string& path, const std::vector<std::string>& targets, con
     auto buffer = std::make_unique<fbs::BufferT>();
     buffer->offset = data.empty() ? 0 : end();
     buffer->size = packed->bytes().size();
+    buffer->checksum = checksum_of(packed->bytes());
     append(packed->bytes(), buffer->offset);
     auto entry = std::make_unique<fbs::PackedT>();
     entry->target = targets[i];

@@ -84,17 +84,16 @@ int run(RunOptions& o) {
   cache.use(&options);
   int exit_code = 0;
   if (o.text()) {
-    exit_code = run_text(o, model, options);
+    exit_code = run_text(o, model, options, cache);
   } else if (!o.images.empty()) {
-    exit_code = run_images(o, model, options);
+    exit_code = run_images(o, model, options, cache);
   } else {
     const SessionHandle session = create_session(model, options);
     BackendNotes notes;
     notes.print(session.get());
-    exit_code = run_tensors(o, model, session);
+    exit_code = run_tensors(o, model, session, cache);
     notes.print(session.get());
   }
-  cache.finish_check(model);
   return exit_code;
 }
 

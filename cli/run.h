@@ -41,12 +41,17 @@ class BackendNotes {
 
 // Replaces folders by the images in them, sorted by name.
 std::vector<std::string> images_in(const std::vector<std::string>& given);
+// The next three throw Error if the blob is damaged, before they write or print a result; a text that is printed while
+// it is generated ends with the error.
 // Runs the blob's task on RunOptions.images.
-int run_images(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
+int run_images(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session,
+               const PackedCache& cache);
 // Runs the blob on the inputs in RunOptions.tensors.
-int run_tensors(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
+int run_tensors(const RunOptions& options, const ModelHandle& model, const SessionHandle& session,
+                const PackedCache& cache);
 // Generates text after RunOptions.prompt or RunOptions.tokens.
-int run_text(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
+int run_text(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session,
+             const PackedCache& cache);
 // Writes outputs, and with --taps every tap, to RunOptions.save, in the source framework's layout. Outputs, `features`,
 // `pooled` and `feat/<i>` keep their names, other taps are `tap/<module>`. `embedding`: that of an image; may be empty.
 void save_results(const RunOptions& options, const ModelHandle& model, ferry_session* session,

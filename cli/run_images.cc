@@ -164,7 +164,8 @@ void check_preprocessing(const RunOptions& o, const ModelHandle& model) {
 }
 
 // Prints or saves the output tensors for each image.
-int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
+int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options,
+              const PackedCache& cache) {
   if (o.json) fail("--json: this model has no task; use --save for tensors");
   check_preprocessing(o, model);
   const SessionHandle session = create_session(model, options);
@@ -175,6 +176,7 @@ int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session
     const ferry_image view = image_of(image);
     check(ferry_session_set_image(session.get(), &view));
     check(ferry_session_run(session.get()));
+    cache.finish_check(model);
     if (o.save.empty()) print_outputs(model, session.get());
   }
   if (!o.save.empty()) save_results(o, model, session.get());
@@ -185,8 +187,8 @@ int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session
 class Runner {
  public:
   Runner(const RunOptions& o, const ModelHandle& model, const ferry_task_info& info,
-         const ferry_session_options& options)
-      : o_(o), model_(model), entry_(answer_entry(info.answer)), files_(o) {
+         const ferry_session_options& options, const PackedCache& cache)
+      : o_(o), model_(model), cache_(cache), entry_(answer_entry(info.answer)), files_(o) {
     if (writes()) files_.check_names();
     if (!o.composite.empty()) {
       check_folder(o.composite);
@@ -227,6 +229,7 @@ class Runner {
       request.user = &line;
       check(ferry_task_run(task_.get(), &request, &answer));
     }
+    cache_.finish_check(model_);
     give(path, view, image.view(), answer);
   }
 
@@ -298,6 +301,7 @@ class Runner {
 
   const RunOptions& o_;
   const ModelHandle& model_;
+  const PackedCache& cache_;
   const AnswerEntry& entry_;
   Files files_;
   std::vector<ferry_point> points_;
@@ -326,16 +330,17 @@ std::vector<std::string> images_in(const std::vector<std::string>& given) {
   return images;
 }
 
-int run_images(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
+int run_images(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options,
+               const PackedCache& cache) {
   ferry_task_info info{};
   info.struct_size = sizeof(info);
   check(ferry_model_task(model.get(), &info));
   check_options(o, info);
   // With tiles there are no tensors of the whole image.
   if (info.answer == FERRY_ANSWER_NONE || (info.kind == FERRY_TASK_ENHANCEMENT && !o.save.empty()))
-    return run_whole(o, model, options);
+    return run_whole(o, model, options, cache);
   check_preprocessing(o, model);
-  Runner runner(o, model, info, options);
+  Runner runner(o, model, info, options, cache);
   BackendNotes notes;
   notes.print(runner.session());
   ProgressLine line("image");

@@ -131,7 +131,7 @@ void save_results(const RunOptions& o, const ModelHandle& model, ferry_session* 
   print("%s: %zu tensors\n", o.save.c_str(), results.tensors().size());
 }
 
-int run_tensors(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {
+int run_tensors(const RunOptions& o, const ModelHandle& model, const SessionHandle& session, const PackedCache& cache) {
   const std::shared_ptr<const Checkpoint> file = open_checkpoint(o.tensors);
   const size_t inputs = ferry_model_input_count(model.get());
   std::vector<const CheckpointTensor*> given;
@@ -143,6 +143,7 @@ int run_tensors(const RunOptions& o, const ModelHandle& model, const SessionHand
   resize(o, session, given);
   for (size_t i = 0; i < inputs; ++i) write_input(o, session, i, *given[i]);
   check(ferry_session_run(session.get()));
+  cache.finish_check(model);
   save_results(o, model, session.get());
   return kDone;
 }

@@ -48,7 +48,8 @@ void print_now(const std::string& text) {
 
 }  // namespace
 
-int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
+int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options,
+             const PackedCache& cache) {
   const GeneratorHandle generator = create_generator(model, options);
   BackendNotes notes;
   notes.print(ferry_generator_session(generator.get()));
@@ -78,6 +79,7 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
     text += piece;
     if (!o.json) print_now(words ? piece : std::to_string(token) + " ");
   }
+  cache.finish_check(model);
   if (o.json) {
     nlohmann::ordered_json result = {{"prompt", prompt}, {"tokens", tokens}};
     if (o.has_prompt) result["text"] = text;

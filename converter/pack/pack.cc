@@ -117,6 +117,7 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
   buffers.clear();
   buffers.push_back(std::make_unique<fbs::BufferT>());
   std::vector<uint32_t> renumbered(types.size());  // by the graph's buffer: shared buffers stay shared
+  if (!out.table.text.empty()) out.table.text_checksum = checksum_of(std::as_bytes(std::span(out.table.text)));
   const std::vector<const fbs::GraphT*> sources = tables_of(graph.table);
   const std::vector<fbs::GraphT*> tables = tables_of(out.table);
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -296,6 +297,8 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   verified(blob);
   return blob;
 }
+
+uint64_t checksum_of(std::span<const std::byte> bytes) { return std::max(xxh64(bytes), kUnknownChecksum); }
 
 uint32_t add_segment(std::span<const std::byte> bytes, fbs::GraphT* table, std::vector<std::byte>* data) {
   auto buffer = std::make_unique<fbs::BufferT>();

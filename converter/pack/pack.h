@@ -55,6 +55,9 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options = {})
 // Size of that blob without certificates and checkpoint buffer; reads no constant and writes nothing.
 uint64_t packed_size(const Graph& graph, const PackOptions& options);
 
+// The checksum of a segment or a text as the blob has it: XXH64, never 0.
+uint64_t checksum_of(std::span<const std::byte> bytes);
+
 // Appends a segment to the data section of a blob for assemble(). Returns the index of its buffer. The table must
 // already have the empty buffer.
 uint32_t add_segment(std::span<const std::byte> bytes, fbs::GraphT* table, std::vector<std::byte>* data);

@@ -15,21 +15,28 @@
 namespace ferry {
 namespace {
 
-// The constants that have a checksum, each once.
+// What has a checksum, each once.
 std::vector<WeightCheck::Part> checked_parts(const fbs::Graph& root, std::span<const std::byte> data) {
   std::vector<WeightCheck::Part> parts;
   std::vector<bool> seen(root.buffers()->size());
-  const auto add = [&](const fbs::Graph& graph) {
-    for (const fbs::Tensor* tensor : *graph.tensors()) {
-      const fbs::Buffer& buffer = *root.buffers()->Get(tensor->buffer());
-      if (buffer.checksum() == 0 || seen[tensor->buffer()]) continue;
-      seen[tensor->buffer()] = true;
-      parts.push_back({data.subspan(static_cast<size_t>(buffer.offset()), static_cast<size_t>(buffer.size())),
-                       buffer.checksum(), text(tensor->name())});
-    }
+  const auto add = [&](uint32_t index, const char* name, bool in_use) {
+    const fbs::Buffer& buffer = *root.buffers()->Get(index);
+    if (buffer.checksum() == 0 || seen[index]) return;
+    seen[index] = true;
+    parts.push_back({data.subspan(static_cast<size_t>(buffer.offset()), static_cast<size_t>(buffer.size())),
+                     buffer.checksum(), name, in_use});
   };
-  add(root);
-  for (uint32_t i = 0; root.graphs() != nullptr && i < root.graphs()->size(); ++i) add(*root.graphs()->Get(i));
+  const auto add_constants = [&](const fbs::Graph& graph) {
+    for (const fbs::Tensor* tensor : *graph.tensors()) add(tensor->buffer(), text(tensor->name()), false);
+  };
+  add_constants(root);
+  for (uint32_t i = 0; root.graphs() != nullptr && i < root.graphs()->size(); ++i)
+    add_constants(*root.graphs()->Get(i));
+  for (uint32_t i = 0; root.packed() != nullptr && i < root.packed()->size(); ++i)
+    add(root.packed()->Get(i)->buffer(), "packed weights", true);
+  if (root.text() != nullptr && root.text_checksum() != 0)
+    parts.push_back({std::as_bytes(std::span(root.text()->data(), root.text()->size())), root.text_checksum(),
+                     "tokenizer and chat template", true});
   return parts;
 }
 

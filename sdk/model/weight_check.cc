@@ -51,7 +51,7 @@ void WeightCheck::begin(const char* cache_dir) {
 Status WeightCheck::status() const {
   const Part* damaged = damaged_;
   if (damaged == nullptr) return {};
-  return error(FERRY_CORRUPT, "the weights are damaged: '%.200s' does not have the checksum that was written",
+  return error(FERRY_CORRUPT, "the blob is damaged: '%.200s' does not have the checksum that was written",
                damaged->name);
 }
 
@@ -93,7 +93,8 @@ const WeightCheck::Part* WeightCheck::find_damage() const {
     for (size_t at = 0; at < part.bytes.size() && !stopping_; at += kCheckedAtOnce) {
       const auto piece = part.bytes.subspan(at, std::min(kCheckedAtOnce, part.bytes.size() - at));
       hash.update(piece);
-      if (piece.size() == kCheckedAtOnce) mapping_.forget(piece);  // large weights are mostly read in packed form
+      // Large constants are mostly read in packed form.
+      if (piece.size() == kCheckedAtOnce && !part.in_use) mapping_.forget(piece);
     }
     if (stopping_) return nullptr;
     if (std::max<uint64_t>(hash.digest(), 1) != part.checksum) return &part;  // 0 is none

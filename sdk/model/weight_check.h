@@ -1,5 +1,5 @@
-// Compares a blob's constants with the checksums that the converter wrote: once a file, beside the first runs. A
-// damaged file would otherwise run and answer wrongly.
+// Compares a blob's constants, packed weights and text with the checksums that the converter wrote: once a file, beside
+// the first runs. A damaged file would otherwise run and answer wrongly.
 #pragma once
 
 #include <pthread.h>
@@ -26,6 +26,7 @@ class WeightCheck {
     std::span<const std::byte> bytes;
     uint64_t checksum;  // XXH64
     const char* name;   // of the constant; valid as long as the bytes
+    bool in_use;        // by the runs, so the pages stay in memory
   };
 
   // `parts` are bytes of `mapping`; both must outlive this.
@@ -38,7 +39,7 @@ class WeightCheck {
   // check leaves such a record. Little is checked at once, otherwise in a thread of low priority. What exceeds half of
   // the machine's memory is left to wait(), since reading it would push the weights in use out of memory.
   void begin(const char* cache_dir);
-  // FERRY_CORRUPT, with the name of the constant: damage was found so far.
+  // FERRY_CORRUPT, with the name of the part: damage was found so far.
   Status status() const;
   // Completes the check, also one that was not begun. FERRY_CORRUPT likewise.
   Status wait();

@@ -5,6 +5,7 @@
 
 #include "sdk/graph/session.h"
 #include "sdk/model/packed_store.h"
+#include "sdk/model/weight_check.h"
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
 #include "tests/support/gpus.h"
@@ -91,6 +92,23 @@ TEST_F(PackCommand, EmbedsThemIntoTheBlob) {
   const auto j = nlohmann::json::parse(inspected.out);
   ASSERT_EQ(j["packed"].size(), 1u);
   EXPECT_EQ(j["packed"][0]["target"], "this");
+}
+
+TEST_F(PackCommand, EmbeddedFilesAreChecked) {
+  ASSERT_EQ(pack({"m.ferry", "--embed", "-o", "out.ferry"}).exit_code, 0);
+  std::shared_ptr<Model> model;
+  ASSERT_TRUE(Model::open((folder_.path() / "out.ferry").c_str(), &model).ok());
+  EXPECT_TRUE(model->weight_check().wait().ok());
+  const fbs::Buffer& packed = *model->root().buffers()->Get(model->root().packed()->Get(0)->buffer());
+  EXPECT_NE(packed.checksum(), 0u);
+  std::string bytes = read_text(folder_.path() / "out.ferry");
+  const size_t at = bytes.size() - static_cast<size_t>(packed.size()) / 2;
+  bytes[at] = static_cast<char>(bytes[at] ^ 16);
+  folder_.write("damaged.ferry", bytes);
+  ASSERT_TRUE(Model::open((folder_.path() / "damaged.ferry").c_str(), &model).ok());
+  const Status status = model->weight_check().wait();
+  EXPECT_EQ(status.code(), FERRY_CORRUPT);
+  EXPECT_EQ(status.message(), "the blob is damaged: 'packed weights' does not have the checksum that was written");
 }
 
 // A blob may embed files for a CPU and for a GPU; each finds its own.

@@ -388,6 +388,28 @@ TEST_F(Run, TensorsGoInAndOutInTheFrameworksLayout) {
   }
 }
 
+// Above 1 MB, weights are checked beside the run. Nothing is written before both have ended.
+TEST_F(Run, ADamagedBlobLeavesNoOutput) {
+  constexpr int kSide = 1200;
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, kSide}, fbs::Layout::Same);
+  std::vector<float> values;
+  for (uint32_t i = 0; i < kSide * kSide; ++i) values.push_back(testing::noise(3, i));
+  const Tensor weight = graph.add_constant("weight", {kSide, kSide}, std::move(values));
+  graph.add_output("y", graph.add_op("y", fbs::LinearT(), {x, weight}), fbs::Layout::Same);
+  const std::string model = write(graph);
+  std::string bytes = read_text(model);
+  bytes[bytes.size() - 4 * kSide] = static_cast<char>(bytes[bytes.size() - 4 * kSide] ^ 1);
+  folder_.write("model.ferry", bytes);
+  const std::vector<std::string> arguments = {model, "--tensors", tensors({{"x", {1, kSide}}}), "--save", "out"};
+  EXPECT_REFUSED(run(arguments), "the blob is damaged: 'weight' does not have the checksum that was written");
+  EXPECT_FALSE(exists("out"));
+  std::vector<std::string> unchecked = arguments;
+  unchecked.push_back("--no-check");
+  EXPECT_EQ(run(unchecked).exit_code, 0);
+  EXPECT_TRUE(exists("out"));
+}
+
 TEST_F(Run, InputsMayBeNamedAsInFixtures) {
   const std::string model = blob(kClassifier);
   ASSERT_EQ(

@@ -4,6 +4,7 @@
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "converter/pack/pack.h"
@@ -12,6 +13,7 @@
 #include "sdk/model/xxh64.h"
 #include "tests/runtime/packings.h"
 #include "tests/support/blobs.h"
+#include "tests/support/language_model.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
@@ -96,6 +98,29 @@ TEST_F(WeightChecks, FindOneBitOfAnyConstant) {
           << ferry_last_error();
     }
   }
+}
+
+TEST_F(WeightChecks, FindOneBitOfTheText) {
+  const std::vector<std::byte> blob = pack(*small_language_model());
+  Parts parts(blob);
+  const auto text = std::as_bytes(std::span(parts.model.text));
+  const auto found = std::search(blob.begin(), blob.end(), text.begin(), text.end());
+  ASSERT_NE(found, blob.end());
+  write(blob);
+  EXPECT_EQ(run(), FERRY_OK) << ferry_last_error();
+  for (const size_t byte : {size_t{0}, text.size() / 3, text.size() - 1}) {
+    std::vector<std::byte> damaged = blob;
+    damaged[static_cast<size_t>(found - blob.begin()) + byte] ^= std::byte{32};
+    write(damaged);
+    EXPECT_EQ(run(), FERRY_CORRUPT) << byte;
+    EXPECT_NE(std::string(ferry_last_error()).find("'tokenizer and chat template'"), std::string::npos)
+        << ferry_last_error();
+  }
+  // Blobs of older converters have no checksum of it.
+  parts.model.text_checksum = 0;
+  parts.model.text[parts.model.text.size() / 3] ^= 32;
+  write(parts.assemble());
+  EXPECT_EQ(run(), FERRY_OK) << ferry_last_error();
 }
 
 TEST_F(WeightChecks, LookAtAFileOnce) {
