@@ -1,10 +1,11 @@
-// soak MINUTES [THREADS [SEED]]: several threads open, run, resize, cancel and close sessions of small networks at
-// random, with damaged files, vanishing caches and lost GPUs. Every answer must be bit-identical to that of the same
-// network alone on the same backend. Memory, open files and threads must not grow. Prints a line per minute; the exit
-// status is the result. scripts/soak builds and starts it.
+// soak MINUTES [THREADS [SEED]]: several threads open, run, resize, cancel and close sessions and generators of small
+// networks at random, with damaged files, vanishing caches and lost GPUs. Every answer must be bit-identical to that of
+// the same network alone on the same backend. Memory, open files and threads must not grow. Prints a line per minute;
+// the exit status is the result. scripts/soak builds and starts it.
 #include <fcntl.h>
 #include <ferry/ferry.h>
 #include <ferry/image.h>
+#include <ferry/text.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 // ---- what is counted, and what ends the soak -----------------------------------------------------------------------
 
 struct Counts {
-  std::atomic<uint64_t> sessions, runs, resizes, cancelled, images, refused, lost;
+  std::atomic<uint64_t> sessions, runs, resizes, cancelled, images, texts, refused, lost;
 };
 
 Counts counts;
@@ -61,6 +62,8 @@ struct Network {
   std::shared_ptr<AlignedBytes> blob;
   std::filesystem::path file;
   bool resizable = false;  // its first input is an image of any size
+  bool speaks = false;     // a language model
+  bool sees = false;       // one with images
 };
 
 std::vector<Network> networks(const std::filesystem::path& folder) {
@@ -70,8 +73,15 @@ std::vector<Network> networks(const std::filesystem::path& folder) {
     all.push_back({name, std::make_shared<AlignedBytes>(named.blob), folder / (name + ".ferry"),
                    name == "small_upscaler" || name == "small_decoder"});
   }
-  all.push_back({"small_language_model", std::make_shared<AlignedBytes>(pack(*small_language_model())),
-                 folder / "small_language_model.ferry"});
+  for (const bool sees : {false, true}) {
+    const auto graph = sees ? small_vision_language_model() : small_language_model();
+    const std::string& name = graph->table.name;
+    all.push_back({.name = name,
+                   .blob = std::make_shared<AlignedBytes>(pack(*graph)),
+                   .file = folder / (name + ".ferry"),
+                   .speaks = true,
+                   .sees = sees});
+  }
   for (const Network& network : all)
     std::ofstream(network.file, std::ios::binary)
         .write(reinterpret_cast<const char*>(network.blob->data()), static_cast<std::streamsize>(network.blob->size()));
@@ -140,7 +150,8 @@ class Worker {
   void learn(const Network& network) {
     ferry_session_options options = default_options();
     options.num_threads = 1;
-    live(network, options, true);
+    if (!network.sees) live(network, options, true);
+    for (size_t prompt = 0; network.speaks && prompt < kPrompts; ++prompt) converse(network, options, prompt);
   }
 
   void live_once() {
@@ -165,10 +176,14 @@ class Worker {
                                        VK_ERROR_OUT_OF_HOST_MEMORY};
       if (random_.once_in(2)) faults_->arm(static_cast<uint32_t>(random_.below(600)), kResults[random_.below(3)]);
     }
+    // The inputs of a network with images must fit each other: only the generator writes them.
+    if (network.sees || (network.speaks && random_.once_in(2)))
+      return converse(network, options, random_.below(kPrompts));
     live(network, options, false);
   }
 
  private:
+  static constexpr size_t kPrompts = 3;
   static ferry_session_options default_options() {
     ferry_session_options options;
     ferry_session_options_init(&options);
@@ -245,6 +260,64 @@ class Worker {
     if (report.gpu_status != FERRY_OK) ++counts.lost;
     answers_.check(network.name + " " + std::to_string(size) + " " + std::to_string(input),
                    report.backend == FERRY_BACKEND_GPU, answer_of(session, outputs));
+  }
+
+  // Generates after a prompt, as often as it is cancelled, and perhaps continues what was saved.
+  void converse(const Network& network, const ferry_session_options& options, size_t prompt) {
+    ferry_model* model = open(network);
+    ferry_generator* generator = nullptr;
+    if (model != nullptr) expect_ok(ferry_generator_create(model, &options, &generator), "generator");
+    ferry_model_close(model);
+    if (generator == nullptr) return;
+    const std::string answer = generated(network, generator, prompt);
+    ++counts.texts;
+    ferry_report report = FERRY_INIT(ferry_report);
+    expect_ok(ferry_session_report(ferry_generator_session(generator), &report), "report");
+    // Tokens of which some were computed on the GPU, and others on the CPU, may differ from both.
+    if (report.gpu_status != FERRY_OK)
+      ++counts.lost;
+    else
+      answers_.check(network.name + " text " + std::to_string(prompt), report.backend == FERRY_BACKEND_GPU, answer);
+    ferry_generator_close(generator);
+  }
+
+  // The tokens, and their text.
+  std::string generated(const Network& network, ferry_generator* generator, size_t prompt) {
+    constexpr int kTokens = 6;
+    constexpr const char* kTexts[kPrompts] = {"the", "a ferry", "he then \xC3\xA9"};
+    if (network.sees && prompt > 0) {
+      uint8_t pixels[12 * 8 * 3];
+      for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 5 * prompt);
+      const ferry_image image{.pixels = pixels, .width = 12, .height = 8, .stride = 36, .owned = false};
+      expect_ok(ferry_generator_append_image(generator, &image), "append_image");
+    }
+    expect_ok(ferry_generator_append_text(generator, kTexts[prompt], std::strlen(kTexts[prompt])), "append_text");
+    std::string text;
+    for (int i = 0; i < kTokens && !ferry_generator_ended(generator) && !failed; ++i) {
+      int32_t token = 0;
+      ferry_status status = FERRY_CANCELLED;
+      std::thread canceller;
+      if (random_.once_in(8)) canceller = std::thread([=] { ferry_generator_cancel(generator); });
+      while (status == FERRY_CANCELLED) {
+        status = ferry_generator_next(generator, &token);
+        if (status == FERRY_CANCELLED) ++counts.cancelled;
+      }
+      if (canceller.joinable()) canceller.join();
+      expect_ok(status, "next");
+      text += ferry_generator_text(generator, nullptr);
+      if (i == 2 && !(network.sees && prompt > 0) && random_.once_in(3)) reload(generator);
+    }
+    size_t count = 0;
+    const int32_t* tokens = ferry_generator_tokens(generator, &count);
+    return std::string(reinterpret_cast<const char*>(tokens), count * sizeof *tokens) + text;
+  }
+
+  // Saves the text and loads it again.
+  void reload(ferry_generator* generator) {
+    const std::string file = cache_.string() + "." + std::to_string(reinterpret_cast<uintptr_t>(this)) + ".text";
+    expect_ok(ferry_generator_save(generator, file.c_str(), "note", 4), "save");
+    expect_ok(ferry_generator_reset(generator), "reset");
+    expect_ok(ferry_generator_load(generator, file.c_str()), "load");
   }
 
   static void forget_states(ferry_session* session) {
@@ -387,12 +460,14 @@ int soak(double minutes, int threads, uint64_t seed) {
     const Footprint now = gate.while_idle(footprint);
     if (minute == 1) warm = now;
     std::printf(
-        "%3d min  %llu sessions  %llu runs  %llu resizes  %llu cancelled  %llu images  %llu refused  %llu off the GPU"
+        "%3d min  %llu sessions  %llu runs  %llu resizes  %llu cancelled  %llu images  %llu texts  %llu refused"
+        "  %llu off the GPU"
         "  |  %ld KB  %ld files  %ld threads\n",
         minute, static_cast<unsigned long long>(counts.sessions), static_cast<unsigned long long>(counts.runs),
         static_cast<unsigned long long>(counts.resizes), static_cast<unsigned long long>(counts.cancelled),
-        static_cast<unsigned long long>(counts.images), static_cast<unsigned long long>(counts.refused),
-        static_cast<unsigned long long>(counts.lost), now.kilobytes, now.files, now.threads);
+        static_cast<unsigned long long>(counts.images), static_cast<unsigned long long>(counts.texts),
+        static_cast<unsigned long long>(counts.refused), static_cast<unsigned long long>(counts.lost), now.kilobytes,
+        now.files, now.threads);
     std::fflush(stdout);
     if (now.files > warm.files) complain("files stay open");
     if (now.threads > warm.threads) complain("threads stay");
