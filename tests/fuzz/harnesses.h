@@ -10,6 +10,7 @@
   X(certificate)           \
   X(chat)                  \
   X(config)                \
+  X(conversation)          \
   X(fixture)               \
   X(gguf)                  \
   X(hub)                   \

@@ -1,4 +1,6 @@
 // make_fuzz_seeds FOLDER: seed inputs for harnesses for which tests/ has no files, as FOLDER/HARNESS/NAME.
+#include <ferry/text.h>
+
 #include <cstring>
 #include <fstream>
 
@@ -79,6 +81,7 @@ std::vector<std::byte> with_packed(std::span<const std::byte> bytes) {
 void blobs() {
   std::vector<testing::Named> all = testing::small_blobs();
   all.push_back({"small_language_model", pack(*testing::small_language_model())});
+  all.push_back({"small_vision_language_model", pack(*testing::small_vision_language_model())});
   all.push_back({"two_graphs", pack(*testing::colour_masks())});
   fbs::PreprocessT recipe;
   recipe.resize_mode = fbs::ResizeMode::Exact;
@@ -146,6 +149,30 @@ void states() {
                 "nothing is saved");
   ferry_states_close(states);
   ferry_session_close(session);
+  ferry_model_close(model);
+}
+
+void conversations() {
+  const fuzz::Aligned blob(pack(*testing::small_language_model()));
+  ferry_model* model = nullptr;
+  ferry_generator* generator = nullptr;
+  fuzz::require(ferry_model_open_memory(blob.data(), blob.size(), &model) == FERRY_OK &&
+                    ferry_generator_create(model, nullptr, &generator) == FERRY_OK,
+                "the test's own blob cannot be opened");
+  fs::create_directories(folder / "conversation");
+  const auto save = [&](const char* name, const std::string& note) {
+    fuzz::require(
+        ferry_generator_save(generator, (folder / "conversation" / name).c_str(), note.data(), note.size()) == FERRY_OK,
+        "nothing is saved");
+  };
+  save("empty", "");
+  fuzz::require(ferry_generator_append_text(generator, "the \xC3\xA9", 6) == FERRY_OK, "a text is refused");
+  save("not_run", "");
+  int32_t token = 0;
+  for (int i = 0; i < 3; ++i)
+    fuzz::require(ferry_generator_next(generator, &token) == FERRY_OK, "nothing is generated");
+  save("generated", R"({"messages": 1})");
+  ferry_generator_close(generator);
   ferry_model_close(model);
 }
 
@@ -380,6 +407,7 @@ int main(int argc, char** argv) {
   blobs();
   packed_weights();
   states();
+  conversations();
   tokenizer();
   tables();
   hub();
