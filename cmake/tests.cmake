@@ -22,7 +22,7 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/work.cc" PROPER
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/gpu/alternatives_test.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # These include the C++ API, next to which the internal Tensor and Status are ambiguous; and allocations, whose names
 # are short.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/conformance/run_blob.cc" "${PROJECT_SOURCE_DIR}/tests/memory/failing.cc"
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/run_blob.cc" "${PROJECT_SOURCE_DIR}/tests/memory/failing.cc"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Page faults are dear on virtual machines: glibc keeps freed memory of large tensors in the heap, in huge pages.

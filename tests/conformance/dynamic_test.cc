@@ -6,7 +6,7 @@
 #include "models/families.h"
 #include "onnx.pb.h"
 #include "tests/conformance/node_case.h"
-#include "tests/conformance/run_blob.h"
+#include "tests/support/run_blob.h"
 #include "tests/support/blobs.h"
 #include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"

@@ -11,7 +11,7 @@
 #include "converter/onnx/tensor_proto.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
-#include "tests/conformance/run_blob.h"
+#include "tests/support/run_blob.h"
 #include "tests/support/blobs.h"
 
 namespace ferry::testing {

@@ -10,7 +10,7 @@
 
 #include "converter/pack/pack.h"
 #include "models/families.h"
-#include "tests/conformance/run_blob.h"
+#include "tests/support/run_blob.h"
 #include "tests/shared.h"
 #include "tests/support/blobs.h"
 #include "tests/support/cache.h"

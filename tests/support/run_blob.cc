@@ -1,4 +1,4 @@
-#include "tests/conformance/run_blob.h"
+#include "tests/support/run_blob.h"
 
 #include <algorithm>
 #include <ferry/ferry.hpp>
