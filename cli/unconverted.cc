@@ -69,7 +69,8 @@ int inspect_source(const std::string& path, const std::vector<std::string>& shap
     print_document(j);
     return kDone;
   }
-  print("%-12s  %s, opset %d%s%s\n", "file", path.c_str(), outline.opset, outline.producer.empty() ? "" : ", from ",
+  const std::string opset = outline.opset > 0 ? ", opset " + std::to_string(outline.opset) : "";
+  print("%-12s  %s%s%s%s\n", "file", path.c_str(), opset.c_str(), outline.producer.empty() ? "" : ", from ",
         outline.producer.c_str());
   print("%-12s  %s parameters", "size", grouped(outline.parameters).c_str());
   if (outline.graph) print(", %s multiply-adds", scaled(static_cast<double>(macs)).c_str());

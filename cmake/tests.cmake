@@ -45,7 +45,7 @@ include(cmake/test_gpus.cmake)
 # starting a process is slow. Others start one process per suite, because creating a GPU's pipelines takes longer than
 # most cases. The rest runs each case separately: networks and drivers that fail.
 set(whole_programs cli threads)
-set(by_suite unit ops converter memory)
+set(by_suite unit ops converter tflite memory)
 
 # Tests labelled "long" run with scripts/check --all only: whole networks on software GPUs, the second Vulkan driver, large
 # networks and those that differ from another in weights alone, thousands of damaged files, devices that fail at every
@@ -130,9 +130,9 @@ if(FERRY_SANITIZE STREQUAL "thread") # single-threaded code is covered by the ot
 endif()
 set(discovered)
 
-foreach(folder unit threads ops converter conformance runtime memory parity cli gpu)
+foreach(folder unit threads ops converter conformance tflite runtime memory parity cli gpu)
   ferry_sources(sources tests/${folder}/*.cc tests/${folder}/*_test.c)
-  if(NOT sources OR (folder STREQUAL "converter" AND NOT FERRY_BUILD_CONVERTER) OR
+  if(NOT sources OR (folder MATCHES "^(converter|tflite)$" AND NOT FERRY_BUILD_CONVERTER) OR
      (folder STREQUAL "conformance" AND NOT (FERRY_BUILD_CONVERTER AND FERRY_ONNX)) OR (folder STREQUAL "gpu" AND NOT FERRY_GPU) OR
      (folder STREQUAL "memory" AND (CMAKE_CROSSCOMPILING OR NOT FERRY_EXCEPTIONS)))
     continue()
@@ -175,6 +175,9 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   endif()
   if(folder STREQUAL "conformance")
     target_link_libraries(conformance_tests PRIVATE ferry_onnx ferry_onnx_schema)
+  endif()
+  if(folder STREQUAL "tflite")
+    target_link_libraries(tflite_tests PRIVATE ferry_tflite)
   endif()
   if(TARGET ferry_cli AND folder MATCHES "cli|parity")
     add_dependencies(${folder}_tests ferry_cli)

@@ -85,9 +85,6 @@ const Foreign kForeign[] = {
     {[](const Content& c) { return c.begins("version https://git-lfs"); },
      "is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`"},
     {is_html, "is an HTML page saved in place of the file; download the file that the page links to"},
-    {[](const Content& c) { return c.has(4, "TFL3"); },
-     "is a TensorFlow Lite model, which Ferry does not read; convert the original model, or make an ONNX file: "
-     "python -m tf2onnx.convert --tflite FILE --output net.onnx"},
     {[](const Content& c) { return c.begins("FUGG"); },
      "is a big-endian GGUF file, which Ferry does not read; download the little-endian one"},
     {[](const Content& c) { return c.begins("lmgg") || c.begins("tjgg") || c.begins("fmgg") || c.begins("algg"); },

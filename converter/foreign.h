@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-// "is a TensorFlow Lite model, which Ferry does not read; ...", to follow the file's path. Empty for unknown content.
+// "is a JPEG image, not a network; ...", to follow the file's path. Empty for unknown content.
 std::string describe_foreign(const MappedFile& file);
 
 }  // namespace ferry

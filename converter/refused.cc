@@ -4,6 +4,9 @@ namespace ferry {
 
 std::string to_string(const Reason& reason) {
   if (reason.op.empty()) return reason.what;
+  if (reason.by_index)
+    return "operator " + reason.node + " (" + reason.op + ", version " + std::to_string(reason.opset) +
+           "): " + reason.what;
   return "node '" + reason.node + "' (" + reason.op + ", opset " + std::to_string(reason.opset) + "): " + reason.what;
 }
 

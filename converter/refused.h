@@ -13,9 +13,11 @@ struct Reason {
   std::string node;  // the name of the node or input
   int opset = 0;
   std::string what;  // "attribute 'mode' is 'cubic': expected nearest or linear"
+  // In formats whose operators have no names, `node` is an index and `opset` the operator's own version.
+  bool by_index = false;
 };
 
-// "node 'up' (Resize, opset 18): ..."
+// "node 'up' (Resize, opset 18): ...", or "operator 3 (CONV_2D, version 2): ..."
 std::string to_string(const Reason& reason);
 
 // The message has the first reason and the number of others.

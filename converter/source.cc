@@ -5,6 +5,7 @@
 #include "converter/checkpoint/source.h"
 #include "converter/foreign.h"
 #include "converter/onnx/source.h"
+#include "converter/tflite/source.h"
 
 namespace ferry {
 namespace {
@@ -26,7 +27,7 @@ const Source* owner_of(const std::string& option) {
 }  // namespace
 
 std::span<const Source> sources() {
-  static const Source kSources[] = {checkpoint_source(), onnx::onnx_source()};
+  static const Source kSources[] = {checkpoint_source(), onnx::onnx_source(), tflite::tflite_source()};
   return kSources;
 }
 

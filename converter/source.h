@@ -51,7 +51,7 @@ struct ImportedNetwork {
 // The description of a file before conversion, for `ferry inspect`.
 struct Outline {
   std::string producer;
-  int opset = 0;  // version of the operator set
+  int opset = 0;  // version of the operator set; 0: the format has none
   std::map<std::string, int> operators;
   uint64_t parameters = 0;
   std::unique_ptr<Graph> graph;  // null if the file cannot be converted

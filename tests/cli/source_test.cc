@@ -19,17 +19,17 @@ class Sources : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-const std::string kTflite = std::string("\x1c\0\0\0TFL3", 8) + std::string(100, '\1');
+const std::string kExecutorch = std::string("\x30\0\0\0ET12", 8) + std::string(100, '\1');
 
 TEST_F(Sources, OtherProgramsFilesAreRefusedByEveryCommand) {
-  folder_.write("m.tflite", kTflite);
-  const std::string what = "m.tflite: is a TensorFlow Lite model, which Ferry does not read";
-  for (const char* command : {"run", "inspect", "bench", "verify"}) EXPECT_REFUSED(run({command, "m.tflite"}), what);
+  folder_.write("m.pte", kExecutorch);
+  const std::string what = "m.pte: is an ExecuTorch program (.pte), which Ferry does not read";
+  for (const char* command : {"run", "inspect", "bench", "verify"}) EXPECT_REFUSED(run({command, "m.pte"}), what);
 #if defined(FERRY_HAS_CONVERTER)
-  EXPECT_REFUSED(run({"convert", "m.tflite"}), what);
+  EXPECT_REFUSED(run({"convert", "m.pte"}), what);
 #endif
-  EXPECT_REFUSED(run({"parity", "m.tflite", "fixture"}), what);
-  EXPECT_REFUSED(run({"diff", "m.tflite", "m.tflite"}), what);
+  EXPECT_REFUSED(run({"parity", "m.pte", "fixture"}), what);
+  EXPECT_REFUSED(run({"diff", "m.pte", "m.pte"}), what);
 }
 
 #if defined(FERRY_HAS_CONVERTER)

@@ -23,7 +23,7 @@ RULES = [
     (r"sdk/text/", r"sdk/(?!text/|status\.h|attempt\.h|printable\.h)", r"sdk/text/api\.cc"),  # which begins like the C API
     (r"converter/", r"(models|cli|tests)/", ""),
     (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", r"converter/checkpoint/source\.cc"),  # whose family is found
-    (r"models/", r"(cli|tests|converter/onnx)/", ""),
+    (r"models/", r"(cli|tests|converter/(onnx|tflite))/", ""),
     (r"cli/", r"tests/", ""),
     (r"bindings/", r"(sdk|converter|models|cli|tests)/", r"bindings/python/tests/test_blobs\.cc"),  # only the C API
     # Only these files include third-party headers.
@@ -31,6 +31,7 @@ RULES = [
     (r"(sdk|converter|models|cli)/", r"pthreadpool\.h", r"sdk/threads/.*|sdk/graph/session_options\.h"),
     (r"(sdk|converter|models|cli)/", r"curl/", r"converter/hub/.*"),
     (r"(sdk|converter|models|cli)/", r"google/protobuf", r"converter/onnx/.*"),
+    (r"(sdk|converter|models|cli)/", r"tflite_generated\.h", r"converter/tflite/.*"),
     (r"(sdk|converter|models|cli)/", r"zlib\.h", r"converter/export/deflate\.cc"),
     (r"sdk/", r"nlohmann/", ""),
 ]

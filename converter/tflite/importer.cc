@@ -1,0 +1,204 @@
+#include "converter/tflite/importer.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "converter/passes/passes.h"
+#include "converter/tflite/operators.h"
+
+namespace ferry::tflite {
+namespace {
+
+class Importer {
+ public:
+  Importer(const File& file, const ImportOptions& options)
+      : file_(file), options_(options), graph_(std::make_unique<Graph>()), values_(file, *graph_) {}
+
+  Imported import() {
+    if (const unsigned graphs = count(file_.model->subgraphs()); graphs > 1)
+      reasons_.push_back({"", "", 0,
+                          "the file has " + std::to_string(graphs) +
+                              " subgraphs (branches, loops, or several models), of which only one could be run"});
+    name_ports();
+    for (unsigned i = 0; i < count(file_.graph->inputs()); ++i) add_input(i);
+    for (unsigned i = 0; i < count(file_.graph->operators()); ++i) add_operator(i);
+    for (unsigned i = 0; i < count(file_.graph->outputs()); ++i) add_output(i);
+    if (reasons_.empty() && graph_->table.outputs.empty())
+      reasons_.push_back({"", "", 0, "no output depends on an input: nothing is left to run"});
+    if (!reasons_.empty()) throw Refused(file_.name(), std::move(reasons_));
+    if (dequantised_ > 0)
+      notes_.push_back(std::to_string(dequantised_) +
+                       " operators have 8-bit weights and float activations: they are computed in float32 with the "
+                       "weights' values, while TensorFlow Lite also rounds the activations to 8 bits");
+    return {std::move(graph_), std::move(notes_)};
+  }
+
+ private:
+  void name_ports();
+  void add_input(unsigned i);
+  void add_operator(unsigned i);
+  void add_output(unsigned i);
+  void fold(const Op& op, size_t before);
+  std::string integers_of(const schema::Operator& op) const;
+  bool reads_quantised_weights(const schema::Operator& op) const;
+
+  void give_reason(unsigned i, const std::string& what) {
+    const schema::Operator& op = *file_.graph->operators()->Get(i);
+    Reason reason = {file_.operator_name(op), std::to_string(i), file_.code(op).version(), what};
+    reason.by_index = true;
+    reasons_.push_back(std::move(reason));
+  }
+  // Operators write some outputs only if they are imported; those of refused ones have no value.
+  bool all_inputs_known(const schema::Operator& op) const {
+    const auto* inputs = op.inputs();
+    for (unsigned k = 0; k < count(inputs); ++k)
+      if (inputs->Get(k) >= 0 && !values_.has(inputs->Get(k)) && !is_empty(inputs->Get(k))) return false;
+    return true;
+  }
+  bool is_empty(int tensor) const {
+    const auto* shape = file_.tensor(tensor).shape();
+    return shape != nullptr && std::find(shape->begin(), shape->end(), 0) != shape->end();
+  }
+
+  const File& file_;
+  const ImportOptions& options_;
+  std::unique_ptr<Graph> graph_;
+  Values values_;
+  std::vector<std::string> input_names_, output_names_;
+  std::vector<Reason> reasons_;
+  std::vector<std::string> notes_;
+  int dequantised_ = 0;  // operators whose weights are integers with scales
+};
+
+// Names of ports: unique, since commands address tensors by them.
+void set_names(const File& file, const flatbuffers::Vector<int32_t>* tensors,
+               const flatbuffers::Vector<flatbuffers::Offset<schema::TensorMap>>* signature,
+               std::vector<std::string>* names) {
+  std::set<std::string> used;
+  for (unsigned i = 0; i < count(tensors); ++i) {
+    std::string name = file.tensor_name(tensors->Get(i));
+    for (unsigned k = 0; k < count(signature); ++k) {
+      const schema::TensorMap& entry = *signature->Get(k);
+      if (entry.name() != nullptr && entry.tensor_index() == static_cast<uint32_t>(tensors->Get(i)))
+        name = entry.name()->str();
+    }
+    if (!used.insert(name).second) {
+      name += ":" + std::to_string(i);
+      used.insert(name);
+    }
+    names->push_back(name);
+  }
+}
+
+void Importer::name_ports() {
+  const schema::SignatureDef* signature = nullptr;
+  const auto* all = file_.model->signature_defs();
+  for (unsigned i = 0; i < count(all) && signature == nullptr; ++i)
+    if (all->Get(i)->subgraph_index() == 0) signature = all->Get(i);
+  set_names(file_, file_.graph->inputs(), signature ? signature->inputs() : nullptr, &input_names_);
+  set_names(file_, file_.graph->outputs(), signature ? signature->outputs() : nullptr, &output_names_);
+}
+
+void Importer::add_input(unsigned i) {
+  const int index = file_.graph->inputs()->Get(i);
+  const schema::Tensor& tensor = file_.tensor(index);
+  try {
+    if (is_quantised(tensor)) fail("is %s with a scale: only float models are read", type_name(tensor.type()));
+    values_.set(index,
+                graph_->add_input(input_names_[i], shape_of(tensor), fbs::Layout::Same, to_dtype(tensor.type())));
+  } catch (const Error& error) {
+    reasons_.push_back({"", input_names_[i], 0, "input '" + input_names_[i] + "': " + error.what()});
+  }
+}
+
+// A sentence about the first activation that is integers with scales; empty if there is none.
+std::string Importer::integers_of(const schema::Operator& op) const {
+  for (const auto* list : {op.inputs(), op.outputs()})
+    for (unsigned k = 0; k < count(list); ++k) {
+      const int tensor = list->Get(k);
+      if (tensor < 0 || values_.is_constant(tensor) || !is_quantised(file_.tensor(tensor))) continue;
+      return std::string(list == op.inputs() ? "input " : "output ") + std::to_string(k) + " '" +
+             file_.tensor_name(tensor) + "' is " + type_name(file_.tensor(tensor).type()) +
+             " with a scale: only float activations are read";
+    }
+  return {};
+}
+
+bool Importer::reads_quantised_weights(const schema::Operator& op) const {
+  if (file_.builtin(op) == schema::BuiltinOperator::DEQUANTIZE) return false;  // exact in the interpreter, too
+  for (unsigned k = 0; k < count(op.inputs()); ++k)
+    if (const int tensor = op.inputs()->Get(k);
+        tensor >= 0 && values_.is_constant(tensor) && is_quantised(file_.tensor(tensor)))
+      return true;
+  return false;
+}
+
+// If all inputs are constants, the operators since `before` become constants.
+void Importer::fold(const Op& op, size_t before) {
+  if (graph_->table.operators.size() == before || !op.known()) return;
+  for (size_t i = before; i < graph_->table.operators.size(); ++i)
+    for (const TensorId output : graph_->table.operators[i]->outputs)
+      values_.count_computed(graph_->shape(output).elements());
+  fold_constants(*graph_, {});
+}
+
+void Importer::add_operator(unsigned i) {
+  const schema::Operator& operator_ = *file_.graph->operators()->Get(i);
+  std::string why = integers_of(operator_);
+  OpFunction function = nullptr;
+  if (why.empty()) function = find_function(file_, operator_, &why);
+  if (function == nullptr) return give_reason(i, why);
+  if (!all_inputs_known(operator_)) return;  // their producer has already given the reason
+  const size_t before = graph_->table.operators.size();
+  try {
+    Op op(values_, operator_);
+    function(op);
+    for (size_t k = 0; k < op.output_count(); ++k)
+      if (!op.is_set(k)) fail("output %zu is not supported", k);
+    fold(op, before);
+  } catch (const Error& error) {
+    return give_reason(i, error.what());
+  }
+  if (reads_quantised_weights(operator_)) ++dequantised_;
+  const std::string name = count(operator_.outputs()) > 0 ? file_.tensor_name(operator_.outputs()->Get(0)) : "";
+  for (size_t k = before; k < graph_->table.operators.size(); ++k)
+    if (graph_->table.operators[k]->name.empty()) graph_->table.operators[k]->name = name;
+  for (unsigned k = 0; options_.taps && k < count(operator_.outputs()); ++k) {
+    const int output = operator_.outputs()->Get(k);
+    const Tensor value = values_.get(output);
+    const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
+    const auto& inputs = graph_->table.inputs;
+    if (graph_->is_constant(value.id) || std::any_of(inputs.begin(), inputs.end(), is_input)) continue;
+    const std::string tap = file_.tensor_name(output);
+    const auto has_name = [&](const auto& port) { return port->name == tap; };
+    const auto& taps = graph_->table.taps;
+    if (std::none_of(taps.begin(), taps.end(), has_name)) graph_->add_tap(tap, value, fbs::Layout::Same, false);
+  }
+}
+
+void Importer::add_output(unsigned i) {
+  const int index = file_.graph->outputs()->Get(i);
+  if (!values_.has(index)) return;  // its producer has given the reason
+  const std::string& name = output_names_[i];
+  try {
+    Tensor value = values_.get(index);
+    if (graph_->is_constant(value.id)) {
+      notes_.push_back("output '" + name + "' is left out: it is the same for every input");
+      return;
+    }
+    // An output must be computed: an input is copied.
+    const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
+    if (std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
+      value = reshape(value, dims_of(value));
+    graph_->add_output(name, value, fbs::Layout::Same, to_dtype(file_.tensor(index).type()));
+  } catch (const Error& error) {
+    reasons_.push_back({"", name, 0, "output '" + name + "': " + error.what()});
+  }
+}
+
+}  // namespace
+
+Imported import_file(const File& file, const ImportOptions& options) { return Importer(file, options).import(); }
+
+}  // namespace ferry::tflite

@@ -1,0 +1,187 @@
+#include "converter/tflite/op.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+namespace ferry::tflite {
+
+Tensor Values::get(int tensor) {
+  std::optional<Tensor>& value = values_[static_cast<size_t>(tensor)];
+  if (!value) value = add_constant(graph_, file_, tensor, Half::Widen);
+  return *value;
+}
+
+Tensor Values::weight(int tensor) {
+  const std::optional<Tensor>& value = values_[static_cast<size_t>(tensor)];
+  if (value || file_.tensor(tensor).type() != schema::TensorType::FLOAT16) return get(tensor);
+  return add_constant(graph_, file_, tensor, Half::Keep);
+}
+
+void Values::count_computed(int64_t elements) {
+  const int64_t most = (int64_t{1} << 24) + 16 * static_cast<int64_t>(file_.mapped->bytes().size());
+  if (elements > most - computed_)
+    fail("it computes constants of more than %lld elements", static_cast<long long>(most));
+  computed_ += elements;
+}
+
+bool Op::known(size_t i) const {
+  return has(i) && (values_.is_constant(index(i)) || graph().is_constant(values_.get(index(i)).id));
+}
+
+bool Op::known() const {
+  for (size_t i = 0; i < input_count(); ++i)
+    if (has(i) && !known(i)) return false;
+  return true;
+}
+
+Tensor Op::tensor(size_t i) const {
+  if (!has(i)) refuse("input %zu is missing", i);
+  return values_.get(index(i));
+}
+
+Tensor Op::weight(size_t i, const char* what) const {
+  if (!has(i)) refuse("%s (input %zu) is missing", what, i);
+  if (!known(i)) refuse("%s depends on the graph's inputs, expected a constant", what);
+  return values_.weight(index(i));
+}
+
+std::vector<int64_t> Op::integers(size_t i, const char* what) const {
+  if (!has(i)) refuse("%s (input %zu) is missing", what, i);
+  const schema::Tensor& tensor = values_.file().tensor(index(i));
+  if (is_float(tensor.type()) || is_quantised(tensor)) refuse("%s is %s", what, type_name(tensor.type()));
+  if (values_.is_constant(index(i))) return integers_of(values_.file(), index(i));
+  if (std::find(tensor.shape()->begin(), tensor.shape()->end(), 0) != tensor.shape()->end()) return {};
+  if (!known(i)) refuse("%s depends on the graph's inputs, expected a constant", what);
+  const std::vector<double> values = graph().values(values_.get(index(i)).id);
+  return {values.begin(), values.end()};
+}
+
+int64_t Op::integer(size_t i, const char* what) const {
+  const std::vector<int64_t> values = integers(i, what);
+  if (values.size() != 1) refuse("%s has %zu elements, expected one", what, values.size());
+  return values[0];
+}
+
+double Op::number(size_t i, const char* what) const {
+  const Tensor value = weight(i, what);
+  if (value.shape().elements() != 1) refuse("%s is %s, expected one element", what, to_string(value.shape()).c_str());
+  return graph().values(value.id)[0];
+}
+
+schema::TensorType Op::type(size_t i) const { return values_.file().tensor(index(i)).type(); }
+
+schema::TensorType Op::output_type(size_t i) const {
+  return values_.file().tensor(op_.outputs()->Get(static_cast<unsigned>(i))).type();
+}
+
+std::span<const uint8_t> Op::custom_options() const {
+  if (count(op_.custom_options()) == 0) return {};
+  return {op_.custom_options()->data(), op_.custom_options()->size()};
+}
+
+int Op::axis(int64_t axis, int rank) const {
+  if (axis < -rank || axis >= rank) refuse("axis %lld is outside of %d dimensions", static_cast<long long>(axis), rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+void Op::set(size_t i, Tensor value) {
+  if (i >= output_count()) return;
+  values_.set(op_.outputs()->Get(static_cast<unsigned>(i)), value);
+}
+
+void Op::refuse(const char* format, ...) const {
+  va_list arguments;
+  va_start(arguments, format);
+  char text[512];
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  throw Error(text);
+}
+
+std::vector<int32_t> dims_of(Tensor x) {
+  const Shape shape = x.shape();
+  return {shape.dims.begin(), shape.dims.begin() + shape.rank};
+}
+
+Tensor reshape_to(Tensor x, std::vector<int32_t> dims) {
+  const std::vector<int32_t> from = dims_of(x);
+  if (dims == from) return x;
+  if (dims.size() > FERRY_MAX_RANK) fail("%zu dimensions, at most %d can be run", dims.size(), FERRY_MAX_RANK);
+  if (!dims.empty() && !from.empty() && dims[0] == from[0]) dims[0] = 0;
+  return reshape(x, dims);
+}
+
+Tensor unary(Tensor x, fbs::UnaryKind kind, float alpha, float beta) {
+  fbs::UnaryT params;
+  params.kind = kind;
+  params.alpha = alpha;
+  params.beta = beta;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
+  fbs::BinaryT params;
+  params.kind = kind;
+  return a.graph->add_op("", params, {a, b});
+}
+
+Tensor scalar(Tensor like, double value) {
+  if (like.dtype() == fbs::DType::Int32)
+    return like.graph->add_constant("", Shape{1}, std::vector<int32_t>{static_cast<int32_t>(value)});
+  return like.graph->add_constant("", Shape{1}, std::vector<double>{value});
+}
+
+Tensor cast_to(Tensor x, fbs::DType type) {
+  if (x.dtype() == type) return x;
+  fbs::CastT params;
+  params.to = type;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor select(Tensor condition, Tensor a, Tensor b) { return a.graph->add_op("", fbs::SelectT{}, {condition, a, b}); }
+
+Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int32_t>& axes, bool keep) {
+  if (axes.empty()) return x;
+  fbs::ReduceT params;
+  params.kind = kind;
+  params.axes = axes;
+  params.keep_dims = keep;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor pick(const Op& op, Tensor x, int axis, int64_t count, const std::function<int64_t(int64_t)>& index_of) {
+  op.count_computed(count);
+  std::vector<int32_t> indices;
+  indices.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) indices.push_back(static_cast<int32_t>(index_of(i)));
+  fbs::GatherT params;
+  params.axis = axis;
+  const Tensor list = x.graph->add_constant("", Shape{static_cast<int32_t>(indices.size())}, indices);
+  return x.graph->add_op("", params, {x, list});
+}
+
+Tensor pad(Tensor x, const std::vector<int32_t>& before, const std::vector<int32_t>& after, double value) {
+  const auto is_zero = [](int32_t n) { return n == 0; };
+  if (std::all_of(before.begin(), before.end(), is_zero) && std::all_of(after.begin(), after.end(), is_zero)) return x;
+  fbs::PadT params;
+  params.before = before;
+  params.after = after;
+  params.value = static_cast<float>(value);
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor activated(const Op& op, Tensor x, schema::ActivationFunctionType function) {
+  switch (function) {
+    case schema::ActivationFunctionType::NONE: return x;
+    case schema::ActivationFunctionType::RELU: return relu(x);
+    case schema::ActivationFunctionType::RELU_N1_TO_1: return clamp(x, -1, 1);
+    case schema::ActivationFunctionType::RELU6: return relu6(x);
+    case schema::ActivationFunctionType::TANH: return ferry::tanh(x);
+    default: break;
+  }
+  op.refuse("its fused activation is number %d, expected none, RELU, RELU_N1_TO_1, RELU6 or TANH",
+            static_cast<int>(function));
+}
+
+}  // namespace ferry::tflite

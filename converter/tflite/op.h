@@ -1,0 +1,122 @@
+// One operator of a .tflite file, as its import function sees it. The function reads inputs and options, adds operators
+// to the graph, and sets the outputs:
+//
+//     void leaky_relu(Op& op) {
+//       op.set(ferry::leaky_relu(op.tensor(0), op.options<schema::LeakyReluOptions>().alpha()));
+//     }
+//
+// To add an operator, add such a function in converter/tflite/ops/ and a row in operators.cc.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "converter/graph/ops.h"
+#include "converter/tflite/constants.h"
+#include "converter/tflite/file.h"
+
+namespace ferry::tflite {
+
+// The values of the file's tensors during import. Constants enter the graph when they are first read.
+class Values {
+ public:
+  Values(const File& file, Graph& graph) : file_(file), graph_(graph), values_(count(file.graph->tensors())) {}
+
+  const File& file() const { return file_; }
+  Graph& graph() const { return graph_; }
+  void set(int tensor, Tensor value) { values_[static_cast<size_t>(tensor)] = value; }
+  // Whether it has a value: that of a constant, or of an operator that was imported.
+  bool has(int tensor) const { return values_[static_cast<size_t>(tensor)] || is_constant(tensor); }
+  // Whether the file holds it.
+  bool is_constant(int tensor) const { return !file_.bytes(tensor).empty(); }
+  Tensor get(int tensor);
+  // As get(), but constants of float16 may stay so.
+  Tensor weight(int tensor);
+  // Counts elements of constants that the file does not hold. Throws Error if all together are too many: a small file
+  // must not be able to request unlimited memory.
+  void count_computed(int64_t elements);
+
+ private:
+  const File& file_;
+  Graph& graph_;
+  std::vector<std::optional<Tensor>> values_;
+  int64_t computed_ = 0;  // elements
+};
+
+class Op {
+ public:
+  Op(Values& values, const schema::Operator& op) : values_(values), op_(op) {}
+
+  Graph& graph() const { return values_.graph(); }
+  void count_computed(int64_t elements) const { values_.count_computed(elements); }
+  size_t input_count() const { return count(op_.inputs()); }
+  size_t output_count() const { return count(op_.outputs()); }
+  bool has(size_t i) const { return i < input_count() && index(i) >= 0; }
+  // Whether input i is a constant, of the file or by folding; whether all inputs are.
+  bool known(size_t i) const;
+  bool known() const;
+
+  // Input i: Float32, or Int32 for integers and booleans of the file.
+  Tensor tensor(size_t i) const;
+  // Input i, a constant, of Float32 or Float16: `what` ("the filter") must not depend on the graph's inputs.
+  Tensor weight(size_t i, const char* what) const;
+  Shape shape(size_t i) const { return tensor(i).shape(); }
+  // The elements of input i, which must be known.
+  std::vector<int64_t> integers(size_t i, const char* what) const;
+  // Of input i, which must be known and have one element.
+  int64_t integer(size_t i, const char* what) const;
+  // Of a constant with one element.
+  double number(size_t i, const char* what) const;
+  schema::TensorType type(size_t i) const;
+  schema::TensorType output_type(size_t i) const;
+
+  template <typename Options>
+  const Options& options() const {
+    const Options* found = op_.builtin_options_as<Options>();
+    if (found == nullptr) refuse("its options are missing");
+    return *found;
+  }
+  std::span<const uint8_t> custom_options() const;
+
+  // Resolves negative axes, which count from `rank`; refuses those out of range.
+  int axis(int64_t axis, int rank) const;
+
+  void set(Tensor value) { set(0, value); }
+  void set(size_t i, Tensor value);
+  bool is_set(size_t i) const { return values_.has(op_.outputs()->Get(static_cast<unsigned>(i))); }
+
+  // Ends the import of this operator with a reason.
+  [[noreturn, gnu::format(printf, 2, 3)]] void refuse(const char* format, ...) const;
+
+ private:
+  int index(size_t i) const { return op_.inputs()->Get(static_cast<unsigned>(i)); }
+
+  Values& values_;
+  const schema::Operator& op_;
+};
+
+// ---- shared by import functions
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<int32_t> dims_of(Tensor x);
+// A reshape that copies the first dimension if it stays the same: the graph then takes batches of other sizes.
+Tensor reshape_to(Tensor x, std::vector<int32_t> dims);
+Tensor unary(Tensor x, fbs::UnaryKind kind, float alpha = 0, float beta = 0);
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
+// A constant with one element of the type of `like`: Float32 or Int32.
+Tensor scalar(Tensor like, double value);
+Tensor cast_to(Tensor x, fbs::DType type);
+Tensor select(Tensor condition, Tensor a, Tensor b);
+Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int32_t>& axes, bool keep);
+// The elements of x along `axis` whose `count` indices `index_of` returns, each counted as a computed element.
+Tensor pick(const Op& op, Tensor x, int axis, int64_t count, const std::function<int64_t(int64_t)>& index_of);
+// Pads with `value`; x itself if there is nothing to pad.
+Tensor pad(Tensor x, const std::vector<int32_t>& before, const std::vector<int32_t>& after, double value = 0);
+// Refuses activations that no operator of Ferry computes.
+Tensor activated(const Op& op, Tensor x, schema::ActivationFunctionType function);
+
+}  // namespace ferry::tflite

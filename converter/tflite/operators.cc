@@ -1,0 +1,212 @@
+#include "converter/tflite/operators.h"
+
+#include <algorithm>
+
+#include "converter/tflite/ops/ops.h"
+
+namespace ferry::tflite {
+namespace {
+
+using Builtin = schema::BuiltinOperator;
+
+constexpr const char* kComplex = "complex numbers are not supported";
+constexpr const char* kQuantised = "it rounds to integers with a scale: only float activations are read";
+constexpr const char* kRandom = "its output is random";
+constexpr const char* kRecurrent = "recurrent layers are not supported yet";
+constexpr const char* kReserved = "no file has it: it is a number with another meaning";
+constexpr const char* kSizes = "the size of its output depends on values";
+constexpr const char* kSubgraphs = "it runs other subgraphs, which are not supported yet";
+constexpr const char* kTables = "hash tables are not supported";
+constexpr const char* kVariables = "variables are not supported yet";
+
+constexpr OpRow kOperators[] = {
+    {Builtin::ADD, add},
+    {Builtin::AVERAGE_POOL_2D, average_pool_2d},
+    {Builtin::CONCATENATION, concatenation},
+    {Builtin::CONV_2D, conv_2d},
+    {Builtin::DEPTHWISE_CONV_2D, depthwise_conv_2d},
+    {Builtin::DEPTH_TO_SPACE, depth_to_space},
+    {Builtin::DEQUANTIZE, dequantize},
+    {Builtin::EMBEDDING_LOOKUP, embedding_lookup},
+    {Builtin::FLOOR, floor},
+    {Builtin::FULLY_CONNECTED, fully_connected},
+    {Builtin::HASHTABLE_LOOKUP, nullptr, kTables},
+    {Builtin::L2_NORMALIZATION, l2_normalization},
+    {Builtin::L2_POOL_2D, l2_pool_2d},
+    {Builtin::LOCAL_RESPONSE_NORMALIZATION, local_response_normalization},
+    {Builtin::LOGISTIC, logistic},
+    {Builtin::LSH_PROJECTION, nullptr},
+    {Builtin::LSTM, nullptr, kRecurrent},
+    {Builtin::MAX_POOL_2D, max_pool_2d},
+    {Builtin::MUL, mul},
+    {Builtin::RELU, relu},
+    {Builtin::RELU_N1_TO_1, relu_n1_to_1},
+    {Builtin::RELU6, relu6},
+    {Builtin::RESHAPE, reshape},
+    {Builtin::RESIZE_BILINEAR, resize_bilinear},
+    {Builtin::RNN, nullptr, kRecurrent},
+    {Builtin::SOFTMAX, softmax},
+    {Builtin::SPACE_TO_DEPTH, space_to_depth},
+    {Builtin::SVDF, nullptr, kRecurrent},
+    {Builtin::TANH, tanh},
+    {Builtin::CONCAT_EMBEDDINGS, nullptr},
+    {Builtin::SKIP_GRAM, nullptr},
+    {Builtin::CALL, nullptr, kSubgraphs},
+    {Builtin::CUSTOM, nullptr},
+    {Builtin::EMBEDDING_LOOKUP_SPARSE, nullptr},
+    {Builtin::PAD, pad},
+    {Builtin::UNIDIRECTIONAL_SEQUENCE_RNN, nullptr, kRecurrent},
+    {Builtin::GATHER, gather},
+    {Builtin::BATCH_TO_SPACE_ND, batch_to_space_nd},
+    {Builtin::SPACE_TO_BATCH_ND, space_to_batch_nd},
+    {Builtin::TRANSPOSE, transpose},
+    {Builtin::MEAN, mean},
+    {Builtin::SUB, sub},
+    {Builtin::DIV, div},
+    {Builtin::SQUEEZE, squeeze},
+    {Builtin::UNIDIRECTIONAL_SEQUENCE_LSTM, nullptr, kRecurrent},
+    {Builtin::STRIDED_SLICE, strided_slice},
+    {Builtin::BIDIRECTIONAL_SEQUENCE_RNN, nullptr, kRecurrent},
+    {Builtin::EXP, exp},
+    {Builtin::TOPK_V2, topk_v2},
+    {Builtin::SPLIT, split},
+    {Builtin::LOG_SOFTMAX, log_softmax},
+    {Builtin::DELEGATE, nullptr, kReserved},
+    {Builtin::BIDIRECTIONAL_SEQUENCE_LSTM, nullptr, kRecurrent},
+    {Builtin::CAST, cast},
+    {Builtin::PRELU, prelu},
+    {Builtin::MAXIMUM, maximum},
+    {Builtin::ARG_MAX, arg_max},
+    {Builtin::MINIMUM, minimum},
+    {Builtin::LESS, less},
+    {Builtin::NEG, neg},
+    {Builtin::PADV2, pad},
+    {Builtin::GREATER, greater},
+    {Builtin::GREATER_EQUAL, greater_equal},
+    {Builtin::LESS_EQUAL, less_equal},
+    {Builtin::SELECT, select},
+    {Builtin::SLICE, slice},
+    {Builtin::SIN, sin},
+    {Builtin::TRANSPOSE_CONV, transpose_conv},
+    {Builtin::SPARSE_TO_DENSE, nullptr},
+    {Builtin::TILE, tile},
+    {Builtin::EXPAND_DIMS, expand_dims},
+    {Builtin::EQUAL, equal},
+    {Builtin::NOT_EQUAL, not_equal},
+    {Builtin::LOG, log},
+    {Builtin::SUM, sum},
+    {Builtin::SQRT, sqrt},
+    {Builtin::RSQRT, rsqrt},
+    {Builtin::SHAPE, shape},
+    {Builtin::POW, pow},
+    {Builtin::ARG_MIN, arg_min},
+    {Builtin::FAKE_QUANT, nullptr, kQuantised},
+    {Builtin::REDUCE_PROD, reduce_prod},
+    {Builtin::REDUCE_MAX, reduce_max},
+    {Builtin::PACK, pack},
+    {Builtin::LOGICAL_OR, logical_or},
+    {Builtin::ONE_HOT, one_hot},
+    {Builtin::LOGICAL_AND, logical_and},
+    {Builtin::LOGICAL_NOT, logical_not},
+    {Builtin::UNPACK, unpack},
+    {Builtin::REDUCE_MIN, reduce_min},
+    {Builtin::FLOOR_DIV, floor_div},
+    {Builtin::REDUCE_ANY, reduce_any},
+    {Builtin::SQUARE, square},
+    {Builtin::ZEROS_LIKE, zeros_like},
+    {Builtin::FILL, fill},
+    {Builtin::FLOOR_MOD, floor_mod},
+    {Builtin::RANGE, range},
+    {Builtin::RESIZE_NEAREST_NEIGHBOR, resize_nearest_neighbor},
+    {Builtin::LEAKY_RELU, leaky_relu},
+    {Builtin::SQUARED_DIFFERENCE, squared_difference},
+    {Builtin::MIRROR_PAD, mirror_pad},
+    {Builtin::ABS, abs},
+    {Builtin::SPLIT_V, split_v},
+    {Builtin::UNIQUE, nullptr, kSizes},
+    {Builtin::CEIL, ceil},
+    {Builtin::REVERSE_V2, reverse_v2},
+    {Builtin::ADD_N, add_n},
+    {Builtin::GATHER_ND, gather_nd},
+    {Builtin::COS, cos},
+    {Builtin::WHERE, nullptr, kSizes},
+    {Builtin::RANK, rank},
+    {Builtin::ELU, elu},
+    {Builtin::REVERSE_SEQUENCE, nullptr},
+    {Builtin::MATRIX_DIAG, nullptr},
+    {Builtin::QUANTIZE, nullptr, kQuantised},
+    {Builtin::MATRIX_SET_DIAG, nullptr},
+    {Builtin::ROUND, round},
+    {Builtin::HARD_SWISH, hard_swish},
+    {Builtin::IF, nullptr, kSubgraphs},
+    {Builtin::WHILE, nullptr, kSubgraphs},
+    {Builtin::NON_MAX_SUPPRESSION_V4, nullptr, kSizes},
+    {Builtin::NON_MAX_SUPPRESSION_V5, nullptr, kSizes},
+    {Builtin::SCATTER_ND, scatter_nd},
+    {Builtin::SELECT_V2, select_v2},
+    {Builtin::DENSIFY, dequantize},
+    {Builtin::SEGMENT_SUM, nullptr},
+    {Builtin::BATCH_MATMUL, batch_matmul},
+    {Builtin::PLACEHOLDER_FOR_GREATER_OP_CODES, nullptr, kReserved},
+    {Builtin::CUMSUM, cumsum},
+    {Builtin::CALL_ONCE, nullptr, kSubgraphs},
+    {Builtin::BROADCAST_TO, broadcast_to},
+    {Builtin::RFFT2D, nullptr, kComplex},
+    {Builtin::CONV_3D, nullptr},
+    {Builtin::IMAG, nullptr, kComplex},
+    {Builtin::REAL, nullptr, kComplex},
+    {Builtin::COMPLEX_ABS, nullptr, kComplex},
+    {Builtin::HASHTABLE, nullptr, kTables},
+    {Builtin::HASHTABLE_FIND, nullptr, kTables},
+    {Builtin::HASHTABLE_IMPORT, nullptr, kTables},
+    {Builtin::HASHTABLE_SIZE, nullptr, kTables},
+    {Builtin::REDUCE_ALL, reduce_all},
+    {Builtin::CONV_3D_TRANSPOSE, nullptr},
+    {Builtin::VAR_HANDLE, nullptr, kVariables},
+    {Builtin::READ_VARIABLE, nullptr, kVariables},
+    {Builtin::ASSIGN_VARIABLE, nullptr, kVariables},
+    {Builtin::BROADCAST_ARGS, nullptr},
+    {Builtin::RANDOM_STANDARD_NORMAL, nullptr, kRandom},
+    {Builtin::BUCKETIZE, nullptr},
+    {Builtin::RANDOM_UNIFORM, nullptr, kRandom},
+    {Builtin::MULTINOMIAL, nullptr, kRandom},
+    {Builtin::GELU, gelu},
+    {Builtin::DYNAMIC_UPDATE_SLICE, nullptr},
+    {Builtin::RELU_0_TO_1, relu_0_to_1},
+    {Builtin::UNSORTED_SEGMENT_PROD, nullptr},
+    {Builtin::UNSORTED_SEGMENT_MAX, nullptr},
+    {Builtin::UNSORTED_SEGMENT_SUM, nullptr},
+    {Builtin::ATAN2, nullptr},
+    {Builtin::UNSORTED_SEGMENT_MIN, nullptr},
+    {Builtin::SIGN, sign},
+};
+
+constexpr CustomRow kCustom[] = {
+    {"Convolution2DTransposeBias", convolution_2d_transpose_bias},
+};
+
+}  // namespace
+
+std::span<const OpRow> operators() { return kOperators; }
+
+std::span<const CustomRow> custom_operators() { return kCustom; }
+
+OpFunction find_function(const File& file, const schema::Operator& op, std::string* why) {
+  const Builtin builtin = file.builtin(op);
+  if (builtin == Builtin::CUSTOM) {
+    for (const CustomRow& row : kCustom)
+      if (file.operator_name(op) == row.name) return row.function;
+    *why = "it is a custom operator, which Ferry does not know";
+    return nullptr;
+  }
+  const auto row =
+      std::find_if(std::begin(kOperators), std::end(kOperators), [&](const OpRow& r) { return r.op == builtin; });
+  if (row == std::end(kOperators)) {
+    *why = "it is of a later version of the schema";
+    return nullptr;
+  }
+  if (row->function == nullptr) *why = row->refused != nullptr ? row->refused : "it is not supported yet";
+  return row->function;
+}
+
+}  // namespace ferry::tflite

@@ -1,0 +1,114 @@
+// Writes .tflite files of a few operators, for tests.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converter/tflite/file.h"
+
+namespace ferry::testing {
+
+namespace schema = ferry::tflite::schema;
+
+class FileBuilder {
+ public:
+  using Shape = std::vector<int32_t>;
+  using Type = schema::TensorType;
+
+  FileBuilder() { buffers_.push_back(schema::CreateBuffer(fbb)); }
+
+  flatbuffers::FlatBufferBuilder fbb;  // to create options
+
+  // Each returns the index of a tensor.
+  int input(const Shape& shape, Type type = Type::FLOAT32) {
+    inputs_.push_back(tensor(shape, type, 0, "in" + std::to_string(inputs_.size())));
+    return inputs_.back();
+  }
+  int constant(const Shape& shape, const std::vector<float>& values) {
+    return constant_of(shape, Type::FLOAT32, values);
+  }
+  int constant(const Shape& shape, const std::vector<int32_t>& values) {
+    return constant_of(shape, Type::INT32, values);
+  }
+  int vector(const std::vector<int32_t>& values) { return constant({static_cast<int32_t>(values.size())}, values); }
+  int scalar(int32_t value) { return constant({}, std::vector<int32_t>{value}); }
+  template <typename T>
+  int constant_of(const Shape& shape, Type type, const std::vector<T>& values,
+                  flatbuffers::Offset<schema::QuantizationParameters> quantization = 0,
+                  flatbuffers::Offset<schema::SparsityParameters> sparsity = 0) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+    buffers_.push_back(schema::CreateBuffer(fbb, fbb.CreateVector(bytes, values.size() * sizeof(T))));
+    return tensor(shape, type, static_cast<uint32_t>(buffers_.size() - 1), "c" + std::to_string(tensors_.size()),
+                  quantization, sparsity);
+  }
+  int activation(const Shape& shape, Type type = Type::FLOAT32,
+                 flatbuffers::Offset<schema::QuantizationParameters> quantization = 0) {
+    return tensor(shape, type, 0, "t" + std::to_string(tensors_.size()), quantization);
+  }
+
+  // `outputs`: activations. Options: CreateXOptions(b.fbb, ...).Union(), of the type `kind`.
+  void op(schema::BuiltinOperator code, const std::vector<int>& inputs, const std::vector<int>& outputs,
+          schema::BuiltinOptions kind = schema::BuiltinOptions::NONE, flatbuffers::Offset<void> options = 0,
+          int version = 1) {
+    const auto old = static_cast<int8_t>(std::min(static_cast<int>(code), 127));
+    codes_.push_back(schema::CreateOperatorCode(fbb, old, 0, version, code));
+    operators_.push_back(schema::CreateOperator(fbb, static_cast<uint32_t>(codes_.size() - 1), fbb.CreateVector(inputs),
+                                                fbb.CreateVector(outputs), kind, options));
+  }
+  void custom(const std::string& name, const std::vector<int>& inputs, const std::vector<int>& outputs,
+              const std::vector<uint8_t>& options) {
+    const auto code = schema::BuiltinOperator::CUSTOM;
+    codes_.push_back(schema::CreateOperatorCode(fbb, static_cast<int8_t>(code), fbb.CreateString(name), 1, code));
+    operators_.push_back(schema::CreateOperator(fbb, static_cast<uint32_t>(codes_.size() - 1), fbb.CreateVector(inputs),
+                                                fbb.CreateVector(outputs), schema::BuiltinOptions::NONE, 0,
+                                                fbb.CreateVector(options)));
+  }
+  void signature(const std::string& input, const std::string& output, int output_tensor) {
+    const auto in = schema::CreateTensorMap(fbb, fbb.CreateString(input), static_cast<uint32_t>(inputs_[0]));
+    const auto out = schema::CreateTensorMap(fbb, fbb.CreateString(output), static_cast<uint32_t>(output_tensor));
+    signatures_.push_back(schema::CreateSignatureDef(fbb, fbb.CreateVector(&in, 1), fbb.CreateVector(&out, 1),
+                                                     fbb.CreateString("serving_default"), 0));
+  }
+
+  // The bytes of the file.
+  std::string finish(const std::vector<int>& outputs, int subgraphs = 1) {
+    const auto graph = schema::CreateSubGraph(fbb, fbb.CreateVector(tensors_), fbb.CreateVector(inputs_),
+                                              fbb.CreateVector(outputs), fbb.CreateVector(operators_));
+    const std::vector<flatbuffers::Offset<schema::SubGraph>> graphs(static_cast<size_t>(subgraphs), graph);
+    const auto model = schema::CreateModel(fbb, 3, fbb.CreateVector(codes_), fbb.CreateVector(graphs),
+                                           fbb.CreateString("tests/tflite"), fbb.CreateVector(buffers_), 0, 0,
+                                           fbb.CreateVector(signatures_));
+    schema::FinishModelBuffer(fbb, model);
+    return {reinterpret_cast<const char*>(fbb.GetBufferPointer()), fbb.GetSize()};
+  }
+
+ private:
+  int tensor(const Shape& shape, Type type, uint32_t buffer, const std::string& name,
+             flatbuffers::Offset<schema::QuantizationParameters> quantization = 0,
+             flatbuffers::Offset<schema::SparsityParameters> sparsity = 0) {
+    tensors_.push_back(schema::CreateTensor(fbb, fbb.CreateVector(shape), type, buffer, fbb.CreateString(name),
+                                            quantization, false, sparsity));
+    return static_cast<int>(tensors_.size()) - 1;
+  }
+
+  std::vector<flatbuffers::Offset<schema::Tensor>> tensors_;
+  std::vector<flatbuffers::Offset<schema::Buffer>> buffers_;
+  std::vector<flatbuffers::Offset<schema::OperatorCode>> codes_;
+  std::vector<flatbuffers::Offset<schema::Operator>> operators_;
+  std::vector<flatbuffers::Offset<schema::SignatureDef>> signatures_;
+  std::vector<int> inputs_;
+};
+
+// `count` values on [low, high), the same on every host.
+inline std::vector<float> random_values(size_t count, uint32_t seed, float low = -1, float high = 1) {
+  std::vector<float> values;
+  for (uint32_t state = seed * 2654435761u + 12345; values.size() < count;) {
+    state = state * 1103515245u + 12345u;
+    values.push_back(low + (high - low) * static_cast<float>(state >> 16) / 65536.0f);
+  }
+  return values;
+}
+
+}  // namespace ferry::testing
