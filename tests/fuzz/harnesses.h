@@ -28,6 +28,7 @@
   X(tables)                \
   X(tensorflowjs)          \
   X(text)                  \
+  X(tflite)                \
   X(tokenizer)             \
   X(zip)
 
