@@ -76,6 +76,8 @@ std::vector<float> dequantised(const schema::Tensor& tensor, const Shape& shape,
   if (scales > 1 && (axis < 0 || axis >= shape.rank || shape[axis] != static_cast<int64_t>(scales)))
     fail("%u scales along dimension %d do not fit its shape %s", scales, axis, to_string(shape).c_str());
   if (zeros > 1 && zeros != scales) fail("%u zero points for %u scales", zeros, scales);
+  for (unsigned i = 0; i < zeros; ++i)
+    if (q.zero_point()->Get(i) != static_cast<int32_t>(q.zero_point()->Get(i))) fail("a zero point is beyond 32 bits");
   size_t inner = 1;
   for (int d = axis + 1; scales > 1 && d < shape.rank; ++d) inner *= static_cast<size_t>(shape[d]);
   std::vector<float> out(values.size());

@@ -83,7 +83,7 @@ class Checker {
       check_tensor(input, name.c_str());
       const schema::Tensor& tensor = file_.tensor(input);
       // A variable keeps its value between runs; an empty constant has no bytes.
-      if (origins_[static_cast<size_t>(input)] == Origin::Nowhere && !tensor.is_variable() && !is_empty(tensor))
+      if (origins_[static_cast<size_t>(input)] == Origin::Nowhere && !tensor.is_variable() && !has_no_elements(tensor))
         broken("%s, '%s', is computed by no operator before it", name.c_str(), file_.tensor_name(input).c_str());
     }
     for (unsigned k = 0; k < count(op.outputs()); ++k) {
@@ -95,11 +95,6 @@ class Checker {
                file_.operator_name(op).c_str(), file_.tensor_name(output).c_str());
       origin = Origin::Computed;
     }
-  }
-
-  static bool is_empty(const schema::Tensor& tensor) {
-    const auto* shape = tensor.shape();
-    return shape != nullptr && std::find(shape->begin(), shape->end(), 0) != shape->end();
   }
 
   const File& file_;
@@ -140,6 +135,11 @@ std::span<const std::byte> File::bytes(int index) const {
   const auto* data = model->buffers()->Get(buffer)->data();
   if (count(data) == 0) return {};
   return {reinterpret_cast<const std::byte*>(data->data()), data->size()};
+}
+
+bool has_no_elements(const schema::Tensor& tensor) {
+  const auto* shape = tensor.shape();
+  return shape != nullptr && std::find(shape->begin(), shape->end(), 0) != shape->end();
 }
 
 bool looks_like_tflite(std::span<const std::byte> bytes) {

@@ -43,6 +43,9 @@ bool looks_like_tflite(std::span<const std::byte> bytes);
 // Throws Error if the file is damaged, or of another version of the schema.
 File open_file(const std::filesystem::path& path);
 
+// Whether a size of its shape is 0.
+bool has_no_elements(const schema::Tensor& tensor);
+
 // The size of a flatbuffers vector that may be absent.
 template <typename Vector>
 unsigned count(const Vector* vector) {

@@ -53,12 +53,9 @@ class Importer {
   bool all_inputs_known(const schema::Operator& op) const {
     const auto* inputs = op.inputs();
     for (unsigned k = 0; k < count(inputs); ++k)
-      if (inputs->Get(k) >= 0 && !values_.has(inputs->Get(k)) && !is_empty(inputs->Get(k))) return false;
+      if (inputs->Get(k) >= 0 && !values_.has(inputs->Get(k)) && !has_no_elements(file_.tensor(inputs->Get(k))))
+        return false;
     return true;
-  }
-  bool is_empty(int tensor) const {
-    const auto* shape = file_.tensor(tensor).shape();
-    return shape != nullptr && std::find(shape->begin(), shape->end(), 0) != shape->end();
   }
 
   const File& file_;

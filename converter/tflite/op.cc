@@ -51,7 +51,7 @@ std::vector<int64_t> Op::integers(size_t i, const char* what) const {
   const schema::Tensor& tensor = values_.file().tensor(index(i));
   if (is_float(tensor.type()) || is_quantised(tensor)) refuse("%s is %s", what, type_name(tensor.type()));
   if (values_.is_constant(index(i))) return integers_of(values_.file(), index(i));
-  if (std::find(tensor.shape()->begin(), tensor.shape()->end(), 0) != tensor.shape()->end()) return {};
+  if (has_no_elements(tensor)) return {};
   if (!known(i)) refuse("%s depends on the graph's inputs, expected a constant", what);
   const std::vector<double> values = graph().values(values_.get(index(i)).id);
   return {values.begin(), values.end()};
@@ -69,9 +69,13 @@ double Op::number(size_t i, const char* what) const {
   return graph().values(value.id)[0];
 }
 
-schema::TensorType Op::type(size_t i) const { return values_.file().tensor(index(i)).type(); }
+schema::TensorType Op::type(size_t i) const {
+  if (!has(i)) refuse("input %zu is missing", i);
+  return values_.file().tensor(index(i)).type();
+}
 
 schema::TensorType Op::output_type(size_t i) const {
+  if (i >= output_count()) refuse("output %zu is missing", i);
   return values_.file().tensor(op_.outputs()->Get(static_cast<unsigned>(i))).type();
 }
 

@@ -41,7 +41,8 @@ Tensor filter_of(const Op& op) {
 Tensor by_outputs(Tensor filter) {
   Graph& graph = *filter.graph;
   const Shape from = filter.shape();
-  const auto cells = static_cast<size_t>(from[1] * from[2]), outputs = static_cast<size_t>(from[3]);
+  const auto cells = static_cast<size_t>(from[1]) * static_cast<size_t>(from[2]),
+             outputs = static_cast<size_t>(from[3]);
   const std::vector<double> values = graph.values(filter.id);
   std::vector<double> moved(values.size());
   for (size_t cell = 0; cell < cells; ++cell)

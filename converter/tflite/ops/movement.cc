@@ -1,5 +1,6 @@
 // Operators that move elements.
 #include <algorithm>
+#include <cstdint>
 
 #include "converter/tflite/ops/ops.h"
 #include "converter/tflite/ops/window.h"
@@ -125,7 +126,7 @@ void depth_to_space(Op& op) {
 void space_to_depth(Op& op) {
   const int b = op.options<schema::SpaceToDepthOptions>().block_size();
   const Shape x = map_shape(op, 0);
-  if (b < 1 || b > 1 << 10 || x[1] % b != 0 || x[2] % b != 0)
+  if (b < 1 || b > 1 << 10 || int64_t{b} * b * x[3] > INT32_MAX || x[1] % b != 0 || x[2] % b != 0)
     op.refuse("blocks of %d do not divide %s", b, to_string(x).c_str());
   const Tensor cells = reshape_to(op.tensor(0), {x[0], x[1] / b, b, x[2] / b, b, x[3]});
   op.set(reshape_to(ferry::transpose(cells, {0, 1, 3, 2, 4, 5}), {x[0], x[1] / b, x[2] / b, b * b * x[3]}));
@@ -140,7 +141,7 @@ void space_to_batch_nd(Op& op) {
   if (before.size() != 4) op.refuse("paddings of %zu dimensions, expected 2", before.size() - 2);
   const Tensor padded = pad(op.tensor(0), before, after);
   const Shape x = padded.shape();
-  if (x[1] % b[0] != 0 || x[2] % b[1] != 0)
+  if (x[1] % b[0] != 0 || x[2] % b[1] != 0 || int64_t{x[0]} * b[0] * b[1] > INT32_MAX)
     op.refuse("blocks of %dx%d do not divide %s", b[0], b[1], to_string(x).c_str());
   const Tensor cells = reshape_to(padded, {x[0], x[1] / b[0], b[0], x[2] / b[1], b[1], x[3]});
   op.set(reshape_to(ferry::transpose(cells, {2, 4, 0, 1, 3, 5}), {x[0] * b[0] * b[1], x[1] / b[0], x[2] / b[1], x[3]}));
@@ -153,6 +154,7 @@ void batch_to_space_nd(Op& op) {
   if (before.size() != 2) op.refuse("crops of %zu dimensions, expected 2", before.size());
   const Shape x = op.shape(0);
   const int32_t n = x[0] / (b[0] * b[1]);
+  if (int64_t{x[1]} * b[0] > INT32_MAX || int64_t{x[2]} * b[1] > INT32_MAX) op.refuse("its output is too large");
   if (n < 1 || x[0] % (b[0] * b[1]) != 0) op.refuse("blocks of %dx%d do not divide a batch of %d", b[0], b[1], x[0]);
   const Tensor cells = reshape_to(op.tensor(0), {b[0], b[1], n, x[1], x[2], x[3]});
   Tensor y = reshape_to(ferry::transpose(cells, {2, 3, 0, 4, 1, 5}), {n, x[1] * b[0], x[2] * b[1], x[3]});

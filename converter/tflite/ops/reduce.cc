@@ -56,6 +56,7 @@ void arg_min(Op& op) { extreme(op, true); }
 void topk_v2(Op& op) {
   const Tensor x = op.tensor(0);
   const int rank = x.shape().rank;
+  if (rank < 1) op.refuse("its input is a scalar");
   const int64_t k = op.integer(1, "k");
   if (k < 1 || k > x.shape()[rank - 1]) op.refuse("k is %lld", static_cast<long long>(k));
   fbs::TopKT params;
@@ -83,6 +84,7 @@ void local_response_normalization(Op& op) {
   constexpr int32_t kMaxChannels = 1 << 12;
   const auto& o = op.options<schema::LocalResponseNormalizationOptions>();
   const Tensor x = op.tensor(0);
+  if (x.shape().rank < 1) op.refuse("its input is a scalar");
   const int32_t n = x.shape()[x.shape().rank - 1];
   if (n > kMaxChannels) op.refuse("it has %d channels, at most %d", n, kMaxChannels);
   op.count_computed(int64_t{n} * n);

@@ -1,6 +1,5 @@
 // Slices and splits.
 #include <algorithm>
-#include <cstdlib>
 
 #include "converter/tflite/ops/ops.h"
 
@@ -57,7 +56,7 @@ void split_v(Op& op) {
   const int axis = op.axis(op.integer(2, "the axis"), x.shape().rank);
   std::vector<int64_t> sizes = op.integers(1, "the sizes");
   int64_t known = 0;
-  for (const int64_t size : sizes) known += std::clamp<int64_t>(size, 0, x.shape()[axis] + 1);
+  for (const int64_t size : sizes) known += std::clamp<int64_t>(size, 0, int64_t{x.shape()[axis]} + 1);
   std::replace(sizes.begin(), sizes.end(), int64_t{-1}, x.shape()[axis] - known);
   split_into(op, x, axis, sizes);
 }
@@ -82,7 +81,7 @@ void strided_slice(Op& op) {
       continue;
     }
     const int64_t n = shape[d], step = steps[i];
-    if (step == 0 || std::abs(step) > n + 1) op.refuse("a stride of %lld", static_cast<long long>(step));
+    if (step == 0 || step < -n - 1 || step > n + 1) op.refuse("a stride of %lld", static_cast<long long>(step));
     const auto resolved = [&](int64_t at) {
       at = std::clamp<int64_t>(at, -n - 1, n);
       if (at < 0) at += n;
