@@ -3,7 +3,7 @@
 SUMMARY = "Runs converted neural networks on devices"
 LICENSE = "Apache-2.0 & BSD-3-Clause & BSD-2-Clause & MIT"
 LIC_FILES_CHKSUM = "file://LICENSE;md5=17a0e7c937820c75d5bcd4745be17ae9 \
-                    file://NOTICE;md5=6057253d6d907834babbfc9bb938db4a"
+                    file://NOTICE;md5=ac5c25974d7ca72d1d42abde92536010"
 
 # Your checkout of Ferry, or a mirror of it.
 FERRY_GIT ?= "git:///opt/ferry;protocol=file;branch=main"

@@ -6,9 +6,9 @@
 #include "models/families.h"
 #include "onnx.pb.h"
 #include "tests/conformance/node_case.h"
-#include "tests/support/run_blob.h"
 #include "tests/support/blobs.h"
 #include "tests/support/paths.h"
+#include "tests/support/run_blob.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {

@@ -11,8 +11,8 @@
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
 #include "onnx.pb.h"
-#include "tests/support/run_blob.h"
 #include "tests/support/blobs.h"
+#include "tests/support/run_blob.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {

@@ -6,9 +6,9 @@
 #include "converter/pack/pack.h"
 #include "models/families.h"
 #include "onnx.pb.h"
-#include "tests/support/run_blob.h"
 #include "tests/support/blobs.h"
 #include "tests/support/open_task.h"
+#include "tests/support/run_blob.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {

@@ -11,8 +11,8 @@
 #include "converter/onnx/tensor_proto.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
-#include "tests/support/run_blob.h"
 #include "tests/support/blobs.h"
+#include "tests/support/run_blob.h"
 
 namespace ferry::testing {
 namespace {

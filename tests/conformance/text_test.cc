@@ -10,12 +10,12 @@
 
 #include "converter/pack/pack.h"
 #include "models/families.h"
-#include "tests/support/run_blob.h"
 #include "tests/shared.h"
 #include "tests/support/blobs.h"
 #include "tests/support/cache.h"
 #include "tests/support/open_task.h"
 #include "tests/support/paths.h"
+#include "tests/support/run_blob.h"
 
 namespace ferry::testing {
 namespace {

@@ -9,9 +9,9 @@
 #include "converter/onnx/model.h"
 #include "converter/onnx/versions.h"
 #include "converter/pack/pack.h"
-#include "tests/support/run_blob.h"
 #include "tests/shared.h"
 #include "tests/support/blobs.h"
+#include "tests/support/run_blob.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
