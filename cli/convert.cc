@@ -40,13 +40,16 @@ struct ParsedOption {
 };
 using ParsedOptions = std::deque<ParsedOption>;  // the parser keeps pointers to the elements
 
-// Adds the options of all formats, with a heading for each format.
+// Adds the options of all formats. Headings name the formats that accept an option.
 void add_conversion_options(const Command& app, ParsedOptions* parsed) {
   const auto place = [](const Argument& argument, const std::string& heading) {
     if (!heading.empty()) argument.group(heading);
   };
-  const auto add = [&](std::span<const Option> options, const std::string& heading) {
+  const auto add = [&](std::span<const Option> options) {
     for (const Option& option : options) {
+      const auto has_name = [&](const ParsedOption& p) { return p.option.name == option.name; };
+      if (std::any_of(parsed->begin(), parsed->end(), has_name)) continue;  // another format has it, too
+      const std::string formats = formats_with(option.name), heading = formats.empty() ? "" : "Options for " + formats;
       ParsedOption& p = parsed->emplace_back(ParsedOption{option, option.absent, {}, false});
       const std::string name = "--" + option.name;
       switch (option.takes) {
@@ -66,8 +69,8 @@ void add_conversion_options(const Command& app, ParsedOptions* parsed) {
       }
     }
   };
-  add(common_options(), "");
-  for (const ferry::Source& source : sources()) add(source.options(), "Options for " + std::string(source.plural));
+  add(common_options());
+  for (const ferry::Source& source : sources()) add(source.options());
 }
 
 Settings settings_of(const ParsedOptions& parsed) {

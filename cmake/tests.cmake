@@ -51,7 +51,7 @@ set(by_suite unit ops converter tflite memory)
 # networks and those that differ from another in weights alone, thousands of damaged files, devices that fail at every
 # call, and what builds or packs the project once more.
 string(JOIN "|" long_tests
-  "^parity_gpu/" "^second_gpu/" "^soak/"
+  "^parity_gpu/" "^second_gpu/" "^soak/" "^scaling"
   "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|deeplabv3_resnet50|coatnet_0_rw_224|migan_256|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted|other_names)$"
   "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublishedShapes/LargePublishedShapes|DamagedCheckpoint|Convert/FixtureTaps|BiRefNet)$"
   "^gpu/(Canary.DiesOfEveryFault$|Alternatives|WrongAtTimes|GpuStates.ALostDevice)" "^gpu/Faults/" "^gpu/WrongAtAnyRate"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "converter/error.h"
+#include "converter/preprocessing/image_settings.h"
 #include "converter/suggest.h"
 
 namespace ferry {
@@ -35,6 +36,21 @@ std::span<const Option> common_options() {
        .help = "Keep the outputs of all modules, of an ONNX file all values, for `ferry parity`; the blob runs slower",
        .takes = Option::Takes::Nothing},
   };
+  return kOptions;
+}
+
+std::span<const Option> preparation_options() {
+  static const std::vector<Option> kOptions = [] {
+    std::vector<Option> all = {
+        {.name = "like",
+         .argument = "VARIANT",
+         .help = "Use the preprocessing of this variant of `ferry models`, and its class names if the count matches. "
+                 "Default: preprocessor_config.json in the file's folder",
+         .check = known_variant},
+    };
+    all.insert(all.end(), image_options().begin(), image_options().end());
+    return all;
+  }();
   return kOptions;
 }
 

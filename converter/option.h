@@ -51,6 +51,9 @@ const Option* find_option(std::span<const Option> options, std::string_view name
 // --weights, --labels and --max-length, which every format accepts.
 std::span<const Option> common_options();
 
+// --like and image_options(), of formats whose files do not say how images are prepared.
+std::span<const Option> preparation_options();
+
 // Functions for Option::check. Their errors begin with "--name value: ".
 void check_integer(const Option& option, const Settings& given, int minimum, std::optional<int> maximum = {});
 template <int minimum>

@@ -17,13 +17,6 @@ std::string all_formats() {
   return all;
 }
 
-// The source with this option. Null for common options.
-const Source* owner_of(const std::string& option) {
-  for (const Source& source : sources())
-    if (find_option(source.options(), option) != nullptr) return &source;
-  return nullptr;
-}
-
 }  // namespace
 
 std::span<const Source> sources() {
@@ -54,6 +47,14 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
+std::string formats_with(std::string_view option) {
+  std::string all;
+  for (const Source& source : sources())
+    if (find_option(source.options(), option) != nullptr)
+      all += (all.empty() ? "" : " and ") + std::string(source.plural);
+  return all;
+}
+
 std::string value_of(const Settings& given, std::string_view option) {
   if (given.has(option)) return given.text(option);
   const Option* row = find_option(option);
@@ -74,11 +75,11 @@ void check_values(const Settings& given, Families families) {
 void check_options(const Source& source, const std::filesystem::path& path, const Settings& given) {
   for (const Setting& setting : given.all()) {
     if (find_option(source.options(), setting.name) != nullptr) continue;
-    const Source* owner = owner_of(setting.name);
-    if (owner == nullptr) continue;  // a common option
-    const std::string& instead = find_option(owner->options(), setting.name)->instead;
-    fail("--%s: is for %s, and %s is %s%s%s", setting.name.c_str(), owner->plural, path.filename().c_str(), source.name,
-         instead.empty() ? "" : ": ", instead.c_str());
+    const std::string formats = formats_with(setting.name);
+    if (formats.empty()) continue;  // a common option
+    const std::string& instead = find_option(setting.name)->instead;
+    fail("--%s: is for %s, and %s is %s%s%s", setting.name.c_str(), formats.c_str(), path.filename().c_str(),
+         source.name, instead.empty() ? "" : ": ", instead.c_str());
   }
 }
 

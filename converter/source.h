@@ -86,6 +86,8 @@ const Source& source_of(const std::filesystem::path& path);
 
 // Searches the common options, then those of every format. Null without one.
 const Option* find_option(std::string_view name);
+// The formats that accept an option, "ONNX files and TensorFlow Lite files"; empty for common options.
+std::string formats_with(std::string_view option);
 // The last value of an option, or its default (Option::absent).
 std::string value_of(const Settings& given, std::string_view option);
 

@@ -16,6 +16,10 @@ constexpr uint16_t kEncrypted = 1, kZip64Extra = 1;
 
 struct Directory {
   uint64_t entries = 0, size = 0, offset = 0;
+  uint64_t end = 0;  // where it ends in the file
+
+  // Of the archive in the file: one that was appended to another file as it is counts from its own beginning.
+  uint64_t beginning() const { return end >= size && end - size >= offset ? end - size - offset : 0; }
 };
 
 struct Archive {
@@ -52,9 +56,9 @@ struct Archive {
       range(end64, kEnd64Size);
       if (at<uint32_t>(end64) != kEndOfDirectory64)
         fail("%s: this zip archive is damaged: its Zip64 record is not where it should be", path.c_str());
-      return {at<uint64_t>(end64 + 32), at<uint64_t>(end64 + 40), at<uint64_t>(end64 + 48)};
+      return {at<uint64_t>(end64 + 32), at<uint64_t>(end64 + 40), at<uint64_t>(end64 + 48), end64};
     }
-    return {at<uint16_t>(end + 10), at<uint32_t>(end + 12), at<uint32_t>(end + 16)};
+    return {at<uint16_t>(end + 10), at<uint32_t>(end + 12), at<uint32_t>(end + 16), end};
   }
 
   // Zip64: only sizes and offsets that exceed 32 bits are in the extra field.
@@ -102,8 +106,9 @@ struct Archive {
 }  // namespace
 
 ZipEntries zip_entries(const MappedFile& file) {
-  const Archive archive{file.bytes(), file.path().string()};
+  Archive archive{file.bytes(), file.path().string()};
   const Directory directory = archive.directory();
+  archive.bytes = archive.bytes.subspan(directory.beginning());
   archive.range(directory.offset, directory.size);
   ZipEntries entries;
   uint64_t at = directory.offset;

@@ -1,4 +1,5 @@
-// Zip archives, including Zip64. Only stored (uncompressed) entries can be read, as torch.save writes them.
+// Zip archives, including Zip64 and archives at the end of another file. Only stored (uncompressed) entries can be
+// read, as torch.save writes them.
 #pragma once
 
 #include <cstddef>

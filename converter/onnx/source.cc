@@ -79,11 +79,6 @@ std::span<const Option> options() {
                  "; a FILE.json that describes one (docs/tasks.md); or none. Default: recognised by the outputs",
          .check = known_detector,
          .records = Option::Records::FileName},
-        {.name = kLike,
-         .argument = "VARIANT",
-         .help = "Use the preprocessing of this variant of `ferry models`, and its class names if the count matches. "
-                 "Default: preprocessor_config.json in the file's folder",
-         .check = known_variant},
         {.name = kRead,
          .argument = "ONNX",
          .help = "Text recognition network, if the file is a text detector. The blob contains both and runs OCR",
@@ -95,7 +90,7 @@ std::span<const Option> options() {
          .records = Option::Records::FileName,
          .rebuilds = false},
     };
-    all.insert(all.end(), image_options().begin(), image_options().end());
+    all.insert(all.end(), preparation_options().begin(), preparation_options().end());
     return all;
   }();
   return kOptions;
@@ -196,10 +191,7 @@ ImportedNetwork import(const ImportRequest& request) {
     if (made.detector && !like.empty())
       fail("--like %s: not for a detector, which has its own preprocessing (--detect)", like.c_str());
     if (made.detector) return;
-    prepare_images(
-        graph, request.families,
-        {.settings = image_settings(given), .like = like, .labels = given.text(kLabels), .file = request.path},
-        &made.notes);
+    prepare_images(graph, request.families, image_request(given, request.path), &made.notes);
   };
   made.graphs.push_back(build_graph({.file = request.path,
                                      .shapes = given.values(kShape),

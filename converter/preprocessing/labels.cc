@@ -1,21 +1,30 @@
 #include "converter/preprocessing/labels.h"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "converter/error.h"
 
 namespace ferry {
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.emplace_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 std::vector<std::string> read_labels(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("%s: cannot be read", path.string().c_str());
-  std::vector<std::string> labels;
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    labels.push_back(line);
-  }
-  return labels;
+  return lines_of(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 std::vector<std::string> read_labels(const std::filesystem::path& path, int classes) {

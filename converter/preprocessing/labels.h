@@ -4,9 +4,13 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ferry {
+
+// Without the ends of lines, of which a carriage return is one.
+std::vector<std::string> lines_of(std::string_view text);
 
 // One a line. Throws Error where the file cannot be read.
 std::vector<std::string> read_labels(const std::filesystem::path& path);

@@ -133,12 +133,17 @@ std::optional<fbs::PreprocessT> preprocessing_beside(const ImageRequest& request
 
 }  // namespace
 
+ImageRequest image_request(const Settings& given, const std::filesystem::path& file) {
+  return {.settings = image_settings(given), .like = given.text("like"), .labels = given.text("labels"), .file = file};
+}
+
 void prepare_images(Graph& graph, Families families, const ImageRequest& request, std::vector<std::string>* notes) {
   const Shape input = first_input(graph);
   const bool takes_images = input.rank == 4 && (input[3] == 1 || input[3] == 3);
   const int classes = class_count(graph);
   const bool given = request.settings.given();
   std::vector<std::string> labels;
+  std::string labelled_by = request.like;
   std::optional<fbs::PreprocessT> preprocess;
   if (given && !request.like.empty())
     fail("--like %s: says how images are prepared, as --mean and the others do", request.like.c_str());
@@ -159,20 +164,25 @@ void prepare_images(Graph& graph, Families families, const ImageRequest& request
   }
   if (!request.labels.empty()) {
     labels = labels_from(request.labels, classes, graph);
+  } else if (labels.empty() && !request.classes.empty()) {
+    labels = request.classes;
+    labelled_by = "the file";
+  } else if (labels.empty() && preprocess && takes_images) {
+    labels = from_beside(request, "config.json", notes, transformers_labels).value_or(std::vector<std::string>());
+    labelled_by = "config.json";
+  }
+  if (!request.labels.empty() || (!request.classes.empty() && takes_images)) {
     if (!preprocess)
       notes->push_back(
           "nothing says how an image becomes the input: --like NAME does, --mean, --std and --resize, or a "
           "preprocessor_config.json beside the file");
-  } else if (labels.empty() && preprocess && takes_images) {
-    labels = from_beside(request, "config.json", notes, transformers_labels).value_or(std::vector<std::string>());
   }
   if (preprocess) graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*preprocess));
   if (!labels.empty() && labels.size() == static_cast<size_t>(classes)) {
     set_classes(graph, std::move(labels), classes, notes);
   } else if (!labels.empty()) {
-    notes->push_back("the " + std::to_string(labels.size()) + " class names of " +
-                     (request.like.empty() ? "config.json" : request.like) + " are not for this network's " +
-                     std::to_string(classes) + " classes: --labels FILE names those");
+    notes->push_back("the " + std::to_string(labels.size()) + " class names of " + labelled_by +
+                     " are not for this network's " + std::to_string(classes) + " classes: --labels FILE names those");
   } else if (preprocess && classes > 1) {
     notes->push_back("output '" + graph.table.outputs.front()->name + "' is " + std::to_string(classes) +
                      " numbers without names: where they are scores of classes, --labels FILE makes answers of them");

@@ -16,7 +16,11 @@ struct ImageRequest {
   std::string like;              // a variant whose images are prepared alike, "timm/resnet50.a1_in1k"; empty: none
   std::filesystem::path labels;  // class names, one a line; empty: those of `like`, or of a config.json
   std::filesystem::path file;    // the network's: beside it may lie preprocessor_config.json and config.json
+  std::vector<std::string> classes = {};  // names that the file itself has, used if `labels` and `like` give none
 };
+
+// What the options --like, --labels, --mean and so on request for `file`.
+ImageRequest image_request(const Settings& given, const std::filesystem::path& file);
 
 // Sets the graph's preprocessing and, where its first output is one row of scores and names for them are known,
 // its task: the best class, or classes where the scores are sigmoids. A softmax or sigmoid at the end is taken off: the

@@ -1,7 +1,9 @@
 #include "converter/tflite/source.h"
 
 #include "converter/checkpoint/sha256.h"
+#include "converter/checkpoint/zip.h"
 #include "converter/passes/passes.h"
+#include "converter/preprocessing/labels.h"
 #include "converter/preprocessing/prepare_images.h"
 #include "converter/tflite/importer.h"
 #include "converter/tflite/weights.h"
@@ -11,7 +13,19 @@ namespace {
 
 bool recognises(const MappedFile& file) { return looks_like_tflite(file.bytes()); }
 
-std::span<const Option> options() { return {}; }
+// The lines of the only text file in the archive that may follow the network: by TensorFlow Lite's tools, the classes.
+std::vector<std::string> classes_of(const File& file) {
+  ZipEntries entries;
+  try {
+    entries = zip_entries(*file.mapped);
+  } catch (const Error&) {
+    return {};  // there is no archive
+  }
+  std::erase_if(entries, [](const auto& entry) { return !entry.first.ends_with(".txt") || !entry.second.stored; });
+  if (entries.size() != 1) return {};
+  const std::span<const std::byte> bytes = entries.begin()->second.bytes;
+  return lines_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
 
 std::string producer_of(const File& file) {
   const flatbuffers::String* text = file.model->description();
@@ -38,9 +52,9 @@ ImportedNetwork import(const ImportRequest& request) {
   Graph& graph = *imported.graph;
   ImportedNetwork made;
   made.notes = std::move(imported.notes);
-  prepare_images(graph, request.families,
-                 {.settings = {}, .like = {}, .labels = request.settings.text("labels"), .file = request.path},
-                 &made.notes);
+  ImageRequest images = image_request(request.settings, request.path);
+  images.classes = classes_of(file);
+  prepare_images(graph, request.families, images, &made.notes);
   if (request.passes) {
     const PassOptions options{.keep_taps = taps};
     make_channels_last(graph, options);
@@ -77,7 +91,7 @@ Source tflite_source() {
           .family = "tflite",
           .recognises = recognises,
           .folders = false,
-          .options = options,
+          .options = preparation_options,
           .import = import,
           .outline = outline,
           .weights = [](Families, const std::filesystem::path& path, const Settings&) { return open_constants(path); }};

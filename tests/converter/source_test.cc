@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <set>
+#include <map>
 
 #include "converter/foreign.h"
 #include "converter/provenance.h"
@@ -117,10 +117,11 @@ TEST(Foreign, TruncatedCheckpointsSayThatTheyAre) {
 }
 
 TEST(Options, HaveOneRowEach) {
-  std::set<std::string> names;
+  std::map<std::string, const Option*> names;  // formats may share a row
   const auto add = [&](std::span<const Option> options) {
     for (const Option& option : options) {
-      EXPECT_TRUE(names.insert(option.name).second) << option.name;
+      const auto [known, is_new] = names.emplace(option.name, &option);
+      EXPECT_TRUE(is_new || known->second == &option) << option.name;
       EXPECT_FALSE(option.help.empty()) << option.name;
       EXPECT_EQ(option.takes == Option::Takes::Nothing, option.argument.empty()) << option.name;
     }
@@ -156,6 +157,8 @@ TEST(Options, OfAnotherFormatAreRefused) {
   };
   const fs::path data = source_folder() / "tests" / "data";
   const fs::path checkpoint = data / "pytorch" / "tensors.pth", network = data / "onnx" / "cnn" / "model.onnx";
+  EXPECT_EQ(refused(checkpoint, "mean", "0.5"),
+            "--mean: is for ONNX files and TensorFlow Lite files, and tensors.pth is a checkpoint");
   EXPECT_EQ(refused(checkpoint, "shape", "input=1x3"), "--shape: is for ONNX files, and tensors.pth is a checkpoint");
   EXPECT_EQ(refused(network, "model", "resnet50"), "--model: is for checkpoints, and model.onnx is an ONNX file");
   EXPECT_EQ(refused(network, "input-size", "224"),
