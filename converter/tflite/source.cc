@@ -72,7 +72,8 @@ Outline outline(const std::filesystem::path& path, const Settings&) {
   out.producer = producer_of(file);
   for (unsigned i = 0; i < count(file.graph->operators()); ++i)
     ++out.operators[file.operator_name(*file.graph->operators()->Get(i))];
-  for (const auto& [name, tensor] : open_constants(path)->tensors())
+  const std::shared_ptr<const Checkpoint> constants = open_constants(path);
+  for (const auto& [name, tensor] : constants->tensors())
     out.parameters += static_cast<uint64_t>(tensor.elements());
   try {
     out.graph = std::move(import_file(file, {}).graph);

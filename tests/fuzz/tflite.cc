@@ -9,7 +9,8 @@ FERRY_FUZZ(tflite) {
   if (!ferry::tflite::looks_like_tflite(bytes)) return;
   const auto file = Folder::get().write("model.tflite", text);
   expect_error_only([&] {
-    for (const auto& [name, tensor] : ferry::tflite::open_constants(file)->tensors())
+    const auto constants = ferry::tflite::open_constants(file);
+    for (const auto& [name, tensor] : constants->tensors())
       require(tensor.bytes.size() == static_cast<size_t>(tensor.elements()) * element_size(tensor.type),
               "a constant has other bytes than its elements");
   });
