@@ -107,18 +107,19 @@ TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
 // Rows are processed in blocks, and in cells of columns that detect clipping colours. Overshoot is clipped between the
 // passes.
 TEST(Frames, OfManyColumnsAreWithinALevelOfTheReference) {
-  for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic, fbs::Filter::Lanczos}) {
-    for (const ferry_frame_format format :
-         {FERRY_FRAME_YUV420, FERRY_FRAME_NV12, FERRY_FRAME_NV21, FERRY_FRAME_P010, FERRY_FRAME_YUY2}) {
-      for (const Contents contents : {Contents::Image, Contents::Noise}) {
-        OwnFrame own(format, 1101, 61, contents, false);
-        for (int orientation = 0; orientation < 8; ++orientation) {
-          own.frame.rotation = orientation / 2 * 90;
-          own.frame.mirror = orientation % 2 != 0;
-          const bool upright = own.frame.rotation % 180 == 0;
-          const int width = upright ? 200 : 20, height = upright ? 20 : 200;
+  for (const ferry_frame_format format :
+       {FERRY_FRAME_YUV420, FERRY_FRAME_NV12, FERRY_FRAME_NV21, FERRY_FRAME_P010, FERRY_FRAME_YUY2}) {
+    for (const Contents contents : {Contents::Image, Contents::Noise}) {
+      OwnFrame own(format, 1101, 61, contents, false);
+      for (int orientation = 0; orientation < 8; ++orientation) {
+        own.frame.rotation = orientation / 2 * 90;
+        own.frame.mirror = orientation % 2 != 0;
+        const bool upright = own.frame.rotation % 180 == 0;
+        const int width = upright ? 200 : 20, height = upright ? 20 : 200;
+        const auto seen = own.seen();
+        for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic, fbs::Filter::Lanczos}) {
           Network network(testing::frame_recipe(fbs::ResizeMode::Exact, height, width, filter));
-          EXPECT_LE(apart(network.input(own.frame), resized_like_pillow(own.seen(), width, height, filter)), kOneLevel)
+          EXPECT_LE(apart(network.input(own.frame), resized_like_pillow(seen, width, height, filter)), kOneLevel)
               << testing::name_of(format) << ", " << fbs::EnumNameFilter(filter) << ", orientation " << orientation
               << (contents == Contents::Noise ? ", noise" : "");
         }
