@@ -19,7 +19,8 @@ function(ferry_ships target)
     # On phones and boards, tables for unwinding only of functions through which an exception can pass. gcc leaves out
     # the others if it writes the tables itself; the assembler writes one for each function.
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm|riscv")
-      target_compile_options(${target} PRIVATE -fno-asynchronous-unwind-tables $<$<C_COMPILER_ID:GNU>:-fno-dwarf2-cfi-asm>)
+      target_compile_options(${target} PRIVATE -fno-asynchronous-unwind-tables
+                             $<$<C_COMPILER_ID:GNU>:-fno-dwarf2-cfi-asm> $<$<C_COMPILER_ID:GNU>:-fomit-frame-pointer>)
     endif()
   endif()
   if(NOT FERRY_EXCEPTIONS)

@@ -14,7 +14,7 @@ if grep -rlw FERRY_GPU "$sources/sdk" --include=*.h --include=*.hpp --include=*.
 fi
 mkdir -p "$scratch"
 "$cmake" -S "$sources" -B "$scratch" -G Ninja -DFERRY_GPU=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUILD_CLI=OFF \
-  -DFERRY_BUILD_CONVERTER=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="bash;$sources/tests/package/take_object.sh;$build;FERRY_GPU" "$@" \
+  -DFERRY_BUILD_CONVERTER=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="bash;$sources/tests/package/take_object.sh;$build;FERRY_GPU|kHasGpuChecks" "$@" \
   >"$scratch/configure.log" || { cat "$scratch/configure.log"; exit 1; }
 "$cmake" --build "$scratch" --clean-first --target ferry_shared >"$scratch/build.log" || { cat "$scratch/build.log"; exit 1; }
 without=$(readlink -f "$scratch/lib/libferry.so")

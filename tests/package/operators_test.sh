@@ -34,7 +34,7 @@ cat "$scratch/parts.txt"
 
 "$cmake" -S "$sources" -B "$scratch/build" -G Ninja -DFERRY_GPU=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUILD_CLI=OFF \
   -DFERRY_BUILD_CONVERTER=OFF "-DFERRY_OPERATORS_FILE=$scratch/parts.txt" \
-  "-DCMAKE_CXX_COMPILER_LAUNCHER=bash;$sources/tests/package/take_object.sh;$build;FERRY_GPU|built_in" "$@" \
+  "-DCMAKE_CXX_COMPILER_LAUNCHER=bash;$sources/tests/package/take_object.sh;$build;FERRY_GPU|kHasGpuChecks|built_in" "$@" \
   >"$scratch/configure.log" || { cat "$scratch/configure.log"; exit 1; }
 "$cmake" --build "$scratch/build" --clean-first --target ferry_shared >"$scratch/build.log" ||
   { cat "$scratch/build.log"; exit 1; }
