@@ -73,8 +73,7 @@ Outline outline(const std::filesystem::path& path, const Settings&) {
   for (unsigned i = 0; i < count(file.graph->operators()); ++i)
     ++out.operators[file.operator_name(*file.graph->operators()->Get(i))];
   const std::shared_ptr<const Checkpoint> constants = open_constants(path);
-  for (const auto& [name, tensor] : constants->tensors())
-    out.parameters += static_cast<uint64_t>(tensor.elements());
+  for (const auto& [name, tensor] : constants->tensors()) out.parameters += static_cast<uint64_t>(tensor.elements());
   try {
     out.graph = std::move(import_file(file, {}).graph);
   } catch (const Refused& refused) {
