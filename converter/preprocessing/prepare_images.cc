@@ -171,12 +171,10 @@ void prepare_images(Graph& graph, Families families, const ImageRequest& request
     labels = from_beside(request, "config.json", notes, transformers_labels).value_or(std::vector<std::string>());
     labelled_by = "config.json";
   }
-  if (!request.labels.empty() || (!request.classes.empty() && takes_images)) {
-    if (!preprocess)
-      notes->push_back(
-          "nothing says how an image becomes the input: --like NAME does, --mean, --std and --resize, or a "
-          "preprocessor_config.json beside the file");
-  }
+  if (!preprocess && (!request.labels.empty() || (!request.classes.empty() && takes_images)))
+    notes->push_back(
+        "nothing says how an image becomes the input: --like NAME does, --mean, --std and --resize, or a "
+        "preprocessor_config.json beside the file");
   if (preprocess) graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*preprocess));
   if (!labels.empty() && labels.size() == static_cast<size_t>(classes)) {
     set_classes(graph, std::move(labels), classes, notes);

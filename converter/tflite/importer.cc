@@ -63,6 +63,7 @@ class Importer {
   std::unique_ptr<Graph> graph_;
   Values values_;
   std::vector<std::string> input_names_, output_names_;
+  std::set<std::string> tap_names_;
   std::vector<Reason> reasons_;
   std::vector<std::string> notes_;
   int dequantised_ = 0;  // operators whose weights are integers with scales
@@ -137,7 +138,7 @@ void Importer::fold(const Op& op, size_t before) {
   for (size_t i = before; i < graph_->table.operators.size(); ++i)
     for (const TensorId output : graph_->table.operators[i]->outputs)
       values_.count_computed(graph_->shape(output).elements());
-  fold_constants(*graph_, {});
+  fold_added_constants(*graph_, before);
 }
 
 void Importer::add_operator(unsigned i) {
@@ -168,9 +169,7 @@ void Importer::add_operator(unsigned i) {
     const auto& inputs = graph_->table.inputs;
     if (graph_->is_constant(value.id) || std::any_of(inputs.begin(), inputs.end(), is_input)) continue;
     const std::string tap = file_.tensor_name(output);
-    const auto has_name = [&](const auto& port) { return port->name == tap; };
-    const auto& taps = graph_->table.taps;
-    if (std::none_of(taps.begin(), taps.end(), has_name)) graph_->add_tap(tap, value, fbs::Layout::Same, false);
+    if (tap_names_.insert(tap).second) graph_->add_tap(tap, value, fbs::Layout::Same, false);
   }
 }
 
