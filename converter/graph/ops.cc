@@ -5,6 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "converter/graph/elementary.h"
+
 namespace ferry {
 namespace {
 
@@ -16,20 +18,6 @@ fbs::OperatorT* producer(Tensor x) {
   for (auto op = ops.rbegin(); op != ops.rend(); ++op)
     if ((*op)->outputs.front() == x.id) return op->get();
   return nullptr;
-}
-
-Tensor unary(Tensor x, fbs::UnaryKind kind, float alpha = 0, float beta = 0) {
-  fbs::UnaryT params;
-  params.kind = kind;
-  params.alpha = alpha;
-  params.beta = beta;
-  return x.graph->add_op("", params, {x});
-}
-
-Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
-  fbs::BinaryT params;
-  params.kind = kind;
-  return a.graph->add_op("", params, {a, b});
 }
 
 Tensor scalar(Graph& graph, double value) { return graph.add_constant("", Shape{1}, std::vector<double>{value}); }

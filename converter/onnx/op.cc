@@ -215,33 +215,6 @@ Tensor reshape_to(Tensor x, const Dims& dims) {
   return reshape(x, to_int32(dims));
 }
 
-Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha, double beta) {
-  fbs::UnaryT params;
-  params.kind = kind;
-  params.alpha = static_cast<float>(alpha);
-  params.beta = static_cast<float>(beta);
-  return x.graph->add_op("", params, {x});
-}
-
-Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
-  fbs::BinaryT params;
-  params.kind = kind;
-  return a.graph->add_op("", params, {a, b});
-}
-
-Tensor scalar(Tensor like, double value) {
-  if (like.dtype() == fbs::DType::Int32)
-    return like.graph->add_constant("", Shape{1}, std::vector<int32_t>{static_cast<int32_t>(value)});
-  return like.graph->add_constant("", Shape{1}, std::vector<double>{value});
-}
-
-Tensor cast_to(Tensor x, fbs::DType type) {
-  if (x.dtype() == type) return x;
-  fbs::CastT params;
-  params.to = type;
-  return x.graph->add_op("", params, {x});
-}
-
 fbs::DType to_dtype(Type type) {
   switch (type) {
     case Type::Float32: return fbs::DType::Float32;
@@ -265,17 +238,6 @@ fbs::DType to_dtype(Type type) {
 Tensor wrapped(Tensor x, Type type) {
   const bool narrow = !is_float(type) && type != Type::Bool && type_size(type) < 4;
   return narrow && x.dtype() == fbs::DType::Int32 ? cast_to(x, to_dtype(type)) : x;
-}
-
-Tensor select(Tensor condition, Tensor a, Tensor b) { return a.graph->add_op("", fbs::SelectT{}, {condition, a, b}); }
-
-Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes, bool keep) {
-  if (axes.empty()) return x;
-  fbs::ReduceT params;
-  params.kind = kind;
-  params.axes.assign(axes.begin(), axes.end());
-  params.keep_dims = keep;
-  return x.graph->add_op("", params, {x});
 }
 
 Tensor to_channels_last(Tensor x) { return transpose(x, {0, 2, 3, 1}); }

@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 
+#include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 #include "converter/onnx/counted.h"
 #include "converter/onnx/importer.h"
@@ -146,18 +147,10 @@ Dims dims_of(Tensor x);
 // Throws Error for dimensions beyond 32 bits.
 std::vector<int32_t> to_int32(const std::vector<int64_t>& list);
 Tensor reshape_to(Tensor x, const Dims& dims);
-Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha = 0, double beta = 0);
-Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
-// A scalar constant of the type of `like`: Float32 or Int32.
-Tensor scalar(Tensor like, double value);
-Tensor cast_to(Tensor x, fbs::DType type);
 // Ferry's type for a type of the file.
 fbs::DType to_dtype(Type type);
 // Wraps integers of fewer than 32 bits; other types are unchanged.
 Tensor wrapped(Tensor x, Type type);
-// a where the condition (Int32) is not 0, else b.
-Tensor select(Tensor condition, Tensor a, Tensor b);
-Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes, bool keep);
 // N,C,H,W to N,H,W,C and back.
 Tensor to_channels_last(Tensor x);
 Tensor to_channels_first(Tensor x);

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 #include "converter/tflite/constants.h"
 #include "converter/tflite/file.h"
@@ -105,13 +106,6 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 std::vector<int32_t> dims_of(Tensor x);
 // A reshape that copies the first dimension if it stays the same: the graph then takes batches of other sizes.
 Tensor reshape_to(Tensor x, std::vector<int32_t> dims);
-Tensor unary(Tensor x, fbs::UnaryKind kind, float alpha = 0, float beta = 0);
-Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
-// A constant with one element of the type of `like`: Float32 or Int32.
-Tensor scalar(Tensor like, double value);
-Tensor cast_to(Tensor x, fbs::DType type);
-Tensor select(Tensor condition, Tensor a, Tensor b);
-Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int32_t>& axes, bool keep);
 // The elements of x along `axis` whose `count` indices `index_of` returns, each counted as a computed element.
 Tensor pick(const Op& op, Tensor x, int axis, int64_t count, const std::function<int64_t(int64_t)>& index_of);
 // Pads with `value`; x itself if there is nothing to pad.

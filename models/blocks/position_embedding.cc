@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "converter/graph/elementary.h"
+
 namespace ferry {
 namespace {
 
@@ -78,12 +80,6 @@ namespace {
 
 // Maximum side of a grid, in patches, for which the graph stores a table of positions.
 constexpr int kMaxSide = 1024;
-
-Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
-  fbs::BinaryT params;
-  params.kind = kind;
-  return a.graph->add_op("", params, {a, b});
-}
 
 // Horner's scheme; the coefficient of the highest power comes first.
 Tensor polynomial(Tensor t, const std::vector<double>& factors) {

@@ -1,0 +1,43 @@
+#include "converter/graph/elementary.h"
+
+namespace ferry {
+
+Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha, double beta) {
+  fbs::UnaryT params;
+  params.kind = kind;
+  params.alpha = static_cast<float>(alpha);
+  params.beta = static_cast<float>(beta);
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
+  fbs::BinaryT params;
+  params.kind = kind;
+  return a.graph->add_op("", params, {a, b});
+}
+
+Tensor scalar(Tensor like, double value) {
+  if (like.dtype() == fbs::DType::Int32)
+    return like.graph->add_constant("", Shape{1}, std::vector<int32_t>{static_cast<int32_t>(value)});
+  return like.graph->add_constant("", Shape{1}, std::vector<double>{value});
+}
+
+Tensor cast_to(Tensor x, fbs::DType type) {
+  if (x.dtype() == type) return x;
+  fbs::CastT params;
+  params.to = type;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor select(Tensor condition, Tensor a, Tensor b) { return a.graph->add_op("", fbs::SelectT{}, {condition, a, b}); }
+
+Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int32_t>& axes, bool keep) {
+  if (axes.empty()) return x;
+  fbs::ReduceT params;
+  params.kind = kind;
+  params.axes = axes;
+  params.keep_dims = keep;
+  return x.graph->add_op("", params, {x});
+}
+
+}  // namespace ferry

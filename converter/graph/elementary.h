@@ -1,0 +1,21 @@
+// Single operators whose kind is a value, for importers and for converter/graph/ops.cc. Family code uses ops.h.
+#pragma once
+
+#include <vector>
+
+#include "converter/graph/graph.h"
+
+namespace ferry {
+
+Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha = 0, double beta = 0);
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
+// A constant with one element of the type of `like`: Float32 or Int32.
+Tensor scalar(Tensor like, double value);
+// x itself if it is of this type.
+Tensor cast_to(Tensor x, fbs::DType type);
+// a where the condition (Int32) is not 0, else b.
+Tensor select(Tensor condition, Tensor a, Tensor b);
+// x itself without axes.
+Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int32_t>& axes, bool keep);
+
+}  // namespace ferry
