@@ -5,6 +5,7 @@
 # The libraries are compiled for size. A file's suffix selects other flags:
 #
 #     *.kernel.cc       hot loops: optimised for speed, vectorised; FERRY_KERNEL (sdk/kernel.h) is available
+#     *.exact.cc        the same, and every operation is rounded as written: nothing is contracted to FMA
 #     *_avx2.cc         the same, with AVX2 vectors (sdk/cpu/elementwise/vector.h)
 #     *_neon_fp16.cc    the same, with ARMv8.2's float16 instructions on arm64
 
@@ -91,7 +92,7 @@ if(FERRY_GPU)
   set_source_files_properties("${volk}" PROPERTIES COMPILE_OPTIONS -w)
   list(APPEND sdk_sources "${volk}")
 endif()
-foreach(suffix kernel avx2 neon_fp16)
+foreach(suffix kernel exact avx2 neon_fp16)
   set(${suffix}_sources ${sdk_sources})
   list(FILTER ${suffix}_sources INCLUDE REGEX "[._]${suffix}\\.cc$")
   list(REMOVE_ITEM sdk_sources ${${suffix}_sources})
@@ -114,7 +115,7 @@ if(FERRY_SANITIZE) # its hot loops are apart, below
 endif()
 ferry_precompile(ferry_core SDK)
 
-foreach(suffix kernel avx2 neon_fp16)
+foreach(suffix kernel exact avx2 neon_fp16)
   add_library(ferry_${suffix} OBJECT ${${suffix}_sources})
   target_include_directories(ferry_${suffix} PRIVATE "${PROJECT_SOURCE_DIR}/sdk/include")
   target_link_libraries(ferry_${suffix} PRIVATE ferry_schema XNNPACK::XNNPACK ferry_options)
@@ -125,6 +126,7 @@ foreach(suffix kernel avx2 neon_fp16)
   target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_${suffix}>)
 endforeach()
 ferry_precompile(ferry_kernel SDK)
+target_compile_options(ferry_exact PRIVATE -ffp-contract=off)
 # The reference rounds every operation as written, on every host: the converter folds weights with it, and blobs must have
 # the same bytes.
 ferry_sources(reference_sources sdk/reference/*.cc)
@@ -153,8 +155,8 @@ else() # stb's decoders, and the loops that hand out work
                               SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
-ferry_shared_library(ferry_shared ferry $<TARGET_OBJECTS:ferry_core> $<TARGET_OBJECTS:ferry_kernel> $<TARGET_OBJECTS:ferry_avx2>
-                     $<TARGET_OBJECTS:ferry_neon_fp16> $<TARGET_OBJECTS:ferry_reference_operators>)
+ferry_shared_library(ferry_shared ferry $<TARGET_OBJECTS:ferry_core> $<TARGET_OBJECTS:ferry_kernel> $<TARGET_OBJECTS:ferry_exact>
+                     $<TARGET_OBJECTS:ferry_avx2> $<TARGET_OBJECTS:ferry_neon_fp16> $<TARGET_OBJECTS:ferry_reference_operators>)
 target_link_libraries(ferry_shared PRIVATE XNNPACK::XNNPACK)
 add_library(Ferry::ferry ALIAS ferry_shared)
 

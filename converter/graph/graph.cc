@@ -115,6 +115,13 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
   return add_constant(name, fbs::DType::Float32, shape, hold(std::move(values)));
 }
 
+void Graph::set_quantization(TensorId tensor, float scale, int zero_point) {
+  auto quantization = std::make_unique<fbs::QuantizationT>();
+  quantization->float_scale = scale;
+  quantization->zero_point = zero_point;
+  at(tensor).quantization = std::move(quantization);
+}
+
 std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t outputs) {
   std::vector<Shape> shapes;
   std::vector<Type> types;
@@ -133,6 +140,8 @@ std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t out
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < outputs; ++i) {
     tensors.push_back({this, add_tensor(op->name, output_types[i].dtype, output_shapes[i], 0)});
+    if (output_types[i].float_scale != 0)
+      set_quantization(tensors.back().id, output_types[i].float_scale, output_types[i].zero_point);
     op->outputs.push_back(tensors.back().id);
   }
   table.operators.push_back(std::move(op));

@@ -133,6 +133,9 @@ class Graph {
   // Replaces a buffer by integers with scales, for all constants that use it in any graph. `type`: of the integers.
   // Adds the tensors of the scales.
   void store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales);
+  // Of an Int8 value, or of an Int8 constant that is an operand like one: what its integers stand for. An operator that
+  // moves Int8 elements sets its output's; others leave it to the caller.
+  void set_quantization(TensorId tensor, float scale, int zero_point);
   // For passes: releases the data of an unused constant. The tensor remains, unusable, until compact().
   void forget_constant(TensorId tensor);
   // For passes: removes the tensors whose entry in `keep` is false and renumbers the others. Removed tensors must not
@@ -171,7 +174,7 @@ class Graph {
 inline Type type_of(const fbs::TensorT& tensor) {
   const fbs::QuantizationT* q = tensor.quantization.get();
   if (q == nullptr) return {tensor.dtype};
-  return {tensor.dtype, true, q->scale, q->axis, q->block, q->zero_point};
+  return {tensor.dtype, true, q->scale, q->axis, q->block, q->zero_point, q->float_scale};
 }
 
 // The tables of a blob's first graph and of its other graphs.

@@ -8,6 +8,18 @@ Array constant(const Graph& graph, TensorId tensor, Rows rows) {
   return {graph.shape(tensor), graph.values(tensor), dtype, quantized, quantized && rows == Rows::Rounded};
 }
 
+Array integer_constant(const Graph& graph, TensorId tensor) {
+  const Type type = graph.type(tensor);
+  if (graph.at(tensor).dtype != fbs::DType::Int8) return constant(graph, tensor);  // a bias
+  Array out{graph.shape(tensor), {}, fbs::DType::Int8};
+  const Constant stored = graph.constant(tensor);
+  for (const std::byte byte : stored.bytes) out.values.push_back(static_cast<int8_t>(byte));
+  if (stored.done) stored.done();
+  if (type.quantized)
+    for (const double scale : graph.values(type.scale)) out.scales.push_back(static_cast<float>(scale));
+  return out;
+}
+
 std::vector<State> empty_states(const Graph& graph) {
   std::vector<State> states;
   for (const StateShape& shape : graph.state_shapes()) states.push_back({shape});
@@ -35,11 +47,14 @@ std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>
   for (const auto& op : model.operators) {
     std::vector<const Array*> arguments;
     for (TensorId input : op->inputs) {
-      if (graph.is_constant(input) && !values.contains(input)) values[input] = constant(graph, input, rows);
+      if (graph.is_constant(input) && !values.contains(input))
+        values[input] = !arguments.empty() && arguments[0]->activation ? integer_constant(graph, input)
+                                                                       : constant(graph, input, rows);
       arguments.push_back(&values.at(input));
     }
     const SerializedOp serialized(*op);
-    const std::vector<Array> outputs = compute_all(*serialized, arguments, before);
+    const std::vector<Array> outputs =
+        compute_all(*serialized, arguments, before, type_of(graph.at(op->outputs.front())));
     for (size_t i = 0; i < outputs.size(); ++i) values[op->outputs[i]] = outputs[i];
     if (!changes_state(op->params.type)) continue;
     const uint32_t state = state_of(*serialized);

@@ -16,6 +16,9 @@ enum class Rows { Exact, Rounded };
 // A constant of `graph` as the oracle takes it.
 Array constant(const Graph& graph, TensorId tensor, Rows rows = Rows::Exact);
 
+// A constant of an operator on Int8 activations: integers, with the scales of a weight.
+Array integer_constant(const Graph& graph, TensorId tensor);
+
 // Every value of `graph` (constants included) for these inputs, in the order of the graph's inputs.
 // `states`: the graph's states before the run, and after it; null: all empty. Inputs may have other shapes than they
 // declare. Slow: some seconds for a convolutional network of ordinary size. Throws Error where an input does not fit.

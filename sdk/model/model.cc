@@ -154,6 +154,11 @@ uint64_t Model::identity() const {
 
 StoredConstant Model::stored(TensorId id) const {
   const Type type = type_of(tensor(id));
+  if (type.float_scale != 0) {
+    const auto* table = reinterpret_cast<const flatbuffers::Table*>(tensor(id).quantization());
+    const uint8_t* scale = table->GetAddressOf(fbs::Quantization::VT_FLOAT_SCALE);
+    return {type, shape(id), constant(id), std::as_bytes(std::span(scale, sizeof(float)))};
+  }
   return {type, shape(id), constant(id), type.quantized ? constant(type.scale) : std::span<const std::byte>()};
 }
 

@@ -199,6 +199,10 @@ Status Meaning::check_outputs(uint32_t index) {
     if (types[i].dtype != tensor(out).dtype())
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
                    EnumNameDType(types[i].dtype), index_of(out), EnumNameDType(tensor(out).dtype()));
+    if (types[i].float_scale != 0 && !same_quantization(types[i], type_of(tensor(out))))
+      return error(FERRY_CORRUPT,
+                   "operator %u '%.64s': output tensor %u has another scale or zero point than the input", index, name,
+                   index_of(out));
   }
   FERRY_TRY(check_change(index));
   return check_largest(index);

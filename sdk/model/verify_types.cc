@@ -17,12 +17,33 @@ Shape scales_shape(const Type& type, const Shape& shape, const Shape& scales) {
   return scales == Shape{1} ? Shape{1} : Shape{shape[type.axis]};
 }
 
+// Scales at which the float32 arithmetic of docs/format.md neither overflows nor loses precision to denormals.
+constexpr float kMinScale = 0x1p-100f, kMaxScale = 0x1p100f;
+
+Status verify_activation(const fbs::Tensor& tensor, TensorId id) {
+  const uint32_t index = index_of(id);
+  const char* name = text(tensor.name());
+  const Type type = type_of(tensor);
+  if (!(type.float_scale >= kMinScale && type.float_scale <= kMaxScale))
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': scale is %g, expected 2^-100 to 2^100", index, name,
+                 static_cast<double>(type.float_scale));
+  if (type.zero_point < -128 || type.zero_point > 127)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': zero point is %d, expected -128 to 127", index, name,
+                 type.zero_point);
+  if (type.axis != 0 || type.block != 0)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': an activation with scales along axis %d, in blocks of %d", index,
+                 name, type.axis, type.block);
+  return {};
+}
+
 Status verify_quantization(const fbs::Graph& graph, TensorId id) {
   const uint32_t index = index_of(id);
   const fbs::Tensor& tensor = *graph.tensors()->Get(index);
   const char* name = text(tensor.name());
   const Type type = type_of(tensor);
   const Shape shape = declared_shape(tensor);
+  if (type.dtype == fbs::DType::Int8 && (tensor.buffer() == 0 || type.float_scale != 0))
+    return verify_activation(tensor, id);
   if (tensor.buffer() == 0 || (type.dtype != fbs::DType::Int8 && type.dtype != fbs::DType::Int4))
     return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': %s of type %s has scales, expected a constant of Int8 or Int4",
                  index, name, tensor.buffer() == 0 ? "an activation" : "a constant", EnumNameDType(type.dtype));
@@ -64,8 +85,9 @@ Status verify_dtype(const fbs::Tensor& tensor, TensorId id) {
                  static_cast<unsigned>(dtype));
   if (tensor.buffer() == 0) {
     if (dtype == fbs::DType::Float32 || dtype == fbs::DType::Int32) return {};
-    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': an activation of type %s, expected Float32 or Int32", index,
-                 name, EnumNameDType(dtype));
+    if (dtype == fbs::DType::Int8 && tensor.quantization() != nullptr) return {};
+    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': an activation of type %s%s, expected Float32, Int32 or Int8",
+                 index, name, EnumNameDType(dtype), dtype == fbs::DType::Int8 ? " without a quantization" : "");
   }
   if (dtype == fbs::DType::Float64)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': a constant of type Float64, which blobs do not hold", index, name);

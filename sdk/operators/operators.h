@@ -47,7 +47,10 @@
   X(Cast,              cast,                .in_place = InPlace::First, .elementwise = true)              \
   X(Select,            select,              .in_place = InPlace::Any, .elementwise = true)                \
   X(NonMaxSuppression, non_max_suppression, )                                                             \
-  X(Recurrence,        recurrence,          )
+  X(Recurrence,        recurrence,          )                                                             \
+  X(Requantize,        requantize,          .elementwise = true)                                          \
+  X(Lookup,            lookup,              .constants = Constants::AfterFirst, .in_place = InPlace::First, \
+                                            .elementwise = true)
 
 // These read or change a state, and their shapes may depend on it.
 #define FERRY_OPERATORS_WITH_STATE_ON_GPU(X)                                                              \

@@ -20,13 +20,19 @@ struct Type {
   int32_t axis = 0;
   int32_t block = 0;  // elements per scale; 0: one scale for the tensor, or one per index of `axis`
   int32_t zero_point = 0;
+  float float_scale = 0;  // of a quantized activation, instead of `scale`
 };
+
+// Whether both have the same integers for the same real numbers.
+inline bool same_quantization(const Type& a, const Type& b) {
+  return a.float_scale == b.float_scale && a.zero_point == b.zero_point;
+}
 
 // The type of a tensor in a blob.
 inline Type type_of(const fbs::Tensor& tensor) {
   const fbs::Quantization* q = tensor.quantization();
   if (q == nullptr) return {tensor.dtype()};
-  return {tensor.dtype(), true, q->scale(), q->axis(), q->block(), q->zero_point()};
+  return {tensor.dtype(), true, q->scale(), q->axis(), q->block(), q->zero_point(), q->float_scale()};
 }
 
 // Bits per element; 0 for a type that does not occur in blobs or is unknown to this version.

@@ -13,7 +13,8 @@ using fbs::DType;
 using fbs::OpParams;
 using fbs::UnaryKind;
 
-enum class OutputType { Same, Float, Integer };  // Same: the type that is computed with
+// Same: the type that is computed with. Int8: with a quantization of its own. Moved: Int8 with the inputs' quantization.
+enum class OutputType { Same, Float, Integer, Int8, Moved };
 
 constexpr TypeSet kUnread = ~0u;  // used for its shape only
 constexpr uint64_t kAnyKind = ~uint64_t{0};
@@ -85,6 +86,26 @@ constexpr Rule kRules[] = {
     {OpParams::CausalConv1d, kAnyKind, {kFloat32, kFloat32, kFloat32}},
     {OpParams::GatedDeltaRule, kAnyKind, {kFloat32, kFloat32, kFloat32}},
     {OpParams::Recurrence, kAnyKind, {kFloat32, kFloat32, kFloat32, kInt32}},
+    {OpParams::Requantize, kinds(DType::Int8), {kFloat32 | kInt8}, OutputType::Int8},
+    {OpParams::Requantize, kAnyKind, {kInt8}, OutputType::Float},
+    {OpParams::Lookup, kAnyKind, {kInt8, kPlainInt8}, OutputType::Int8},
+};
+
+// The same for operators whose first input is Int8; operators without a row compute with floats only.
+constexpr Rule kInt8Rules[] = {
+    {OpParams::Conv2d, kAnyKind, {kInt8, kScaledInt8, kInt32}, OutputType::Int8},
+    {OpParams::Linear, kAnyKind, {kInt8, kScaledInt8, kInt32}, OutputType::Int8},
+    {OpParams::Pool2d, kinds(fbs::PoolKind::Max), {kInt8}, OutputType::Moved},
+    {OpParams::Pool2d, kinds(fbs::PoolKind::Average), {kInt8}, OutputType::Int8},
+    {OpParams::Binary, kinds(BinaryKind::Add, BinaryKind::Sub, BinaryKind::Mul), {kInt8, kInt8}, OutputType::Int8},
+    {OpParams::Reduce, kinds(fbs::ReduceKind::Mean), {kInt8}, OutputType::Int8},
+    {OpParams::Concat, kAnyKind, {kInt8, kInt8, kInt8}, OutputType::Moved},
+    {OpParams::PixelShuffle, kAnyKind, {kInt8}, OutputType::Moved},
+    {OpParams::Resize2d, kinds(fbs::ResizeKind::Nearest), {kInt8, kUnread}, OutputType::Moved},
+    {OpParams::Pad, kAnyKind, {kInt8}, OutputType::Moved},
+    {OpParams::Reshape, kAnyKind, {kInt8, kUnread}, OutputType::Moved},
+    {OpParams::Transpose, kAnyKind, {kInt8}, OutputType::Moved},
+    {OpParams::Slice, kAnyKind, {kInt8, kUnread}, OutputType::Moved},
 };
 
 constexpr bool has_rule_for_any_kind(OpParams op) {
@@ -107,14 +128,15 @@ unsigned kind_of(const fbs::Operator& op) {
     case OpParams::Reduce: return static_cast<unsigned>(op.params_as_Reduce()->kind());
     case OpParams::Cast: return static_cast<unsigned>(op.params_as_Cast()->to());
     case OpParams::Gather: return static_cast<unsigned>(op.params_as_Gather()->kind());
+    case OpParams::Pool2d: return static_cast<unsigned>(op.params_as_Pool2d()->kind());
+    case OpParams::Resize2d: return static_cast<unsigned>(op.params_as_Resize2d()->kind());
+    case OpParams::Requantize: return static_cast<unsigned>(op.params_as_Requantize()->to());
     // No row depends on a kind.
     case OpParams::NONE:
     case OpParams::Conv2d:
     case OpParams::Linear:
-    case OpParams::Pool2d:
     case OpParams::Concat:
     case OpParams::PixelShuffle:
-    case OpParams::Resize2d:
     case OpParams::Pad:
     case OpParams::Reshape:
     case OpParams::Transpose:
@@ -139,15 +161,21 @@ unsigned kind_of(const fbs::Operator& op) {
     case OpParams::Experts:
     case OpParams::CausalConv1d:
     case OpParams::GatedDeltaRule:
-    case OpParams::Recurrence: break;
+    case OpParams::Recurrence:
+    case OpParams::Lookup: break;
   }
   return 0;
 }
 
-const Rule& rule_of(const fbs::Operator& op) {
+bool applies(const Rule& rule, OpParams op, unsigned kind) { return rule.op == op && (rule.kinds >> kind & 1) != 0; }
+
+const Rule& rule_of(const fbs::Operator& op, const Type& first) {
   const unsigned kind = kind_of(op);
+  if (set_of(first) == kInt8)
+    for (const Rule& rule : kInt8Rules)
+      if (applies(rule, op.params_type(), kind)) return rule;
   const Rule* rule = kRules;
-  while (rule->op != op.params_type() || (rule->kinds >> kind & 1) == 0) ++rule;
+  while (!applies(*rule, op.params_type(), kind)) ++rule;
   return *rule;
 }
 
@@ -167,6 +195,21 @@ Status check_parameters(const fbs::Operator& op) {
   return {};
 }
 
+// What the integer arithmetic requires of an operator with an Int8 output.
+Status check_int8(const char* name, OutputType output, std::span<const Type> inputs) {
+  for (unsigned i = 0; i < inputs.size(); ++i) {
+    const Type& type = inputs[i];
+    if (set_of(type) == kScaledInt8 && (type.axis != 0 || type.block != 0 || type.zero_point != 0))
+      return error(FERRY_UNSUPPORTED,
+                   "%s: the weight has scales along axis %d, in blocks of %d, with the zero point %d; an Int8 input "
+                   "needs scales along axis 0, no blocks and the zero point 0",
+                   name, type.axis, type.block, type.zero_point);
+    if (output == OutputType::Moved && set_of(type) == kInt8 && !same_quantization(type, inputs[0]))
+      return error(FERRY_CORRUPT, "%s: input %u has another scale or zero point than input 0", name, i);
+  }
+  return {};
+}
+
 }  // namespace
 
 TypeSet set_of(const Type& type) {
@@ -174,7 +217,7 @@ TypeSet set_of(const Type& type) {
     case DType::Float32: return type.quantized ? 0 : kFloat32;
     case DType::Int32: return type.quantized ? 0 : kInt32;
     case DType::Float16: return type.quantized ? 0 : kFloat16;
-    case DType::Int8: return type.quantized ? kScaledInt8 : 0;
+    case DType::Int8: return !type.quantized ? kPlainInt8 : type.float_scale != 0 ? kInt8 : kScaledInt8;
     case DType::Int4: return type.quantized ? kScaledInt4 : 0;
     case DType::Float64:
     case DType::UInt8:
@@ -190,7 +233,8 @@ TypeSet set_of(const Type& type) {
 }
 
 Words in_words(TypeSet set) noexcept {
-  constexpr const char* kNames[] = {"Float32", "Int32", "Float16", "Int8 with scales", "Int4 with scales"};
+  constexpr const char* kNames[] = {"Float32",          "Int32",          "Float16", "Int8 with scales",
+                                    "Int4 with scales", "quantised Int8", "Int8"};
   Words words{};
   size_t length = 0;
   for (size_t i = 0; i < std::size(kNames); ++i) {
@@ -204,13 +248,14 @@ Words in_words(TypeSet set) noexcept {
 
 Words in_words(const Type& type) noexcept {
   Words words;
+  if (set_of(type) == kInt8) return in_words(kInt8);
   std::snprintf(words.text, sizeof words.text, "%s%s", EnumNameDType(type.dtype), type.quantized ? " with scales" : "");
   return words;
 }
 
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output) {
   const char* name = op_name(op.params_type());
-  const Rule& rule = rule_of(op);
+  const Rule& rule = rule_of(op, inputs[0]);
   // The input that determines the type.
   const unsigned main = has_weight(op.params_type()) || op.params_type() == OpParams::Select ? 1 : 0;
   for (unsigned i = 0; i < inputs.size(); ++i) {
@@ -220,6 +265,12 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
     if ((set_of(inputs[i]) & set) == 0)
       return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, in_words(inputs[i]).c_str(),
                    in_words(set).c_str());
+  }
+  if (rule.output == OutputType::Int8 || rule.output == OutputType::Moved) {
+    FERRY_TRY(check_int8(name, rule.output, inputs));
+    *output = {DType::Int8, true};
+    if (rule.output == OutputType::Moved) *output = inputs[0];
+    return {};
   }
   const bool outputs_integer =
       rule.output == OutputType::Integer || (rule.output == OutputType::Same && integer(inputs[main]));

@@ -12,10 +12,11 @@
 
 namespace ferry {
 
-// A set of types, one bit each. Activations have one of the first two; the others are storage types of constants, which
-// are computed with as Float32.
+// A set of types, one bit each. Activations are Float32, Int32 or kInt8, which is quantised; the others are storage
+// types of constants, which are computed with as Float32, or as integers where an activation is Int8.
 using TypeSet = uint32_t;
-inline constexpr TypeSet kFloat32 = 1, kInt32 = 2, kFloat16 = 4, kScaledInt8 = 8, kScaledInt4 = 16;
+inline constexpr TypeSet kFloat32 = 1, kInt32 = 2, kFloat16 = 4, kScaledInt8 = 8, kScaledInt4 = 16, kInt8 = 32;
+inline constexpr TypeSet kPlainInt8 = 64;  // constant integers without a scale
 inline constexpr TypeSet kNumbers = kFloat32 | kInt32;
 inline constexpr TypeSet kFloats = kFloat32 | kFloat16;
 inline constexpr TypeSet kQuantized = kScaledInt8 | kScaledInt4;
@@ -28,8 +29,9 @@ Words in_words(TypeSet set) noexcept;
 Words in_words(const Type& type) noexcept;
 inline std::string to_string(const Type& type) { return in_words(type).text; }
 
-// Requires a known operator whose inputs and parameters infer_shape() has checked. FERRY_UNSUPPORTED: the operator does
-// not accept an input's type.
+// Requires a known operator whose inputs and parameters infer_shape() has checked. An Int8 output has the float_scale 0
+// where its quantization does not follow from the inputs. FERRY_UNSUPPORTED: the operator does not accept an input's
+// type.
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output);
 
 // The same for the first outputs.size() outputs.

@@ -11,7 +11,7 @@ void conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const int64_t stride_h = p.stride_h(), stride_w = p.stride_w(), dilation_h = p.dilation_h(),
                 dilation_w = p.dilation_w();
   const int64_t pad_top = p.pad_top(), pad_left = p.pad_left();
-  const float low = p.output_min(), high = p.output_max();
+  const float low = minimum_of(p, *inputs[0]), high = maximum_of(p, *inputs[0]);
   const Shape &xs = inputs[0]->shape, &ws = inputs[1]->shape, &ys = output.shape;
   const double* bias = inputs.size() > 2 ? inputs[2]->values.data() : nullptr;
   const bool rounds = inputs[1]->rounds_rows && is_pointwise(p, ws);

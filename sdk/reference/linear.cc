@@ -7,7 +7,7 @@ namespace ferry::reference {
 
 void linear(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Linear& p = *op.params_as_Linear();
-  const float low = p.output_min(), high = p.output_max();
+  const float low = minimum_of(p, *inputs[0]), high = maximum_of(p, *inputs[0]);
   const auto outs = static_cast<size_t>(inputs[1]->shape[0]), ins = static_cast<size_t>(inputs[1]->shape[1]);
   const std::vector<double> rounded =
       inputs[1]->rounds_rows ? rounded_rows(inputs[0]->values, ins) : std::vector<double>();

@@ -2,6 +2,7 @@
 // Each reads its parameters before its loops, because an accessor of the blob takes longer than a product.
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "sdk/operators/operators.h"
@@ -87,6 +88,16 @@ inline double wrapped_product(double a, double b) { return wrapped(static_cast<i
 // NaN in either operand is the result, as in NumPy and PyTorch.
 inline double maximum(double a, double b) { return a != a || a > b ? a : b; }
 inline double minimum(double a, double b) { return a != a || a < b ? a : b; }
+
+// The bounds of a product's clamp; of integers, whose sums have another scale, none.
+template <typename Params>
+float minimum_of(const Params& p, const Array& x) {
+  return x.dtype == fbs::DType::Int8 ? -std::numeric_limits<float>::infinity() : p.output_min();
+}
+template <typename Params>
+float maximum_of(const Params& p, const Array& x) {
+  return x.dtype == fbs::DType::Int8 ? std::numeric_limits<float>::infinity() : p.output_max();
+}
 
 inline double clamp(double value, float low, float high) {
   if (value < static_cast<double>(low)) return static_cast<double>(low);

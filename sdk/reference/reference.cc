@@ -1,6 +1,7 @@
 #include "sdk/reference/reference.h"
 
 #include "sdk/operators/type_rules.h"
+#include "sdk/reference/int8.h"
 #include "sdk/reference/ops.h"
 
 namespace ferry::reference {
@@ -39,9 +40,19 @@ Status check_values(const fbs::Operator& op, Inputs inputs) {
   return {};
 }
 
+Type type_of(const Array& array) {
+  if (array.quantized) return {fbs::DType::Int8, true};
+  if (array.dtype != fbs::DType::Int8 || array.scales.empty()) return {array.dtype};
+  Type type{fbs::DType::Int8, true};
+  if (array.activation) type.float_scale = array.scales[0];
+  type.zero_point = array.zero_point;
+  return type;
+}
+
 }  // namespace
 
-Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs) {
+Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs,
+               const Type& quantization) {
   std::vector<Shape> shapes;
   std::vector<Type> types;
   for (const Array* input : inputs) {
@@ -49,7 +60,7 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
       return error(FERRY_SHAPE_MISMATCH, "%s: input %zu has %zu values for shape %s", op_name(op.params_type()),
                    shapes.size(), input->values.size(), in_words(input->shape).c_str());
     shapes.push_back(input->shape);
-    types.push_back(input->quantized ? Type{fbs::DType::Int8, true} : Type{input->dtype});
+    types.push_back(type_of(*input));
   }
   std::vector<StateShape> state_shapes;
   for (const State& state : states) state_shapes.push_back(state.shape);
@@ -59,6 +70,11 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
   FERRY_TRY(infer_type(op, types, &type));
   FERRY_TRY(check_values(op, inputs));
   output.dtype = type.dtype;
+  if (type.quantized) {
+    output.scales = {quantization.float_scale};
+    output.zero_point = quantization.zero_point;
+    output.activation = true;
+  }
   std::vector<const Array*> operands(inputs.begin(), inputs.end());
   Array held;
   if (names_state(op.params_type())) {
@@ -69,7 +85,8 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
   outputs->assign(1, output);
   const size_t named = op.outputs() == nullptr ? 0 : op.outputs()->size();
   if (op.params_type() == fbs::OpParams::TopK && named > 1) outputs->push_back({output.shape, {}, inputs[0]->dtype});
-  fill_outputs(function_of(op.params_type()), op, operands, *outputs);
+  const bool integers = set_of(types[0]) == kInt8 || type.quantized;
+  fill_outputs(integers ? int8_function_of(op.params_type()) : function_of(op.params_type()), op, operands, *outputs);
   return {};
 }
 

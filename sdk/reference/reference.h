@@ -18,12 +18,16 @@ namespace ferry::reference {
 
 struct Array {
   Shape shape;
-  std::vector<double> values;  // row-major, channels last; of Int32 whole numbers
+  std::vector<double> values;  // row-major, channels last; of Int32 and Int8 whole numbers
   fbs::DType dtype = fbs::DType::Float32;
   bool quantized = false;  // a constant whose values are integers times scales
   // Of a quantised weight: the rows that it is multiplied with are rounded to 8 bits first, as on the CPU
   // (sdk/reference/rounded_rows.h). Otherwise they stay unchanged, as on the GPU.
   bool rounds_rows = false;
+  // Of Int8: the scale of an activation, or the scales of a weight: one, or one per output channel.
+  std::vector<float> scales = {};
+  int32_t zero_point = 0;
+  bool activation = false;  // of Int8 with scales: no constant
 };
 
 using Inputs = std::span<const Array* const>;
@@ -36,10 +40,11 @@ struct State {
 
 // ---- of inputs that are checked first -------------------------------------------------------------------------------
 
-// All outputs that `op` names, for these inputs and the graph's states; at least one.
+// All outputs that `op` names, for these inputs and the graph's states; at least one. `quantization`: of an Int8 output.
 // The errors of infer_shapes() and infer_type(). FERRY_SHAPE_MISMATCH: an array has not as many values as its shape.
 // FERRY_INVALID_ARGUMENT: an index or the number of an expert is outside of its range.
-Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs);
+Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs,
+               const Type& quantization = {});
 
 // What the state that `op` names and changes is after `op` computed `output`.
 State changed_state(const fbs::Operator& op, Inputs inputs, const Array& output, const State& before);

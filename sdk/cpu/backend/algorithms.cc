@@ -64,10 +64,12 @@ enum Operands : uint8_t {
   kQuantizedWeights = 2,  // in float32, dequantised, or as integers
   kInFloat32 = kFloatWeights | kQuantizedWeights,
   kInFloat16 = 4,
+  kInInt8 = 8,  // activations, too
   kInEither = kInFloat32 | kInFloat16
 };
 
 Operands operands_of(const Weighted& w) {
+  if (w.model.tensor(w.op.inputs()->Get(0)).dtype() == fbs::DType::Int8) return kInInt8;
   const bool quantized = type_of(w.model.tensor(w.op.inputs()->Get(1))).quantized;
   if (w.float16) return quantized ? Operands() : kInFloat16;
   return quantized ? kQuantizedWeights : kFloatWeights;
@@ -93,6 +95,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"depthwise", kConv, kInFloat32, depthwise, any, with(by_depthwise, kConv)},
     {"depthwise", kConv, kInFloat16, float16_depthwise, any, with(by_float16_depthwise, kConv, Feature::Float16)},
     {"xnnpack", kConv, kInEither, xnnpack_conv2d_applies, any, with(create_xnnpack_conv2d, kConv)},
+    {"xnnpack", kConv, kInInt8, any, any, with(create_int8_conv2d, kConv, OpParams::Requantize)},
 
     {"gemm", kTransposed, kInEither, windows_are_apart, gemm_costs_less,
      with(create_conv_transpose2d_by_gemm, kTransposed)},
@@ -102,6 +105,7 @@ constexpr Algorithm kAlgorithms[] = {
      with(create_linear_quantized, kLinear, Feature::Integers)},
     {"gemm", kLinear, kInEither, any, gemm_costs_less, with(by_gemm, kLinear)},
     {"xnnpack", kLinear, kInEither, xnnpack_linear_applies, any, with(create_xnnpack_linear, kLinear)},
+    {"xnnpack", kLinear, kInInt8, any, any, with(create_int8_linear, kLinear, OpParams::Requantize)},
 };
 
 bool chosen(const Algorithm& algorithm, const Weighted& w) {

@@ -26,6 +26,8 @@ const char* algorithm_of(const Weighted& op);
 Status create_xnnpack_conv2d(const Weighted& op, std::unique_ptr<Op>* out);
 Status create_xnnpack_conv_transpose2d(const Weighted& op, std::unique_ptr<Op>* out);
 Status create_xnnpack_linear(const Weighted& op, std::unique_ptr<Op>* out);
+Status create_int8_conv2d(const Weighted& op, std::unique_ptr<Op>* out);
+Status create_int8_linear(const Weighted& op, std::unique_ptr<Op>* out);
 // False for float16 that XNNPACK computes slowly or, in this library, not at all.
 bool xnnpack_conv2d_applies(const Weighted& op);
 bool xnnpack_linear_applies(const Weighted& op);

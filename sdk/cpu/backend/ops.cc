@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "sdk/cpu/backend/lowerings.h"
+#include "sdk/cpu/int8/int8.h"
 #include "sdk/operators/built_in.h"
 #include "sdk/threads/cpuinfo.h"
 
@@ -27,6 +28,10 @@ namespace ferry::cpu {
 Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
   const fbs::OpParams type = op.params_type();
+  if constexpr (built_in(fbs::OpParams::Requantize)) {
+    FERRY_TRY(create_int8_op(model, op, out));
+    if (*out != nullptr) return {};
+  }
   switch (type) {
 #define FERRY_LOWERING(Type, name, ...)                                                     \
   case fbs::OpParams::Type:                                                                 \

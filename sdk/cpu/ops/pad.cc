@@ -7,6 +7,7 @@
 #include "sdk/cpu/backend/lowerings.h"
 #include "sdk/cpu/backend/parallel.h"
 #include "sdk/cpu/elementwise/float16.h"
+#include "sdk/cpu/int8/int8.h"
 #include "sdk/cpu/ops/move.h"
 #include "sdk/cpu/xnnpack/operator.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 class Pad : public MoveOp {
  public:
-  // value: a 32-bit word; two copies of a float16 value.
+  // value: a 32-bit word; two copies of a float16 value, four of an Int8 one.
   Pad(const fbs::Pad& params, uint32_t value, size_t element_bytes)
       : MoveOp(element_bytes), params_(params), value_(value) {}
 
@@ -77,7 +78,7 @@ class Pad : public MoveOp {
   std::byte* fill(std::byte* to, size_t count) const {
     std::byte* const end = to + count * element_bytes_;
     for (; to + sizeof value_ <= end; to += sizeof value_) std::memcpy(to, &value_, sizeof value_);
-    if (to < end) std::memcpy(to, &value_, sizeof(Float16));
+    std::memcpy(to, &value_, static_cast<size_t>(end - to));
     return end;
   }
 
@@ -92,6 +93,11 @@ class Pad : public MoveOp {
 
 Status create_pad(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Pad& p = *op.params_as_Pad();
+  if (is_int8(model, op.inputs()->Get(0))) {
+    const auto value = static_cast<uint8_t>(int8_scale(model, output_of(op)).integer(p.value()));
+    *out = std::make_unique<Pad>(p, value * 0x01010101u, sizeof(int8_t));
+    return {};
+  }
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
   *out = std::make_unique<Pad>(
       p, integer ? static_cast<uint32_t>(static_cast<int32_t>(p.value())) : std::bit_cast<uint32_t>(p.value()),

@@ -82,6 +82,11 @@ class Transpose : public MoveOp {
     const size_t from = from_.offset(matrix) + row * from_stride_ + column;
     const size_t to = to_.offset(matrix) + column * to_stride_ + row;
     const size_t rows = std::min(kTall, tall_ - row), columns = std::min(width, wide_ - column);
+    if (element_bytes_ == sizeof(int8_t)) {
+      for (size_t i = 0; i < columns; ++i)
+        for (size_t j = 0; j < rows; ++j) output_[to + i * to_stride_ + j] = input_[from + j * from_stride_ + i];
+      return;
+    }
     if constexpr (built_in(Feature::Float16))
       if (element_bytes_ == sizeof(Float16))
         return transpose(values_as<uint16_t>(input_) + from, from_stride_, rows, columns,

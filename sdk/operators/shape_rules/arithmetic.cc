@@ -89,6 +89,22 @@ Status rule(const char* op, const fbs::Unary& p, Shapes inputs, Shape* output) {
   return {};
 }
 
+Status rule(const char* op, const fbs::Requantize& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 1, 1));
+  if (p.to() != fbs::DType::Int8 && p.to() != fbs::DType::Float32)
+    return error(FERRY_UNSUPPORTED, "%s: to type %d, expected Int8 or Float32", op, static_cast<int>(p.to()));
+  *output = inputs[0];
+  return {};
+}
+
+Status rule(const char* op, const fbs::Lookup&, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 2, 2));
+  if (inputs[1] != Shape{256})
+    return error(FERRY_SHAPE_MISMATCH, "%s: a table of %s, expected [256]", op, in_words(inputs[1]).c_str());
+  *output = inputs[0];
+  return {};
+}
+
 Status rule(const char* op, const fbs::Binary& p, Shapes inputs, Shape* output) {
   FERRY_TRY(check_count(op, inputs, 2, 2));
   if (p.kind() > fbs::BinaryKind::MAX)
