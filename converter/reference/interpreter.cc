@@ -15,7 +15,10 @@ Array integer_constant(const Graph& graph, TensorId tensor) {
   const Constant stored = graph.constant(tensor);
   for (const std::byte byte : stored.bytes) out.values.push_back(static_cast<int8_t>(byte));
   if (stored.done) stored.done();
-  if (type.quantized)
+  out.activation = type.float_scale != 0;
+  out.zero_point = type.zero_point;
+  if (out.activation) out.scales = {type.float_scale};
+  if (type.quantized && !out.activation)
     for (const double scale : graph.values(type.scale)) out.scales.push_back(static_cast<float>(scale));
   return out;
 }

@@ -8,8 +8,8 @@
 
 namespace ferry::reference {
 
-// The first output of `op` for these inputs and the graph's states. `quantization`: of an Int8 output. Throws Error where
-// they do not fit.
+// The first output of `op` for these inputs and the graph's states. `quantization`: of an Int8 output. Throws Error
+// where they do not fit.
 Array compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states = {},
               const Type& quantization = {});
 

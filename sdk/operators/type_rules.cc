@@ -13,8 +13,9 @@ using fbs::DType;
 using fbs::OpParams;
 using fbs::UnaryKind;
 
-// Same: the type that is computed with. Int8: with a quantization of its own. Moved: Int8 with the inputs' quantization.
-enum class OutputType { Same, Float, Integer, Int8, Moved };
+// Same: the type that is computed with. Int8: with a quantization of its own. Moved: Int8 with the inputs'
+// quantization. OfTable: Int8 with input 1's.
+enum class OutputType { Same, Float, Integer, Int8, Moved, OfTable };
 
 constexpr TypeSet kUnread = ~0u;  // used for its shape only
 constexpr uint64_t kAnyKind = ~uint64_t{0};
@@ -88,7 +89,7 @@ constexpr Rule kRules[] = {
     {OpParams::Recurrence, kAnyKind, {kFloat32, kFloat32, kFloat32, kInt32}},
     {OpParams::Requantize, kinds(DType::Int8), {kFloat32 | kInt8}, OutputType::Int8},
     {OpParams::Requantize, kAnyKind, {kInt8}, OutputType::Float},
-    {OpParams::Lookup, kAnyKind, {kInt8, kPlainInt8}, OutputType::Int8},
+    {OpParams::Lookup, kAnyKind, {kInt8, kInt8}, OutputType::OfTable},
 };
 
 // The same for operators whose first input is Int8; operators without a row compute with floats only.
@@ -217,7 +218,7 @@ TypeSet set_of(const Type& type) {
     case DType::Float32: return type.quantized ? 0 : kFloat32;
     case DType::Int32: return type.quantized ? 0 : kInt32;
     case DType::Float16: return type.quantized ? 0 : kFloat16;
-    case DType::Int8: return !type.quantized ? kPlainInt8 : type.float_scale != 0 ? kInt8 : kScaledInt8;
+    case DType::Int8: return !type.quantized ? 0 : type.float_scale != 0 ? kInt8 : kScaledInt8;
     case DType::Int4: return type.quantized ? kScaledInt4 : 0;
     case DType::Float64:
     case DType::UInt8:
@@ -233,8 +234,8 @@ TypeSet set_of(const Type& type) {
 }
 
 Words in_words(TypeSet set) noexcept {
-  constexpr const char* kNames[] = {"Float32",          "Int32",          "Float16", "Int8 with scales",
-                                    "Int4 with scales", "quantised Int8", "Int8"};
+  constexpr const char* kNames[] = {"Float32",          "Int32",         "Float16", "Int8 with scales",
+                                    "Int4 with scales", "quantised Int8"};
   Words words{};
   size_t length = 0;
   for (size_t i = 0; i < std::size(kNames); ++i) {
@@ -266,10 +267,11 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
       return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, in_words(inputs[i]).c_str(),
                    in_words(set).c_str());
   }
-  if (rule.output == OutputType::Int8 || rule.output == OutputType::Moved) {
+  if (rule.output == OutputType::Int8 || rule.output == OutputType::Moved || rule.output == OutputType::OfTable) {
     FERRY_TRY(check_int8(name, rule.output, inputs));
     *output = {DType::Int8, true};
     if (rule.output == OutputType::Moved) *output = inputs[0];
+    if (rule.output == OutputType::OfTable) *output = inputs[1];
     return {};
   }
   const bool outputs_integer =

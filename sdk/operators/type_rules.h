@@ -16,7 +16,6 @@ namespace ferry {
 // types of constants, which are computed with as Float32, or as integers where an activation is Int8.
 using TypeSet = uint32_t;
 inline constexpr TypeSet kFloat32 = 1, kInt32 = 2, kFloat16 = 4, kScaledInt8 = 8, kScaledInt4 = 16, kInt8 = 32;
-inline constexpr TypeSet kPlainInt8 = 64;  // constant integers without a scale
 inline constexpr TypeSet kNumbers = kFloat32 | kInt32;
 inline constexpr TypeSet kFloats = kFloat32 | kFloat16;
 inline constexpr TypeSet kQuantized = kScaledInt8 | kScaledInt4;

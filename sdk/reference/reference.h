@@ -40,9 +40,9 @@ struct State {
 
 // ---- of inputs that are checked first -------------------------------------------------------------------------------
 
-// All outputs that `op` names, for these inputs and the graph's states; at least one. `quantization`: of an Int8 output.
-// The errors of infer_shapes() and infer_type(). FERRY_SHAPE_MISMATCH: an array has not as many values as its shape.
-// FERRY_INVALID_ARGUMENT: an index or the number of an expert is outside of its range.
+// All outputs that `op` names, for these inputs and the graph's states; at least one. `quantization`: of an Int8
+// output. The errors of infer_shapes() and infer_type(). FERRY_SHAPE_MISMATCH: an array has not as many values as its
+// shape. FERRY_INVALID_ARGUMENT: an index or the number of an expert is outside of its range.
 Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> states, std::vector<Array>* outputs,
                const Type& quantization = {});
 

@@ -36,7 +36,8 @@ class Network {
   }
 
   Tensor weight(const Shape& shape, std::vector<float> scales, int low = -127, int high = 127) {
-    const Tensor scale = graph.add_constant("scale", {static_cast<int32_t>(scales.size())}, std::move(scales));
+    const auto count = static_cast<int32_t>(scales.size());
+    const Tensor scale = graph.add_constant("scale", {count}, std::move(scales));
     const Tensor w = graph.add_constant("w", fbs::DType::Int8, shape, hold(integers(shape.elements(), low, high)));
     auto quantization = std::make_unique<fbs::QuantizationT>();
     quantization->scale = scale.id;
@@ -132,6 +133,8 @@ struct ConvCase {
   int bias = 5000;
 };
 
+void PrintTo(const ConvCase& c, std::ostream* out) { *out << c.name; }
+
 class Int8Conv2d : public ::testing::TestWithParam<ConvCase> {};
 
 TEST_P(Int8Conv2d, EqualsTheReference) {
@@ -162,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
                       ConvCase{"DepthwiseFive", {1, 12, 13, 20}, {20, 5, 5, 1}, 1, 2, 20, {0.05f, -128}},
                       ConvCase{"DepthwiseMultiplier", {1, 6, 5, 6}, {12, 3, 3, 1}, 1, 1, 6},
                       ConvCase{"TinyScales", {1, 5, 5, 8}, {8, 3, 3, 8}, 1, 1, 1, {1e-8f, 5}, {1e-9f, 5}}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(Int8Linear, EqualsTheReference) {
   for (const int32_t inputs : {1, 3, 17, 300}) {
@@ -219,7 +222,8 @@ TEST(Int8Lookup, ReadsTheTable) {
   std::vector<int8_t> table(256);
   for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int8_t>(i * 37);
   const Tensor t = n.graph.add_constant("table", fbs::DType::Int8, {256}, hold(table));
-  n.expect_equal(n.quantized(fbs::LookupT(), {x, t}, {1, 0}));
+  n.graph.set_quantization(t.id, 1, 0);
+  n.expect_equal(n.graph.add_op("y", fbs::LookupT(), {x, t}));
 }
 
 TEST(Int8Requantize, EqualsTheReference) {
