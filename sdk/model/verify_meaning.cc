@@ -321,6 +321,9 @@ Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& po
   if (state(port.tensor()) == State::Missing)
     return error(FERRY_CORRUPT, "%s %u '%.64s': nothing computes tensor %u", kind, index, name,
                  index_of(port.tensor()));
+  if (t.dtype() == fbs::DType::Int8)
+    return error(FERRY_UNSUPPORTED, "%s %u '%.64s': tensor %u is of type Int8, expected Float32 or Int32", kind, index,
+                 name, index_of(port.tensor()));
   if (port.source_layout() > fbs::Layout::MAX)
     return error(FERRY_UNSUPPORTED, "%s %u '%.64s': layout %u is unknown to this version", kind, index, name,
                  static_cast<unsigned>(port.source_layout()));

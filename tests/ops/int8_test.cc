@@ -1,5 +1,5 @@
-// Operators on Int8 activations: the integers of every CPU kernel equal the reference's (sdk/reference/int8.cc), without
-// a tolerance, for one thread and for several.
+// Operators on Int8 activations: the integers of every CPU kernel equal the reference's (sdk/reference/int8.cc),
+// without a tolerance, for one thread and for several.
 #include <gtest/gtest.h>
 
 #include <cmath>

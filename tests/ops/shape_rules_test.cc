@@ -525,6 +525,30 @@ TEST(TypeRules, ListTheElementTypesOfOperators) {
          "experts: input 2 is of type Int8 with scales, expected Float32");
   expect(fbs::ConvTranspose2dT(), {{kReal}, kScaled}, kReal,
          "conv_transpose2d: input 1 is of type Int8 with scales, expected Float32 or Float16");
+  constexpr DType kByte = DType::Int8;
+  constexpr Type kInteger{.dtype = kByte, .quantized = true, .float_scale = 0.5f};
+  constexpr Type kOther{.dtype = kByte, .quantized = true, .zero_point = 1, .float_scale = 0.5f};
+  constexpr Type kAlongColumns{.dtype = kByte, .quantized = true, .axis = 1};
+  expect(fbs::RequantizeT(), {{kReal}}, kByte);
+  expect(fbs::RequantizeT(), {kInteger}, kByte);
+  expect(with<fbs::RequantizeT>([](auto& p) { p.to = kReal; }), {kInteger}, kReal);
+  expect(with<fbs::RequantizeT>([](auto& p) { p.to = kReal; }), {{kReal}}, kReal,
+         "requantize: input 0 is of type Float32, expected quantised Int8");
+  expect(fbs::LookupT(), {kInteger, kOther}, kByte);
+  expect(fbs::LookupT(), {kInteger, {kByte}}, kByte, "lookup: input 1 is of type Int8, expected quantised Int8");
+  expect(fbs::Conv2dT(), {kInteger, kScaled, {kWhole}}, kByte);
+  expect(fbs::Conv2dT(), {kInteger, kScaled, {kReal}}, kByte, "conv2d: input 2 is of type Float32, expected Int32");
+  expect(fbs::Conv2dT(), {{kReal}, kInteger}, kReal,
+         "conv2d: input 1 is of type quantised Int8, expected Float32, Float16, Int8 with scales or Int4 with scales");
+  expect(
+      fbs::LinearT(), {kInteger, kAlongColumns}, kByte,
+      "linear: the weight has scales along axis 1, in blocks of 0, with the zero point 0; an Int8 input needs scales "
+      "along axis 0, no blocks and the zero point 0");
+  expect(fbs::ConcatT(), {kInteger, kInteger}, kByte);
+  expect(fbs::ConcatT(), {kInteger, kOther}, kByte, "concat: input 1 has another scale or zero point than input 0");
+  expect(fbs::SoftmaxT(), {kInteger}, kReal, "softmax: input 0 is of type quantised Int8, expected Float32");
+  expect(with<fbs::Resize2dT>([](auto& p) { p.kind = fbs::ResizeKind::Bilinear; }), {kInteger}, kReal,
+         "resize2d: input 0 is of type quantised Int8, expected Float32");
   expect(fbs::GatherT(), {kFloat16, {kWhole}}, kReal);
   expect(with<fbs::GatherT>([](auto& p) { p.kind = fbs::GatherKind::Tuples; }), {kFloat16, {kWhole}}, kReal,
          "gather: input 0 is of type Float16, expected Float32 or Int32");

@@ -165,8 +165,12 @@ Status CpuBackend::create(const SessionOptions& options, const std::vector<uint8
   const bool wants_float16 = options.precision == FERRY_PRECISION_FLOAT16;
   float16_ = kHasFloat16 && wants_float16 && cpu_.float16;
   FERRY_TRY(lower_all());
-  for (const Step& step : steps_.list)
+  for (const Step& step : steps_.list) {
     flags_.push_back(step.of_input ? Schedule::kNeeded : schedule_.operators[step.op]);
+    // What only a tap that is not kept needs has no memory.
+    if ((flags_.back() & Schedule::kNeeded) == 0)
+      for (const TensorId value : step.outputs) steps_.inner[value] = 1;
+  }
   const size_t count = graph.operators()->size();
   if (options.profile) microseconds_.resize(count);
   report_.cpu_operators = count;
@@ -319,6 +323,7 @@ Status CpuBackend::reshape_ops(const Shapes& shapes, std::vector<uint64_t>* work
 }
 
 Status CpuBackend::setup_op(size_t i, const MemoryLayout& layout) {
+  if ((flags_[i] & Schedule::kNeeded) == 0) return {};
   sources_.clear();
   results_.clear();
   for (const TensorId value : steps_.list[i].inputs) sources_.push_back(address(layout, value));

@@ -92,7 +92,7 @@ Status rule(const char* op, const fbs::Unary& p, Shapes inputs, Shape* output) {
 Status rule(const char* op, const fbs::Requantize& p, Shapes inputs, Shape* output) {
   FERRY_TRY(check_count(op, inputs, 1, 1));
   if (p.to() != fbs::DType::Int8 && p.to() != fbs::DType::Float32)
-    return error(FERRY_UNSUPPORTED, "%s: to type %d, expected Int8 or Float32", op, static_cast<int>(p.to()));
+    return error(FERRY_UNSUPPORTED, "%s: to type %s, expected Int8 or Float32", op, EnumNameDType(p.to()));
   *output = inputs[0];
   return {};
 }
