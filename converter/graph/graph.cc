@@ -161,6 +161,11 @@ std::unique_ptr<Graph> Graph::copy() {
   return out;
 }
 
+void Graph::adopt(fbs::GraphT blob, std::vector<Constant> segments) {
+  table = std::move(blob);
+  constants_ = std::move(segments);
+}
+
 void Graph::add_graph(Graph&& other) {
   std::vector<uint32_t> states;  // by the other graph's index
   for (auto& state : other.table.states) {

@@ -121,6 +121,8 @@ class Graph {
 
   // A copy that shares the constants.
   std::unique_ptr<Graph> copy();
+  // Replaces the graph by a blob's table and its segments, by TensorT::buffer; segment 0 is empty.
+  void adopt(fbs::GraphT blob, std::vector<Constant> segments);
   // Adds another finished graph (after the passes) of the same blob to table.graphs. Constants with the same memory are
   // merged, and so are states of the same name; throws Error if such states differ. Provenance and tokenizer, which
   // belong to the blob, are this graph's.
