@@ -1,0 +1,22 @@
+// Builds the integer graph of a plan.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "converter/graph/graph.h"
+#include "converter/quantize/plan.h"
+
+namespace ferry::int8 {
+
+struct IntegerGraph {
+  std::unique_ptr<Graph> graph;
+  PerTensor<TensorId> floats;  // by tensor of the float graph: the same value as Float32; None if it has no such form
+};
+
+// The float graph with the operators of `plan.int8` on Int8 activations, and conversions (Requantize) where a value is
+// needed in its other type, each once. Inputs and outputs stay Float32 or Int32. Taps remain where their value is
+// Float32 without a conversion of its own. `watched`: activations that shall have a Float32 form.
+IntegerGraph integer_graph(const Graph& graph, const Plan& plan, std::span<const TensorId> watched = {});
+
+}  // namespace ferry::int8

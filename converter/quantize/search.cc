@@ -1,0 +1,278 @@
+#include "converter/quantize/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "converter/quantize/calibration.h"
+#include "converter/quantize/integer_graph.h"
+
+namespace ferry::int8 {
+namespace {
+
+// Multiply-accumulates of all networks that the search for ranges may run. It is not a time, so every machine makes
+// the same choices.
+constexpr double kWork = 3e12;
+// A range is changed for a smaller error only if the gain is more than chance.
+constexpr double kMinGain = 0.005;
+
+double work_of(const Graph& graph, const std::vector<Role>& roles) {
+  double work = 1;
+  for (size_t i = 0; i < roles.size(); ++i) {
+    if (roles[i] != Role::Weighted) continue;
+    const fbs::OperatorT& op = *graph.table.operators[i];
+    const Shape weight = graph.shape(op.inputs[1]);
+    work += static_cast<double>(graph.shape(op.outputs[0]).elements() / weight[0] * weight.elements());
+  }
+  return work;
+}
+
+class Search {
+ public:
+  Search(Graph& graph, const Split& split, const SearchOptions& options)
+      : graph_(graph),
+        split_(split),
+        options_(options),
+        distributions_(observe(graph, split.calibrate, options.threads, step("calibrating"))),
+        bounds_(bounds_of(graph)),
+        roles_(roles_of(graph, distributions_)),
+        groups_(graph, roles_),
+        released_(roles_.size()),
+        judge_(graph, split, options.threads) {
+    plan_.affine.resize(graph.table.tensors.size());
+    plan_.weights = nearest_weights(graph, roles_);
+    rules_.resize(groups_.members().size());
+  }
+
+  Result run() {
+    choose_operators();
+    choose_rule();
+    choose_rounding();
+    choose_ranges();
+    if (options_.bound) hold_bound();
+    Result out;
+    out.rows = options_.explain ? explained() : rows();
+    out.graph = integer_graph(graph_, plan_).graph;
+    out.tune = error_;
+    out.held_out = judge_.held_out(plan_);
+    out.has_classes = judge_.has_classes();
+    out.rule = rule_;
+    for (size_t g = 0; g < rules_.size(); ++g) {
+      out.ranges += used_[g] ? 1 : 0;
+      out.changed_ranges += used_[g] && rules_[g] != rule_ ? 1 : 0;
+    }
+    out.rounding = rounding_;
+    out.networks = judge_.count();
+    return out;
+  }
+
+ private:
+  std::function<void(double)> step(const char* name) const {
+    return [this, name](double fraction) {
+      if (options_.progress) options_.progress(name, fraction);
+    };
+  }
+
+  // ---- ranges
+
+  Affine affine(size_t group, RangeRule rule) const {
+    std::optional<Range> range;
+    for (const TensorId t : groups_.members()[group]) {
+      // The calibration images do not hold all pixels that an image can have.
+      const bool input = t == graph_.table.inputs.front()->tensor;
+      const Range own = range_of(distributions_[t], input ? RangeRule::Exact : rule, bounds_[t]);
+      range = range ? joined(*range, own) : own;
+    }
+    for (const auto& op : graph_.table.operators)
+      if (const fbs::PadT* pad = op->params.AsPad(); pad != nullptr && groups_.group_of(op->outputs.front()) == group)
+        range = joined(*range, {static_cast<double>(pad->value), static_cast<double>(pad->value)});
+    return affine_of(*range);
+  }
+
+  void set_range(size_t group, RangeRule rule) {
+    rules_[group] = rule;
+    const Affine value = affine(group, rule);
+    for (const TensorId t : groups_.members()[group]) plan_.affine[t] = value;
+  }
+
+  // The groups that the integer graph reads or writes.
+  std::vector<bool> used_groups() const {
+    std::vector<bool> used(groups_.members().size());
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      if (!plan_.int8[i]) continue;
+      const fbs::OperatorT& op = *graph_.table.operators[i];
+      for (const auto* tensors : {&op.inputs, &op.outputs})
+        for (const TensorId t : *tensors)
+          if (!graph_.is_constant(t) && distributions_[t].observed) used[groups_.group_of(t)] = true;
+    }
+    return used;
+  }
+
+  // ---- the steps
+
+  void choose_operators() {
+    plan_.int8 = integer_operators(graph_, roles_, released_);
+    used_ = used_groups();
+    if (std::find(plan_.int8.begin(), plan_.int8.end(), true) == plan_.int8.end())
+      fail("no operator of this network can compute on Int8: it has no convolution or linear layer with finite values");
+  }
+
+  // One rule for all ranges.
+  void choose_rule() {
+    std::optional<OutputError> best;
+    for (const RangeRule rule : kRangeRules) {
+      step("ranges")(static_cast<double>(rule) / static_cast<double>(std::size(kRangeRules)));
+      for (size_t g = 0; g < rules_.size(); ++g) set_range(g, rule);
+      const OutputError error = judge_.tune(plan_);
+      if (best && error.cost() >= best->cost()) continue;
+      best = error;
+      rule_ = rule;
+    }
+    for (size_t g = 0; g < rules_.size(); ++g) set_range(g, rule_);
+    error_ = *best;
+  }
+
+  void choose_rounding() {
+    WeightVariants variants =
+        weight_variants(graph_, plan_, split_.calibrate, options_.threads, step("rounding weights"));
+    for (const Rounding rounding : kRoundings) {
+      Plan tried = plan_;
+      tried.weights = variants[rounding];
+      const OutputError error = judge_.tune(tried);
+      if (error.cost() >= error_.cost()) continue;
+      error_ = error;
+      rounding_ = rounding;
+      plan_.weights = tried.weights;
+    }
+  }
+
+  // One range after the other, in the order of the network.
+  void choose_ranges() {
+    const double work = work_of(graph_, roles_) * static_cast<double>(split_.tune.size());
+    auto left = static_cast<size_t>(std::max(kWork / work, static_cast<double>(std::size(kRangeRules))));
+    for (size_t g = 0; g < rules_.size(); ++g) {
+      step("ranges")(static_cast<double>(g) / static_cast<double>(rules_.size()));
+      if (!used_[g]) continue;
+      for (const RangeRule rule : kRangeRules) {
+        const RangeRule former = rules_[g];
+        const Affine now = plan_.affine[groups_.members()[g].front()], then = affine(g, rule);
+        if (now.scale == then.scale && now.zero_point == then.zero_point) continue;
+        if (left == 0) return;
+        --left;
+        set_range(g, rule);
+        const OutputError error = judge_.tune(plan_);
+        if (error.cost() < error_.cost() * (1 - kMinGain)) {
+          error_ = error;
+        } else {
+          set_range(g, former);
+        }
+      }
+    }
+  }
+
+  Plan without(size_t op) const {
+    Plan out = plan_;
+    std::vector<bool> released = released_;
+    released[op] = true;
+    out.int8 = integer_operators(graph_, roles_, released);
+    return out;
+  }
+
+  bool releasable(size_t op) const { return plan_.int8[op] && roles_[op] != Role::Mover; }
+
+  // Releases the operators that cost most, until the bound holds.
+  void hold_bound() {
+    if (options_.bound->holds(error_)) return;
+    std::vector<std::pair<double, size_t>> costs;  // without an operator
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      step("bound")(static_cast<double>(i) / static_cast<double>(roles_.size()));
+      if (releasable(i)) costs.emplace_back(judge_.tune(without(i)).cost(), i);
+    }
+    std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [cost, op] : costs) {
+      const OutputError before = error_;
+      released_[op] = true;
+      plan_.int8 = integer_operators(graph_, roles_, released_);
+      if (std::find(plan_.int8.begin(), plan_.int8.end(), true) == plan_.int8.end())
+        fail("the bound cannot be held by a network with Int8 operators: the best reached %s",
+             options_.bound->reached(before).c_str());
+      error_ = judge_.tune(plan_);
+      if (options_.bound->holds(error_)) break;
+    }
+    used_ = used_groups();
+  }
+
+  // ---- the report
+
+  std::vector<OperatorError> rows() const {
+    std::vector<OperatorError> out;
+    for (size_t i = 0; i < roles_.size(); ++i)
+      out.push_back({.op = i, .role = roles_[i], .int8 = plan_.int8[i], .released = released_[i]});
+    return out;
+  }
+
+  std::vector<OperatorError> explained() {
+    std::vector<OperatorError> out = rows();
+    for (OperatorError& row : out) {
+      step("explaining")(static_cast<double>(row.op) / static_cast<double>(out.size()));
+      if (row.role == Role::Float || row.role == Role::Mover) continue;
+      Plan alone = plan_;
+      alone.int8.assign(roles_.size(), false);
+      alone.int8[row.op] = true;
+      row.alone = judge_.tune(alone).sqnr();
+      if (row.int8) row.without = judge_.tune(without(row.op)).sqnr();
+    }
+    return out;
+  }
+
+  Graph& graph_;
+  const Split& split_;
+  const SearchOptions& options_;
+  const Distributions distributions_;
+  const PerTensor<std::optional<Range>> bounds_;
+  const std::vector<Role> roles_;
+  const ScaleGroups groups_;
+  std::vector<bool> released_;  // by operator
+  Judge judge_;
+
+  Plan plan_;
+  OutputError error_;  // of plan_ on the tuning samples
+  RangeRule rule_ = RangeRule::MinMax;
+  Rounding rounding_ = Rounding::Nearest;
+  std::vector<RangeRule> rules_;  // by group
+  std::vector<bool> used_;        // by group
+};
+
+}  // namespace
+
+Bound Bound::parse(const std::string& text) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  const bool read = !value.empty() && *end == '\0' && number > 0;
+  if (name == "top1" && read && number <= 100) return {Kind::Top1, number};
+  if (name == "sqnr" && read && std::isfinite(number)) return {Kind::Sqnr, number};
+  fail("--bound %s: expected top1=PERCENT, as top1=99, or sqnr=DECIBEL, as sqnr=25", text.c_str());
+}
+
+bool Bound::holds(const OutputError& error) const {
+  return kind == Kind::Top1 ? 100 * error.agreement() >= value : error.sqnr() >= value;
+}
+
+std::string Bound::reached(const OutputError& error) const {
+  char text[64];
+  if (kind == Kind::Top1)
+    std::snprintf(text, sizeof text, "top1=%.1f", 100 * error.agreement());
+  else
+    std::snprintf(text, sizeof text, "sqnr=%.1f", error.sqnr());
+  return text;
+}
+
+Result quantise(Graph& graph, const Split& split, const SearchOptions& options) {
+  return Search(graph, split, options).run();
+}
+
+}  // namespace ferry::int8

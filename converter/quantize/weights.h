@@ -1,0 +1,39 @@
+// Weights as 8-bit integers with a scale per output channel.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ferry::int8 {
+
+struct Weight {
+  size_t channels = 0, width = 0;  // output channels, and the elements of each
+  std::vector<int8_t> integers;    // -127 to 127
+  std::vector<float> scales;       // by channel
+  std::vector<double> bias;        // by channel, real
+
+  double real(size_t channel, size_t element) const {
+    return static_cast<double>(integers[channel * width + element]) * static_cast<double>(scales[channel]);
+  }
+};
+
+// Rounds to nearest, ties to even; a channel's scale is its absolute maximum / 127. `bias`: empty for none.
+// Throws Error with `name` if a value is not finite.
+Weight quantise_to_nearest(std::span<const double> values, size_t channels, std::vector<double> bias,
+                           const std::string& name);
+
+// A weight between activations of these scales, as a blob stores it: bias[o] has the scale input * scales[o]. Scales of
+// channels whose bias or multiplier (docs/format.md) would leave its range are larger than the weight's.
+struct ChannelScales {
+  std::vector<int8_t> integers;
+  std::vector<float> scales;
+  std::vector<int32_t> bias;
+};
+ChannelScales channel_scales(const Weight& weight, float input, float output);
+
+// Whether every channel's multiplier is in the range of the arithmetic (docs/format.md).
+bool representable(const Weight& weight, float input, float output);
+
+}  // namespace ferry::int8
