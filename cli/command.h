@@ -20,6 +20,7 @@ void add_models(CLI::App& ferry, int* exit_code);
 void add_get(CLI::App& ferry, int* exit_code);
 void add_convert(CLI::App& ferry, int* exit_code);
 void add_export(CLI::App& ferry, int* exit_code);
+void add_quantise(CLI::App& ferry, int* exit_code);
 void add_inspect(CLI::App& ferry, int* exit_code);
 void add_diff(CLI::App& ferry, int* exit_code);
 void add_verify(CLI::App& ferry, int* exit_code);

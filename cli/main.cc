@@ -90,6 +90,8 @@ int run_command_line(int argc, char** argv) {
       "  ferry convert FILE --model resnet50     convert a checkpoint of your own\n"
       "  ferry inspect m.ferry                   what a blob contains\n"
       "  ferry run m.ferry photo.jpg             run it\n"
+      "  ferry quantise m.ferry --images photos/ -o m8.ferry\n"
+      "                                          8-bit integers, with a measured error\n"
       "  ferry bench m.ferry                     how fast it is on this machine\n"
       "  ferry parity m.ferry FIXTURE            compare it with its framework's results\n"
       "  ferry bisect m.ferry FILE --fixture FIXTURE\n"
@@ -102,6 +104,7 @@ int run_command_line(int argc, char** argv) {
   add_get(app, &exit_code);
   add_convert(app, &exit_code);
   add_export(app, &exit_code);
+  add_quantise(app, &exit_code);
   add_inspect(app, &exit_code);
   add_run(app, &exit_code);
   add_chat(app, &exit_code);

@@ -1,0 +1,195 @@
+// ferry quantise
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+#include "cli/samples.h"
+#include "cli/text.h"
+#include "converter/graph/from_blob.h"
+#include "converter/pack/pack.h"
+#include "converter/quantize/search.h"
+#include "sdk/api/handles.h"
+#include "sdk/operators/operators.h"
+
+namespace ferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct QuantiseOptions {
+  std::string model, output, bound;
+  std::vector<std::string> images;
+  bool explain = false;
+  ThreadOptions threads;
+};
+
+// The operators of a kind, as "12 conv2d, 3 add".
+std::string kinds_text(const std::map<std::string, size_t>& kinds) {
+  std::vector<std::string> words;
+  for (const auto& [kind, count] : kinds) words.push_back(std::to_string(count) + " " + kind);
+  return join(words, ", ");
+}
+
+void print_operators(const Graph& graph, const int8::Result& result) {
+  std::map<std::string, size_t> remaining;
+  size_t integer = 0, conversions = 0;
+  for (const int8::OperatorError& row : result.rows) {
+    integer += row.int8 ? 1 : 0;
+    if (!row.int8) ++remaining[op_name(graph.table.operators[row.op]->params.type)];
+  }
+  for (const auto& op : result.graph->table.operators)
+    conversions += op->params.type == fbs::OpParams::Requantize ? 1 : 0;
+  const size_t floats = result.rows.size() - integer;
+  print("operators  %zu Int8, %zu Float32%s, %zu conversion%s\n", integer, floats,
+        floats > 0 ? (" (" + kinds_text(remaining) + ")").c_str() : "", conversions, conversions == 1 ? "" : "s");
+}
+
+void print_error_of(const int8::Result& result) {
+  print("error      %.1f dB SQNR on the held-out images, %.1f dB on those that chose\n", result.held_out.sqnr(),
+        result.tune.sqnr());
+  if (!result.has_classes) return;
+  const int8::OutputError& e = result.held_out;
+  print(
+      "top-1      %zu of %zu held-out images: at least %.1f %% with 95 %% confidence (agreement with the float "
+      "network, "
+      "not accuracy)\n",
+      e.agreeing, e.images, 100 * int8::lower_limit(e.agreeing, e.images));
+}
+
+// Returns whether the held-out images hold the bound.
+bool print_bound(const std::string& text, const int8::Bound& bound, const int8::Result& result) {
+  const bool holds = bound.holds(result.held_out);
+  const std::string reached = bound.reached(result.held_out);
+  if (!holds) {
+    print("bound      %s is broken: the held-out images reach %s\n", text.c_str(), reached.c_str());
+    return false;
+  }
+  const double share = bound.value / 100;
+  const int8::OutputError& e = result.held_out;
+  if (bound.kind == int8::Bound::Kind::Top1 && int8::lower_limit(e.agreeing, e.images) < share) {
+    const size_t needed = share < 1 ? int8::samples_to_show(share) : 0;
+    print("bound      %s holds on the held-out images (%s), which are too few to prove it%s\n", text.c_str(),
+          reached.c_str(),
+          needed > 0 ? (": " + grouped(needed) + " held-out images without a difference would").c_str() : "");
+  } else {
+    print("bound      %s holds on the held-out images: %s\n", text.c_str(), reached.c_str());
+  }
+  return true;
+}
+
+std::string decibel(const std::optional<double>& value) {
+  if (!value) return "";
+  return std::isinf(*value) ? "exact" : printed("%.1f dB", *value);
+}
+
+void print_rows(const Graph& graph, const int8::Result& result) {
+  print("\n%-32s %-10s %-8s %10s %10s  %s\n", "operator", "kind", "type", "alone", "without", "decision");
+  for (const int8::OperatorError& row : result.rows) {
+    const fbs::OperatorT& op = *graph.table.operators[row.op];
+    const char* decision = row.released                    ? "released for the bound"
+                           : row.int8                      ? ""
+                           : row.role == int8::Role::Float ? "no integer form"
+                                                           : "between Float32 operators";
+    print("%-32.32s %-10.10s %-8s %10s %10s  %s\n", op.name.c_str(), op_name(op.params.type),
+          row.int8 ? "Int8" : "Float32", decibel(row.alone).c_str(), decibel(row.without).c_str(), decision);
+  }
+  print("\nalone: SQNR of the outputs with only this operator on Int8. without: with all but this one.\n\n");
+}
+
+void record(const QuantiseOptions& o, const int8::Split& split, Graph* graph) {
+  if (!graph->table.provenance) graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
+  std::vector<std::string>& options = graph->table.provenance->options;
+  options.push_back("--quantise " + std::to_string(split.count()) + " images" +
+                    (o.bound.empty() ? "" : ", " + o.bound));
+  std::sort(options.begin(), options.end());
+}
+
+std::unique_ptr<Graph> float_graph(const QuantiseOptions& o, const ModelHandle& model) {
+  std::unique_ptr<Graph> graph = graph_of(model->model);
+  if (!graph->table.graphs.empty())
+    fail("%s has %zu graphs: only blobs of one graph can be quantised", o.model.c_str(),
+         graph->table.graphs.size() + 1);
+  if (!graph->table.states.empty())
+    fail("%s has states that outlive a run: only networks of one run can be quantised", o.model.c_str());
+  for (const auto& tensor : graph->table.tensors)
+    if (tensor->buffer == 0 && tensor->dtype == fbs::DType::Int8)
+      fail("%s is quantised already: expected the float blob that it was made from", o.model.c_str());
+  return graph;
+}
+
+int quantise(const QuantiseOptions& o) {
+  int8::SearchOptions options;
+  if (!o.bound.empty()) options.bound = int8::Bound::parse(o.bound);
+  const ModelHandle model = open_model(o.model);
+  const std::unique_ptr<Graph> graph = float_graph(o, model);
+  std::vector<std::string> notes;
+  const std::vector<int8::Sample> samples = load_samples(model, o.images, &notes);
+  for (const std::string& note : notes) print_error("%s\n", note.c_str());
+  notes.clear();
+  const int8::Split split = int8::split(samples, &notes);
+  for (const std::string& note : notes) print_error("%s\n", note.c_str());
+  options.threads = o.threads.count;
+  options.explain = o.explain;
+  int8::Result result;
+  {
+    ProgressLine line("quantising");
+    options.progress = [&line](const std::string& step, double fraction) { line.update(step, fraction); };
+    result = int8::quantise(*graph, split, options);
+  }
+  record(o, split, result.graph.get());
+  if (o.explain) print_rows(*graph, result);
+  print_operators(*graph, result);
+  print("ranges     %s, %zu of %zu changed\n", int8::name_of(result.rule), result.changed_ranges, result.ranges);
+  print("weights    %s\n", int8::name_of(result.rounding));
+  print("images     %zu: %zu calibrate, %zu choose, %zu are held out\n", split.count(), split.calibrate.size(),
+        split.tune.size(), split.held_out.size());
+  print_error_of(result);
+  if (options.bound && !print_bound(o.bound, *options.bound, result)) {
+    print_error("ferry quantise: no blob was written\n");
+    return kCheckFailed;
+  }
+  const uint64_t bytes = pack_file(*result.graph, {}, o.output), before = fs::file_size(o.model);
+  print("%s  %s, %.2f of %s\n", o.output.c_str(), bytes_text(bytes).c_str(),
+        static_cast<double>(bytes) / static_cast<double>(before), o.model.c_str());
+  return kDone;
+}
+
+}  // namespace
+
+void add_quantise(CLI::App& ferry, int* exit_code) {
+  const Command app(ferry, "quantise", "Quantise a float blob to Int8, with a measured error");
+  app.footer(
+      "\nRuns the float network on the images, which are prepared as `ferry run` does. Three fifths of them measure "
+      "the\n"
+      "ranges of the activations, one fifth chooses between ranges and roundings by the error of the outputs, and one\n"
+      "fifth, which no choice has seen, states the error. The split depends on the images' contents only. 100 or more\n"
+      "images as the app will see are best. Convolutions, linear layers and what lies between them compute on Int8;\n"
+      "other operators stay Float32.\n"
+      "\nExit code: 0 done, 1 the bound is broken on the held-out images, 2 bad usage or input.\n"
+      "\nExamples:\n"
+      "  ferry quantise m.ferry --images calibration/ -o m8.ferry\n"
+      "  ferry quantise m.ferry --images calibration/ --bound top1=99 -o m8.ferry\n"
+      "  ferry quantise m.ferry --images calibration/ --explain -o m8.ferry     what each operator costs");
+  auto o = std::make_shared<QuantiseOptions>();
+  app.add_option("MODEL", o->model, "The float blob").required().type_name("");
+  app.add_option("--images", o->images,
+                 "Images, or folders of them; .safetensors files if the blob has no preprocessing")
+      .required()
+      .type_name("PATH");
+  app.add_option("-o,--output", o->output, "The blob to write").required().type_name("FILE");
+  app.add_option("--bound", o->bound,
+                 "Release operators to Float32 until this holds: top1=PERCENT of images with\n"
+                 "the same best class, or sqnr=DECIBEL of the outputs")
+      .type_name("BOUND");
+  app.add_flag("--explain", o->explain, "Print what each operator costs");
+  add_thread_options(app, &o->threads);
+  app.callback([o, exit_code] { *exit_code = quantise(*o); });
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,94 @@
+// ferry quantise: images, the printed error, bounds, and messages.
+#include <gtest/gtest.h>
+
+#include "sdk/image/codec.h"
+#include "sdk/model/model.h"
+#include "tests/cli/command.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class QuantiseCommand : public ::testing::Test {
+ protected:
+  QuantiseCommand() {
+    const std::vector<std::byte> bytes = testing::small_blobs()[0].blob;  // a classifier
+    folder_.write("m.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+  void write_images(const std::string& folder, size_t count, const std::string& prefix = "image") {
+    fs::create_directories(folder_.path() / folder);
+    for (size_t i = 0; i < count; ++i) {
+      constexpr int kSide = 12;
+      std::vector<uint8_t> pixels;
+      for (uint32_t p = 0; p < 3 * kSide * kSide; ++p)
+        pixels.push_back(static_cast<uint8_t>(128 + 127 * testing::noise(static_cast<uint32_t>(i) + 1, p)));
+      const fs::path path = folder_.path() / folder / (prefix + std::to_string(i) + ".png");
+      ASSERT_TRUE(image::save_png({pixels.data(), kSide, kSide, 3, 3 * kSide}, path.c_str()).ok());
+    }
+  }
+
+  Result quantise(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "quantise");
+    return ferry(folder_.path(), arguments);
+  }
+
+  std::string read(const std::string& name) const { return read_text(folder_.path() / name); }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(QuantiseCommand, WritesABlobThatRuns) {
+  write_images("images", 10);
+  const Result result = quantise({"m.ferry", "--images", "images", "-o", "m8.ferry", "--explain"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* words : {"Int8", "dB SQNR on the held-out images", "6 calibrate, 2 choose, 2 are held out",
+                            "agreement with the float network, not accuracy", "alone"})
+    EXPECT_NE(result.out.find(words), std::string::npos) << words << "\n" << result.out;
+  EXPECT_EQ(result.err, "");
+  const Result run = ferry(folder_.path(), {"run", "m8.ferry", "images/image0.png"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_REFUSED(quantise({"m8.ferry", "--images", "images", "-o", "m88.ferry"}), "is quantised already");
+}
+
+TEST_F(QuantiseCommand, WritesTheSameBytesForOtherNames) {
+  write_images("a", 9);
+  write_images("b", 9, "other");
+  fs::rename(folder_.path() / "b/other0.png", folder_.path() / "b/zzz.png");
+  ASSERT_EQ(quantise({"m.ferry", "--images", "a", "-o", "a.ferry", "--threads", "1"}).exit_code, 0);
+  ASSERT_EQ(quantise({"m.ferry", "--images", "b", "-o", "b.ferry", "--threads", "2"}).exit_code, 0);
+  EXPECT_EQ(read("a.ferry"), read("b.ferry"));
+}
+
+TEST_F(QuantiseCommand, SaysWhatIsWrongWithImages) {
+  write_images("images", 10);
+  fs::copy_file(folder_.path() / "images/image1.png", folder_.path() / "images/copy.png");
+  folder_.write("images/broken.png", "no image");
+  std::vector<uint8_t> grey(3 * 8 * 8, 90);
+  ASSERT_TRUE(image::save_png({grey.data(), 8, 8, 3, 24}, (folder_.path() / "images/grey.png").c_str()).ok());
+  const Result result = quantise({"m.ferry", "--images", "images", "-o", "m8.ferry"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* words : {"1 of 12 images are copies", "broken.png", "left out", "grey.png has one colour"})
+    EXPECT_NE(result.err.find(words), std::string::npos) << words << "\n" << result.err;
+  write_images("few", 7);
+  EXPECT_REFUSED(quantise({"m.ferry", "--images", "few", "-o", "m8.ferry"}), "7 different images are too few");
+  EXPECT_REFUSED(quantise({"m.ferry", "--images", "absent", "-o", "m8.ferry"}), "there is no such file or folder");
+}
+
+TEST_F(QuantiseCommand, JudgesABoundByTheHeldOutImages) {
+  write_images("images", 10);
+  const Result holds = quantise({"m.ferry", "--images", "images", "-o", "m8.ferry", "--bound", "sqnr=5"});
+  EXPECT_EQ(holds.exit_code, 0) << holds.err;
+  EXPECT_NE(holds.out.find("sqnr=5 holds on the held-out images"), std::string::npos) << holds.out;
+  const Result unproven = quantise({"m.ferry", "--images", "images", "-o", "m8.ferry", "--bound", "top1=90"});
+  EXPECT_NE(unproven.out.find("29 held-out images without a difference would"), std::string::npos) << unproven.out;
+  const Result unreachable = quantise({"m.ferry", "--images", "images", "-o", "none.ferry", "--bound", "sqnr=500"});
+  EXPECT_REFUSED(unreachable, "the best reached sqnr=");
+  EXPECT_FALSE(fs::exists(folder_.path() / "none.ferry"));
+  EXPECT_REFUSED(quantise({"m.ferry", "--images", "images", "-o", "m8.ferry", "--bound", "fast"}), "expected top1=");
+}
+
+}  // namespace
+}  // namespace ferry::cli_test
