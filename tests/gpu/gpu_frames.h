@@ -131,8 +131,7 @@ inline FrameValues expected_of(const OwnFrame& own, const fbs::PreprocessT& reci
   builder.Finish(fbs::Preprocess::Pack(builder, &recipe));
   const auto& packed = *flatbuffers::GetRoot<fbs::Preprocess>(builder.GetBufferPointer());
   const Image seen = own.seen();
-  std::vector<uint8_t> rgb;
-  for (const double level : seen.samples) rgb.push_back(static_cast<uint8_t>(level));
+  const std::vector<uint8_t> rgb = bytes_of(seen);
   image::Prepared prepared;
   EXPECT_TRUE(image::prepare(packed, {rgb.data(), seen.width, seen.height, 3, 3 * seen.width}, &prepared).ok());
   FrameValues values(static_cast<size_t>(prepared.width * prepared.height * prepared.view.channels *

@@ -62,6 +62,12 @@ double under(const Line& line, int source, int target, int i, const ReferenceKer
 
 }  // namespace
 
+std::vector<uint8_t> bytes_of(const Image& image) {
+  std::vector<uint8_t> bytes(image.samples.size());
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(image.samples[i]);
+  return bytes;
+}
+
 uint8_t* OwnFrame::plane(int index, int columns, int rows, int bytes) {
   ferry_plane& p = frame.planes[index];
   const int pixel = bytes + (gaps_ && bytes < 4 ? 1 : 0), row = columns * pixel + (gaps_ ? 13 : 0);
@@ -207,6 +213,7 @@ Image OwnFrame::seen() const {
   const bool all = frame.crop_width == 0;
   const int left = frame.crop_left, top = frame.crop_top;
   Image image{all ? frame.width : frame.crop_width, all ? frame.height : frame.crop_height, {}};
+  image.samples.reserve(static_cast<size_t>(3 * image.width * image.height));
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x)
       for (const double level : colour(left + x, top + y)) image.samples.push_back(rounded_level(level));

@@ -20,6 +20,9 @@ struct Image {
   double at(int x, int y, int c) const { return samples[static_cast<size_t>((y * width + x) * 3 + c)]; }
 };
 
+// The samples as bytes: levels 0 to 255.
+std::vector<uint8_t> bytes_of(const Image& image);
+
 // A frame that owns its planes. All bytes that are not samples are noise.
 class OwnFrame {
  public:

@@ -67,8 +67,7 @@ constexpr double kOneLevel = 1 + 1e-4;
 // In Pillow's integer arithmetic, which tests/unit/image_resize_test.cc checks: a sum halfway between two levels rounds
 // as there, not as in float64.
 Image resized_like_pillow(const Image& image, int width, int height, fbs::Filter filter) {
-  std::vector<uint8_t> rgb;
-  for (const double level : image.samples) rgb.push_back(static_cast<uint8_t>(level));
+  const std::vector<uint8_t> rgb = testing::bytes_of(image);
   image::Pixels pixels;
   EXPECT_TRUE(
       image::resize({rgb.data(), image.width, image.height, 3, 3 * image.width}, width, height, filter, &pixels).ok());
@@ -304,8 +303,7 @@ TEST(Frames, BecomePatchesAndGreyAsImagesDo) {
         own.frame.rotation = orientation / 2 * 90;
         own.frame.mirror = orientation % 2 != 0;
         const Image seen = own.seen();
-        std::vector<uint8_t> rgb;
-        for (const double level : seen.samples) rgb.push_back(static_cast<uint8_t>(level));
+        const std::vector<uint8_t> rgb = testing::bytes_of(seen);
         image::Prepared prepared;
         ASSERT_TRUE(image::prepare(packed, {rgb.data(), seen.width, seen.height, 3, 3 * seen.width}, &prepared).ok());
         const size_t elements =

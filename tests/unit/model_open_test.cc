@@ -23,7 +23,7 @@ const Bytes& classifier() {
   return blob;
 }
 
-Status open_bytes(const Bytes& blob) {
+Status open_bytes(std::span<const std::byte> blob) {
   AlignedBytes bytes(blob);
   std::shared_ptr<Model> model;
   const Status status = Model::open_memory(bytes.data(), bytes.size(), &model);
@@ -162,7 +162,7 @@ TEST(ModelOpen, RefusesATruncationAtEveryByte) {
     SCOPED_TRACE(blob.name);
     ASSERT_TRUE(open_bytes(blob.blob).ok());
     for (size_t size = 0; size < blob.blob.size(); ++size) {
-      const Status status = open_bytes({blob.blob.begin(), blob.blob.begin() + static_cast<ptrdiff_t>(size)});
+      const Status status = open_bytes(std::span(blob.blob).first(size));
       ASSERT_EQ(status.code(), size < 8 ? FERRY_NOT_A_BLOB : FERRY_CORRUPT) << "at byte " << size;
       ASSERT_FALSE(status.message().empty());
     }

@@ -2,6 +2,7 @@
 // "b".
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -34,6 +35,16 @@ struct Strip {
   }
 };
 
+// The columns (axis 0) or rows (axis 1) of an image that the strip may cover.
+std::pair<int, int> covered(const Strip& strip, int axis, int side) {
+  double least = side, most = 0;
+  for (int i = axis; i < 8; i += 2) {
+    least = std::min(least, strip.corner(i));
+    most = std::max(most, strip.corner(i));
+  }
+  return {std::max(static_cast<int>(least) - 1, 0), std::min(static_cast<int>(most) + 2, side)};
+}
+
 class Reading : public ::testing::Test {
  protected:
   void open(const Graph& graph) { task_.emplace(pack(graph)); }
@@ -42,15 +53,20 @@ class Reading : public ::testing::Test {
     width_ = width;
     height_ = height;
     pixels_.assign(static_cast<size_t>(3 * width * height), 0);
-    for (int i = 0; i < width * height; ++i) {
-      for (const Strip& strip : strips) {
-        const auto [a, b] = strip.places(i % width + 0.5, i / width + 0.5);
-        if (std::fabs(a) >= 1 || std::fabs(b) >= 1) continue;
-        const char letter = strip.letters[static_cast<size_t>((a + 1) / 2 * static_cast<double>(strip.letters.size()))];
-        uint8_t* pixel = &pixels_[static_cast<size_t>(3 * i)];
-        pixel[0] = 255;
-        pixel[1] = letter == 'g' ? 230 : 0;
-        pixel[2] = letter == 'b' ? 230 : 0;
+    for (const Strip& strip : strips) {
+      const auto [left, right] = covered(strip, 0, width);
+      const auto [top, bottom] = covered(strip, 1, height);
+      for (int y = top; y < bottom; ++y) {
+        for (int x = left; x < right; ++x) {
+          const auto [a, b] = strip.places(x + 0.5, y + 0.5);
+          if (std::fabs(a) >= 1 || std::fabs(b) >= 1) continue;
+          const char letter =
+              strip.letters[static_cast<size_t>((a + 1) / 2 * static_cast<double>(strip.letters.size()))];
+          uint8_t* pixel = &pixels_[static_cast<size_t>(3 * (y * width + x))];
+          pixel[0] = 255;
+          pixel[1] = letter == 'g' ? 230 : 0;
+          pixel[2] = letter == 'b' ? 230 : 0;
+        }
       }
     }
   }
