@@ -59,9 +59,10 @@ TEST(Winograd, MatchesTheOracleWithTilesOf2) {
   expect_like_oracle(conv(0, 1, 2, 0), {input({1, 10, 11, 128}), weight, bias}, kWinogradBound);
 }
 
-// 400 tiles, more than one block.
+// 484 tiles of 9 KB, more than one block.
 TEST(Winograd, WorksInBlocks) {
-  expect_like_oracle(conv(1, 1, 1, 1), {input({1, 78, 79, 64}), constant({64, 3, 3, 64}), constant({64})},
+  ASSERT_EQ(tile_of({32, 3, 3, 32}, {1, 87, 85, 32}), 4);
+  expect_like_oracle(conv(1, 1, 1, 1), {input({1, 87, 85, 32}), constant({32, 3, 3, 32}), constant({32})},
                      kWinogradBound);
 }
 
