@@ -27,8 +27,7 @@ void expand(const std::string& pattern, std::vector<std::string>* names) {
 }
 
 ParityFixture read_row(const nlohmann::json& row) {
-  static const std::map<std::string, ParityFixture::Gpu> kGpus = {{"none", ParityFixture::Gpu::None},
-                                                                  {"kernels", ParityFixture::Gpu::Kernels},
+  static const std::map<std::string, ParityFixture::Gpu> kGpus = {{"kernels", ParityFixture::Gpu::Kernels},
                                                                   {"modules", ParityFixture::Gpu::Modules},
                                                                   {"values", ParityFixture::Gpu::Values}};
   ParityFixture out;

@@ -20,11 +20,11 @@ namespace ferry {
 struct ParityFixture {
   // How a network runs on GPUs (tests/parity/backends.h).
   enum class Gpu {
-    None,     // not at all
+    None,     // not at all: its kernels, kinds of input and names are those of other rows
     Kernels,  // on every driver: the cheapest networks that together run all kernels (`ferry inspect --backend gpu
               // --json` lists them), except those that only tests/ops runs (GRN)
     Modules,  // on one driver: its kernels are covered by those networks
-    Values    // on one driver, as shipped: a variant of another row (one channel, another seed), or a large network
+    Values    // on one driver, as shipped: a variant of another row (one channel, other names), or a large network
   };
 
   std::string name;     // of its folder, tests/data/fixtures/NAME or ../shared/fixtures/NAME
@@ -38,7 +38,7 @@ struct ParityFixture {
   // The additional taps of a blob with --keep-taps. Empty: every tap of the fixture. Otherwise the fixture's other taps
   // may belong to modules that compute nothing (dropout).
   std::vector<std::string> taps;
-  Gpu gpu = Gpu::Kernels;
+  Gpu gpu = Gpu::None;  // a row without the column
 
   // Empty if it is in ../shared and that does not exist.
   std::filesystem::path folder() const;
