@@ -146,7 +146,7 @@ int quantise(const QuantiseOptions& o) {
   if (o.explain) print_rows(*graph, result);
   print_operators(*graph, result);
   print("ranges     %s, %zu of %zu changed\n", int8::name_of(result.rule), result.changed_ranges, result.ranges);
-  print("weights    %s\n", int8::name_of(result.rounding));
+  print("weights    %s%s\n", int8::name_of(result.rounding), result.equalised ? ", channels equalised" : "");
   print("images     %zu: %zu calibrate, %zu choose, %zu are held out\n", split.count(), split.calibrate.size(),
         split.tune.size(), split.held_out.size());
   print_error_of(result);

@@ -8,10 +8,15 @@
 namespace ferry::int8 {
 namespace {
 
-void widen(std::span<const float> values, Distribution* d) {
+void widen(std::span<const float> values, size_t channels, Distribution* d) {
   if (values.empty()) return;
+  d->channel_max.resize(channels);
   float low = values[0], high = values[0];
+  size_t channel = 0;
   for (const float v : values) {
+    float& largest = d->channel_max[channel];
+    largest = std::max(largest, std::fabs(v));
+    channel = channel + 1 == channels ? 0 : channel + 1;
     d->finite = d->finite && std::isfinite(v);
     low = std::min(low, v);
     high = std::max(high, v);
@@ -21,7 +26,7 @@ void widen(std::span<const float> values, Distribution* d) {
   d->observed = true;
 }
 
-void count(std::span<const float> values, Distribution* d) {
+void count(std::span<const float> values, size_t, Distribution* d) {
   if (!d->observed || !d->finite || d->max <= d->min) return;
   d->histogram.resize(kBins);
   const double per_width = 1 / d->bin_width(), min = static_cast<double>(d->min);
@@ -54,7 +59,10 @@ Distributions observe(Graph& graph, const Samples& samples, int threads, const s
   for (const auto& visit : {widen, count}) {
     for (const Sample* sample : samples) {
       network.run(*sample);
-      for (const TensorId t : watched) visit(network.values(t), &out[t]);
+      for (const TensorId t : watched) {
+        const Shape& shape = network.shape(t);
+        visit(network.values(t), shape.rank > 0 ? static_cast<size_t>(shape[shape.rank - 1]) : 1, &out[t]);
+      }
       if (progress) progress(++done / total);
     }
   }

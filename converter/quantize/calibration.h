@@ -18,6 +18,7 @@ struct Distribution {
   bool observed = false;  // a Float32 activation
   bool finite = true;     // no value was infinite or NaN
   float min = 0, max = 0;
+  std::vector<float> channel_max;   // absolute maximum by index of the last dimension
   std::vector<uint64_t> histogram;  // kBins of equal width from min to max
 
   double bin_width() const { return (static_cast<double>(max) - static_cast<double>(min)) / kBins; }

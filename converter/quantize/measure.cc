@@ -11,6 +11,8 @@ namespace ferry::int8 {
 namespace {
 
 constexpr double kConfidence = 0.95;
+// An output of fewer elements is judged together with its features.
+constexpr int64_t kManyElements = 256;
 
 // The logits of an output that is a softmax, reshaped or not: differences of probabilities near 0 and 1 vanish.
 TensorId logits_of(const Graph& graph, const PerTensor<size_t>& producers, TensorId output) {
@@ -22,6 +24,17 @@ TensorId logits_of(const Graph& graph, const PerTensor<size_t>& producers, Tenso
     t = op.inputs.front();
   }
   return output;
+}
+
+// What the last layer before an output reads; None if there is no such activation.
+TensorId features_of(const Graph& graph, const PerTensor<size_t>& producers, TensorId output) {
+  TensorId t = output;
+  while (producers[t] < graph.table.operators.size()) {
+    const fbs::OperatorT& op = *graph.table.operators[producers[t]];
+    t = op.inputs.front();
+    if (has_weight(op.params.type)) return producers[t] < graph.table.operators.size() ? t : TensorId::None;
+  }
+  return TensorId::None;
 }
 
 // The probability that at most `count` of `total` independent samples have a property of probability `p`.
@@ -65,6 +78,12 @@ Judge::Judge(Graph& graph, const Split& split, int threads) : graph_(graph), spl
     if (graph.at(output->tensor).dtype == fbs::DType::Float32)
       judged_.push_back(logits_of(graph, producers, output->tensor));
   if (judged_.empty()) fail("no output is Float32: there is no error to measure");
+  outputs_ = judged_.size();
+  for (size_t i = 0; i < outputs_; ++i) {
+    if (graph.shape(judged_[i]).elements() >= kManyElements) continue;
+    const TensorId features = features_of(graph, producers, judged_[i]);
+    if (features != TensorId::None && graph.at(features).dtype == fbs::DType::Float32) judged_.push_back(features);
+  }
   const Shape shape = graph.shape(judged_.front());
   const auto task = graph.table.postprocess ? graph.table.postprocess->task : fbs::Task::Tensors;
   const bool softmax = judged_.front() != graph.table.outputs.front()->tensor;
@@ -105,8 +124,11 @@ OutputError Judge::measure(const Plan& plan, const Samples& samples) {
     const bool agrees = !classes_ || best_of(expected_.at(sample)[0]) == best_of(network.values(watched[0]));
     error.agreeing += agrees ? 1 : 0;
   }
-  for (size_t i = 0; i < judged_.size(); ++i)
-    error.noise += (signal[i] > 0 ? noise[i] / signal[i] : noise[i]) / static_cast<double>(judged_.size());
+  for (size_t i = 0; i < judged_.size(); ++i) {
+    const size_t of = i < outputs_ ? outputs_ : judged_.size() - outputs_;
+    const double ratio = (signal[i] > 0 ? noise[i] / signal[i] : noise[i]) / static_cast<double>(of);
+    (i < outputs_ ? error.noise : error.features) += ratio;
+  }
   return error;
 }
 

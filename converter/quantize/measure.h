@@ -10,15 +10,16 @@
 namespace ferry::int8 {
 
 struct OutputError {
-  double noise = 0;  // power of the difference / power of the float values, mean over the outputs
+  double noise = 0;     // power of the difference / power of the float values, mean over the outputs
+  double features = 0;  // likewise, of what the last layers of small outputs read; 0 if there are none
   size_t images = 0;
   size_t agreeing = 0;  // images with the same best class; all where outputs are no classes
 
   // Signal to quantisation noise ratio in dB.
   double sqnr() const;
   double agreement() const { return static_cast<double>(agreeing) / static_cast<double>(images); }
-  // What candidates are compared by. Neither of the two errors alone shows a network that is worse.
-  double cost() const { return noise * (2 - agreement()); }
+  // What candidates are compared by. A few numbers on a few images can be right by chance, so features count, too.
+  double cost() const { return (noise + features) * (2 - agreement()); }
 };
 
 // The one-sided lower limit of a proportion (Clopper and Pearson 1934): the true share is at least this with 95 %
@@ -45,7 +46,8 @@ class Judge {
   Graph& graph_;
   const Split& split_;
   const int threads_;
-  std::vector<TensorId> judged_;  // one per output: the output, or the logits of its softmax
+  std::vector<TensorId> judged_;  // for each output itself, or the logits of its softmax; then the features
+  size_t outputs_ = 0;            // of judged_
   bool classes_ = false;
   size_t count_ = 0;
   std::map<const Sample*, std::vector<std::vector<float>>> expected_;  // by judged tensor

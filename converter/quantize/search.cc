@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "converter/quantize/calibration.h"
+#include "converter/quantize/equalise.h"
 #include "converter/quantize/integer_graph.h"
 
 namespace ferry::int8 {
@@ -30,11 +31,11 @@ double work_of(const Graph& graph, const std::vector<Role>& roles) {
 
 class Search {
  public:
-  Search(Graph& graph, const Split& split, const SearchOptions& options)
+  Search(Graph& graph, const Split& split, const SearchOptions& options, const Distributions& distributions)
       : graph_(graph),
         split_(split),
         options_(options),
-        distributions_(observe(graph, split.calibrate, options.threads, step("calibrating"))),
+        distributions_(distributions),
         bounds_(bounds_of(graph)),
         roles_(roles_of(graph, distributions_)),
         groups_(graph, roles_),
@@ -43,11 +44,14 @@ class Search {
     plan_.affine.resize(graph.table.tensors.size());
     plan_.weights = nearest_weights(graph, roles_);
     rules_.resize(groups_.members().size());
-  }
-
-  Result run() {
     choose_operators();
     choose_rule();
+  }
+
+  // With one rule for all ranges, so far.
+  const OutputError& error() const { return error_; }
+
+  Result run() {
     choose_rounding();
     choose_ranges();
     if (options_.bound) hold_bound();
@@ -229,7 +233,7 @@ class Search {
   Graph& graph_;
   const Split& split_;
   const SearchOptions& options_;
-  const Distributions distributions_;
+  const Distributions& distributions_;
   const PerTensor<std::optional<Range>> bounds_;
   const std::vector<Role> roles_;
   const ScaleGroups groups_;
@@ -272,7 +276,21 @@ std::string Bound::reached(const OutputError& error) const {
 }
 
 Result quantise(Graph& graph, const Split& split, const SearchOptions& options) {
-  return Search(graph, split, options).run();
+  const auto observed = [&](Graph& of) {
+    return observe(of, split.calibrate, options.threads, [&](double fraction) {
+      if (options.progress) options.progress("calibrating", fraction);
+    });
+  };
+  const Distributions plain = observed(graph);
+  Search search(graph, split, options, plain);
+  const std::unique_ptr<Graph> equal = equalised(graph, plain);
+  if (equal == nullptr) return search.run();
+  const Distributions distributions = observed(*equal);
+  Search other(*equal, split, options, distributions);
+  if (other.error().cost() >= search.error().cost()) return search.run();
+  Result result = other.run();
+  result.equalised = true;
+  return result;
 }
 
 }  // namespace ferry::int8

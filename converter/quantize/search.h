@@ -48,6 +48,7 @@ struct OperatorError {
 struct Result {
   std::unique_ptr<Graph> graph;  // the integer graph
   OutputError tune, held_out;
+  bool equalised = false;  // see equalise.h
   bool has_classes = false;
   RangeRule rule = RangeRule::MinMax;  // of all ranges but the changed ones
   size_t ranges = 0, changed_ranges = 0;

@@ -7,6 +7,8 @@
 
 #include "converter/graph/from_blob.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/calibration.h"
+#include "converter/quantize/equalise.h"
 #include "converter/quantize/rounding.h"
 #include "converter/quantize/search.h"
 #include "sdk/model/model.h"
@@ -269,6 +271,46 @@ TEST(Quantise, ReleasesOperatorsUntilTheBoundHolds) {
   EXPECT_GT(released, 0u);
   options.bound->value = 1000;
   EXPECT_THROW(quantised(n, options), Error);
+}
+
+// A depthwise convolution over channels of very different ranges.
+void build_depthwise(ferry::Network& n) {
+  const Tensor x = n.input({1, kSide, kSide, 3});
+  std::vector<double> weight = noise(8 * 3, 1);
+  for (size_t c = 0; c < 8; ++c)
+    for (size_t i = 0; i < 3; ++i) weight[c * 3 + i] *= c == 0 ? 10 : 1;
+  const Tensor w = n.graph.add_constant("w", {8, 1, 1, 3}, weight);
+  const Tensor a = relu(n.graph.add_op("first", fbs::Conv2dT{}, {x, w, n.constant({8}, 2)}));
+  std::vector<double> depthwise = noise(8 * 9, 4);
+  for (size_t i = 0; i < 9; ++i) depthwise[i] /= 10;
+  fbs::Conv2dT params;
+  params.groups = 8;
+  n.output(n.graph.add_op("second", params, {a, n.graph.add_constant("d", {8, 3, 3, 1}, depthwise)}));
+}
+
+TEST(QuantiseEqualise, KeepsTheFunctionAndLowersTheError) {
+  ferry::Network n;
+  build_depthwise(n);
+  run_passes(n.graph, {});
+  std::vector<std::string> notes;
+  const std::vector<Sample> samples = noise_samples(16);
+  const Split parts = split(samples, &notes);
+  const Distributions distributions = observe(n.graph, parts.calibrate, 1, {});
+  const std::unique_ptr<Graph> equal = equalised(n.graph, distributions);
+  ASSERT_NE(equal, nullptr);
+  const Array input{Shape{1, kSide, kSide, 3}, noise(kSide * kSide * 3, 5)};
+  const TensorId output = n.graph.table.outputs.front()->tensor;
+  const std::vector<double> expected = n.run(), values = reference::interpret(*equal, {input}).at(output).values;
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-9) << i;
+  const Distributions after = observe(*equal, parts.calibrate, 1, {});
+  const TensorId between = n.graph.table.operators.back()->inputs[0];
+  const auto smallest = [&](const Distributions& of) {
+    const std::vector<float>& largest = of[between].channel_max;
+    return *std::min_element(largest.begin(), largest.end()) / *std::max_element(largest.begin(), largest.end());
+  };
+  EXPECT_LT(smallest(distributions), 0.3);
+  EXPECT_NEAR(smallest(after), std::min(1.0f, 16 * smallest(distributions)), 0.01f);  // a factor of at most 16
+  EXPECT_TRUE(quantised(n).equalised);
 }
 
 TEST(Quantise, RefusesANetworkWithoutIntegerOperators) {
