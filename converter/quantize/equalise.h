@@ -1,5 +1,5 @@
-// Cross-layer equalisation (Nagel et al., arXiv:1906.04721) before depthwise convolutions: channels of one activation share
-// a scale, so channels of a small range keep few integers.
+// Cross-layer equalisation (Nagel et al., arXiv:1906.04721) before depthwise convolutions: channels of one activation
+// share a scale, so channels of a small range keep few integers.
 #pragma once
 
 #include <memory>
