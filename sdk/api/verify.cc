@@ -212,7 +212,18 @@ class Verifier {
       const double size = std::fabs(difference) / absmax;
       *out = std::isnan(size) ? std::numeric_limits<double>::infinity() : std::max(*out, size);
     }
+    if (stage.sha256() != nullptr && !has_hash(tensor, stage.sha256()->c_str()))
+      *out = std::numeric_limits<double>::infinity();
     return {};
+  }
+
+  // Whether a tensor's bytes have this SHA-256.
+  static bool has_hash(const ferry_tensor& tensor, const char* hash) {
+    char digits[65];
+    size_t length = 0;
+    for (const uint32_t word : ferry::sha256_of({static_cast<const std::byte*>(tensor.data), tensor.bytes}))
+      length += static_cast<size_t>(std::snprintf(digits + length, sizeof digits - length, "%08x", word));
+    return std::strcmp(digits, hash) == 0;
   }
 
   ferry_model* model_;
