@@ -92,10 +92,12 @@ void print_rows(const Graph& graph, const int8::Result& result) {
   print("\n%-32s %-10s %-8s %10s %10s  %s\n", "operator", "kind", "type", "alone", "without", "decision");
   for (const int8::OperatorError& row : result.rows) {
     const fbs::OperatorT& op = *graph.table.operators[row.op];
+    const bool concat = op.params.type == fbs::OpParams::Concat;
     const char* decision = row.released                    ? "released for the bound"
                            : row.int8                      ? ""
-                           : row.role == int8::Role::Float ? "no integer form"
-                                                           : "between Float32 operators";
+                           : row.role != int8::Role::Float ? "between Float32 operators"
+                           : concat                        ? "inputs of very different ranges"
+                                                           : "no integer form";
     print("%-32.32s %-10.10s %-8s %10s %10s  %s\n", op.name.c_str(), op_name(op.params.type),
           row.int8 ? "Int8" : "Float32", decibel(row.alone).c_str(), decibel(row.without).c_str(), decision);
   }

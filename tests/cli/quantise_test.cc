@@ -1,6 +1,7 @@
 // ferry quantise: images, the printed error, bounds, and messages.
 #include <gtest/gtest.h>
 
+#include "converter/checkpoint/safetensors.h"
 #include "sdk/image/codec.h"
 #include "sdk/model/model.h"
 #include "tests/cli/command.h"
@@ -75,6 +76,32 @@ TEST_F(QuantiseCommand, SaysWhatIsWrongWithImages) {
   write_images("few", 7);
   EXPECT_REFUSED(quantise({"m.ferry", "--images", "few", "-o", "m8.ferry"}), "7 different images are too few");
   EXPECT_REFUSED(quantise({"m.ferry", "--images", "absent", "-o", "m8.ferry"}), "there is no such file or folder");
+}
+
+TEST_F(QuantiseCommand, TakesTensorsWhereTheBlobHasNoPreprocessing) {
+  testing::Parts parts(testing::small_blobs()[0].blob);
+  parts.model.preprocess.reset();
+  const std::vector<std::byte> blob = parts.assemble();
+  folder_.write("plain.ferry", {reinterpret_cast<const char*>(blob.data()), blob.size()});
+  const std::vector<int32_t>& shape = parts.model.tensors[index_of(parts.model.inputs[0]->tensor)]->shape;
+  fs::create_directories(folder_.path() / "tensors");
+  for (uint32_t i = 0; i < 9; ++i) {
+    CheckpointTensor tensor;
+    tensor.shape = {shape[0], shape[3], shape[1], shape[2]};
+    std::vector<float> values(static_cast<size_t>(tensor.elements()));
+    for (uint32_t j = 0; j < values.size(); ++j) values[j] = testing::noise(i + 1, j);
+    tensor.bytes = std::as_bytes(std::span(values));
+    write_safetensors(folder_.path() / ("tensors/" + std::to_string(i) + ".safetensors"), {{"x", tensor}});
+    if (i > 0) continue;
+    tensor.shape = {tensor.elements()};
+    write_safetensors(folder_.path() / "tensors/flat.safetensors", {{"x", tensor}});
+  }
+  const Result result = quantise({"plain.ferry", "--images", "tensors", "-o", "m8.ferry"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("9: 7 calibrate, 1 choose, 1 are held out"), std::string::npos) << result.out;
+  EXPECT_NE(result.err.find("flat.safetensors: 'input' is ["), std::string::npos) << result.err;
+  write_images("images", 8);
+  EXPECT_REFUSED(quantise({"plain.ferry", "--images", "images", "-o", "m8.ferry"}), "has no tensors");
 }
 
 TEST_F(QuantiseCommand, JudgesABoundByTheHeldOutImages) {
