@@ -146,6 +146,7 @@ endif()
 if(FERRY_SANITIZE)
   # With sanitizers and optimisation these templates take minutes each to compile.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise.kernel.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_avx2.cc"
+                              "${PROJECT_SOURCE_DIR}/sdk/cpu/int8/depthwise.kernel.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/int8/depthwise_avx2.cc"
                               PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
   # for a PNG with an empty chunk, stb calls memcpy(NULL, NULL, 0)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=nonnull-attribute" SKIP_PRECOMPILE_HEADERS ON)

@@ -95,6 +95,8 @@ constexpr Algorithm kAlgorithms[] = {
     {"depthwise", kConv, kInFloat32, depthwise, any, with(by_depthwise, kConv)},
     {"depthwise", kConv, kInFloat16, float16_depthwise, any, with(by_float16_depthwise, kConv, Feature::Float16)},
     {"xnnpack", kConv, kInEither, xnnpack_conv2d_applies, any, with(create_xnnpack_conv2d, kConv)},
+    {"depthwise", kConv, kInInt8, int8_depthwise_applies, any,
+     with(create_int8_depthwise, kConv, OpParams::Requantize)},
     {"xnnpack", kConv, kInInt8, any, any, with(create_int8_conv2d, kConv, OpParams::Requantize)},
 
     {"gemm", kTransposed, kInEither, windows_are_apart, gemm_costs_less,

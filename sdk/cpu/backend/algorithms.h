@@ -28,6 +28,9 @@ Status create_xnnpack_conv_transpose2d(const Weighted& op, std::unique_ptr<Op>* 
 Status create_xnnpack_linear(const Weighted& op, std::unique_ptr<Op>* out);
 Status create_int8_conv2d(const Weighted& op, std::unique_ptr<Op>* out);
 Status create_int8_linear(const Weighted& op, std::unique_ptr<Op>* out);
+// Depthwise convolutions of Int8 activations (sdk/cpu/int8/).
+bool int8_depthwise_applies(const Weighted& op);
+Status create_int8_depthwise(const Weighted& op, std::unique_ptr<Op>* out);
 // False for float16 that XNNPACK computes slowly or, in this library, not at all.
 bool xnnpack_conv2d_applies(const Weighted& op);
 bool xnnpack_linear_applies(const Weighted& op);

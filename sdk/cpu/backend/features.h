@@ -11,6 +11,7 @@ struct CpuFeatures {
   bool avx512f = false;
   bool avx512_vnni = false;   // with bytes and short vectors
   bool float16 = false;       // float16 arithmetic: ARMv8.2 on arm64; AVX2 with F16C, accumulating in float32, on x86
+  bool dot_products = false;  // arm64: of four bytes
   bool out_of_order = false;  // at least one arm64 core executes out of order (Cortex-A53, A55 and A510 do not)
   bool in_order = false;      // arm64, and no core executes out of order
 };

@@ -1,57 +1,10 @@
 // Convolutions and linear layers by XNNPACK's kernels for Int8 with a scale per output channel. Of XNNPACK's integer
 // kernels only these round alike on every CPU: by a multiplication in float32.
-#include <bit>
-#include <vector>
-
-#include "sdk/cpu/backend/algorithms.h"
-#include "sdk/cpu/int8/int8.h"
+#include "sdk/cpu/int8/products.h"
 #include "sdk/cpu/xnnpack/weights.h"
 
 namespace ferry::cpu {
 namespace {
-
-// The weight's integers, and the bias as Int32.
-class Int8Weights : public WeightSource {
- public:
-  Int8Weights(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
-
-  Status load(const void** weight, const float** bias) override {
-    *weight = model_.constant(op_.inputs()->Get(1)).data();
-    *bias = has_bias() ? reinterpret_cast<const float*>(model_.constant(op_.inputs()->Get(2)).data()) : nullptr;
-    return {};
-  }
-
- private:
-  const Model& model_;
-  const fbs::Operator& op_;
-};
-
-// What both operators are created with.
-struct Product {
-  Int8Scale from, to;
-  int8_t low, high;
-  std::vector<float> scales;  // of the weight, per output channel
-
-  explicit Product(const Weighted& weighted)
-      : from(int8_scale(weighted.model, weighted.op.inputs()->Get(0))),
-        to(int8_scale(weighted.model, output_of(weighted.op))),
-        low(to.integer(weighted.gemm.output_min)),
-        high(to.integer(weighted.gemm.output_max)) {
-    const StoredConstant weight = weighted.model.stored(weighted.op.inputs()->Get(1));
-    const auto* stored = reinterpret_cast<const float*>(weight.scales.data());
-    for (int32_t o = 0; o < weight.shape[0]; ++o)
-      scales.push_back(stored[weight.scales.size() == sizeof(float) ? 0 : o]);
-  }
-
-  PackingId identity(const char* name) const {
-    return PackingId(name, kXnnLayouts)
-        .add(static_cast<size_t>(from.zero_point + 128))
-        .add(std::bit_cast<uint32_t>(from.scale))
-        .add(std::bit_cast<uint32_t>(to.scale));
-  }
-  int8_t from_zero() const { return static_cast<int8_t>(from.zero_point); }
-  int8_t to_zero() const { return static_cast<int8_t>(to.zero_point); }
-};
 
 class Int8Conv2d : public XnnOp {
  public:
@@ -60,16 +13,17 @@ class Int8Conv2d : public XnnOp {
   Status create(const Weighted& weighted) {
     const fbs::Conv2d& p = *weighted.op.params_as_Conv2d();
     const Shape& w = weighted.weight;
-    const Product product(weighted);
+    const Int8Product product(weighted);
     Int8Weights source(weighted.model, weighted.op);
     const auto groups = static_cast<size_t>(p.groups()), inputs = static_cast<size_t>(w[3]);
     const size_t outputs = static_cast<size_t>(w[0]) / groups;
     const bool moves = p.stride_h() > 1 || p.stride_w() > 1;
     const bool pads = p.pad_top() != 0 || p.pad_left() != 0 || p.pad_bottom() != 0 || p.pad_right() != 0;
-    const XnnPacking packing{.source = source,
-                             .id = product.identity("xnnpack convolution2d qs8 qc8w").add(groups).add(moves).add(pads),
-                             .weight_bytes = elements(w),
-                             .bias_bytes = static_cast<size_t>(w[0]) * sizeof(int32_t)};
+    const XnnPacking packing{
+        .source = source,
+        .id = product.identity("xnnpack convolution2d qs8 qc8w", kXnnLayouts).add(groups).add(moves).add(pads),
+        .weight_bytes = elements(w),
+        .bias_bytes = static_cast<size_t>(w[0]) * sizeof(int32_t)};
     return create_packed(
         packing, type_,
         [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
@@ -117,10 +71,10 @@ class Int8Linear : public XnnOp {
   Int8Linear() : XnnOp(fbs::OpParams::Linear) {}
 
   Status create(const Weighted& weighted) {
-    const Product product(weighted);
+    const Int8Product product(weighted);
     Int8Weights source(weighted.model, weighted.op);
     const size_t inputs = weighted.gemm.inputs, outputs = weighted.gemm.outputs;
-    const XnnPacking packing{source, product.identity("xnnpack fully_connected qs8 qc8w")};
+    const XnnPacking packing{source, product.identity("xnnpack fully_connected qs8 qc8w", kXnnLayouts)};
     return create_packed(
         packing, type_,
         [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {

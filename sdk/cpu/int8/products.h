@@ -1,0 +1,58 @@
+// What operators with constant weights and Int8 activations are created from.
+#pragma once
+
+#include <bit>
+#include <vector>
+
+#include "sdk/cpu/backend/algorithms.h"
+#include "sdk/cpu/backend/packing.h"
+#include "sdk/cpu/int8/int8.h"
+#include "sdk/cpu/xnnpack/operator.h"
+#include "sdk/operators/operators.h"
+
+namespace ferry::cpu {
+
+// The weight's integers, and the bias as Int32.
+class Int8Weights : public WeightSource {
+ public:
+  Int8Weights(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
+
+  Status load(const void** weight, const float** bias) override {
+    *weight = model_.constant(op_.inputs()->Get(1)).data();
+    *bias = has_bias() ? reinterpret_cast<const float*>(model_.constant(op_.inputs()->Get(2)).data()) : nullptr;
+    return {};
+  }
+
+ private:
+  const Model& model_;
+  const fbs::Operator& op_;
+};
+
+// What both operators are created with.
+struct Int8Product {
+  Int8Scale from, to;
+  int8_t low, high;
+  std::vector<float> scales;  // of the weight, per output channel
+
+  explicit Int8Product(const Weighted& weighted)
+      : from(int8_scale(weighted.model, weighted.op.inputs()->Get(0))),
+        to(int8_scale(weighted.model, output_of(weighted.op))),
+        low(to.integer(weighted.gemm.output_min)),
+        high(to.integer(weighted.gemm.output_max)) {
+    const StoredConstant weight = weighted.model.stored(weighted.op.inputs()->Get(1));
+    const auto* stored = reinterpret_cast<const float*>(weight.scales.data());
+    for (int32_t o = 0; o < weight.shape[0]; ++o)
+      scales.push_back(stored[weight.scales.size() == sizeof(float) ? 0 : o]);
+  }
+
+  PackingId identity(const char* layout, uint32_t version) const {
+    return PackingId(layout, version)
+        .add(static_cast<size_t>(from.zero_point + 128))
+        .add(std::bit_cast<uint32_t>(from.scale))
+        .add(std::bit_cast<uint32_t>(to.scale));
+  }
+  int8_t from_zero() const { return static_cast<int8_t>(from.zero_point); }
+  int8_t to_zero() const { return static_cast<int8_t>(to.zero_point); }
+};
+
+}  // namespace ferry::cpu
