@@ -217,13 +217,15 @@ TEST(Int8Reduce, EqualsTheReference) {
 }
 
 TEST(Int8Lookup, ReadsTheTable) {
-  Network n;
-  const Tensor x = n.input({1, 5, 5, 40}, {0.05f, -90});
-  std::vector<int8_t> table(256);
-  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int8_t>(i * 37);
-  const Tensor t = n.graph.add_constant("table", fbs::DType::Int8, {256}, hold(table));
-  n.graph.set_quantization(t.id, 1, 0);
-  n.expect_equal(n.graph.add_op("y", fbs::LookupT(), {x, t}));
+  for (const int zero_point : {-90, 90}) {
+    Network n;
+    const Tensor x = n.input({1, 5, 5, 41}, {0.05f, zero_point});
+    std::vector<int8_t> table(256);
+    for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int8_t>(i * 37);
+    const Tensor t = n.graph.add_constant("table", fbs::DType::Int8, {256}, hold(table));
+    n.graph.set_quantization(t.id, 1, 0);
+    n.expect_equal(n.graph.add_op("y", fbs::LookupT(), {x, t}));
+  }
 }
 
 TEST(Int8Requantize, EqualsTheReference) {

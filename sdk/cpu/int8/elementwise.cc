@@ -64,15 +64,14 @@ class Lookup : public Op {
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
     input_ = integers(inputs[0]);
-    table_ = integers(inputs[1]) + 128;
+    table_ = integers(inputs[1]);
     output_ = integers(output);
     return {};
   }
 
   Status run(Pool* pool) override {
-    parallel_for(pool, count_, kGrain, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) output_[i] = table_[input_[i]];
-    });
+    parallel_for(pool, count_, kGrain,
+                 [&](size_t begin, size_t end) { lookup(table_, input_ + begin, output_ + begin, end - begin); });
     return {};
   }
 

@@ -75,4 +75,7 @@ void quantize_sums(const int32_t* sums, float multiplier, const Int8Output& outp
 // to[i] = max(to[i], from[i]).
 void maximum(const int8_t* from, int8_t* to, size_t count);
 
+// to[i] = table[from[i] + 128], with 256 entries (lookup.kernel.cc).
+void lookup(const int8_t* table, const int8_t* from, int8_t* to, size_t count);
+
 }  // namespace ferry::cpu
