@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/print.h"
@@ -13,6 +14,7 @@
 #include "cli/text.h"
 #include "converter/graph/from_blob.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/certificate.h"
 #include "converter/quantize/search.h"
 #include "sdk/api/handles.h"
 #include "sdk/operators/operators.h"
@@ -43,8 +45,12 @@ void print_operators(const Graph& graph, const int8::Result& result) {
     integer += row.int8 ? 1 : 0;
     if (!row.int8) ++remaining[op_name(graph.table.operators[row.op]->params.type)];
   }
-  for (const auto& op : result.graph->table.operators)
-    conversions += op->params.type == fbs::OpParams::Requantize ? 1 : 0;
+  const fbs::GraphT& table = result.graph->table;
+  std::set<TensorId> read;  // by more than a tap
+  for (const auto& output : table.outputs) read.insert(output->tensor);
+  for (const auto& op : table.operators) read.insert(op->inputs.begin(), op->inputs.end());
+  for (const auto& op : table.operators)
+    conversions += op->params.type == fbs::OpParams::Requantize && read.contains(op->outputs.front()) ? 1 : 0;
   const size_t floats = result.rows.size() - integer;
   print("operators  %zu Int8, %zu Float32%s, %zu conversion%s\n", integer, floats,
         floats > 0 ? (" (" + kinds_text(remaining) + ")").c_str() : "", conversions, conversions == 1 ? "" : "s");
@@ -125,6 +131,30 @@ std::unique_ptr<Graph> float_graph(const QuantiseOptions& o, const ModelHandle& 
   return graph;
 }
 
+// Writes the blob with a certificate, which this machine must hold. Returns the size.
+uint64_t write_certified(const Graph& graph, const std::string& path) {
+  const uint64_t bytes = pack_file(graph, {}, path, [&graph](const fs::path&) {
+    Certificates certificates;
+    certificates.push_back(int8::certificate_of(graph));
+    return certificates;
+  });
+  const ModelHandle model = open_model(path);
+  ferry_verification v{};
+  v.struct_size = sizeof v;
+  const ferry_status status = ferry_model_verify(model.get(), nullptr, &v);
+  if (status == FERRY_NOT_FOUND) {
+    print("certificate  none: no value of the network is the same on every device, or it is too large\n");
+    return bytes;
+  }
+  if (status != FERRY_OK || !v.passed) fs::remove(path);
+  check(status);
+  if (!v.passed)
+    fail("this machine's integers differ from the reference's at '%s': please report it; no blob was written", v.stage);
+  print("certificate  %zu stages, equal to the integer reference's here; `ferry verify` compares them elsewhere\n",
+        v.stage_count);
+  return bytes;
+}
+
 int quantise(const QuantiseOptions& o) {
   int8::SearchOptions options;
   if (!o.bound.empty()) options.bound = int8::Bound::parse(o.bound);
@@ -156,7 +186,7 @@ int quantise(const QuantiseOptions& o) {
     print_error("ferry quantise: no blob was written\n");
     return kCheckFailed;
   }
-  const uint64_t bytes = pack_file(*result.graph, {}, o.output), before = fs::file_size(o.model);
+  const uint64_t bytes = write_certified(*result.graph, o.output), before = fs::file_size(o.model);
   print("%s  %s, %.2f of %s\n", o.output.c_str(), bytes_text(bytes).c_str(),
         static_cast<double>(bytes) / static_cast<double>(before), o.model.c_str());
   return kDone;

@@ -17,7 +17,11 @@ class Builder {
         plan_(plan),
         to_(std::make_unique<Graph>()),
         floats_(from.table.tensors.size(), TensorId::None),
-        integers_(from.table.tensors.size(), TensorId::None) {}
+        integers_(from.table.tensors.size(), TensorId::None),
+        blocks_(from.table.tensors.size()) {
+    for (const auto& tap : from.table.taps)
+      if (tap->block) blocks_[tap->tensor] = true;
+  }
 
   IntegerGraph build(std::span<const TensorId> watched) {
     copy_description();
@@ -25,7 +29,11 @@ class Builder {
       floats_[input->tensor] = add_activation(from_.at(input->tensor), nullptr);
       add_port(*input, floats_[input->tensor], &to_->table.inputs);
     }
-    for (size_t i = 0; i < from_.table.operators.size(); ++i) add_operator(i);
+    for (size_t i = 0; i < from_.table.operators.size(); ++i) {
+      add_operator(i);
+      for (const TensorId t : from_.table.operators[i]->outputs)
+        if (blocks_[t]) as_float(t);
+    }
     for (const auto& output : from_.table.outputs) add_port(*output, as_float(output->tensor), &to_->table.outputs);
     for (const TensorId t : watched) as_float(t);
     for (const auto& tap : from_.table.taps)
@@ -182,6 +190,7 @@ class Builder {
   const Plan& plan_;
   std::unique_ptr<Graph> to_;
   PerTensor<TensorId> floats_, integers_;  // the forms of each value; None: not yet there
+  PerTensor<bool> blocks_;                 // tapped as the output of a block
 };
 
 }  // namespace

@@ -15,8 +15,9 @@ struct IntegerGraph {
 };
 
 // The float graph with the operators of `plan.int8` on Int8 activations, and conversions (Requantize) where a value is
-// needed in its other type, each once. Inputs and outputs stay Float32 or Int32. Taps remain where their value is
-// Float32 without a conversion of its own. `watched`: activations that shall have a Float32 form.
+// needed in its other type, each once. Inputs and outputs stay Float32 or Int32. The taps of blocks remain, by
+// conversions that a session without them leaves out; others where their value has a Float32 form. `watched`:
+// activations that shall have a Float32 form.
 IntegerGraph integer_graph(const Graph& graph, const Plan& plan, std::span<const TensorId> watched = {});
 
 }  // namespace ferry::int8

@@ -167,6 +167,27 @@ INSTANTIATE_TEST_SUITE_P(
                       ConvCase{"TinyScales", {1, 5, 5, 8}, {8, 3, 3, 8}, 1, 1, 1, {1e-8f, 5}, {1e-9f, 5}}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
+TEST(Int8Conv2d, RefusesScalesThatNoKernelComputesWith) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const float scale : {0.0f, -0.01f, 1e-39f, kNan, 1e9f})
+    for (const int32_t groups : {1, 16}) {  // 16: depthwise
+      Network n;
+      const Tensor x = n.input({1, 8, 8, 16}, {0.05f, 3});
+      std::vector<float> scales(16, 0.01f);
+      scales[5] = scale;
+      const Tensor y =
+          n.quantized(convolution(1, 1, groups), {x, n.weight({16, 3, 3, 16 / groups}, scales)}, {0.1f, 0});
+      fbs::RequantizeT back;
+      back.to = fbs::DType::Float32;
+      n.graph.add_output("y", n.graph.add_op("back", back, {y}), fbs::Layout::Same);
+      const Opened opened(n.graph);
+      ferry_session* session = nullptr;
+      EXPECT_EQ(ferry_session_create(opened.model, nullptr, &session), FERRY_UNSUPPORTED) << scale;
+      EXPECT_NE(std::string(ferry_last_error()).find("the weight's scale of output channel 5 is"), std::string::npos)
+          << ferry_last_error();
+    }
+}
+
 TEST(Int8Linear, EqualsTheReference) {
   for (const int32_t inputs : {1, 3, 17, 300}) {
     Network n;

@@ -25,6 +25,7 @@ class Int8Depthwise : public Op {
 
   Status create(const Weighted& weighted) {
     const Int8Product product(weighted);
+    FERRY_TRY(product.check(weighted.op.params_type()));
     rows_.zero_point = product.from.zero_point;
     rows_.out_zero_point = product.to.zero_point;
     rows_.low = product.low;

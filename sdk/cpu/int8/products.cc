@@ -14,6 +14,7 @@ class Int8Conv2d : public XnnOp {
     const fbs::Conv2d& p = *weighted.op.params_as_Conv2d();
     const Shape& w = weighted.weight;
     const Int8Product product(weighted);
+    FERRY_TRY(product.check(type_));
     Int8Weights source(weighted.model, weighted.op);
     const auto groups = static_cast<size_t>(p.groups()), inputs = static_cast<size_t>(w[3]);
     const size_t outputs = static_cast<size_t>(w[0]) / groups;
@@ -72,6 +73,7 @@ class Int8Linear : public XnnOp {
 
   Status create(const Weighted& weighted) {
     const Int8Product product(weighted);
+    FERRY_TRY(product.check(type_));
     Int8Weights source(weighted.model, weighted.op);
     const size_t inputs = weighted.gemm.inputs, outputs = weighted.gemm.outputs;
     const XnnPacking packing{source, product.identity("xnnpack fully_connected qs8 qc8w", kXnnLayouts)};

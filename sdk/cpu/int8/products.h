@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <vector>
 
 #include "sdk/cpu/backend/algorithms.h"
@@ -43,6 +44,20 @@ struct Int8Product {
     const auto* stored = reinterpret_cast<const float*>(weight.scales.data());
     for (int32_t o = 0; o < weight.shape[0]; ++o)
       scales.push_back(stored[weight.scales.size() == sizeof(float) ? 0 : o]);
+  }
+
+  // FERRY_UNSUPPORTED: a scale that the kernels cannot compute with.
+  Status check(fbs::OpParams type) const {
+    constexpr float kTooLarge = 256;  // XNNPACK's limit
+    for (size_t o = 0; o < scales.size(); ++o) {
+      const float multiplier = from.scale * scales[o] / to.scale;
+      if (std::isnormal(scales[o]) && scales[o] > 0 && multiplier < kTooLarge) continue;
+      return error(FERRY_UNSUPPORTED,
+                   "%s: the weight's scale of output channel %zu is %g, expected a normal number above 0 and below %g",
+                   op_name(type), o, static_cast<double>(scales[o]),
+                   static_cast<double>(kTooLarge * to.scale / from.scale));
+    }
+    return {};
   }
 
   PackingId identity(const char* layout, uint32_t version) const {
