@@ -98,9 +98,10 @@ void print_rows(const Graph& graph, const int8::Result& result) {
   print("\n%-32s %-10s %-8s %10s %10s  %s\n", "operator", "kind", "type", "alone", "without", "decision");
   for (const int8::OperatorError& row : result.rows) {
     const fbs::OperatorT& op = *graph.table.operators[row.op];
-    const bool concat = op.params.type == fbs::OpParams::Concat;
+    const bool concat = op.params.type == fbs::OpParams::Concat, weighted = row.role == int8::Role::Weighted;
     const char* decision = row.released                    ? "released for the bound"
                            : row.int8                      ? ""
+                           : weighted                      ? "multiplier beyond the integer arithmetic"
                            : row.role != int8::Role::Float ? "between Float32 operators"
                            : concat                        ? "inputs of very different ranges"
                                                            : "no integer form";

@@ -133,7 +133,7 @@ class Builder {
 
   void add_operator(size_t index) {
     const fbs::OperatorT& op = *from_.table.operators[index];
-    if (!plan_.int8[index]) return add_float(op);
+    if (!computes_on_integers(from_, plan_, index)) return add_float(op);
     const TensorId result = op.outputs.front();
     integers_[result] = add_activation(from_.at(result), &plan_.affine[result]);
     if (op.params.type == OpParams::Unary) return add_lookup(op);
@@ -194,6 +194,12 @@ class Builder {
 };
 
 }  // namespace
+
+bool computes_on_integers(const Graph& graph, const Plan& plan, size_t index) {
+  const fbs::OperatorT& op = *graph.table.operators[index];
+  if (!plan.int8[index] || !has_weight(op.params.type)) return plan.int8[index];
+  return representable(*plan.weights[index], plan.affine[op.inputs[0]].scale, plan.affine[op.outputs.front()].scale);
+}
 
 IntegerGraph integer_graph(const Graph& graph, const Plan& plan, std::span<const TensorId> watched) {
   return Builder(graph, plan).build(watched);

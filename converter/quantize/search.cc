@@ -213,7 +213,8 @@ class Search {
   std::vector<OperatorError> rows() const {
     std::vector<OperatorError> out;
     for (size_t i = 0; i < roles_.size(); ++i)
-      out.push_back({.op = i, .role = roles_[i], .int8 = plan_.int8[i], .released = released_[i]});
+      out.push_back(
+          {.op = i, .role = roles_[i], .int8 = computes_on_integers(graph_, plan_, i), .released = released_[i]});
     return out;
   }
 

@@ -313,6 +313,20 @@ TEST(QuantiseEqualise, KeepsTheFunctionAndLowersTheError) {
   EXPECT_TRUE(quantised(n).equalised);
 }
 
+// The output's scale is so small that the multiplier would exceed 256.
+TEST(Quantise, LeavesMultipliersBeyondTheArithmeticInFloat) {
+  ferry::Network n;
+  const Tensor x = n.conv(n.input({1, kSide, kSide, 3}), 4, 1, false);
+  fbs::Conv2dT params;
+  params.output_min = 0;
+  params.output_max = 1e-5f;
+  n.output(n.graph.add_op("clamped", params, {x, n.constant({4, 1, 1, 4}, 3)}));
+  const Result result = quantised(n);
+  EXPECT_TRUE(result.rows[0].int8);
+  EXPECT_FALSE(result.rows[1].int8);
+  EXPECT_EQ(count_of(*result.graph, fbs::OpParams::Requantize), 2u);
+}
+
 TEST(Quantise, RefusesANetworkWithoutIntegerOperators) {
   ferry::Network n;
   n.output(softmax(n.input({1, kSide, kSide, 3})));
