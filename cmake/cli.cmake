@@ -16,7 +16,7 @@ list(FILTER cli_sources EXCLUDE REGEX "/cli/(html/|parity/|bisect/|(arguments|ma
 if(cli_sources)
   add_executable(ferry_cli ${cli_sources})
   set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry)
-  target_compile_options(ferry_cli PRIVATE ${FERRY_COLD})
+  target_compile_options(ferry_cli PRIVATE ${FERRY_CLI_LEVEL})
   ferry_precompile(ferry_cli DESKTOP)
   target_link_libraries(ferry_cli PRIVATE ferry_options ferry_parity ferry_tools)
   include(cmake/commit.cmake)

@@ -32,6 +32,10 @@ if(FERRY_SANITIZE)
 else()
   set(FERRY_COLD $<$<NOT:$<CONFIG:Debug>>:-O1>)
 endif()
+# What ships is compiled for size, but for hot loops (cmake/sdk.cmake). Presets that only look for what an architecture's
+# compiler and linker refuse set -O0.
+set(FERRY_SHIP_LEVEL -Os CACHE STRING "Optimisation of the libraries, but for hot loops")
+set(FERRY_CLI_LEVEL "${FERRY_COLD}" CACHE STRING "Optimisation of the command")
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/operators/shape.h", "converter/error.h"...
 
 # Presets use unity builds (CMAKE_UNITY_BUILD) and precompiled headers. Only `includes` compiles each file alone, which
