@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kSeed = 1;
 constexpr int64_t kMaxValues = 2048;  // of an input that is no image
 constexpr int64_t kMaxProducts = 20'000'000'000;
-constexpr size_t kSampleBytes = 48 << 10, kMaxSamples = 512;
+constexpr size_t kSampleBytes = 48 << 10, kStageSamples = 512;
 constexpr float kExactBound = 1e-6f, kRoundedBound = 1e-4f;
 
 // How far a value is the same on every device.
@@ -123,7 +123,7 @@ std::unique_ptr<fbs::CertificateT> certificate_of(const Graph& graph) {
                    [&](const auto* a, const auto* b) { return position[a->tensor] < position[b->tensor]; });
 
   const std::map<TensorId, reference::Array> values = reference::interpret(graph, inputs);
-  const size_t samples = std::clamp<size_t>(kSampleBytes / ports.size() / sizeof(float), 1, kMaxSamples);
+  const size_t samples = std::clamp<size_t>(kSampleBytes / ports.size() / sizeof(float), 1, kStageSamples);
   for (const fbs::PortT* port : ports)
     out->stages.push_back(stage_of(*port, values.at(port->tensor), proofs[port->tensor], samples));
   return out;

@@ -1,9 +1,11 @@
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
 
 #include "sdk/api/handles.h"
 #include "sdk/model/seeded.h"
+#include "sdk/model/sha256.h"
 
 namespace {
 

@@ -42,7 +42,7 @@ TEST_F(CommandLine, EveryCommandExplainsItselfWithExamples) {
 }
 
 TEST_F(CommandLine, WithoutACommandTheyAreListed) {
-  EXPECT_REFUSED(run({}), "which command? models, get, convert, export, inspect");
+  EXPECT_REFUSED(run({}), "which command? models, get, convert, export, quantise, inspect");
 }
 
 TEST_F(CommandLine, AMistypedCommandGetsTheNearOne) {

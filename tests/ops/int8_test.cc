@@ -188,6 +188,23 @@ TEST(Int8Conv2d, RefusesScalesThatNoKernelComputesWith) {
     }
 }
 
+TEST(Int8Conv2d, RefusesTheWeightThatOverflows) {
+  for (const int32_t groups : {1, 16}) {
+    Network n;
+    const Tensor x = n.input({1, 8, 8, 16}, {0.05f, 3});
+    const Tensor w = n.weight({16, 3, 3, 16 / groups}, {0.01f}, -128, -128);
+    const Tensor y = n.quantized(convolution(1, 1, groups), {x, w}, {0.1f, 0});
+    fbs::RequantizeT back;
+    back.to = fbs::DType::Float32;
+    n.graph.add_output("y", n.graph.add_op("back", back, {y}), fbs::Layout::Same);
+    const Opened opened(n.graph);
+    ferry_session* session = nullptr;
+    EXPECT_EQ(ferry_session_create(opened.model, nullptr, &session), FERRY_UNSUPPORTED);
+    EXPECT_NE(std::string(ferry_last_error()).find("conv2d: a weight is -128, expected -127 to 127"), std::string::npos)
+        << ferry_last_error();
+  }
+}
+
 TEST(Int8Linear, EqualsTheReference) {
   for (const int32_t inputs : {1, 3, 17, 300}) {
     Network n;

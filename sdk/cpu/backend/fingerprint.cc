@@ -3,6 +3,7 @@
 #include <ferry/ferry.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -82,6 +83,32 @@ Status probe_integers(const std::vector<float>& known, uint64_t* hash) {
   return settle(probe(known, fbs::OpParams::Linear, four, hash));
 }
 
+// Weights of Int8 activations: grouped and depthwise convolutions, and a linear layer.
+Status probe_int8(const std::vector<float>& known, uint64_t* hash) {
+  constexpr size_t kOutputs = 70;
+  const std::vector<float> scales(kOutputs, 1.0f);
+  const auto integers = [](const auto* data) { return reinterpret_cast<const int32_t*>(data); };
+  const auto conv = [&](uint32_t kernel, uint32_t groups, size_t inputs, size_t outputs) {
+    const auto create = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+      return xnn_create_convolution2d_nhwc_qs8_qc8w(
+          0, 0, 0, 0, kernel, kernel, 1, 1, 1, 1, groups, inputs, outputs, groups * inputs, groups * outputs,
+          /*input_zero_point=*/1, 1.0f, scales.data(), static_cast<const int8_t*>(weight), integers(bias),
+          /*output_zero_point=*/0, 1.0f, INT8_MIN, INT8_MAX, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+    };
+    return probe(known, fbs::OpParams::Conv2d, create, hash);
+  };
+  FERRY_TRY(conv(3, 2, 3, 5));
+  for (const uint32_t kernel : {3u, 5u}) FERRY_TRY(conv(kernel, kOutputs, 1, 1));
+  const auto linear = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+    constexpr size_t kInputs = 19;
+    return xnn_create_fully_connected_nc_qs8_qc8w(kInputs, kOutputs, kInputs, kOutputs, /*input_zero_point=*/1, 1.0f,
+                                                  scales.data(), static_cast<const int8_t*>(weight), integers(bias),
+                                                  /*output_zero_point=*/0, 1.0f, INT8_MIN, INT8_MAX, /*flags=*/0,
+                                                  /*code_cache=*/nullptr, cache, op);
+  };
+  return probe(known, fbs::OpParams::Linear, linear, hash);
+}
+
 constexpr const char* kArchitecture =
 #if defined(__x86_64__)
     "x86-64";
@@ -108,6 +135,7 @@ Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
     for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
   if constexpr (built_in(fbs::OpParams::ConvTranspose2d)) FERRY_TRY(probe_transposed(known, &hash));
   if constexpr (built_in(Feature::Integers)) FERRY_TRY(probe_integers(known, &hash));
+  if constexpr (built_in(fbs::OpParams::Requantize)) FERRY_TRY(probe_int8(known, &hash));
   out->value = PackingId("fingerprint", kXnnLayouts)
                    .add(hash)
                    .add(cpu.avx2 || cpu.avx512f || cpu.out_of_order || cpu.in_order)

@@ -1,6 +1,7 @@
 // What operators with constant weights and Int8 activations are created from.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -18,8 +19,12 @@ class Int8Weights : public WeightSource {
  public:
   Int8Weights(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
 
+  // FERRY_UNSUPPORTED: a weight is -128; the sum of two of its products overflows 16 bits in XNNPACK's kernels for ARM.
   Status load(const void** weight, const float** bias) override {
-    *weight = model_.constant(op_.inputs()->Get(1)).data();
+    const std::span<const std::byte> bytes = model_.constant(op_.inputs()->Get(1));
+    if (std::find(bytes.begin(), bytes.end(), std::byte{0x80}) != bytes.end())
+      return error(FERRY_UNSUPPORTED, "%s: a weight is -128, expected -127 to 127", op_name(op_.params_type()));
+    *weight = bytes.data();
     *bias = has_bias() ? reinterpret_cast<const float*>(model_.constant(op_.inputs()->Get(2)).data()) : nullptr;
     return {};
   }
