@@ -92,7 +92,7 @@ class Int8Binary : public Op {
     operands_ = {a.zero_point, b.zero_point, a.scale / to.scale, b.scale / to.scale};
     if (p.kind() == fbs::BinaryKind::Sub) operands_.scale_b = -operands_.scale_b;
     const float both = a.scale * b.scale;
-    if (multiplies_) operands_.scale_a = both / to.scale;
+    if (multiplies_) operands_.scale_a = operands_.scale_b = both / to.scale;
     to_ = {to.zero_point, to.integer(p.output_min()), to.integer(p.output_max())};
   }
 
@@ -139,8 +139,13 @@ class Int8Binary : public Op {
         const size_t index = i / pieces, first = i % pieces * piece;
         const int8_t* const a = a_ + rows_a_.offset(index) + first * step_a_;
         const int8_t* const b = b_ + rows_b_.offset(index) + first * step_b_;
-        (multiplies_ ? multiply_rows : add_rows)(a, step_a_, b, step_b_, operands_, to_, output_ + index * row_ + first,
-                                                 std::min(piece, row_ - first));
+        int8_t* const to = output_ + index * row_ + first;
+        const size_t count = std::min(piece, row_ - first);
+        const auto compute = multiplies_ ? multiply_rows : add_rows;
+        if (step_a_ == 0)
+          compute(b, a, 0, operands_.swapped(), to_, to, count);
+        else
+          compute(a, b, step_b_, operands_, to_, to, count);
       }
     });
     return {};

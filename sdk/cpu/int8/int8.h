@@ -58,14 +58,17 @@ void dequantize(const int8_t* from, const Int8Scale& scale, float* to, size_t co
 void requantize(const int8_t* from, int32_t zero_point, float multiplier, const Int8Output& output, int8_t* to,
                 size_t count);
 
-// The operands of a sum, or of a product with one multiplier. A step is 1, or 0 for an operand that repeats.
+// The operands of a sum, or of a product with one multiplier.
 struct Int8Operands {
   int32_t zero_a, zero_b;
   float scale_a, scale_b;  // in units of the output's scale; scale_b of a difference is negative, of a product unused
+
+  Int8Operands swapped() const { return {zero_b, zero_a, scale_b, scale_a}; }
 };
-void add_rows(const int8_t* a, size_t step_a, const int8_t* b, size_t step_b, const Int8Operands& operands,
-              const Int8Output& output, int8_t* to, size_t count);
-void multiply_rows(const int8_t* a, size_t step_a, const int8_t* b, size_t step_b, const Int8Operands& operands,
+// step_b: 1, or 0 if b is one element that repeats.
+void add_rows(const int8_t* a, const int8_t* b, size_t step_b, const Int8Operands& operands, const Int8Output& output,
+              int8_t* to, size_t count);
+void multiply_rows(const int8_t* a, const int8_t* b, size_t step_b, const Int8Operands& operands,
                    const Int8Output& output, int8_t* to, size_t count);
 
 // sums[i] += from[i] - zero_point.

@@ -51,45 +51,43 @@ FERRY_KERNEL void requantize(const int8_t* from, int32_t zero_point, float multi
 
 namespace {
 
-template <size_t kStepA, size_t kStepB>
+template <size_t kStep>
 [[gnu::always_inline]] inline void add_row(const int8_t* a, const int8_t* b, const Int8Operands& operands,
                                            const Int8Output& output, int8_t* to, size_t count) {
   const Rounding rounded(output);
   const Int8Operands o = operands;
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    const float left = static_cast<float>(a[i * kStepA] - o.zero_a) * o.scale_a;
-    const float right = static_cast<float>(b[i * kStepB] - o.zero_b) * o.scale_b;
+    const float left = static_cast<float>(a[i] - o.zero_a) * o.scale_a;
+    const float right = static_cast<float>(b[i * kStep] - o.zero_b) * o.scale_b;
     to[i] = rounded(left + right);
   }
 }
 
-template <size_t kStepA, size_t kStepB>
+template <size_t kStep>
 [[gnu::always_inline]] inline void multiply_row(const int8_t* a, const int8_t* b, const Int8Operands& operands,
                                                 const Int8Output& output, int8_t* to, size_t count) {
   const Rounding rounded(output);
   const Int8Operands o = operands;
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    const int32_t product = (a[i * kStepA] - o.zero_a) * (b[i * kStepB] - o.zero_b);
+    const int32_t product = (a[i] - o.zero_a) * (b[i * kStep] - o.zero_b);
     to[i] = rounded(static_cast<float>(product) * o.scale_a);
   }
 }
 
 }  // namespace
 
-FERRY_KERNEL void add_rows(const int8_t* a, size_t step_a, const int8_t* b, size_t step_b, const Int8Operands& operands,
+FERRY_KERNEL void add_rows(const int8_t* a, const int8_t* b, size_t step_b, const Int8Operands& operands,
                            const Int8Output& output, int8_t* to, size_t count) {
-  if (step_a == 0) return add_row<0, 1>(a, b, operands, output, to, count);
-  if (step_b == 0) return add_row<1, 0>(a, b, operands, output, to, count);
-  add_row<1, 1>(a, b, operands, output, to, count);
+  if (step_b == 0) return add_row<0>(a, b, operands, output, to, count);
+  add_row<1>(a, b, operands, output, to, count);
 }
 
-FERRY_KERNEL void multiply_rows(const int8_t* a, size_t step_a, const int8_t* b, size_t step_b,
-                                const Int8Operands& operands, const Int8Output& output, int8_t* to, size_t count) {
-  if (step_a == 0) return multiply_row<0, 1>(a, b, operands, output, to, count);
-  if (step_b == 0) return multiply_row<1, 0>(a, b, operands, output, to, count);
-  multiply_row<1, 1>(a, b, operands, output, to, count);
+FERRY_KERNEL void multiply_rows(const int8_t* a, const int8_t* b, size_t step_b, const Int8Operands& operands,
+                                const Int8Output& output, int8_t* to, size_t count) {
+  if (step_b == 0) return multiply_row<0>(a, b, operands, output, to, count);
+  multiply_row<1>(a, b, operands, output, to, count);
 }
 
 FERRY_KERNEL void add_to_sums(const int8_t* from, int32_t zero_point, int32_t* sums, size_t count) {
