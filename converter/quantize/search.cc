@@ -30,6 +30,15 @@ double work_of(const Graph& graph, const std::vector<Role>& roles) {
   return work;
 }
 
+// The samples, in networks of the declared input size: images may be larger.
+double networks_of(const Graph& graph, const Samples& samples) {
+  const Shape declared = graph.shape(graph.table.inputs.front()->tensor);
+  double networks = 0;
+  for (const Sample* sample : samples)
+    networks += static_cast<double>(sample->inputs.front().shape.elements()) / static_cast<double>(declared.elements());
+  return networks;
+}
+
 class Search {
  public:
   Search(Graph& graph, const Split& split, const SearchOptions& options, const Distributions& distributions)
@@ -154,7 +163,7 @@ class Search {
 
   // One range after the other, in the order of the network.
   void choose_ranges() {
-    const double work = work_of(graph_, roles_) * static_cast<double>(split_.tune.size());
+    const double work = work_of(graph_, roles_) * networks_of(graph_, split_.tune);
     auto left = static_cast<size_t>(std::max(kWork / work, static_cast<double>(std::size(kRangeRules))));
     for (size_t g = 0; g < rules_.size(); ++g) {
       step("ranges")(static_cast<double>(g) / static_cast<double>(rules_.size()));
