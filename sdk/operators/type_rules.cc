@@ -92,6 +92,19 @@ constexpr Rule kRules[] = {
     {OpParams::Lookup, kAnyKind, {kInt8, kInt8}, OutputType::OfTable},
 };
 
+constexpr bool has_rule_for_any_kind(OpParams op) {
+  for (const Rule& rule : kRules)
+    if (rule.op == op && rule.kinds == kAnyKind) return true;
+  return false;
+}
+
+constexpr bool complete() {
+  for (unsigned op = 1; op <= static_cast<unsigned>(OpParams::MAX); ++op)
+    if (!has_rule_for_any_kind(static_cast<OpParams>(op))) return false;
+  return true;
+}
+static_assert(complete(), "every operator has a row for the kinds that no other row of its names");
+
 // The same for operators whose first input is Int8; operators without a row compute with floats only.
 constexpr Rule kInt8Rules[] = {
     {OpParams::Conv2d, kAnyKind, {kInt8, kScaledInt8, kInt32}, OutputType::Int8},
@@ -108,19 +121,6 @@ constexpr Rule kInt8Rules[] = {
     {OpParams::Transpose, kAnyKind, {kInt8}, OutputType::Moved},
     {OpParams::Slice, kAnyKind, {kInt8, kUnread}, OutputType::Moved},
 };
-
-constexpr bool has_rule_for_any_kind(OpParams op) {
-  for (const Rule& rule : kRules)
-    if (rule.op == op && rule.kinds == kAnyKind) return true;
-  return false;
-}
-
-constexpr bool complete() {
-  for (unsigned op = 1; op <= static_cast<unsigned>(OpParams::MAX); ++op)
-    if (!has_rule_for_any_kind(static_cast<OpParams>(op))) return false;
-  return true;
-}
-static_assert(complete(), "every operator has a row for the kinds that no other row of its names");
 
 unsigned kind_of(const fbs::Operator& op) {
   switch (op.params_type()) {
