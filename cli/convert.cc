@@ -142,7 +142,7 @@ void print_ports(const char* title, const Graph& graph, const std::vector<std::u
 uint64_t parameters_of(const Graph& graph) {
   std::vector<bool> scale(graph.table.tensors.size());
   for (const auto& tensor : graph.table.tensors)
-    if (tensor->quantization) scale[index_of(tensor->quantization->scale)] = true;
+    if (const Type type = type_of(*tensor); type.quantized && type.float_scale == 0) scale[index_of(type.scale)] = true;
   uint64_t count = 0;
   for (const TensorId t : graph.tensors())
     if (graph.is_constant(t) && !scale[index_of(t)]) count += static_cast<uint64_t>(graph.shape(t).elements());

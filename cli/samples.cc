@@ -8,22 +8,18 @@
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/text.h"
+#include "converter/checkpoint/mapped_file.h"
 #include "converter/checkpoint/safetensors.h"
 #include "converter/checkpoint/sha256.h"
 #include "sdk/api/handles.h"
 #include "sdk/image/codec.h"
-#include "sdk/model/mapping.h"
 
 namespace ferry::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string hash_of(const std::string& path) {
-  std::unique_ptr<Mapping> file;
-  check(Mapping::map_path(path.c_str(), &file));
-  return sha256_hex(file->bytes());
-}
+std::string hash_of(const std::string& path) { return sha256_hex(MappedFile::open(path)->bytes()); }
 
 int8::Sample::Input input_of(const ferry_tensor& tensor) {
   int8::Sample::Input out;

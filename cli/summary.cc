@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/sdk.h"
+#include "converter/graph/macs.h"
 #include "sdk/model/per_tensor.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/type.h"
@@ -22,34 +23,13 @@ void count_stored(const Model& model, TensorId tensor, std::vector<StoredSummary
   if (at == stored->end()) at = stored->insert(at, {name});
   at->elements += elements(model, tensor);
   at->bytes += model.constant(tensor).size();
-  if (type.quantized) at->bytes += model.constant(type.scale).size();
+  if (type.float_scale == 0) at->bytes += model.stored(tensor).scales.size();
 }
 
 }  // namespace
 
 std::string tensor_text(const Model& model, TensorId tensor) {
   return to_string(type_of(model.tensor(tensor))) + " " + to_string(model.shape(tensor));
-}
-
-// Convolution (also deformable) and linear: each output element is a dot product with one row of the weight. Transposed
-// convolution: each input element is multiplied with one row of its group. Experts: each token passes its top experts.
-uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of) {
-  if (const fbs::MatMul* p = op.params_as_MatMul()) {
-    const Shape a = shape_of(op.inputs()->Get(0));
-    return static_cast<uint64_t>(shape_of(output_of(op)).elements() * a[a.rank - (p->transpose_a() ? 2 : 1)]);
-  }
-  if (op.params_as_Experts() != nullptr) {
-    const Shape gate_up = shape_of(op.inputs()->Get(3)), down = shape_of(op.inputs()->Get(4));
-    const int64_t expert = gate_up.elements() / gate_up[0] + down.elements() / down[0];
-    return static_cast<uint64_t>(shape_of(op.inputs()->Get(1)).elements() * expert);
-  }
-  if (!has_weight(op.params_type())) return 0;
-  const Shape weight = shape_of(op.inputs()->Get(1));
-  const fbs::ConvTranspose2d* p = op.params_as_ConvTranspose2d();
-  const int64_t macs = p != nullptr
-                           ? shape_of(op.inputs()->Get(0)).elements() * (weight.elements() / weight[3] / p->groups())
-                           : shape_of(output_of(op)).elements() * (weight.elements() / weight[0]);
-  return static_cast<uint64_t>(macs);
 }
 
 Summary summarize(const std::string& path, const std::string& name) {
@@ -65,7 +45,7 @@ Summary summarize(const std::string& path, const std::string& name) {
   for (const fbs::Buffer* buffer : *model.root().buffers()) s.weight_bytes += buffer->size();
   PerTensor<bool> scale(graph.tensors()->size());
   for (const fbs::Tensor* tensor : *graph.tensors())
-    if (tensor->quantization() != nullptr) scale[tensor->quantization()->scale()] = true;
+    if (const Type type = type_of(*tensor); type.quantized && type.float_scale == 0) scale[type.scale] = true;
   std::set<uint32_t> buffers;
   for (const TensorId t : model.tensors()) {
     if (scale[t]) continue;

@@ -42,10 +42,6 @@ inline std::string text_of(const flatbuffers::String* s) { return s ? s->str() :
 // "Float32 [1,224,224,3]"
 std::string tensor_text(const Model& model, TensorId tensor);
 
-// Multiply-accumulates of a convolution, a linear or a product; 0 of other operators. `shape_of` returns a tensor's
-// shape.
-uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of);
-
 // Opens and verifies the blob, and counts its graph `graph`; "": the first. Throws Error with the library's message.
 Summary summarize(const std::string& path, const std::string& graph = "");
 

@@ -10,6 +10,7 @@
 #include "cli/summary.h"
 #include "cli/text.h"
 #include "converter/foreign.h"
+#include "converter/graph/macs.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_file.h"
 #if defined(FERRY_HAS_CONVERTER)
@@ -55,10 +56,7 @@ int inspect_source(const std::string& path, const std::vector<std::string>& shap
   Settings settings;
   for (const std::string& shape : shapes) settings.add("shape", shape);
   const Outline outline = source_of(path).outline(path, settings);
-  uint64_t macs = 0;
-  if (outline.graph)
-    for (const auto& op : outline.graph->table.operators)
-      macs += macs_of(*SerializedOp(*op), [&](TensorId tensor) { return outline.graph->shape(tensor); });
+  const uint64_t macs = outline.graph ? macs_of(*outline.graph) : 0;
   if (json) {
     nlohmann::json j = {{"producer", outline.producer},
                         {"opset", outline.opset},

@@ -333,7 +333,8 @@ std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const st
 std::vector<double> Graph::values(TensorId tensor) const {
   const Type type = type_of(at(tensor));
   if (!type.quantized) return values_of(source(tensor), type.dtype, at(tensor).name);
-  const Constant weight = constant(tensor), scales = constant(type.scale);
+  const Constant weight = constant(tensor);
+  const Constant scales = type.float_scale != 0 ? hold(std::vector<float>{type.float_scale}) : constant(type.scale);
   std::vector<double> numbers(static_cast<size_t>(shape(tensor).elements()));
   read_elements({type, shape(tensor), weight.bytes, scales.bytes}, numbers.data());
   return numbers;

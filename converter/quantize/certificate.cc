@@ -6,6 +6,7 @@
 #include <string>
 
 #include "converter/checkpoint/sha256.h"
+#include "converter/graph/macs.h"
 #include "converter/reference/interpreter.h"
 #include "sdk/model/seeded.h"
 #include "sdk/operators/operators.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 constexpr int64_t kMaxValues = 2048;  // of an input that is no image
-constexpr int64_t kMaxProducts = 20'000'000'000;
+constexpr uint64_t kMaxMacs = 20'000'000'000;
 constexpr size_t kSampleBytes = 48 << 10, kStageSamples = 512;
 constexpr float kExactBound = 1e-6f, kRoundedBound = 1e-4f;
 
@@ -36,16 +37,6 @@ PerTensor<Proof> proofs_of(const Graph& graph) {
     for (const TensorId t : op->outputs) proofs[t] = proof;
   }
   return proofs;
-}
-
-int64_t products_of(const Graph& graph) {
-  int64_t products = 0;
-  for (const auto& op : graph.table.operators) {
-    if (!has_weight(op->params.type)) continue;
-    const Shape weight = graph.shape(op->inputs[1]);
-    products += graph.shape(op->outputs[0]).elements() / weight[0] * weight.elements();
-  }
-  return products;
 }
 
 // The input, and its values in the blob's layout; null if it cannot be generated.
@@ -95,7 +86,7 @@ std::unique_ptr<fbs::CertificateStageT> stage_of(const fbs::PortT& port, const r
 }  // namespace
 
 std::unique_ptr<fbs::CertificateT> certificate_of(const Graph& graph) {
-  if (products_of(graph) > kMaxProducts) return nullptr;
+  if (macs_of(graph) > kMaxMacs) return nullptr;
   auto out = std::make_unique<fbs::CertificateT>();
   out->fixture = "integers";
   out->library = "the integer reference of ferry";

@@ -102,7 +102,6 @@ Judge::Judge(Graph& graph, const Split& split, int threads) : graph_(graph), spl
 }
 
 OutputError Judge::measure(const Plan& plan, const Samples& samples) {
-  ++count_;
   const IntegerGraph integer = integer_graph(graph_, plan, judged_);
   std::vector<TensorId> watched;
   for (const TensorId t : judged_) watched.push_back(integer.floats[t]);

@@ -37,8 +37,6 @@ class Judge {
   OutputError held_out(const Plan& plan) { return measure(plan, split_.held_out); }
   // Whether output 0 holds a value per class, of which the largest counts.
   bool has_classes() const { return classes_; }
-  // Networks that were measured so far.
-  size_t count() const { return count_; }
 
  private:
   OutputError measure(const Plan& plan, const Samples& samples);
@@ -49,7 +47,6 @@ class Judge {
   std::vector<TensorId> judged_;  // for each output itself, or the logits of its softmax; then the features
   size_t outputs_ = 0;            // of judged_
   bool classes_ = false;
-  size_t count_ = 0;
   std::map<const Sample*, std::vector<std::vector<float>>> expected_;  // by judged tensor
 };
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "converter/graph/macs.h"
 #include "converter/quantize/calibration.h"
 #include "converter/quantize/equalise.h"
 #include "converter/quantize/integer_graph.h"
@@ -18,17 +19,6 @@ namespace {
 constexpr double kWork = 3e12;
 // A range is changed for a smaller error only if the gain is more than chance.
 constexpr double kMinGain = 0.005;
-
-double work_of(const Graph& graph, const std::vector<Role>& roles) {
-  double work = 1;
-  for (size_t i = 0; i < roles.size(); ++i) {
-    if (roles[i] != Role::Weighted) continue;
-    const fbs::OperatorT& op = *graph.table.operators[i];
-    const Shape weight = graph.shape(op.inputs[1]);
-    work += static_cast<double>(graph.shape(op.outputs[0]).elements() / weight[0] * weight.elements());
-  }
-  return work;
-}
 
 // The samples, in networks of the declared input size: images may be larger.
 double networks_of(const Graph& graph, const Samples& samples) {
@@ -77,7 +67,6 @@ class Search {
       out.changed_ranges += used_[g] && rules_[g] != rule_ ? 1 : 0;
     }
     out.rounding = rounding_;
-    out.networks = judge_.count();
     return out;
   }
 
@@ -163,7 +152,7 @@ class Search {
 
   // One range after the other, in the order of the network.
   void choose_ranges() {
-    const double work = work_of(graph_, roles_) * networks_of(graph_, split_.tune);
+    const double work = static_cast<double>(1 + macs_of(graph_)) * networks_of(graph_, split_.tune);
     auto left = static_cast<size_t>(std::max(kWork / work, static_cast<double>(std::size(kRangeRules))));
     for (size_t g = 0; g < rules_.size(); ++g) {
       step("ranges")(static_cast<double>(g) / static_cast<double>(rules_.size()));

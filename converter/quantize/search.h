@@ -54,7 +54,6 @@ struct Result {
   size_t ranges = 0, changed_ranges = 0;
   Rounding rounding = Rounding::Nearest;
   std::vector<OperatorError> rows;  // by operator of the float graph; without errors unless explained
-  size_t networks = 0;              // that were measured
 };
 
 // `graph`: of one network without states. Deterministic: the result does not depend on the number of threads. Throws

@@ -17,7 +17,7 @@ Shape scales_shape(const Type& type, const Shape& shape, const Shape& scales) {
   return scales == Shape{1} ? Shape{1} : Shape{shape[type.axis]};
 }
 
-// Scales at which the float32 arithmetic of docs/format.md neither overflows nor loses precision to denormals.
+// Scales whose reciprocals are normal numbers of float32, too.
 constexpr float kMinScale = 0x1p-100f, kMaxScale = 0x1p100f;
 
 Status verify_activation(const fbs::Tensor& tensor, TensorId id) {

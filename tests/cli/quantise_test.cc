@@ -49,6 +49,10 @@ TEST_F(QuantiseCommand, WritesABlobThatRuns) {
                             "agreement with the float network, not accuracy", "alone"})
     EXPECT_NE(result.out.find(words), std::string::npos) << words << "\n" << result.out;
   EXPECT_EQ(result.err, "");
+  EXPECT_NE(result.out.find("certificate  4 stages, equal to the integer reference's here"), std::string::npos)
+      << result.out;
+  const Result verified = ferry(folder_.path(), {"verify", "m8.ferry"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
   const Result run = ferry(folder_.path(), {"run", "m8.ferry", "images/image0.png"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_REFUSED(quantise({"m8.ferry", "--images", "images", "-o", "m88.ferry"}), "is quantised already");

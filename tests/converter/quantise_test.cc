@@ -342,6 +342,14 @@ TEST(Quantise, KeepsAConcatenationOfVeryDifferentRangesInFloat) {
   EXPECT_FALSE(result.rows.back().int8);
 }
 
+TEST(Graph, ReadsConstantsWithTheScaleOfAnActivation) {
+  Graph graph;
+  graph.add_input("x", {1, 3}, fbs::Layout::Same);
+  const Tensor constant = graph.add_constant("c", fbs::DType::Int8, {3}, hold(std::vector<int8_t>{-128, 3, 127}));
+  graph.set_quantization(constant.id, 0.5f, 3);
+  EXPECT_EQ(graph.values(constant.id), (std::vector<double>{-65.5, 0, 62}));
+}
+
 TEST(FromBlob, GivesTheGraphThatWasPacked) {
   ferry::Network n;
   build(n);

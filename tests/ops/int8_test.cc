@@ -272,6 +272,19 @@ TEST(Int8Requantize, EqualsTheReference) {
   n.expect_equal(n.quantized(fbs::RequantizeT(), {x}, {0.2f, -128}));
 }
 
+TEST(Int8Binary, RefusesScalesThatFloat32CannotDivide) {
+  Network n;
+  const Tensor x = n.input({1, 4}, {0x1p99f, 0}), y = n.quantized(fbs::BinaryT(), {x, x}, {0x1p-99f, 0});
+  fbs::RequantizeT back;
+  back.to = fbs::DType::Float32;
+  n.graph.add_output("y", n.graph.add_op("back", back, {y}), fbs::Layout::Same);
+  const Opened opened(n.graph);
+  ferry_session* session = nullptr;
+  EXPECT_EQ(ferry_session_create(opened.model, nullptr, &session), FERRY_UNSUPPORTED);
+  EXPECT_NE(std::string(ferry_last_error()).find("binary: the quotient of its scales is inf"), std::string::npos)
+      << ferry_last_error();
+}
+
 TEST(Int8Movement, KeepsTheIntegers) {
   Network n;
   const Tensor x = n.input({1, 6, 4, 12}, {0.5f, 100});

@@ -306,6 +306,7 @@ void CpuBackend::set_states() {
 }
 
 Status CpuBackend::reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace) {
+  if ((flags_[i] & Schedule::kNeeded) == 0) return {};
   operands_.clear();
   for (const TensorId value : steps_.list[i].inputs) operands_.push_back(shapes[tensor_of(value)]);
   const Shape& output = shapes[tensor_of(steps_.list[i].outputs[0])];

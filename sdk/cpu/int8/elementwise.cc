@@ -19,6 +19,8 @@ class Requantize : public Op {
     multiplier_ = (reads_integers_ ? from_.scale : 1.0f) / to.scale;
   }
 
+  float multiplier() const { return multiplier_; }
+
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     count_ = elements(inputs[0]);
@@ -96,6 +98,8 @@ class Int8Binary : public Op {
     to_ = {to.zero_point, to.integer(p.output_min()), to.integer(p.output_max())};
   }
 
+  const Int8Operands& operands() const { return operands_; }
+
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     // A row covers the inner dimensions in which both operands advance, or one of them repeats.
@@ -163,28 +167,24 @@ class Int8Binary : public Op {
 
 }  // namespace
 
-Status create_int8_requantize(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Requantize>(model, op);
+Status create_int8_binary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  auto binary = std::make_unique<Int8Binary>(model, op);
+  FERRY_TRY(check_multiplier(op, binary->operands().scale_a));
+  FERRY_TRY(check_multiplier(op, binary->operands().scale_b));
+  *out = std::move(binary);
   return {};
 }
 
-Status create_int8_lookup(const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
+Status create_requantize(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  auto requantize = std::make_unique<Requantize>(model, op);
+  FERRY_TRY(check_multiplier(op, requantize->multiplier()));
+  *out = std::move(requantize);
+  return {};
+}
+
+Status create_lookup(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Lookup>();
   return {};
-}
-
-Status create_int8_binary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Int8Binary>(model, op);
-  return {};
-}
-
-// They always read or write Int8 (create_int8_op()).
-Status create_requantize(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  return create_int8_requantize(model, op, out);
-}
-
-Status create_lookup(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  return create_int8_lookup(model, op, out);
 }
 
 }  // namespace ferry::cpu

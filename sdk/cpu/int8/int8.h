@@ -31,13 +31,14 @@ inline bool is_int8(const Model& model, TensorId tensor) { return model.tensor(t
 inline const int8_t* integers(const void* data) { return static_cast<const int8_t*>(data); }
 inline int8_t* integers(void* data) { return static_cast<int8_t*>(data); }
 
+// FERRY_UNSUPPORTED: a quotient of scales that float32 does not hold.
+Status check_multiplier(const fbs::Operator& op, float multiplier);
+
 // Lowers an operator that reads or writes Int8. *out stays null if the lowering for floats serves it: it moves elements
 // of any size, or selects an algorithm by type.
 Status create_int8_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 
 // One per file.
-Status create_int8_requantize(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
-Status create_int8_lookup(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_int8_binary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_int8_pool2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_int8_reduce(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
@@ -71,7 +72,7 @@ void add_rows(const int8_t* a, const int8_t* b, size_t step_b, const Int8Operand
 void multiply_rows(const int8_t* a, const int8_t* b, size_t step_b, const Int8Operands& operands,
                    const Int8Output& output, int8_t* to, size_t count);
 
-// sums[i] += from[i] - zero_point.
+// sums[i] += from[i] - zero_point; wraps.
 void add_to_sums(const int8_t* from, int32_t zero_point, int32_t* sums, size_t count);
 // to[i] = sums[i] * multiplier.
 void quantize_sums(const int32_t* sums, float multiplier, const Int8Output& output, int8_t* to, size_t count);

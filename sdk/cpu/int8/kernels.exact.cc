@@ -91,7 +91,8 @@ FERRY_KERNEL void multiply_rows(const int8_t* a, const int8_t* b, size_t step_b,
 }
 
 FERRY_KERNEL void add_to_sums(const int8_t* from, int32_t zero_point, int32_t* sums, size_t count) {
-  for (size_t i = 0; i < count; ++i) sums[i] += from[i] - zero_point;
+  for (size_t i = 0; i < count; ++i)
+    sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + static_cast<uint32_t>(from[i] - zero_point));
 }
 
 FERRY_KERNEL void quantize_sums(const int32_t* sums, float multiplier, const Int8Output& output, int8_t* to,

@@ -27,10 +27,9 @@ struct Means {
   }
 };
 
-class Int8Pool2d : public Op {
+// What an operator over windows of an image reads and writes.
+class Int8Window : public Op {
  public:
-  Int8Pool2d(const Model& model, const fbs::Operator& op) : params_(*op.params_as_Pool2d()), means_(model, op) {}
-
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     x_ = inputs[0];
@@ -44,8 +43,19 @@ class Int8Pool2d : public Op {
     return {};
   }
 
+ protected:
+  Shape x_, y_;
+  const int8_t* input_ = nullptr;
+  int8_t* output_ = nullptr;
+};
+
+class Int8Pool2d : public Int8Window {
+ public:
+  Int8Pool2d(const Model& model, const fbs::Operator& op) : params_(*op.params_as_Pool2d()), means_(model, op) {}
+
   Status run(Pool* pool) override {
-    const size_t pixels = elements(y_, 0, 3), window = static_cast<size_t>(params_.kernel_h() * params_.kernel_w());
+    const size_t pixels = elements(y_, 0, 3);
+    const size_t window = static_cast<size_t>(params_.kernel_h()) * static_cast<size_t>(params_.kernel_w());
     parallel_rows(pool, pixels, static_cast<size_t>(y_[3]) * window, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) pixel(i);
     });
@@ -86,13 +96,10 @@ class Int8Pool2d : public Op {
 
   const fbs::Pool2d& params_;
   const Means means_;
-  Shape x_, y_;
-  const int8_t* input_ = nullptr;
-  int8_t* output_ = nullptr;
 };
 
 // Means over any axes: a row of the innermost kept dimensions is the sum of rows of the input.
-class Int8Mean : public Op {
+class Int8Mean : public Int8Window {
  public:
   Int8Mean(const Model& model, const fbs::Operator& op) : axes_(*op.params_as_Reduce()->axes()), means_(model, op) {}
 
@@ -106,12 +113,6 @@ class Int8Mean : public Op {
     kept_ = summed_ = Rows();
     for (int i = 0; i < inner; ++i)
       (reduced(i) ? summed_ : kept_).append(static_cast<size_t>(x[i]), elements(x, i + 1, x.rank));
-    return {};
-  }
-
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = integers(inputs[0]);
-    output_ = integers(output);
     return {};
   }
 
@@ -135,25 +136,10 @@ class Int8Mean : public Op {
   const Means means_;
   Rows kept_, summed_;
   size_t row_ = 1;
-  const int8_t* input_ = nullptr;
-  int8_t* output_ = nullptr;
 };
 
-class Int8Nearest : public Op {
+class Int8Nearest : public Int8Window {
  public:
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
-    *workspace = 0;
-    x_ = inputs[0];
-    y_ = output;
-    return {};
-  }
-
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = integers(inputs[0]);
-    output_ = integers(output);
-    return {};
-  }
-
   Status run(Pool* pool) override {
     const auto channels = static_cast<size_t>(x_[3]);
     parallel_rows(pool, elements(y_, 0, 2), elements(y_, 2, 4), [&](size_t begin, size_t end) {
@@ -168,21 +154,18 @@ class Int8Nearest : public Op {
     });
     return {};
   }
-
- private:
-  Shape x_, y_;
-  const int8_t* input_ = nullptr;
-  int8_t* output_ = nullptr;
 };
 
 }  // namespace
 
 Status create_int8_pool2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  FERRY_TRY(check_multiplier(op, Means(model, op).multiplier));
   *out = std::make_unique<Int8Pool2d>(model, op);
   return {};
 }
 
 Status create_int8_reduce(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  FERRY_TRY(check_multiplier(op, Means(model, op).multiplier));
   *out = std::make_unique<Int8Mean>(model, op);
   return {};
 }

@@ -481,7 +481,7 @@ typedef struct ferry_verification {
   size_t stage_count; /* outputs and taps compared, in all graphs */
   const char* stage;  /* the first stage out of bounds in network order; if passed, the one nearest to its bound */
   double error; /* maximum absolute error of that stage's samples, divided by the reference's absolute maximum if the
-                 * bound is relative; infinity if a value is NaN */
+                 * bound is relative; infinity for NaN, or if a hash differs */
   double bound; /* maximum error allowed */
   double error_at_conversion; /* error measured by the converter, on its CPU */
   const char* fixture;        /* the name of the reference run */

@@ -1,0 +1,17 @@
+// Multiply-accumulates, the measure of a network's work that does not depend on the machine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "converter/graph/graph.h"
+
+namespace ferry {
+
+// Of a convolution, a linear or a product; 0 of other operators. `shape_of` returns a tensor's shape.
+uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of);
+
+// Of all operators, at the declared shapes; without the graphs in it.
+uint64_t macs_of(const Graph& graph);
+
+}  // namespace ferry
