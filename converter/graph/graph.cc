@@ -270,6 +270,8 @@ void Graph::compact(const PerTensor<bool>& keep) {
     constants.push_back(std::move(constants_[buffer]));
     buffer = static_cast<uint32_t>(constants.size() - 1);
   }
+  for (const auto& tensor : tensors)
+    if (const auto& q = tensor->quantization; q && q->float_scale == 0) q->scale = renumbered[q->scale];
   table.tensors = std::move(tensors);
   constants_ = std::move(constants);
   for (auto& op : table.operators) {

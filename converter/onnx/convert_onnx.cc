@@ -11,6 +11,7 @@
 #include "converter/onnx/reader.h"
 #include "converter/onnx/taps.h"
 #include "converter/passes/passes.h"
+#include "converter/quantize/compute_on_integers.h"
 #endif
 
 namespace ferry::onnx {
@@ -201,6 +202,10 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   };
   std::unique_ptr<Graph> graph = build(taps, request.without);
   check_taps(model, request.taps, *graph, build, request.without);
+  if (request.passes) {
+    const std::string note = int8::note_of(int8::compute_on_integers(*graph, {.keep_taps = !taps.empty()}));
+    if (!note.empty() && request.notes) request.notes->push_back(note);
+  }
   graph->table.name = model.path.stem().string();
   graph->table.provenance = provenance(model);
   return graph;

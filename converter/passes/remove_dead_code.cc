@@ -29,6 +29,8 @@ void remove_dead_code(Graph& graph, const PassOptions& options) {
         live[output] = computed[output] = true;
     }
   }
+  for (const TensorId t : live.ids())
+    if (const Type type = graph.type(t); live[t] && type.quantized && type.float_scale == 0) live[type.scale] = true;
   std::erase_if(model.operators, [&](const auto& op) { return !live[op->outputs.front()]; });
   std::erase_if(model.taps, [&](const auto& tap) { return !computed[tap->tensor]; });
   graph.compact(live);

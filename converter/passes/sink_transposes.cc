@@ -75,6 +75,7 @@ class Sinker {
   // Emits `op` on the bases; its output is a view. Returns false if it cannot.
   bool sink(const Op& op);
   bool sink_elementwise(const Op& op);
+  bool sink_conversion(const Op& op);
   bool sink_concat(const Op& op);
   bool sink_reduce(const Op& op);
   bool sink_reshape(const Op& op);
@@ -103,6 +104,7 @@ TensorId Sinker::emit(const std::string& name, const fbs::OpParamsUnion& params,
     FERRY_EMIT(Linear);
     FERRY_EMIT(Pad);
     FERRY_EMIT(Reduce);
+    FERRY_EMIT(Requantize);
     FERRY_EMIT(Reshape);
     FERRY_EMIT(Select);
     FERRY_EMIT(Slice);
@@ -215,6 +217,14 @@ bool Sinker::sink_elementwise(const Op& op) {
   std::vector<TensorId> inputs;
   for (const TensorId input : op->inputs) inputs.push_back(brought_under(input, *perm));
   finish(op, op->params, inputs, *perm);
+  return true;
+}
+
+bool Sinker::sink_conversion(const Op& op) {
+  if (!sink_elementwise(op)) return false;
+  const TensorId output = op->outputs.front();
+  if (const Type type = graph_.type(output); type.quantized)
+    graph_.set_quantization(view(output).base, type.float_scale, type.zero_point);
   return true;
 }
 
@@ -340,6 +350,7 @@ bool Sinker::sink(const Op& op) {
   const View& v = view(op->inputs.front());
   if (is_identity(v.perm)) return false;
   if (op->params.AsUnary() || op->params.AsCast()) return sink_elementwise(op);
+  if (op->params.AsRequantize()) return sink_conversion(op);
   if (op->params.AsReduce()) return sink_reduce(op);
   if (op->params.AsReshape()) return sink_reshape(op);
   fbs::OpParamsUnion params = op->params;

@@ -45,10 +45,10 @@ int class_count(const Graph& graph) {
   return shape.rank == 2 || map ? shape[shape.rank - 1] : 0;
 }
 
-// Whether all numbers stay where they are: of a reshape, and of a transpose that moves dimensions of 1 only.
+// Whether all numbers stay where they are: of a reshape, of rounding, and of a transpose that moves dimensions of 1 only.
 bool keeps_order(const Graph& graph, const fbs::OperatorT& op) {
   const fbs::TransposeT* transpose = op.params.AsTranspose();
-  if (!transpose) return op.params.AsReshape() != nullptr;
+  if (!transpose) return op.params.AsReshape() != nullptr || op.params.AsRequantize() != nullptr;
   const Shape shape = graph.shape(op.inputs.front());
   int last = -1;
   for (const int axis : transpose->perm) {
@@ -59,7 +59,8 @@ bool keeps_order(const Graph& graph, const fbs::OperatorT& op) {
   return true;
 }
 
-// The softmax or sigmoid that ends the network, whose numbers only get other dimensions after it. Null: none does.
+// The softmax or sigmoid that ends the network, whose numbers only get other dimensions and are rounded after it. Null:
+// none does.
 const fbs::OperatorT* activation_at_end(const Graph& graph, TensorId tensor, int classes) {
   const fbs::OperatorT* last = producer_of(graph, tensor);
   while (last && keeps_order(graph, *last)) last = producer_of(graph, last->inputs.front());
@@ -149,7 +150,7 @@ void prepare_images(Graph& graph, Families families, const ImageRequest& request
     fail("--like %s: says how images are prepared, as --mean and the others do", request.like.c_str());
   if (given) {
     if (input.rank != 4) fail("the first input has %d dimensions: it takes no image to prepare", input.rank);
-    preprocess = blob_preprocessing(request.settings, input[1], input[2], input[3]);
+    preprocess = blob_preprocessing(overridden(request.own, request.settings), input[1], input[2], input[3]);
   } else if (!request.like.empty()) {
     if (!takes_images) fail("--like %s: the first input takes no image of 1 or 3 channels", request.like.c_str());
     Family::Images known = images_like(families, request.like);
@@ -157,6 +158,11 @@ void prepare_images(Graph& graph, Families families, const ImageRequest& request
     labels = std::move(known.labels);
   } else if (takes_images) {
     preprocess = preprocessing_beside(request, notes);
+    if (!preprocess && request.own.given()) {
+      preprocess = blob_preprocessing(request.own, input[1], input[2], input[3]);
+      notes->push_back("the levels of an image are the integers of input '" + graph.table.inputs.front()->name +
+                       "': --mean and --std say otherwise");
+    }
   }
   if (preprocess && !given) {
     change_size(&*preprocess, input[1], input[2]);

@@ -13,6 +13,7 @@ namespace ferry {
 
 struct ImageRequest {
   ImageSettings settings;        // what was said by options
+  ImageSettings own = {};        // what the file itself says; options come first, field by field
   std::string like;              // a variant whose images are prepared alike, "timm/resnet50.a1_in1k"; empty: none
   std::filesystem::path labels;  // class names, one a line; empty: those of `like`, or of a config.json
   std::filesystem::path file;    // the network's: beside it may lie preprocessor_config.json and config.json

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "converter/reference/reference.h"
+#include "converter/quantize/integer_ops.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry::int8 {
@@ -26,7 +26,7 @@ class Builder {
   IntegerGraph build(std::span<const TensorId> watched) {
     copy_description();
     for (const auto& input : from_.table.inputs) {
-      floats_[input->tensor] = add_activation(from_.at(input->tensor), nullptr);
+      floats_[input->tensor] = add_activation(input->tensor, nullptr);
       add_port(*input, floats_[input->tensor], &to_->table.inputs);
     }
     for (size_t i = 0; i < from_.table.operators.size(); ++i) {
@@ -59,19 +59,15 @@ class Builder {
   }
 
   // Int8 with `affine`; without it of the type of `like`.
-  TensorId add_activation(const fbs::TensorT& like, const Affine* affine) {
+  TensorId add_activation(TensorId like, const Affine* affine) {
+    const fbs::TensorT& from = from_.at(like);
+    if (affine != nullptr) return int8::add_activation(*to_, from.name, from_.shape(like), *affine);
     auto tensor = std::make_unique<fbs::TensorT>();
-    tensor->name = like.name;
-    tensor->shape = like.shape;
-    tensor->dtype = affine != nullptr ? fbs::DType::Int8 : like.dtype;
+    tensor->name = from.name;
+    tensor->shape = from.shape;
+    tensor->dtype = from.dtype;
     to_->table.tensors.push_back(std::move(tensor));
-    const TensorId out = tensor_at(to_->table.tensors.size() - 1);
-    if (affine != nullptr) to_->set_quantization(out, affine->scale, affine->zero_point);
-    return out;
-  }
-
-  TensorId add_int8(const std::string& name, const Shape& shape, std::vector<int8_t> values) {
-    return to_->add_constant(name, fbs::DType::Int8, shape, hold(std::move(values))).id;
+    return tensor_at(to_->table.tensors.size() - 1);
   }
 
   TensorId add(const std::string& name, fbs::OpParamsUnion params, std::vector<TensorId> inputs,
@@ -91,7 +87,7 @@ class Builder {
     requantize.to = affine != nullptr ? fbs::DType::Int8 : fbs::DType::Float32;
     fbs::OpParamsUnion params;
     params.Set(std::move(requantize));
-    return add(from_.at(tensor).name, std::move(params), {input}, {add_activation(from_.at(tensor), affine)});
+    return add(from_.at(tensor).name, std::move(params), {input}, {add_activation(tensor, affine)});
   }
 
   TensorId as_float(TensorId t) {
@@ -126,16 +122,14 @@ class Builder {
     const Affine affine = affine_of(range);
     std::vector<int8_t> integers;
     for (const double v : values) integers.push_back(static_cast<int8_t>(affine.integer(v)));
-    const TensorId out = add_int8(from_.at(t).name, from_.shape(t), std::move(integers));
-    to_->set_quantization(out, affine.scale, affine.zero_point);
-    return out;
+    return add_operand(*to_, from_.at(t).name, from_.shape(t), std::move(integers), affine).id;
   }
 
   void add_operator(size_t index) {
     const fbs::OperatorT& op = *from_.table.operators[index];
     if (!computes_on_integers(from_, plan_, index)) return add_float(op);
     const TensorId result = op.outputs.front();
-    integers_[result] = add_activation(from_.at(result), &plan_.affine[result]);
+    integers_[result] = add_activation(result, &plan_.affine[result]);
     if (op.params.type == OpParams::Unary) return add_lookup(op);
     if (has_weight(op.params.type)) return add_weighted(op, *plan_.weights[index]);
     std::vector<TensorId> inputs;
@@ -151,39 +145,23 @@ class Builder {
   void add_float(const fbs::OperatorT& op) {
     std::vector<TensorId> inputs, outputs;
     for (const TensorId t : op.inputs) inputs.push_back(as_float(t));
-    for (const TensorId t : op.outputs) outputs.push_back(floats_[t] = add_activation(from_.at(t), nullptr));
+    for (const TensorId t : op.outputs) outputs.push_back(floats_[t] = add_activation(t, nullptr));
     add(op.name, op.params, std::move(inputs), std::move(outputs));
   }
 
-  // A function of one value becomes its 256 results, computed in float64.
   void add_lookup(const fbs::OperatorT& op) {
-    constexpr int kEntries = 256, kFirst = -128;
     const TensorId input = op.inputs.front(), result = op.outputs.front();
-    reference::Array reals{Shape{kEntries}, {}};
-    for (int i = 0; i < kEntries; ++i) reals.values.push_back(plan_.affine[input].real(kFirst + i));
-    const SerializedOp serialized(op);
-    const reference::Array* const inputs[] = {&reals};
-    std::vector<int8_t> table;
-    for (const double y : reference::compute(*serialized, inputs).values)
-      table.push_back(static_cast<int8_t>(plan_.affine[result].integer(y)));
+    const Tensor table = add_table(*to_, op, plan_.affine[input], plan_.affine[result]);
     fbs::OpParamsUnion params;
     params.Set(fbs::LookupT());
-    const TensorId entries = add_int8(op.name + ".table", Shape{kEntries}, std::move(table));
-    to_->set_quantization(entries, plan_.affine[result].scale, plan_.affine[result].zero_point);
-    add(op.name, std::move(params), {as_integer(input), entries}, {integers_[result]});
+    add(op.name, std::move(params), {as_integer(input), table.id}, {integers_[result]});
   }
 
   void add_weighted(const fbs::OperatorT& op, const Weight& weight) {
     const TensorId x = op.inputs[0], w = op.inputs[1], result = op.outputs.front();
-    const ChannelScales scales = channel_scales(weight, plan_.affine[x].scale, plan_.affine[result].scale);
-    const Shape channels{static_cast<int32_t>(weight.channels)};
-    const std::string& name = from_.at(w).name;
-    const TensorId integers = add_int8(name, from_.shape(w), scales.integers);
-    auto per_channel = std::make_unique<fbs::QuantizationT>();
-    per_channel->scale = to_->add_constant(name + ".scale", channels, scales.scales).id;
-    to_->at(integers).quantization = std::move(per_channel);
-    const TensorId bias = to_->add_constant(name + ".bias", channels, scales.bias).id;
-    add(op.name, op.params, {as_integer(x), integers, bias}, {integers_[result]});
+    const std::vector<Tensor> constants =
+        add_weight(*to_, from_.at(w).name, from_.shape(w), weight, plan_.affine[x].scale, plan_.affine[result].scale);
+    add(op.name, op.params, {as_integer(x), constants[0].id, constants[1].id}, {integers_[result]});
   }
 
   const Graph& from_;

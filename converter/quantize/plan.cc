@@ -20,7 +20,20 @@ bool has_integer_form(fbs::BinaryKind kind) {
   return kind == fbs::BinaryKind::Add || kind == fbs::BinaryKind::Sub || kind == fbs::BinaryKind::Mul;
 }
 
-Role role_by_type(const fbs::OperatorT& op) {
+bool fits_one_scale(const fbs::OperatorT& op, const Distributions& distributions) {
+  double narrow = INFINITY, wide = 0;
+  for (const TensorId t : op.inputs) {
+    const Distribution& d = distributions[t];
+    const double width = std::max(static_cast<double>(d.max), 0.0) - std::min(static_cast<double>(d.min), 0.0);
+    narrow = std::min(narrow, width);
+    wide = std::max(wide, width);
+  }
+  return wide <= narrow * kMaxScaleRatio;
+}
+
+}  // namespace
+
+Role role_of(const fbs::OperatorT& op) {
   switch (op.params.type) {
     case OpParams::Conv2d:
     case OpParams::Linear: return Role::Weighted;
@@ -44,23 +57,9 @@ Role role_by_type(const fbs::OperatorT& op) {
   }
 }
 
-// The inputs whose elements the operator reads.
 size_t value_inputs(const fbs::OperatorT& op) {
   return may_be_sized_by_input(op.params.type) ? 1 : has_weight(op.params.type) ? 1 : op.inputs.size();
 }
-
-bool fits_one_scale(const fbs::OperatorT& op, const Distributions& distributions) {
-  double narrow = INFINITY, wide = 0;
-  for (const TensorId t : op.inputs) {
-    const Distribution& d = distributions[t];
-    const double width = std::max(static_cast<double>(d.max), 0.0) - std::min(static_cast<double>(d.min), 0.0);
-    narrow = std::min(narrow, width);
-    wide = std::max(wide, width);
-  }
-  return wide <= narrow * kMaxScaleRatio;
-}
-
-}  // namespace
 
 PerTensor<size_t> producers_of(const Graph& graph) {
   const auto& operators = graph.table.operators;
@@ -74,7 +73,7 @@ std::vector<Role> roles_of(const Graph& graph, const Distributions& distribution
   std::vector<Role> out;
   const auto measured = [&](TensorId t) { return distributions[t].observed && distributions[t].finite; };
   for (const auto& op : graph.table.operators) {
-    Role role = role_by_type(*op);
+    Role role = role_of(*op);
     if (op->outputs.size() != 1 || !measured(op->outputs.front())) role = Role::Float;
     for (size_t i = 0; i < value_inputs(*op); ++i)
       if (!measured(op->inputs[i])) role = Role::Float;

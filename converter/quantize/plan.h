@@ -21,6 +21,12 @@ enum class Role : uint8_t {
   Mover,       // moves or selects elements: one scale for inputs and output
 };
 
+// By type and kind of the operator.
+Role role_of(const fbs::OperatorT& op);
+
+// The number of inputs, from the first, whose elements `op` reads; weights and biases do not count.
+size_t value_inputs(const fbs::OperatorT& op);
+
 // `distributions`: operators whose values are not finite stay Float.
 std::vector<Role> roles_of(const Graph& graph, const Distributions& distributions);
 

@@ -7,9 +7,28 @@
 
 namespace ferry::int8 {
 
+namespace {
+
+constexpr double kMax = 127;
+constexpr double kScaleOfZeros = 1e-20;  // of a channel of zeros
+
+int8_t rounded(double value, double scale) {
+  return static_cast<int8_t>(std::clamp(std::nearbyint(value / scale), -kMax, kMax));
+}
+
+double squared_error(std::span<const double> values, double scale) {
+  double error = 0;
+  for (const double v : values) {
+    const double difference = v - rounded(v, scale) * scale;
+    error += difference * difference;
+  }
+  return error;
+}
+
+}  // namespace
+
 Weight quantise_to_nearest(std::span<const double> values, size_t channels, std::vector<double> bias,
                            const std::string& name) {
-  constexpr double kMax = 127;
   Weight out;
   out.channels = channels;
   out.width = values.size() / channels;
@@ -23,12 +42,53 @@ Weight quantise_to_nearest(std::span<const double> values, size_t channels, std:
       largest = std::max(largest, std::fabs(w));
     }
     if (!std::isfinite(out.bias[c])) fail("'%s': channel %zu of the bias is not finite", name.c_str(), c);
-    constexpr double kMinScale = 1e-20;  // of a channel of zeros
-    const auto scale = static_cast<float>(std::max(largest / kMax, kMinScale));
+    const auto scale = static_cast<float>(std::max(largest / kMax, kScaleOfZeros));
     out.scales.push_back(scale);
-    for (const double w : row)
-      out.integers.push_back(
-          static_cast<int8_t>(std::clamp(std::nearbyint(w / static_cast<double>(scale)), -kMax, kMax)));
+    for (const double w : row) out.integers.push_back(rounded(w, static_cast<double>(scale)));
+  }
+  return out;
+}
+
+double step_of(std::span<const double> values) {
+  constexpr double kMost = 255, kTolerance = 0x1p-21;  // float32 rounds integer times scale, twice in a quotient
+  double least = INFINITY, largest = 0;
+  for (const double v : values) {
+    if (!std::isfinite(v)) return 0;
+    if (v != 0) least = std::min(least, std::fabs(v));
+    largest = std::max(largest, std::fabs(v));
+  }
+  if (largest == 0) return 1;
+  // The least value is a small multiple, mostly of 1 to 3.
+  for (double multiple = 1; multiple <= kMost; ++multiple) {
+    const double most = std::nearbyint(largest * multiple / least);
+    if (most > kMost) return 0;
+    const double step = largest / most;  // the most precise
+    const bool fits = std::all_of(values.begin(), values.end(), [&](double v) {
+      return std::fabs(v - std::nearbyint(v / step) * step) <= kTolerance * std::fabs(v);
+    });
+    if (fits) return step;
+  }
+  return 0;
+}
+
+std::optional<Weight> recover_integers(std::span<const double> values, size_t channels, std::vector<double> bias) {
+  Weight out;
+  out.channels = channels;
+  out.width = values.size() / channels;
+  out.bias = std::move(bias);
+  out.bias.resize(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    const std::span<const double> row = values.subspan(c * out.width, out.width);
+    const double step = step_of(row);
+    if (step == 0 || !std::isfinite(out.bias[c])) return {};
+    double largest = 0;
+    for (const double w : row) largest = std::max(largest, std::fabs(w));
+    double scale = largest > 0 ? step : kScaleOfZeros;
+    if (largest > (kMax + 0.5) * step) ++out.rounded;
+    if (const double wide = largest / kMax; wide > scale && squared_error(row, wide) < squared_error(row, scale))
+      scale = wide;
+    out.scales.push_back(static_cast<float>(scale));
+    for (const double w : row) out.integers.push_back(rounded(w, static_cast<double>(out.scales.back())));
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ struct Weight {
   std::vector<int8_t> integers;    // -127 to 127
   std::vector<float> scales;       // by channel
   std::vector<double> bias;        // by channel, real
+  size_t rounded = 0;              // channels of recover_integers() whose integers did not fit
 
   double real(size_t channel, size_t element) const {
     return static_cast<double>(integers[channel * width + element]) * static_cast<double>(scales[channel]);
@@ -23,6 +25,15 @@ struct Weight {
 // Throws Error with `name` if a value is not finite.
 Weight quantise_to_nearest(std::span<const double> values, size_t channels, std::vector<double> bias,
                            const std::string& name);
+
+// The step of which all `values` are whole multiples, at most 255 of either sign, within float32's rounding: the scale of
+// integers that a file stores. 0 if there is none; 1 if all are 0.
+double step_of(std::span<const double> values);
+
+// The weight that a file stored as 8-bit integers, from their real values. Multiples of a channel's step beyond 127,
+// which unsigned integers with a zero point have, are clipped, or get a scale of their own: what is less wrong.
+// nullopt if a channel has no step, or a value is not finite.
+std::optional<Weight> recover_integers(std::span<const double> values, size_t channels, std::vector<double> bias);
 
 // A weight between activations of these scales, as a blob stores it: bias[o] has the scale input * scales[o]. Scales of
 // channels whose bias or multiplier (docs/format.md) would leave its range are larger than the weight's.

@@ -1,6 +1,7 @@
 #include "converter/tflite/importer.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 
@@ -40,7 +41,7 @@ class Importer {
   void add_operator(unsigned i);
   void add_output(unsigned i);
   void fold(const Op& op, size_t before);
-  std::string integers_of(const schema::Operator& op) const;
+  void note_port(const char* kind, const std::string& name, const schema::Tensor& tensor);
   bool reads_quantised_weights(const schema::Operator& op) const;
 
   void give_reason(unsigned i, const std::string& what) {
@@ -102,29 +103,30 @@ void Importer::add_input(unsigned i) {
   const int index = file_.graph->inputs()->Get(i);
   const schema::Tensor& tensor = file_.tensor(index);
   try {
-    if (is_quantised(tensor)) fail("is %s with a scale: only float models are read", type_name(tensor.type()));
-    values_.set(index,
-                graph_->add_input(input_names_[i], shape_of(tensor), fbs::Layout::Same, to_dtype(tensor.type())));
+    const fbs::DType type = is_quantised(tensor) ? fbs::DType::Float32 : to_dtype(tensor.type());
+    values_.set(index, graph_->add_input(input_names_[i], shape_of(tensor), fbs::Layout::Same, type));
+    note_port("input", input_names_[i], tensor);
   } catch (const Error& error) {
     reasons_.push_back({"", input_names_[i], 0, "input '" + input_names_[i] + "': " + error.what()});
   }
 }
 
-// A sentence about the first activation that is integers with scales; empty if there is none.
-std::string Importer::integers_of(const schema::Operator& op) const {
-  for (const auto* list : {op.inputs(), op.outputs()})
-    for (unsigned k = 0; k < count(list); ++k) {
-      const int tensor = list->Get(k);
-      if (tensor < 0 || values_.is_constant(tensor) || !is_quantised(file_.tensor(tensor))) continue;
-      return std::string(list == op.inputs() ? "input " : "output ") + std::to_string(k) + " '" +
-             file_.tensor_name(tensor) + "' is " + type_name(file_.tensor(tensor).type()) +
-             " with a scale: only float activations are read";
-    }
-  return {};
+// What the integers of a port stand for: its values are real numbers in the blob.
+void Importer::note_port(const char* kind, const std::string& name, const schema::Tensor& tensor) {
+  if (!is_quantised(tensor)) return;
+  const schema::QuantizationParameters& q = *tensor.quantization();
+  const long long zero = count(q.zero_point()) > 0 ? q.zero_point()->Get(0) : 0;
+  char text[160];
+  std::snprintf(text, sizeof text, "' has real numbers: the file's %s q stands for (q - %lld) * %g",
+                type_name(tensor.type()), zero, static_cast<double>(q.scale()->Get(0)));
+  notes_.push_back(std::string(kind) + " '" + name + text);
 }
 
+// Whether it has integers with a scale as weights, and floats as activations.
 bool Importer::reads_quantised_weights(const schema::Operator& op) const {
   if (file_.builtin(op) == schema::BuiltinOperator::DEQUANTIZE) return false;  // exact in the interpreter, too
+  for (unsigned k = 0; k < count(op.outputs()); ++k)
+    if (is_quantised(file_.tensor(op.outputs()->Get(k)))) return false;
   for (unsigned k = 0; k < count(op.inputs()); ++k)
     if (const int tensor = op.inputs()->Get(k);
         tensor >= 0 && values_.is_constant(tensor) && is_quantised(file_.tensor(tensor)))
@@ -143,9 +145,8 @@ void Importer::fold(const Op& op, size_t before) {
 
 void Importer::add_operator(unsigned i) {
   const schema::Operator& operator_ = *file_.graph->operators()->Get(i);
-  std::string why = integers_of(operator_);
-  OpFunction function = nullptr;
-  if (why.empty()) function = find_function(file_, operator_, &why);
+  std::string why;
+  const OpFunction function = find_function(file_, operator_, &why);
   if (function == nullptr) return give_reason(i, why);
   if (!all_inputs_known(operator_)) return;  // their producer has already given the reason
   const size_t before = graph_->table.operators.size();
@@ -187,7 +188,10 @@ void Importer::add_output(unsigned i) {
     const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
     if (std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
       value = reshape(value, dims_of(value));
-    graph_->add_output(name, value, fbs::Layout::Same, to_dtype(file_.tensor(index).type()));
+    const schema::Tensor& tensor = file_.tensor(index);
+    const fbs::DType type = is_quantised(tensor) ? fbs::DType::Float32 : to_dtype(tensor.type());
+    graph_->add_output(name, value, fbs::Layout::Same, type);
+    note_port("output", name, tensor);
   } catch (const Error& error) {
     reasons_.push_back({"", name, 0, "output '" + name + "': " + error.what()});
   }

@@ -4,7 +4,16 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "converter/tflite/quantised.h"
+
 namespace ferry::tflite {
+
+void Values::set(int tensor, Tensor value) {
+  const schema::Tensor& t = file_.tensor(tensor);
+  // What is the same in every run is computed once, in full precision.
+  const bool round = is_quantised(t) && !graph_.is_constant(value.id);
+  values_[static_cast<size_t>(tensor)] = round ? rounded(value, t) : value;
+}
 
 Tensor Values::get(int tensor) {
   std::optional<Tensor>& value = values_[static_cast<size_t>(tensor)];
@@ -49,7 +58,7 @@ Tensor Op::weight(size_t i, const char* what) const {
 std::vector<int64_t> Op::integers(size_t i, const char* what) const {
   if (!has(i)) refuse("%s (input %zu) is missing", what, i);
   const schema::Tensor& tensor = values_.file().tensor(index(i));
-  if (is_float(tensor.type()) || is_quantised(tensor)) refuse("%s is %s", what, type_name(tensor.type()));
+  if (is_float(tensor.type()) || tflite::is_quantised(tensor)) refuse("%s is %s", what, type_name(tensor.type()));
   if (values_.is_constant(index(i))) return integers_of(values_.file(), index(i));
   if (has_no_elements(tensor)) return {};
   if (!known(i)) refuse("%s depends on the graph's inputs, expected a constant", what);
@@ -77,6 +86,13 @@ schema::TensorType Op::type(size_t i) const {
 schema::TensorType Op::output_type(size_t i) const {
   if (i >= output_count()) refuse("output %zu is missing", i);
   return values_.file().tensor(op_.outputs()->Get(static_cast<unsigned>(i))).type();
+}
+
+bool Op::is_quantised(size_t i) const { return has(i) && tflite::is_quantised(values_.file().tensor(index(i))); }
+
+bool Op::is_output_quantised(size_t i) const {
+  return i < output_count() &&
+         tflite::is_quantised(values_.file().tensor(op_.outputs()->Get(static_cast<unsigned>(i))));
 }
 
 std::span<const uint8_t> Op::custom_options() const {

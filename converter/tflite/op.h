@@ -28,7 +28,8 @@ class Values {
 
   const File& file() const { return file_; }
   Graph& graph() const { return graph_; }
-  void set(int tensor, Tensor value) { values_[static_cast<size_t>(tensor)] = value; }
+  // Rounds the value as the tensor's scale says, if it has one.
+  void set(int tensor, Tensor value);
   // Whether it has a value: that of a constant, or of an operator that was imported.
   bool has(int tensor) const { return values_[static_cast<size_t>(tensor)] || is_constant(tensor); }
   // Whether the file holds it.
@@ -73,6 +74,9 @@ class Op {
   double number(size_t i, const char* what) const;
   schema::TensorType type(size_t i) const;
   schema::TensorType output_type(size_t i) const;
+  // Whether it is integers with a scale in the file.
+  bool is_quantised(size_t i) const;
+  bool is_output_quantised(size_t i) const;
 
   template <typename Options>
   const Options& options() const {

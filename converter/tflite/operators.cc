@@ -10,7 +10,6 @@ namespace {
 using Builtin = schema::BuiltinOperator;
 
 constexpr const char* kComplex = "complex numbers are not supported";
-constexpr const char* kQuantised = "it rounds to integers with a scale: only float activations are read";
 constexpr const char* kRandom = "its output is random";
 constexpr const char* kRecurrent = "recurrent layers are not supported yet";
 constexpr const char* kReserved = "no file has it: it is a number with another meaning";
@@ -26,7 +25,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::CONV_2D, conv_2d},
     {Builtin::DEPTHWISE_CONV_2D, depthwise_conv_2d},
     {Builtin::DEPTH_TO_SPACE, depth_to_space},
-    {Builtin::DEQUANTIZE, dequantize},
+    {Builtin::DEQUANTIZE, converted},
     {Builtin::EMBEDDING_LOOKUP, embedding_lookup},
     {Builtin::FLOOR, floor},
     {Builtin::FULLY_CONNECTED, fully_connected},
@@ -100,7 +99,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::SHAPE, shape},
     {Builtin::POW, pow},
     {Builtin::ARG_MIN, arg_min},
-    {Builtin::FAKE_QUANT, nullptr, kQuantised},
+    {Builtin::FAKE_QUANT, fake_quant},
     {Builtin::REDUCE_PROD, reduce_prod},
     {Builtin::REDUCE_MAX, reduce_max},
     {Builtin::PACK, pack},
@@ -134,7 +133,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::ELU, elu},
     {Builtin::REVERSE_SEQUENCE, nullptr},
     {Builtin::MATRIX_DIAG, nullptr},
-    {Builtin::QUANTIZE, nullptr, kQuantised},
+    {Builtin::QUANTIZE, converted},
     {Builtin::MATRIX_SET_DIAG, nullptr},
     {Builtin::ROUND, round},
     {Builtin::HARD_SWISH, hard_swish},
@@ -144,7 +143,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::NON_MAX_SUPPRESSION_V5, nullptr, kSizes},
     {Builtin::SCATTER_ND, scatter_nd},
     {Builtin::SELECT_V2, select_v2},
-    {Builtin::DENSIFY, dequantize},
+    {Builtin::DENSIFY, converted},
     {Builtin::SEGMENT_SUM, nullptr},
     {Builtin::BATCH_MATMUL, batch_matmul},
     {Builtin::PLACEHOLDER_FOR_GREATER_OP_CODES, nullptr, kReserved},

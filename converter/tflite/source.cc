@@ -5,7 +5,9 @@
 #include "converter/passes/passes.h"
 #include "converter/preprocessing/labels.h"
 #include "converter/preprocessing/prepare_images.h"
+#include "converter/quantize/compute_on_integers.h"
 #include "converter/tflite/importer.h"
+#include "converter/tflite/quantised.h"
 #include "converter/tflite/weights.h"
 
 namespace ferry::tflite {
@@ -54,11 +56,14 @@ ImportedNetwork import(const ImportRequest& request) {
   made.notes = std::move(imported.notes);
   ImageRequest images = image_request(request.settings, request.path);
   images.classes = classes_of(file);
+  images.own = levels_as_integers(file);
   prepare_images(graph, request.families, images, &made.notes);
   if (request.passes) {
     const PassOptions options{.keep_taps = taps};
     make_channels_last(graph, options);
     run_passes(graph, options);
+    const std::string note = int8::note_of(int8::compute_on_integers(graph, options));
+    if (!note.empty()) made.notes.push_back(note);
   }
   graph.table.name = request.path.stem().string();
   graph.table.provenance = provenance_of(file, request.digest);

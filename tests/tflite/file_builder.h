@@ -22,8 +22,9 @@ class FileBuilder {
   flatbuffers::FlatBufferBuilder fbb;  // to create options
 
   // Each returns the index of a tensor.
-  int input(const Shape& shape, Type type = Type::FLOAT32) {
-    inputs_.push_back(tensor(shape, type, 0, "in" + std::to_string(inputs_.size())));
+  int input(const Shape& shape, Type type = Type::FLOAT32,
+            flatbuffers::Offset<schema::QuantizationParameters> quantization = 0) {
+    inputs_.push_back(tensor(shape, type, 0, "in" + std::to_string(inputs_.size()), quantization));
     return inputs_.back();
   }
   int constant(const Shape& shape, const std::vector<float>& values) {
@@ -46,6 +47,13 @@ class FileBuilder {
   int activation(const Shape& shape, Type type = Type::FLOAT32,
                  flatbuffers::Offset<schema::QuantizationParameters> quantization = 0) {
     return tensor(shape, type, 0, "t" + std::to_string(tensors_.size()), quantization);
+  }
+
+  // Scales and zero points, per tensor or along `axis`.
+  flatbuffers::Offset<schema::QuantizationParameters> scale(const std::vector<float>& scales,
+                                                            const std::vector<int64_t>& zeros = {}, int axis = 0) {
+    return schema::CreateQuantizationParameters(fbb, 0, 0, fbb.CreateVector(scales), fbb.CreateVector(zeros),
+                                                schema::QuantizationDetails::NONE, 0, axis);
   }
 
   // `outputs`: activations. Options: CreateXOptions(b.fbb, ...).Union(), of the type `kind`.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes tests/data/tflite/operators.safetensors: what TensorFlow Lite's interpreter computes of the cases in
-operator_cases.cc. Keys are CASE/OUTPUT.
+operator_cases.cc and integer_cases.cc. Keys are CASE/OUTPUT.
 
     npm install --prefix DIR @tensorflow/tfjs-tflite@0.0.1-alpha.10
     FERRY_WRITE_TFLITE=CASES build/dev/bin/tflite_tests --gtest_filter=TfliteOperators.*
@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-TYPES = {"float32": "F32", "int32": "I32", "bool": "BOOL"}
+TYPES = {"float32": "F32", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
 
 
 def main():

@@ -1,7 +1,10 @@
 #include "tests/tflite/operator_cases.h"
 
+#include <cmath>
 #include <functional>
 #include <numeric>
+
+#include "converter/tflite/constants.h"
 
 namespace ferry::testing {
 namespace {
@@ -540,9 +543,18 @@ const std::vector<OperatorCase>& operator_cases() {
   return kCases;
 }
 
-std::vector<float> case_input(size_t count, size_t i, bool integers) {
-  std::vector<float> values = random_values(count, static_cast<uint32_t>(100 + i), -4, 4);
-  for (size_t k = 0; integers && k < count; ++k) values[k] = static_cast<float>((k * 5 + 1) % 4);
+std::vector<double> case_input(const schema::Tensor& tensor, size_t count, size_t i) {
+  const auto seed = static_cast<uint32_t>(100 + i);
+  std::vector<double> values;
+  if (tflite::is_quantised(tensor)) {
+    const bool wide = tensor.type() == Type::INT16, is_unsigned = tensor.type() == Type::UINT8;
+    const float low = wide ? -32768 : is_unsigned ? 0 : -128, high = wide ? 32768 : low + 256;
+    for (const float v : random_values(count, seed, low, high)) values.push_back(std::floor(static_cast<double>(v)));
+  } else if (tflite::is_float(tensor.type())) {
+    for (const float v : random_values(count, seed, -4, 4)) values.push_back(static_cast<double>(v));
+  } else {
+    for (size_t k = 0; k < count; ++k) values.push_back(static_cast<double>((k * 5 + 1) % 4));
+  }
   return values;
 }
 

@@ -16,8 +16,12 @@ struct OperatorCase {
 };
 
 const std::vector<OperatorCase>& operator_cases();
+namespace on_integers {
+const std::vector<OperatorCase>& cases();
+}
 
-// The values of input `i`: small integers where `integers`.
-std::vector<float> case_input(size_t elements, size_t i, bool integers);
+// The values of input `i` in the file's type: of floats on [-4, 4), small ones of integers, all of integers with a
+// scale.
+std::vector<double> case_input(const schema::Tensor& tensor, size_t elements, size_t i);
 
 }  // namespace ferry::testing

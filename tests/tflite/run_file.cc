@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "converter/convert.h"
 #include "converter/pack/pack.h"
+#include "converter/tflite/constants.h"
 #include "models/families.h"
 #include "tests/support/blobs.h"
 
@@ -36,6 +38,36 @@ double difference(const std::vector<double>& values, const std::vector<double>& 
     largest = std::max(largest, std::fabs(expected[i]));
   }
   return worst / largest;
+}
+
+Scale scale_of(const tflite::schema::Tensor& tensor) {
+  if (!tflite::is_quantised(tensor)) return {};
+  const auto& q = *tensor.quantization();
+  const double zero = tflite::count(q.zero_point()) > 0 ? static_cast<double>(q.zero_point()->Get(0)) : 0;
+  return {static_cast<double>(q.scale()->Get(0)), zero};
+}
+
+namespace {
+
+template <typename T>
+std::vector<double> read_as(const std::string& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+std::vector<double> elements_of(const std::string& bytes, tflite::schema::TensorType type) {
+  using Type = tflite::schema::TensorType;
+  switch (type) {
+    case Type::FLOAT32: return read_as<float>(bytes);
+    case Type::INT32: return read_as<int32_t>(bytes);
+    case Type::INT16: return read_as<int16_t>(bytes);
+    case Type::INT8: return read_as<int8_t>(bytes);
+    case Type::UINT8: return read_as<uint8_t>(bytes);
+    default: fail("a port of type %s", tflite::type_name(type));
+  }
 }
 
 std::string refusal(const std::filesystem::path& path) {

@@ -253,8 +253,26 @@ void qlinear_conv(Op& op) {
   set_requantised(op, cast_to(sums, fbs::DType::Float32), per_channel(factor), 7);
 }
 
+namespace {
+
+// By 8-bit integers with one scale, which are known: compute_on_integers() finds these.
+bool has_one_scale(Op& op) {
+  const Type type = quantised_type(op, 2);
+  const auto single = [&](size_t input) { return op.known(input) && count_elements(op.dims(input)) == 1; };
+  return (type == Type::UInt8 || type == Type::Int8) && single(1) && (!op.has(2) || single(2)) && !op.known(0);
+}
+
+}  // namespace
+
 // x, quantized and dequantized.
 void ferry_quantize_dequantize(Op& op) {
+  if (has_one_scale(op)) {
+    constexpr int64_t kUnsignedOffset = 128;  // unsigned integers q are q - 128
+    const int64_t zero = op.has(2) ? op.array(2, "the zero point").ints().front() : 0;
+    const int64_t offset = quantised_type(op, 2) == Type::UInt8 ? kUnsignedOffset : 0;
+    const auto scale = static_cast<float>(op.array(1, "the scale").floats().front());
+    return op.set(quantize_dequantize(op.floating(0), scale, zero - offset));
+  }
   const int axis = quantised_axis(op);
   const Range range = range_of(op, quantised_type(op, 2));
   const Tensor scale = as_floating(op, spread(op, 1, axis));

@@ -1,4 +1,6 @@
 // Functions of one input.
+#include <cmath>
+
 #include "converter/tflite/ops/ops.h"
 
 namespace ferry::tflite {
@@ -57,12 +59,22 @@ void log_softmax(Op& op) {
 }
 
 // Constants are dequantised when they are read.
-void dequantize(Op& op) {
-  if (!op.known(0)) op.refuse("its input is computed");
-  op.set(op.tensor(0));
+// DEQUANTIZE, DENSIFY and QUANTIZE: the same real values; op.set() rounds them to the output's integers.
+void converted(Op& op) { op.set(op.tensor(0)); }
+
+// Rounds to the 256 values of unsigned 8-bit integers that cover a range and 0.
+void fake_quant(Op& op) {
+  const auto& o = op.options<schema::FakeQuantOptions>();
+  if (o.num_bits() != 8 || o.narrow_range())
+    op.refuse("it rounds to %d bits%s, expected 8", o.num_bits(), o.narrow_range() ? " of narrow range" : "");
+  const float scale = (o.max() - o.min()) / 255, zero = -o.min() / scale;
+  if (!(zero >= 0 && zero <= 255))
+    op.refuse("its range of %g to %g lacks 0", static_cast<double>(o.min()), static_cast<double>(o.max()));
+  op.set(quantize_dequantize(op.tensor(0), scale, static_cast<int64_t>(std::round(zero)) - 128));
 }
 
 void cast(Op& op) {
+  if (op.is_quantised(0) || op.is_output_quantised(0)) op.refuse("it casts integers with a scale, not their values");
   const fbs::DType to = to_dtype(op.output_type(0));
   const bool same = op.type(0) == op.output_type(0) || (is_float(op.type(0)) && is_float(op.output_type(0)));
   if (same) return op.set(op.tensor(0));

@@ -1,0 +1,248 @@
+#include "converter/quantize/compute_on_integers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "converter/quantize/integer_ops.h"
+#include "converter/quantize/plan.h"
+#include "sdk/operators/operators.h"
+
+namespace ferry::int8 {
+namespace {
+
+using fbs::OpParams;
+using Op = std::unique_ptr<fbs::OperatorT>;
+
+bool quantizes(const fbs::OperatorT& op) {
+  const auto* requantize = op.params.AsRequantize();
+  return requantize != nullptr && requantize->to == fbs::DType::Int8;
+}
+
+bool dequantizes(const fbs::OperatorT& op) { return op.params.AsRequantize() != nullptr && !quantizes(op); }
+
+class Lowering {
+ public:
+  Lowering(Graph& graph, const PassOptions& options)
+      : graph_(graph),
+        integers_(graph.table.tensors.size(), TensorId::None),
+        sources_(graph.table.tensors.size(), TensorId::None),
+        rounded_by_(graph.table.tensors.size(), nullptr),
+        uses_(graph.table.tensors.size()),
+        needed_(graph.table.tensors.size()),
+        seen_(graph.table.tensors.size()) {
+    for (const Op& op : graph.table.operators)
+      for (const TensorId t : op->inputs) {
+        ++uses_[t];
+        if (quantizes(*op)) rounded_by_[t] = op.get();
+      }
+    for (const auto& port : graph.table.outputs) needed_[port->tensor] = true;
+    for (const auto& port : graph.table.taps) needed_[port->tensor] = needed_[port->tensor] || port->block;
+    seen_ = needed_;
+    if (!options.keep_taps) return;
+    for (const auto& port : graph.table.taps) seen_[port->tensor] = true;
+  }
+
+  Lowered run() {
+    std::vector<Op> operators = std::move(graph_.table.operators);
+    graph_.table.operators.clear();
+    for (Op& op : operators) add(std::move(op));
+    return lowered_;
+  }
+
+ private:
+  Affine affine(TensorId t) const {
+    const Type type = type_of(graph_.at(t));
+    return {type.float_scale, type.zero_point};
+  }
+  bool same_affine(TensorId a, TensorId b) const {
+    const Affine x = affine(a), y = affine(b);
+    return x.scale == y.scale && x.zero_point == y.zero_point;
+  }
+
+  void add(Op op) {
+    if (quantizes(*op)) return add_quantization(std::move(op));
+    if (dequantizes(*op)) return add_dequantization(std::move(op));
+    const Role role = role_of(*op);
+    if (role == Role::Mover && move(op)) return;
+    if (role != Role::Float && role != Role::Mover && compute(op, role)) return;
+    for (TensorId& input : op->inputs) input = as_float(input);
+    push(std::move(op));
+  }
+
+  // Its output has integers already if the operator before it computes them.
+  void add_quantization(Op op) {
+    const TensorId from = op->inputs.front(), to = op->outputs.front();
+    if (sources_[to] != TensorId::None) return;
+    const TensorId form = integers_[from];
+    sources_[to] = form != TensorId::None && same_affine(form, to) ? form : to;
+    if (sources_[to] != to) return;
+    op->inputs.front() = form != TensorId::None ? form : as_float(from);
+    push(std::move(op));
+  }
+
+  void add_dequantization(Op op) {
+    const TensorId value = op->outputs.front();
+    integers_[value] = sources_[op->inputs.front()];
+    if (seen_[value]) as_float(value);
+  }
+
+  // A value that only integers have is dequantized when its first reader comes.
+  TensorId as_float(TensorId t) {
+    if (index_of(t) >= integers_.size() || integers_[t] == TensorId::None) return t;
+    if (!dequantized_.insert(t).second) return t;
+    auto op = std::make_unique<fbs::OperatorT>();
+    op->name = graph_.at(t).name;
+    fbs::RequantizeT to_float;
+    to_float.to = fbs::DType::Float32;
+    op->params.Set(std::move(to_float));
+    op->inputs = {integers_[t]};
+    op->outputs = {t};
+    push(std::move(op));
+    return t;
+  }
+
+  TensorId requantized(TensorId integers, const Affine& to) {
+    if (affine(integers).scale == to.scale && affine(integers).zero_point == to.zero_point) return integers;
+    auto op = std::make_unique<fbs::OperatorT>();
+    op->name = graph_.at(integers).name;
+    fbs::RequantizeT to_int8;
+    to_int8.to = fbs::DType::Int8;
+    op->params.Set(std::move(to_int8));
+    op->inputs = {integers};
+    op->outputs = {add_activation(graph_, op->name, graph_.shape(integers), to)};
+    push(std::move(op));
+    return graph_.table.operators.back()->outputs.front();
+  }
+
+  bool has_integers(TensorId t) const { return integers_[t] != TensorId::None; }
+
+  // The Requantize that is the only one to read the operator's output; null if a float reader needs the value.
+  const fbs::OperatorT* rounding_of(const fbs::OperatorT& op) const {
+    const TensorId y = op.outputs.front();
+    return op.outputs.size() == 1 && uses_[y] == 1 && !needed_[y] ? rounded_by_[y] : nullptr;
+  }
+
+  // Moving integers is moving the values that they stand for, with or without a rounding behind it. Inputs of several
+  // scales get that of the rounding.
+  bool move(Op& op) {
+    const size_t count = value_inputs(*op);
+    const auto begin = op->inputs.begin(), end = begin + static_cast<std::ptrdiff_t>(count);
+    if (op->outputs.size() != 1 || !std::all_of(begin, end, [&](TensorId t) { return has_integers(t); })) return false;
+    const bool alike =
+        std::all_of(begin, end, [&](TensorId t) { return same_affine(integers_[t], integers_[op->inputs.front()]); });
+    const fbs::OperatorT* rounding = rounding_of(*op);
+    if (!alike && rounding == nullptr) return false;
+    const Affine to = affine(alike ? integers_[op->inputs.front()] : rounding->outputs.front());
+    for (size_t i = 0; i < op->inputs.size(); ++i) {
+      TensorId& input = op->inputs[i];
+      if (i < count)
+        input = requantized(integers_[input], to);
+      else if (has_integers(input))
+        input = integers_[input];
+    }
+    const TensorId y = op->outputs.front();
+    integers_[y] = add_activation(graph_, graph_.at(y).name, graph_.shape(y), to);
+    op->outputs = {integers_[y]};
+    push(std::move(op));
+    if (seen_[y]) as_float(y);
+    return true;
+  }
+
+  // An operator whose result is rounded to integers.
+  bool compute(Op& op, Role role) {
+    const fbs::OperatorT* rounding = rounding_of(*op);
+    if (rounding == nullptr) return false;
+    const TensorId to = rounding->outputs.front();
+    if (role == Role::Weighted ? !weigh(*op, to) : role == Role::Table ? !tabulate(*op, to) : !calculate(*op))
+      return false;
+    op->outputs = {to};
+    sources_[to] = to;
+    push(std::move(op));
+    return true;
+  }
+
+  bool weigh(fbs::OperatorT& op, TensorId to) {
+    const TensorId x = op.inputs[0], w = op.inputs[1];
+    if (!has_integers(x) ||
+        !std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId t) { return graph_.is_constant(t); }))
+      return false;
+    const Shape shape = graph_.shape(w);
+    std::vector<double> bias;
+    if (op.inputs.size() > 2) bias = graph_.values(op.inputs[2]);
+    const auto weight = recover_integers(graph_.values(w), static_cast<size_t>(shape[0]), std::move(bias));
+    const float input = affine(integers_[x]).scale, output = affine(to).scale;
+    if (!weight || !representable(*weight, input, output)) return false;
+    lowered_.channels += weight->channels;
+    lowered_.rounded += weight->rounded;
+    const std::vector<Tensor> constants = add_weight(graph_, graph_.at(w).name, shape, *weight, input, output);
+    op.inputs = {integers_[x], constants[0].id, constants[1].id};
+    return true;
+  }
+
+  bool tabulate(fbs::OperatorT& op, TensorId to) {
+    const TensorId x = op.inputs.front();
+    if (!has_integers(x)) return false;
+    const Tensor table = add_table(graph_, op, affine(integers_[x]), affine(to));
+    op.params.Set(fbs::LookupT());
+    op.inputs = {integers_[x], table.id};
+    return true;
+  }
+
+  bool calculate(fbs::OperatorT& op) {
+    std::vector<TensorId> inputs;
+    for (const TensorId input : op.inputs) {
+      const TensorId form = graph_.is_constant(input) ? operand(input) : integers_[input];
+      if (form == TensorId::None) return false;
+      inputs.push_back(form);
+    }
+    op.inputs = std::move(inputs);
+    return true;
+  }
+
+  // A constant of at most 256 different multiples of one step, 0 among them; None for others.
+  TensorId operand(TensorId t) {
+    const std::vector<double> values = graph_.values(t);
+    const double step = step_of(values);
+    if (step == 0) return TensorId::None;
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    const double least = std::nearbyint(std::min(*low, 0.0) / step), most = std::nearbyint(std::max(*high, 0.0) / step);
+    if (most - least > 255) return TensorId::None;
+    const Affine affine{static_cast<float>(step), static_cast<int32_t>(std::clamp(0.0, -128 - least, 127 - most))};
+    std::vector<int8_t> integers;
+    for (const double v : values) integers.push_back(static_cast<int8_t>(affine.integer(v)));
+    return add_operand(graph_, graph_.at(t).name, graph_.shape(t), std::move(integers), affine).id;
+  }
+
+  void push(Op op) { graph_.table.operators.push_back(std::move(op)); }
+
+  Graph& graph_;
+  Lowered lowered_;
+  PerTensor<TensorId> integers_;  // of Float32 values: the Int8 form; None: there is none
+  PerTensor<TensorId> sources_;   // of Int8 outputs of Requantize: what has their integers; None: not yet
+  PerTensor<const fbs::OperatorT*> rounded_by_;  // of Float32 values: a Requantize that reads it
+  PerTensor<size_t> uses_;                       // by operators
+  PerTensor<bool> needed_;                       // before rounding: by outputs and taps of blocks
+  PerTensor<bool> seen_;                         // likewise, and by every tap with keep_taps
+  std::set<TensorId> dequantized_;
+};
+
+}  // namespace
+
+Lowered compute_on_integers(Graph& graph, const PassOptions& options) {
+  const auto& operators = graph.table.operators;
+  if (std::none_of(operators.begin(), operators.end(), [](const Op& op) { return quantizes(*op); })) return {};
+  const Lowered lowered = Lowering(graph, options).run();
+  remove_dead_code(graph, options);
+  return lowered;
+}
+
+std::string note_of(const Lowered& lowered) {
+  if (lowered.rounded == 0) return "";
+  return std::to_string(lowered.rounded) + " of " + std::to_string(lowered.channels) +
+         " output channels have weights beyond -127 to 127 times their scale: these channels were rounded to a scale "
+         "of their own";
+}
+
+}  // namespace ferry::int8
