@@ -29,17 +29,26 @@ Tensor cast_to(Tensor x, fbs::DType type) {
   return x.graph->add_op("", params, {x});
 }
 
-Tensor quantize_dequantize(Tensor x, float scale, int64_t zero_point) {
+Tensor quantize(Tensor x, float scale, int64_t zero_point) {
   if (!(scale >= 0x1p-100f && scale <= 0x1p100f))
     fail("the scale is %g, expected 2^-100 to 2^100", static_cast<double>(scale));
   if (zero_point < -128 || zero_point > 127)
     fail("the zero point is %lld, outside of 8 bits", static_cast<long long>(zero_point));
-  fbs::RequantizeT to_integers, to_floats;
-  to_integers.to = fbs::DType::Int8;
-  to_floats.to = fbs::DType::Float32;
-  const Tensor integers = x.graph->add_op("", to_integers, {x});
+  fbs::RequantizeT params;
+  params.to = fbs::DType::Int8;
+  const Tensor integers = x.graph->add_op("", params, {x});
   x.graph->set_quantization(integers.id, scale, static_cast<int>(zero_point));
-  return x.graph->add_op("", to_floats, {integers});
+  return integers;
+}
+
+Tensor dequantize(Tensor x) {
+  fbs::RequantizeT params;
+  params.to = fbs::DType::Float32;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor quantize_dequantize(Tensor x, float scale, int64_t zero_point) {
+  return dequantize(quantize(x, scale, zero_point));
 }
 
 Tensor select(Tensor condition, Tensor a, Tensor b) { return a.graph->add_op("", fbs::SelectT{}, {condition, a, b}); }

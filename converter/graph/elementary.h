@@ -15,9 +15,12 @@ Tensor scalar(Tensor like, double value);
 Tensor cast_to(Tensor x, fbs::DType type);
 // a where the condition (Int32) is not 0, else b.
 Tensor select(Tensor condition, Tensor a, Tensor b);
-// x rounded to 8-bit integers with this scale and zero point, and back: Float32 values of which there are 256.
-// compute_on_integers() (converter/quantize) then computes with the integers. Throws Error for a scale outside of
-// 2^-100 to 2^100, and a zero point outside of -128 to 127.
+// x rounded to Int8 with this scale and zero point. Throws Error for a scale outside of 2^-100 to 2^100, and a zero
+// point outside of -128 to 127.
+Tensor quantize(Tensor x, float scale, int64_t zero_point);
+// The Float32 values of Int8.
+Tensor dequantize(Tensor x);
+// Both: at most 256 different values. compute_on_integers() (converter/quantize) then computes with the integers.
 Tensor quantize_dequantize(Tensor x, float scale, int64_t zero_point);
 // x itself without axes.
 Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int32_t>& axes, bool keep);

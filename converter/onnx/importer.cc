@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 
+#include "converter/onnx/integers.h"
 #include "converter/onnx/op.h"
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/patterns/patterns.h"
@@ -47,6 +48,8 @@ class Importer {
     values_[name] = value.first;
     types_[name] = value.second;
   }
+  Value plain(const Value& value, Type type);
+  std::optional<Tensor> give_integers(const Node& node, std::vector<Value>* inputs, std::vector<Type>* types);
   void fold(Op* op, size_t first);
   void add_constants(const Branch& branch);
   void add_taps(const std::string& name);
@@ -69,6 +72,7 @@ class Importer {
   std::map<std::string, std::vector<std::string>> taps_;  // names by the value
   std::set<std::string> output_names_;
   std::set<TensorId> inputs_, outputs_;  // of the graph
+  std::map<TensorId, Tensor> int32_;     // what Int8 tensors are to functions that do not read them
   bool folded_ = false;                  // operators of known nodes
   size_t unrolled_ = 0;                  // nodes of iterations
   size_t entered_ = 0;                   // constants of branches and bodies, each time they are entered
@@ -249,7 +253,7 @@ std::vector<Typed> Importer::values_of(std::span<const std::string> names) {
   for (const std::string& name : names) {
     const Value& value = values_[name];
     const Array* array = std::get_if<Array>(&value);
-    list.emplace_back(value, array ? array->type : types_[name]);
+    list.emplace_back(plain(value, types_[name]), array ? array->type : types_[name]);
   }
   return list;
 }
@@ -396,6 +400,35 @@ void Importer::add_scan(const Node& node) {
   }
 }
 
+// A value as most functions see it.
+Value Importer::plain(const Value& value, Type type) {
+  const Tensor* tensor = std::get_if<Tensor>(&value);
+  if (!tensor || !is_int8(*tensor)) return value;
+  const auto [known, fresh] = int32_.try_emplace(tensor->id);
+  if (fresh) known->second = as_int32(*tensor, type);
+  return known->second;
+}
+
+// Makes inputs of Int8 what the node's function sees of them. Returns input 0 if its result, too, is Int8.
+std::optional<Tensor> Importer::give_integers(const Node& node, std::vector<Value>* inputs, std::vector<Type>* types) {
+  const Reads reads = reads_of(node);
+  if (reads == Reads::Int8) return {};
+  std::optional<Tensor> moved;
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    Value& input = (*inputs)[i];
+    const Tensor* tensor = std::get_if<Tensor>(&input);
+    if (!tensor || !is_int8(*tensor)) continue;
+    if (i == 0 && reads == Reads::Moved && node.outputs.size() == 1 && !counted_[node.inputs[0]].any()) {
+      moved = *tensor;
+      input = real_of(*tensor);
+      (*types)[0] = Type::Float32;
+    } else {
+      input = plain(input, (*types)[i]);
+    }
+  }
+  return moved;
+}
+
 void Importer::add_node(const Node& node) {
   if (!node.problem.empty()) {
     for (const std::string& output : node.outputs) values_[output] = Unknown{};
@@ -421,8 +454,9 @@ void Importer::add_node(const Node& node) {
   if (!function) return give_reason(node, why_unsupported(node));
   if (unknown) return;  // its producer has already given the reason
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (std::holds_alternative<Sequence>(inputs[i]) && !reads_sequences(node))
+    if (std::holds_alternative<Sequence>(inputs[i]) && reads_of(node) != Reads::Sequences)
       return give_reason(node, "input " + std::to_string(i) + " '" + node.inputs[i] + "' is a sequence of tensors");
+  const std::optional<Tensor> moved = give_integers(node, &inputs, &types);
   const size_t before = graph_->table.operators.size();
   const OpsetRow* row = find_opset_row(node);
   Node adapted;  // the node by today's rules, if it is of an older opset
@@ -438,6 +472,7 @@ void Importer::add_node(const Node& node) {
       import_counted(op, function);
     else
       function(op);
+    if (moved) op.set(quantised_like(*moved, std::get<Tensor>(op.outputs().front())), types_[node.inputs.front()]);
     if (op.known() && graph_->table.operators.size() > before) fold(&op, before);
   } catch (const Error& error) {
     return give_reason(node, error.what());
@@ -461,8 +496,10 @@ void Importer::add_node(const Node& node) {
 // rows than the run gives.
 void Importer::add_taps(const std::string& name) {
   const auto names = taps_.find(name);
-  const Tensor* tensor = std::get_if<Tensor>(&values_[name]);
-  if (names == taps_.end() || !tensor || graph_->is_constant(tensor->id) || counted_[name].any()) return;
+  if (names == taps_.end()) return;
+  const Value tapped = plain(values_[name], types_[name]);
+  const Tensor* tensor = std::get_if<Tensor>(&tapped);
+  if (!tensor || graph_->is_constant(tensor->id) || counted_[name].any()) return;
   if (inputs_.contains(tensor->id)) return;
   const bool map = tensor->shape().rank == 4;
   std::optional<Tensor> value;
@@ -543,7 +580,7 @@ void Importer::add_outputs() {
         add_output(output, add_constant(*graph_, output.name, *array));
         graph_->table.operators.back()->name = output.name;
       } else if (const Tensor* tensor = std::get_if<Tensor>(&found->second)) {
-        add_output(output, *tensor);
+        add_output(output, std::get<Tensor>(plain(*tensor, types_.at(output.name))));
       } else if (std::holds_alternative<Sequence>(found->second)) {
         fail("it is a sequence of tensors, expected a tensor");
       }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "converter/onnx/integers.h"
+
 namespace ferry::onnx {
 
 bool Op::known() const {
@@ -21,7 +23,10 @@ const Array& Op::array(size_t i, const char* what) const {
 
 Tensor Op::tensor(size_t i) {
   if (!has(i)) refuse("input %zu is missing", i);
-  if (const Tensor* tensor = std::get_if<Tensor>(&inputs_[i])) return *tensor;
+  if (Tensor* tensor = std::get_if<Tensor>(&inputs_[i])) {
+    if (is_int8(*tensor)) *tensor = as_int32(*tensor, types_[i]);
+    return *tensor;
+  }
   const Array& array = std::get<Array>(inputs_[i]);
   const auto [made, fresh] = constants_.try_emplace(i);
   if (fresh) made->second = add_constant(graph_, node_.inputs[i], known() ? cast(array, Type::Float64) : array);

@@ -121,18 +121,26 @@ class Op {
 
 using OpFunction = void (*)(Op&);
 
+// What a function sees besides constants and tensors of Float32 and Int32.
+enum class Reads : uint8_t {
+  Plain,      // nothing
+  Sequences,  // of tensors
+  Int8,       // 8-bit integers with a scale (integers.h)
+  Moved,      // likewise as input 0, of which it moves elements: it gets the real values
+};
+
 // A row of a domain's table: an operator and its function; without one, why it is refused.
 struct OpRow {
   std::string_view op;
   OpFunction function;
   const char* refused = nullptr;
-  bool reads_sequences = false;  // other functions only see tensors
+  Reads reads = Reads::Plain;
 };
 
 // The function for a node; null if it is not supported.
 OpFunction find_op(const Node& node);
-// Whether it reads sequences of tensors.
-bool reads_sequences(const Node& node);
+// What the function for a node sees.
+Reads reads_of(const Node& node);
 // For a node without a function: why, with its domain.
 std::string why_unsupported(const Node& node);
 // The operators of a domain: ONNX's (""), ONNX Runtime's ("com.microsoft"), or those created by patterns ("ferry").

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "converter/onnx/integers.h"
 #include "converter/onnx/ops/evaluate.h"
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/ops/pick.h"
@@ -79,6 +80,32 @@ Type quantised_type(Op& op, size_t zero_point) {
   return said == Type::Undefined ? Type::UInt8 : said;
 }
 
+// 8-bit integers with one known scale: those that Int8 tensors can have.
+struct Affine {
+  Type type;
+  double scale;
+  int64_t zero_point;
+};
+
+// Of the inputs `scale` and `zero_point`.
+std::optional<Affine> affine_of(Op& op, size_t scale, size_t zero_point) {
+  const auto single = [&](size_t input) { return op.known(input) && count_elements(op.dims(input)) == 1; };
+  const Type type = quantised_type(op, zero_point);
+  if ((type != Type::UInt8 && type != Type::Int8) || !single(scale)) return {};
+  if (op.has(zero_point) && !single(zero_point)) return {};
+  const int64_t zero = op.has(zero_point) ? op.array(zero_point, "the zero point").ints().front() : 0;
+  return Affine{type, op.single(scale, "the scale"), zero};
+}
+
+// The real values of input `i`, if it is an Int8 tensor with the scale and zero point of the two inputs that follow.
+std::optional<Tensor> real_input(Op& op, size_t i) {
+  const Tensor* x = std::get_if<Tensor>(&op.value(i));
+  if (!x || !is_int8(*x)) return {};
+  const auto affine = affine_of(op, i + 1, i + 2);
+  if (!affine || !is_quantised_by(*x, affine->type, affine->scale, affine->zero_point)) return {};
+  return real_of(*x);
+}
+
 // round(x * factor) + zero point, as `type`.
 void set_requantised(Op& op, Tensor x, Tensor factor, size_t zero_point) {
   const Type type = quantised_type(op, zero_point);
@@ -105,16 +132,20 @@ void quantize_linear(Op& op) {
     };
     return op.set(combine(quotients, std::get<Array>(zero), move, type));
   }
+  if (const auto affine = affine_of(op, 1, 2))
+    return op.set(quantised(op.floating(0), affine->type, affine->scale, affine->zero_point), type);
   const Tensor rounded = unary(binary(Binary::Div, op.floating(0), as_floating(op, scale)), Unary::Round);
   op.set(saturated(op, rounded + as_floating(op, zero), type), type);
 }
 
 void dequantize_linear(Op& op) {
+  const auto said = static_cast<Type>(op.integer("output_dtype", 0));
+  const Type type = said == Type::Undefined ? op.type(1) : said;
+  if (const auto real = real_input(op, 0)) return op.set(*real, type);
   const int axis = quantised_axis(op);
   Tensor x = op.floating(0);
   if (op.has(2)) x = x - as_floating(op, spread(op, 2, axis));
-  const auto said = static_cast<Type>(op.integer("output_dtype", 0));
-  op.set(x * as_floating(op, spread(op, 1, axis)), said == Type::Undefined ? op.type(1) : said);
+  op.set(x * as_floating(op, spread(op, 1, axis)), type);
 }
 
 // Quantizes to 8 bits over the range of the values and 0.
@@ -236,43 +267,63 @@ Tensor integer_conv(Op& op, size_t x_zero, size_t weight, size_t w_zero) {
 void matmul_integer(Op& op) { op.set(integer_matmul(op, 0, 2, 1, 3), Type::Int32); }
 void conv_integer(Op& op) { op.set(integer_conv(op, 2, 1, 3), Type::Int32); }
 
+namespace {
+
+// The real values of a constant operand: integers, scale and zero point, the scale per tensor or along `axis`.
+Array real_constant(Op& op, size_t i, size_t axis) {
+  const Array integers = centred(op, i, i + 2, axis), &scale = op.array(i + 1, "the scale");
+  Dims to(integers.dims.size(), 1);
+  if (scale.elements() != 1) to[axis] = scale.elements();
+  return combine(
+      cast(integers, Type::Float64), cast(scale, Type::Float64).reshaped(to),
+      [](auto q, auto s) { return static_cast<double>(q) * static_cast<double>(s); }, Type::Float32);
+}
+
+// Whether input 0 and a constant operand, input 3, are multiplied as real values, and the product is rounded by inputs 6
+// and 7: what compute_on_integers() finds.
+std::optional<Tensor> input_of_product(Op& op) {
+  if (!op.known(3) || !op.known(4) || (op.has(5) && !op.known(5)) || !affine_of(op, 6, 7)) return {};
+  return real_input(op, 0);
+}
+
+void set_product(Op& op, Tensor y) {
+  const Affine to = *affine_of(op, 6, 7);
+  op.set(quantised(y, to.type, to.scale, to.zero_point), to.type);
+}
+
+}  // namespace
+
 void qlinear_matmul(Op& op) {
+  if (const auto x = op.rank(3) == 2 ? input_of_product(op) : std::nullopt) {
+    const Tensor weight = add_constant(op.graph(), op.node().inputs[3], transpose(real_constant(op, 3, 1), {1, 0}));
+    return set_product(op, op.graph().add_op("", fbs::LinearT{}, {*x, weight}));
+  }
   const Tensor sums = cast_to(integer_matmul(op, 0, 2, 3, 5), fbs::DType::Float32);
   set_requantised(op, sums, binary(Binary::Div, op.floating(1) * op.floating(4), op.floating(6)), 7);
 }
 
 void qlinear_conv(Op& op) {
-  Tensor sums = integer_conv(op, 2, 3, 5);
+  const auto x = input_of_product(op);
+  Tensor sums = x ? convolve(op, *x, real_constant(op, 3, 0)) : integer_conv(op, 2, 3, 5);
   const auto per_channel = [&](Tensor v) {
     Dims to(dims_of(sums).size() - 1, 1);
     to[0] = count_elements(dims_of(v));
     return reshape_to(v, to);
   };
+  const Tensor scales = op.floating(1) * op.floating(4);
+  if (x) {
+    if (op.has(8)) sums = sums + per_channel(op.floating(8) * scales);
+    return set_product(op, sums);
+  }
   if (op.has(8)) sums = sums + per_channel(op.tensor(8));
-  const Tensor factor = binary(Binary::Div, op.floating(1) * op.floating(4), op.floating(6));
-  set_requantised(op, cast_to(sums, fbs::DType::Float32), per_channel(factor), 7);
+  set_requantised(op, cast_to(sums, fbs::DType::Float32), per_channel(binary(Binary::Div, scales, op.floating(6))), 7);
 }
-
-namespace {
-
-// By 8-bit integers with one scale, which are known: compute_on_integers() finds these.
-bool has_one_scale(Op& op) {
-  const Type type = quantised_type(op, 2);
-  const auto single = [&](size_t input) { return op.known(input) && count_elements(op.dims(input)) == 1; };
-  return (type == Type::UInt8 || type == Type::Int8) && single(1) && (!op.has(2) || single(2)) && !op.known(0);
-}
-
-}  // namespace
 
 // x, quantized and dequantized.
 void ferry_quantize_dequantize(Op& op) {
-  if (has_one_scale(op)) {
-    constexpr int64_t kUnsignedOffset = 128;  // unsigned integers q are q - 128
-    const int64_t zero = op.has(2) ? op.array(2, "the zero point").ints().front() : 0;
-    const int64_t offset = quantised_type(op, 2) == Type::UInt8 ? kUnsignedOffset : 0;
-    const auto scale = static_cast<float>(op.array(1, "the scale").floats().front());
-    return op.set(quantize_dequantize(op.floating(0), scale, zero - offset));
-  }
+  if (const auto affine = affine_of(op, 1, 2))
+    if (!op.known(0))
+      return op.set(real_of(quantised(op.floating(0), affine->type, affine->scale, affine->zero_point)));
   const int axis = quantised_axis(op);
   const Range range = range_of(op, quantised_type(op, 2));
   const Tensor scale = as_floating(op, spread(op, 1, axis));

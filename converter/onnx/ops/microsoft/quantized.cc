@@ -2,6 +2,7 @@
 // and quantize.
 #include <cmath>
 
+#include "converter/onnx/integers.h"
 #include "converter/onnx/ops/microsoft/microsoft.h"
 
 namespace ferry::onnx::microsoft {
@@ -15,27 +16,51 @@ Tensor dequantized(Op& op, size_t first) {
   return call(op, onnx::dequantize_linear, {argument(op, first), argument(op, first + 1), argument(op, first + 2)}, {});
 }
 
+// Whether an operand's real values are known to the graph: they are added and multiplied as such.
+bool has_real_values(const Op& op, size_t first) {
+  if (op.known(first)) return op.known(first + 1) && (!op.has(first + 2) || op.known(first + 2));
+  const Tensor* x = std::get_if<Tensor>(&op.value(first));
+  return x && is_int8(*x);
+}
+
 // Input first - zero point, as floating point.
 Tensor centred(Op& op, size_t first) {
   const Tensor x = op.floating(first);
   return op.has(first + 2) ? x - op.floating(first + 2) : x;
 }
 
+// Whether an input is integers with a scale in the graph, too.
+bool reads_int8(const Op& op) {
+  for (size_t i = 0; i < op.input_count(); ++i) {
+    const Tensor* x = op.has(i) ? std::get_if<Tensor>(&op.value(i)) : nullptr;
+    if (x && is_int8(*x)) return true;
+  }
+  return false;
+}
+
+void set_saturated(Op& op, Tensor y, Type type) {
+  const double low = type == Type::Int8 ? -128 : 0, high = type == Type::Int8 ? 127 : 255;
+  op.set(cast_to(unary(y, Unary::Clamp, low, high), to_dtype(type)), type);
+}
+
 // Sets round(y / scale) + zero point of the type of input 0, or of the zero point.
 void set_quantized(Op& op, Tensor y, size_t scale, size_t zero_point, size_t like = 0) {
   const Type type = op.has(zero_point) ? op.type(zero_point) : op.type(like);
-  Argument zero = argument(op, zero_point);
-  if (!op.has(zero_point)) zero = make_array(type, {}, std::vector<int64_t>{0});
-  op.set(call(op, onnx::quantize_linear, {y, argument(op, scale), zero}, {}), type);
+  if (reads_int8(op)) {
+    Argument zero = argument(op, zero_point);
+    if (!op.has(zero_point)) zero = make_array(type, {}, std::vector<int64_t>{0});
+    const std::vector<Argument> made = call_all(op, onnx::quantize_linear, {y, argument(op, scale), zero}, {}, 1);
+    return op.set(made[0].value, type);
+  }
+  const Tensor steps = unary(binary(Binary::Div, y, op.floating(scale)), Unary::Round);
+  set_saturated(op, op.has(zero_point) ? steps + op.floating(zero_point) : steps, type);
 }
 
 // Sets round(y + zero point), saturated: where y has been divided by the scale. Unlike set_quantized(), a tie is
 // decided with the zero point added.
 void set_rounded(Op& op, Tensor y, size_t zero_point, size_t like) {
-  const Type type = op.type(like);
   if (op.has(zero_point)) y = y + op.floating(zero_point);
-  const double low = type == Type::Int8 ? -128 : 0, high = type == Type::Int8 ? 127 : 255;
-  op.set(cast_to(unary(unary(y, Unary::Round), Unary::Clamp, low, high), to_dtype(type)), type);
+  set_saturated(op, unary(y, Unary::Round), op.type(like));
 }
 
 // The quotient of two scales.
@@ -103,12 +128,16 @@ void qgemm(Op& op) {
 }
 
 void qlinear_add(Op& op) {
+  if (has_real_values(op, 0) && has_real_values(op, 3))
+    return set_quantized(op, dequantized(op, 0) + dequantized(op, 3), 6, 7);
   const Tensor a = centred(op, 0) * ratio(op.floating(1), op.floating(6));
   const Tensor b = centred(op, 3) * ratio(op.floating(4), op.floating(6));
   set_rounded(op, a + b, 7, 0);
 }
 
 void qlinear_mul(Op& op) {
+  if (has_real_values(op, 0) && has_real_values(op, 3))
+    return set_quantized(op, dequantized(op, 0) * dequantized(op, 3), 6, 7);
   const Tensor product = centred(op, 0) * centred(op, 3);
   set_rounded(op, product * ratio(op.floating(1) * op.floating(4), op.floating(6)), 7, 0);
 }
