@@ -54,7 +54,8 @@ class Importer {
   bool all_inputs_known(const schema::Operator& op) const {
     const auto* inputs = op.inputs();
     for (unsigned k = 0; k < count(inputs); ++k)
-      if (inputs->Get(k) >= 0 && !values_.has(inputs->Get(k)) && !has_no_elements(file_.tensor(inputs->Get(k))))
+      if (const int i = inputs->Get(k);
+          i >= 0 && !values_.has(i) && !values_.is_variable(i) && !has_no_elements(file_.tensor(i)))
         return false;
     return true;
   }

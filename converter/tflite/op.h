@@ -32,6 +32,8 @@ class Values {
   void set(int tensor, Tensor value);
   // Whether it has a value: that of a constant, or of an operator that was imported.
   bool has(int tensor) const { return values_[static_cast<size_t>(tensor)] || is_constant(tensor); }
+  // Whether it is a state that the interpreter keeps between runs, zero at first.
+  bool is_variable(int tensor) const { return file_.tensor(tensor).is_variable(); }
   // Whether the file holds it.
   bool is_constant(int tensor) const { return !file_.bytes(tensor).empty(); }
   Tensor get(int tensor);

@@ -11,7 +11,7 @@ using Builtin = schema::BuiltinOperator;
 
 constexpr const char* kComplex = "complex numbers are not supported";
 constexpr const char* kRandom = "its output is random";
-constexpr const char* kRecurrent = "recurrent layers are not supported yet";
+constexpr const char* kRecurrent = "it keeps a state between runs, which is not supported yet";
 constexpr const char* kReserved = "no file has it: it is a number with another meaning";
 constexpr const char* kSizes = "the size of its output depends on values";
 constexpr const char* kSubgraphs = "it runs other subgraphs, which are not supported yet";
@@ -54,7 +54,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::CUSTOM, nullptr},
     {Builtin::EMBEDDING_LOOKUP_SPARSE, nullptr},
     {Builtin::PAD, pad},
-    {Builtin::UNIDIRECTIONAL_SEQUENCE_RNN, nullptr, kRecurrent},
+    {Builtin::UNIDIRECTIONAL_SEQUENCE_RNN, unidirectional_sequence_rnn},
     {Builtin::GATHER, gather},
     {Builtin::BATCH_TO_SPACE_ND, batch_to_space_nd},
     {Builtin::SPACE_TO_BATCH_ND, space_to_batch_nd},
@@ -63,15 +63,15 @@ constexpr OpRow kOperators[] = {
     {Builtin::SUB, sub},
     {Builtin::DIV, div},
     {Builtin::SQUEEZE, squeeze},
-    {Builtin::UNIDIRECTIONAL_SEQUENCE_LSTM, nullptr, kRecurrent},
+    {Builtin::UNIDIRECTIONAL_SEQUENCE_LSTM, unidirectional_sequence_lstm},
     {Builtin::STRIDED_SLICE, strided_slice},
-    {Builtin::BIDIRECTIONAL_SEQUENCE_RNN, nullptr, kRecurrent},
+    {Builtin::BIDIRECTIONAL_SEQUENCE_RNN, bidirectional_sequence_rnn},
     {Builtin::EXP, exp},
     {Builtin::TOPK_V2, topk_v2},
     {Builtin::SPLIT, split},
     {Builtin::LOG_SOFTMAX, log_softmax},
     {Builtin::DELEGATE, nullptr, kReserved},
-    {Builtin::BIDIRECTIONAL_SEQUENCE_LSTM, nullptr, kRecurrent},
+    {Builtin::BIDIRECTIONAL_SEQUENCE_LSTM, bidirectional_sequence_lstm},
     {Builtin::CAST, cast},
     {Builtin::PRELU, prelu},
     {Builtin::MAXIMUM, maximum},

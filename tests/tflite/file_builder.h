@@ -49,6 +49,12 @@ class FileBuilder {
     return tensor(shape, type, 0, "t" + std::to_string(tensors_.size()), quantization);
   }
 
+  // A state that the interpreter keeps between runs.
+  int variable(const Shape& shape) {
+    tensors_.push_back(schema::CreateTensor(fbb, fbb.CreateVector(shape), Type::FLOAT32, 0,
+                                            fbb.CreateString("v" + std::to_string(tensors_.size())), 0, true));
+    return static_cast<int>(tensors_.size()) - 1;
+  }
   // Scales and zero points, per tensor or along `axis`.
   flatbuffers::Offset<schema::QuantizationParameters> scale(const std::vector<float>& scales,
                                                             const std::vector<int64_t>& zeros = {}, int axis = 0) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes tests/data/tflite/operators.safetensors: what TensorFlow Lite's interpreter computes of the cases in
-operator_cases.cc and integer_cases.cc. Keys are CASE/OUTPUT.
+the files *_cases.cc. Keys are CASE/OUTPUT.
 
     npm install --prefix DIR @tensorflow/tfjs-tflite@0.0.1-alpha.10
     FERRY_WRITE_TFLITE=CASES build/dev/bin/tflite_tests --gtest_filter=TfliteOperators.*

@@ -72,6 +72,9 @@ TEST_P(TfliteOperator, ComputesWhatTheInterpreterDoes) {
 INSTANTIATE_TEST_SUITE_P(, TfliteOperator, ::testing::ValuesIn(operator_cases()),
                          [](const auto& c) { return c.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(Recurrent, TfliteOperator, ::testing::ValuesIn(recurrent::cases()),
+                         [](const auto& c) { return c.param.name; });
+
 class TfliteIntegers : public ::testing::TestWithParam<OperatorCase> {};
 
 // Rounding differs: the interpreter's kernels round twice, or halves away from zero.
@@ -132,7 +135,7 @@ void write_case(const fs::path& folder, const OperatorCase& c) {
 TEST(TfliteOperators, AreWrittenForTheInterpreter) {
   const char* to = std::getenv("FERRY_WRITE_TFLITE");
   if (to == nullptr) GTEST_SKIP() << "FERRY_WRITE_TFLITE names no folder";
-  for (const auto* cases : {&operator_cases(), &on_integers::cases()})
+  for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases()})
     for (const OperatorCase& c : *cases) write_case(fs::path(to) / c.name, c);
 }
 

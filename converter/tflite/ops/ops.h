@@ -16,6 +16,12 @@ void fully_connected(Op& op);
 void batch_matmul(Op& op);
 void cumsum(Op& op);
 
+// recurrent.cc
+void bidirectional_sequence_lstm(Op& op);
+void bidirectional_sequence_rnn(Op& op);
+void unidirectional_sequence_lstm(Op& op);
+void unidirectional_sequence_rnn(Op& op);
+
 // pool.cc
 void average_pool_2d(Op& op);
 void max_pool_2d(Op& op);

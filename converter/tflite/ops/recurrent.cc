@@ -1,0 +1,205 @@
+// Recurrent layers over whole sequences. Each run begins with a state of zeros, as after the interpreter's
+// ResetVariableTensors(): the file's state tensors are not read.
+#include <array>
+
+#include "converter/tflite/ops/ops.h"
+
+namespace ferry::tflite {
+namespace {
+
+using Act = schema::ActivationFunctionType;
+using Cell = fbs::RecurrentCell;
+using Kind = fbs::GateFunctionKind;
+
+constexpr int kMaxUnrolled = 512;  // steps that become operators each
+
+std::unique_ptr<fbs::GateFunction> gate(const Op& op, Act function) {
+  switch (function) {
+    case Act::NONE: return std::make_unique<fbs::GateFunction>(Kind::Affine, 1.0f, 0.0f);
+    case Act::RELU: return std::make_unique<fbs::GateFunction>(Kind::Relu, 0.0f, 0.0f);
+    case Act::TANH: return std::make_unique<fbs::GateFunction>(Kind::Tanh, 0.0f, 0.0f);
+    default: op.refuse("its activation is number %d, expected none, RELU or TANH", static_cast<int>(function));
+  }
+}
+
+Tensor joined(const std::vector<Tensor>& parts, int axis) { return parts.size() == 1 ? parts[0] : concat(parts, axis); }
+
+// The steps of input 0, [T,N,C].
+Tensor steps_of(const Op& op, bool time_major) {
+  const Tensor x = op.tensor(0);
+  if (x.shape().rank != 3) op.refuse("its input has %d dimensions, expected 3", x.shape().rank);
+  return time_major ? x : ferry::transpose(x, {1, 0, 2});
+}
+
+Tensor in_order(Tensor steps, bool time_major) { return time_major ? steps : ferry::transpose(steps, {1, 0, 2}); }
+
+Tensor zeros(const Op& op, int parts, int hidden) {
+  op.count_computed(int64_t{parts} * hidden);
+  return op.graph().add_constant("", Shape{parts, 1, hidden},
+                                 std::vector<float>(static_cast<size_t>(parts) * static_cast<size_t>(hidden)));
+}
+
+// Input `i`, a constant with `rows` rows, or elements, of `columns`.
+Tensor parameter(const Op& op, size_t i, int rows, int columns) {
+  if (!op.known(i)) op.refuse("input %zu depends on the graph's inputs, expected a constant", i);
+  const Tensor value = op.tensor(i);
+  const Shape expected = columns == 0 ? Shape{rows} : Shape{rows, columns};
+  if (value.shape() != expected)
+    op.refuse("input %zu is %s, expected %s", i, to_string(value.shape()).c_str(), to_string(expected).c_str());
+  return value;
+}
+
+// One direction of an LSTM, whose parameters are inputs `first` on: four input weights, four recurrent ones, three
+// peepholes and four biases, each in the order input, forget, cell, output, and a projection. Without an input gate it
+// is 1 - the forget gate.
+class Lstm {
+ public:
+  Lstm(Op& op, size_t first, Act function, float cell_clip, bool reverse)
+      : op_(op), first_(first), clip_(cell_clip), coupled_(!op.has(first)) {
+    if (op.has(first + kProjection)) op.refuse("it projects its output, which is not supported");
+    hidden_ = op.shape(first + kForget)[0];
+    params_.cell = Cell::Lstm;
+    params_.reverse = reverse;
+    params_.input_forget = coupled_;
+    params_.peepholes = op.has(first + kPeepholes + 1);
+    params_.f = std::make_unique<fbs::GateFunction>(Kind::Sigmoid, 0.0f, 0.0f);
+    params_.g = gate(op, function);
+    params_.h = gate(op, function);
+  }
+
+  // The hidden state of each step of x [T,N,C]: [T,N,H].
+  Tensor over(Tensor x) {
+    const int inputs = x.shape()[2];
+    const Tensor bias = by_gate([&](size_t g) { return parameter(op_, first_ + kBias + g, hidden_, 0); });
+    const Tensor weight = by_gate([&](size_t g) { return parameter(op_, first_ + g, hidden_, inputs); });
+    const Tensor projected = op_.graph().add_op("", fbs::LinearT{}, {x, weight, bias});
+    const Tensor r = by_gate([&](size_t g) { return parameter(op_, first_ + kRecurrent + g, hidden_, hidden_); });
+    // Each step adds at most 1 to the magnitude of a cell, by tanh.
+    const int steps = x.shape()[0];
+    if (clip_ > 0 && !(params_.g->kind() == Kind::Tanh && static_cast<float>(steps) <= clip_))
+      return unrolled(projected, r);
+    std::vector<Tensor> rows = {r};
+    for (const size_t i : {0, 2, 1})  // input, output, forget
+      if (params_.peepholes) rows.push_back(reshape(peephole(i), {1, hidden_}));
+    const Tensor y =
+        op_.graph().add_op("", fbs::RecurrenceT(params_), {projected, joined(rows, 0), zeros(op_, 2, hidden_)});
+    return ferry::slice(y, 0, 2, -1);
+  }
+
+ private:
+  static constexpr size_t kForget = 1, kRecurrent = 4, kPeepholes = 8, kBias = 11, kProjection = 15;
+
+  // The gates' parameters in the graph's order: input, output, forget, cell. A coupled input gate i of a forget gate
+  // with the argument z is sigmoid(-z).
+  template <typename Of>
+  Tensor by_gate(const Of& of) {
+    const Tensor forget = of(1);
+    return concat({coupled_ ? forget * -1.0 : of(0), of(3), forget, of(2)}, 0);
+  }
+  Tensor peephole(size_t gate) {
+    if (gate == 0 && coupled_) return peephole(1) * -1.0;
+    return parameter(op_, first_ + kPeepholes + gate, hidden_, 0);
+  }
+
+  Tensor activation(Tensor x) {
+    switch (params_.g->kind()) {
+      case Kind::Tanh: return ferry::tanh(x);
+      case Kind::Relu: return ferry::relu(x);
+      default: return x;
+    }
+  }
+
+  // Operators for each step: the cells are clamped.
+  Tensor unrolled(Tensor projected, Tensor r) {
+    const int steps = projected.shape()[0];
+    if (steps > kMaxUnrolled)
+      op_.refuse("its cells are clipped to %g over %d steps, at most %d steps", static_cast<double>(clip_), steps,
+                 kMaxUnrolled);
+    std::vector<Tensor> hidden(static_cast<size_t>(steps));
+    std::optional<Tensor> h, c;
+    for (int k = 0; k < steps; ++k) {
+      const int t = params_.reverse ? steps - 1 - k : k;
+      Tensor z = ferry::slice(projected, 0, t, 1);
+      if (h) z = z + op_.graph().add_op("", fbs::LinearT{}, {*h, r});
+      const auto part = [&](int g) { return ferry::slice(z, 2, g * hidden_, hidden_); };
+      const auto seen = [&](Tensor x, size_t g, std::optional<Tensor> cell) {
+        return params_.peepholes && cell ? x + *cell * peephole(g) : x;
+      };
+      const Tensor input = ferry::sigmoid(seen(part(0), 0, c)), forget = ferry::sigmoid(seen(part(2), 1, c));
+      const Tensor added = (coupled_ ? (forget * -1.0) + 1.0 : input) * activation(part(3));
+      c = clamp(c ? forget * *c + added : added, -clip_, clip_);
+      h = ferry::sigmoid(seen(part(1), 2, c)) * activation(*c);
+      hidden[static_cast<size_t>(t)] = *h;
+    }
+    return joined(hidden, 0);
+  }
+
+  Op& op_;
+  size_t first_;
+  float clip_;
+  bool coupled_;
+  int hidden_ = 0;
+  fbs::RecurrenceT params_;
+};
+
+// Inputs `first` on: the input weight, the recurrent one and the bias.
+Tensor rnn(Op& op, Tensor x, size_t first, Act function, bool reverse) {
+  const int hidden = op.shape(first)[0];
+  fbs::RecurrenceT params;
+  params.cell = Cell::Rnn;
+  params.reverse = reverse;
+  params.f = gate(op, function);
+  const Tensor projected = op.graph().add_op(
+      "", fbs::LinearT{}, {x, parameter(op, first, hidden, x.shape()[2]), parameter(op, first + 2, hidden, 0)});
+  const Tensor y = op.graph().add_op("", std::move(params),
+                                     {projected, parameter(op, first + 1, hidden, hidden), zeros(op, 1, hidden)});
+  return ferry::slice(y, 0, 1, -1);
+}
+
+// Sets one output of both directions, or two.
+void set_directions(Op& op, Tensor forward, Tensor backward, bool time_major, bool merge) {
+  if (merge) return op.set(in_order(concat({forward, backward}, 2), time_major));
+  op.set(0, in_order(forward, time_major));
+  op.set(1, in_order(backward, time_major));
+}
+
+void refuse_more(const Op& op, size_t first, size_t count, const char* what) {
+  for (size_t i = first; i < first + count; ++i)
+    if (op.has(i)) op.refuse("it has %s (input %zu), which is not supported", what, i);
+}
+
+}  // namespace
+
+void unidirectional_sequence_lstm(Op& op) {
+  const auto& o = op.options<schema::UnidirectionalSequenceLSTMOptions>();
+  refuse_more(op, 20, 4, "a layer normalisation");
+  if (o.diagonal_recurrent_tensors()) op.refuse("its recurrent weights are diagonals");
+  const Tensor y = Lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false).over(steps_of(op, o.time_major()));
+  op.set(in_order(y, o.time_major()));
+}
+
+void bidirectional_sequence_lstm(Op& op) {
+  const auto& o = op.options<schema::BidirectionalSequenceLSTMOptions>();
+  refuse_more(op, 39, 9, "an auxiliary input");
+  const Tensor x = steps_of(op, o.time_major());
+  const Tensor forward = Lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false).over(x);
+  const Tensor backward = Lstm(op, 18, o.fused_activation_function(), o.cell_clip(), true).over(x);
+  set_directions(op, forward, backward, o.time_major(), o.merge_outputs());
+}
+
+void unidirectional_sequence_rnn(Op& op) {
+  const auto& o = op.options<schema::SequenceRNNOptions>();
+  const Tensor y = rnn(op, steps_of(op, o.time_major()), 1, o.fused_activation_function(), false);
+  op.set(in_order(y, o.time_major()));
+}
+
+void bidirectional_sequence_rnn(Op& op) {
+  const auto& o = op.options<schema::BidirectionalSequenceRNNOptions>();
+  refuse_more(op, 9, 3, "an auxiliary input");
+  const Tensor x = steps_of(op, o.time_major());
+  const Tensor forward = rnn(op, x, 1, o.fused_activation_function(), false);
+  const Tensor backward = rnn(op, x, 5, o.fused_activation_function(), true);
+  set_directions(op, forward, backward, o.time_major(), o.merge_outputs());
+}
+
+}  // namespace ferry::tflite

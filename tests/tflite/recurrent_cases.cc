@@ -1,0 +1,117 @@
+// Recurrent layers over sequences.
+#include "tests/tflite/operator_cases.h"
+
+namespace ferry::testing::recurrent {
+namespace {
+
+using Act = schema::ActivationFunctionType;
+using Kind = schema::BuiltinOptions;
+using Op = schema::BuiltinOperator;
+using Shape = FileBuilder::Shape;
+using Outputs = std::vector<int>;
+
+constexpr int kBatch = 2, kSteps = 6, kInputs = 3, kHidden = 4, kNone = -1;
+
+int weights(FileBuilder& b, const Shape& shape, uint32_t seed) {
+  size_t count = 1;
+  for (const int32_t d : shape) count *= static_cast<size_t>(d);
+  return b.constant(shape, random_values(count, seed));
+}
+
+// The parameters of one direction: input weights, recurrent weights, peepholes, biases, no projection.
+std::vector<int> lstm_parameters(FileBuilder& b, bool input_gate, bool peepholes, uint32_t seed) {
+  std::vector<int> out;
+  const auto add = [&](bool present, const Shape& shape) {
+    out.push_back(present ? weights(b, shape, seed++) : kNone);
+  };
+  for (int g = 0; g < 4; ++g) add(g > 0 || input_gate, {kHidden, kInputs});
+  for (int g = 0; g < 4; ++g) add(g > 0 || input_gate, {kHidden, kHidden});
+  for (int g = 0; g < 3; ++g) add(peepholes && (g > 0 || input_gate), {kHidden});
+  for (int g = 0; g < 4; ++g) add(g > 0 || input_gate, {kHidden});
+  out.insert(out.end(), 2, kNone);
+  return out;
+}
+
+template <bool input_gate, bool peepholes, bool time_major, int clip_in_tenths>
+Outputs lstm(FileBuilder& b) {
+  const Shape shape = time_major ? Shape{kSteps, kBatch, kInputs} : Shape{kBatch, kSteps, kInputs};
+  Shape out = shape;
+  out[2] = kHidden;
+  std::vector<int> inputs = {b.input(shape)};
+  const std::vector<int> parameters = lstm_parameters(b, input_gate, peepholes, 1);
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  for (int i = 0; i < 2; ++i) inputs.push_back(b.variable({kBatch, kHidden}));
+  inputs.insert(inputs.end(), 4, kNone);  // no layer normalisation
+  const int y = b.activation(out);
+  b.op(Op::UNIDIRECTIONAL_SEQUENCE_LSTM, inputs, {y}, Kind::UnidirectionalSequenceLSTMOptions,
+       schema::CreateUnidirectionalSequenceLSTMOptions(b.fbb, Act::TANH, 0.1f * clip_in_tenths, 0, time_major).Union());
+  return {y};
+}
+
+template <bool merge>
+Outputs bidirectional_lstm(FileBuilder& b) {
+  std::vector<int> inputs = {b.input({kBatch, kSteps, kInputs})};
+  for (const uint32_t seed : {1u, 40u}) {
+    const std::vector<int> parameters = lstm_parameters(b, true, false, seed);
+    inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  }
+  for (int i = 0; i < 4; ++i) inputs.push_back(b.variable({kBatch, kHidden}));
+  inputs.insert(inputs.end(), 9, kNone);  // no auxiliary input
+  Outputs outputs = {b.activation({kBatch, kSteps, merge ? 2 * kHidden : kHidden})};
+  if (!merge) outputs.push_back(b.activation({kBatch, kSteps, kHidden}));
+  b.op(Op::BIDIRECTIONAL_SEQUENCE_LSTM, inputs, outputs, Kind::BidirectionalSequenceLSTMOptions,
+       schema::CreateBidirectionalSequenceLSTMOptions(b.fbb, Act::TANH, 0, 0, merge, false).Union(), 2);
+  return outputs;
+}
+
+std::vector<int> rnn_parameters(FileBuilder& b, uint32_t seed) {
+  const int weight = weights(b, {kHidden, kInputs}, seed), recurrent = weights(b, {kHidden, kHidden}, seed + 1);
+  return {weight, recurrent, weights(b, {kHidden}, seed + 2), b.variable({kBatch, kHidden})};
+}
+
+template <Act act, bool time_major>
+Outputs rnn(FileBuilder& b) {
+  const Shape shape = time_major ? Shape{kSteps, kBatch, kInputs} : Shape{kBatch, kSteps, kInputs};
+  Shape out = shape;
+  out[2] = kHidden;
+  std::vector<int> inputs = {b.input(shape)};
+  const std::vector<int> parameters = rnn_parameters(b, 1);
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  const int y = b.activation(out);
+  b.op(Op::UNIDIRECTIONAL_SEQUENCE_RNN, inputs, {y}, Kind::SequenceRNNOptions,
+       schema::CreateSequenceRNNOptions(b.fbb, time_major, act).Union());
+  return {y};
+}
+
+Outputs bidirectional_rnn(FileBuilder& b) {
+  std::vector<int> inputs = {b.input({kBatch, kSteps, kInputs})};
+  for (const uint32_t seed : {1u, 40u}) {
+    const std::vector<int> parameters = rnn_parameters(b, seed);
+    inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  }
+  inputs.insert(inputs.end(), 3, kNone);  // no auxiliary input
+  const Outputs outputs = {b.activation({kBatch, kSteps, kHidden}), b.activation({kBatch, kSteps, kHidden})};
+  b.op(Op::BIDIRECTIONAL_SEQUENCE_RNN, inputs, outputs, Kind::BidirectionalSequenceRNNOptions,
+       schema::CreateBidirectionalSequenceRNNOptions(b.fbb, false, Act::TANH, false).Union());
+  return outputs;
+}
+
+}  // namespace
+
+const std::vector<OperatorCase>& cases() {
+  static const std::vector<OperatorCase> kCases = {
+      {"bidirectional_lstm", bidirectional_lstm<false>},
+      {"bidirectional_lstm_merged", bidirectional_lstm<true>},
+      {"bidirectional_rnn", bidirectional_rnn},
+      {"lstm", lstm<true, false, false, 0>},
+      {"lstm_clipped", lstm<true, true, false, 3>},
+      {"lstm_clipped_coupled", lstm<false, false, true, 3>},
+      {"lstm_coupled", lstm<false, true, false, 0>},
+      {"lstm_peepholes", lstm<true, true, true, 100>},
+      {"rnn", rnn<Act::TANH, false>},
+      {"rnn_relu", rnn<Act::RELU, true>},
+  };
+  return kCases;
+}
+
+}  // namespace ferry::testing::recurrent
