@@ -1,8 +1,11 @@
 #include "converter/convert.h"
 
+#include <algorithm>
+
 #include "converter/error.h"
 #include "converter/export/record.h"
 #include "converter/provenance.h"
+#include "converter/quantize/certificate.h"
 #include "converter/quantize/quantize.h"
 
 namespace ferry {
@@ -14,6 +17,14 @@ void step(const ConvertOptions& options, const char* what, double fraction) {
 
 // A checkpoint cannot be restored from integers with scales.
 bool keeps_values(const std::string& weights) { return weights != "i8" && weights != "i4"; }
+
+// Whether it is one graph with Int8 activations: the integer reference certifies those.
+bool computes_on_integers(const Graph& graph) {
+  const auto& tensors = graph.table.tensors;
+  return graph.table.graphs.empty() && graph.table.states.empty() &&
+         std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& tensor) { return tensor->buffer == 0 && tensor->dtype == fbs::DType::Int8; });
+}
 
 // The blob's graphs. The first has the provenance.
 ImportedNetwork import(Families families, const ConvertOptions& options) {
@@ -65,6 +76,13 @@ Conversion convert(Families families, const ConvertOptions& options) {
     certify = [&options](const std::filesystem::path& blob) {
       step(options, "certifying", 1.0);
       return options.certify(blob);
+    };
+  else if (const bool as_given = weights.empty() || weights == "f32"; as_given && computes_on_integers(*graph))
+    certify = [&](const std::filesystem::path&) {
+      step(options, "certifying", 1.0);
+      Certificates certificates;
+      certificates.push_back(int8::certificate_of(*graph));
+      return certificates;
     };
   Attach checkpoint;
   if (found.checkpoint.checkpoint && keeps_values(weights))

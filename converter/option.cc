@@ -49,6 +49,10 @@ std::span<const Option> preparation_options() {
          .check = known_variant},
     };
     all.insert(all.end(), image_options().begin(), image_options().end());
+    all.push_back({.name = "task",
+                   .argument = "matting|segmentation",
+                   .help = "What output 0 is: the foreground of the image, or a class per pixel (docs/tasks.md)",
+                   .check = one_of_its_words});
     return all;
   }();
   return kOptions;

@@ -51,7 +51,7 @@ const Option* find_option(std::span<const Option> options, std::string_view name
 // --weights, --labels and --max-length, which every format accepts.
 std::span<const Option> common_options();
 
-// --like and image_options(), of formats whose files do not say how images are prepared.
+// --like, image_options() and --task, of formats whose files do not say how images are prepared.
 std::span<const Option> preparation_options();
 
 // Functions for Option::check. Their errors begin with "--name value: ".

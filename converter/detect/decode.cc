@@ -50,6 +50,9 @@ class Decoder {
         const Tensor grown = apply(form.variances[1] == 1 ? second : second * form.variances[1], fbs::UnaryKind::Exp);
         return around(scaled(first, sizes(form.variances[0])) + centres(), scaled(grown, sizes(0.5)));
       }
+      case Form::Sizes:
+        return around(scaled(first, sizes(form.variances[0])) + centres(),
+                      scaled(second, sizes(0.5 * form.variances[1])));
       case Form::SigmoidExp:
         return around(scaled(sigmoid(first), steps(1)) + centres(),
                       scaled(apply(second, fbs::UnaryKind::Exp), sizes(0.5)));

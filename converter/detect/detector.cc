@@ -13,12 +13,6 @@
 namespace ferry::detect {
 namespace {
 
-std::string all_names() {
-  std::string all;
-  for (const std::string& name : known_names()) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
-
 DetectorSpec read_detector(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("--detect %s: cannot be read", path.string().c_str());
@@ -40,7 +34,7 @@ DecodingPlan named_plan(const Graph& graph, const std::string& name) {
       if (problem.empty()) problem = error.what();
     }
   }
-  if (problem.empty()) fail("--detect %s: expected one of %s, or a file.json", name.c_str(), all_names().c_str());
+  if (problem.empty()) fail("--detect %s: expected one of %s, or a file.json", name.c_str(), known_names_text().c_str());
   fail("--detect %s", problem.c_str());
 }
 
@@ -86,7 +80,28 @@ void take_channels_last(Graph& graph) {
     std::replace(operators[i]->inputs.begin(), operators[i]->inputs.end(), old.id, moved.id);
 }
 
+Detector decode(Graph& graph, const DecodingPlan& plan, const DetectorRequest& request, bool recognised) {
+  const DetectorSpec& spec = plan.spec;
+  const ImageSettings image = overridden(spec.image, request.image);
+  if (!image.given())
+    fail("%s: the preprocessing is unknown: add an image to the detector file, or use --resize, --mean and --std",
+         spec.name.c_str());
+  fbs::GraphT& table = graph.table;
+  table.preprocess =
+      std::make_unique<fbs::PreprocessT>(blob_preprocessing(image, plan.height, plan.width, plan.channels));
+  table.labels = labels_of(plan, request.labels);
+  append_decoding(graph, plan);
+  table.postprocess = std::make_unique<fbs::PostprocessT>();
+  table.postprocess->task = fbs::Task::Detection;
+  table.postprocess->params.Set(fbs::DetectionT(spec.params));
+  return Detector{spec.name, recognised, plan.boxes.rows, plan.classes};
+}
+
 }  // namespace
+
+Detector make_detector(Graph& graph, const DetectorSpec& spec, const DetectorRequest& request) {
+  return decode(graph, plan_decoding(graph, spec, false), request, true);
+}
 
 std::optional<Detector> make_detector(Graph& graph, const DetectorRequest& request) {
   std::optional<DecodingPlan> plan;
@@ -98,20 +113,7 @@ std::optional<Detector> make_detector(Graph& graph, const DetectorRequest& reque
     plan = request.detector.ends_with(".json") ? plan_decoding(graph, read_detector(request.detector), false)
                                                : named_plan(graph, request.detector);
   }
-  const DetectorSpec& spec = plan->spec;
-  const ImageSettings image = overridden(spec.image, request.image);
-  if (!image.given())
-    fail("%s: the preprocessing is unknown: add an image to the detector file, or use --resize, --mean and --std",
-         spec.name.c_str());
-  fbs::GraphT& table = graph.table;
-  table.preprocess =
-      std::make_unique<fbs::PreprocessT>(blob_preprocessing(image, plan->height, plan->width, plan->channels));
-  table.labels = labels_of(*plan, request.labels);
-  append_decoding(graph, *plan);
-  table.postprocess = std::make_unique<fbs::PostprocessT>();
-  table.postprocess->task = fbs::Task::Detection;
-  table.postprocess->params.Set(fbs::DetectionT(spec.params));
-  return Detector{spec.name, request.detector.empty(), plan->boxes.rows, plan->classes};
+  return decode(graph, *plan, request, request.detector.empty());
 }
 
 }  // namespace ferry::detect

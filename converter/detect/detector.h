@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "converter/detect/detector_spec.h"
 #include "converter/graph/graph.h"
 #include "converter/preprocessing/image_settings.h"
 
@@ -23,6 +24,9 @@ struct Detector {
   bool recognised = false;
   int boxes = 0, classes = 0;
 };
+
+// Of this kind. Throws Error if it does not match the graph.
+Detector make_detector(Graph& graph, const DetectorSpec& spec, const DetectorRequest& request);
 
 // Returns nothing, and leaves the graph unchanged, if no detector was named and none was recognised. Throws Error if
 // the detector does not match the graph.

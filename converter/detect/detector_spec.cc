@@ -24,9 +24,13 @@ constexpr Word<Activation> kActivations[] = {{"none", Activation::None},
                                              {"sigmoid", Activation::Sigmoid},
                                              {"softmax", Activation::Softmax},
                                              {"clamp", Activation::Clamp}};
-constexpr Word<Form> kForms[] = {{"corners", Form::Corners},        {"center_size", Form::CenterSize},
-                                 {"distances", Form::Distances},    {"offsets", Form::Offsets},
-                                 {"sigmoid_exp", Form::SigmoidExp}, {"sigmoid_square", Form::SigmoidSquare}};
+constexpr Word<Form> kForms[] = {{"corners", Form::Corners},
+                                 {"center_size", Form::CenterSize},
+                                 {"distances", Form::Distances},
+                                 {"offsets", Form::Offsets},
+                                 {"sizes", Form::Sizes},
+                                 {"sigmoid_exp", Form::SigmoidExp},
+                                 {"sigmoid_square", Form::SigmoidSquare}};
 constexpr Word<Unit> kUnits[] = {{"share", Unit::Share}, {"pixels", Unit::Pixels}, {"stride", Unit::Stride}};
 constexpr Word<Join> kJoins[] = {{"product", Join::Product}, {"root", Join::Root}};
 constexpr Word<bool> kOrders[] = {{"anchors", false}, {"numbers", true}};
@@ -178,8 +182,8 @@ Boxes read_boxes(Fields fields) {
     fail("%s: are for the form distances", fields.place("bins").c_str());
   if (const Json* variances = fields.find("variances")) {
     const std::vector<double> numbers = finite_numbers(*variances, fields.place("variances"));
-    if (numbers.size() != 2 || boxes.form != Form::Offsets)
-      fail("%s: expected two, of centre and size, for the form offsets", fields.place("variances").c_str());
+    if (numbers.size() != 2 || (boxes.form != Form::Offsets && boxes.form != Form::Sizes))
+      fail("%s: expected two, of centre and size, for the forms offsets and sizes", fields.place("variances").c_str());
     boxes.variances = {numbers[0], numbers[1]};
   }
   fields.boolean("y_first", &boxes.y_first);

@@ -21,6 +21,7 @@ enum class Form {
   CenterSize,
   Distances,     // from a point to the left, top, right and bottom
   Offsets,       // of the centre and of the logarithm of the size, relative to an anchor
+  Sizes,         // offsets of the centre and sizes, relative to an anchor
   SigmoidExp,    // of YOLOv3
   SigmoidSquare  // of YOLOv5
 };
@@ -92,5 +93,6 @@ DetectorSpec parse_detector(const nlohmann::json& json, const std::string& name)
 // used.
 std::vector<DetectorSpec> known_detectors();
 std::vector<std::string> known_names();
+std::string known_names_text();  // separated by commas
 
 }  // namespace ferry::detect

@@ -128,6 +128,31 @@ constexpr Known kKnown[] = {
       "strides": [8, 16, 32, 64], "anchors": {"cell": 0},
       "image": {"mean": [103.53, 116.28, 123.675], "std": [57.375, 57.12, 58.395], "colour": "bgr"},
       "threshold": 0.35, "overlap": 0.6})"},
+    // MediaPipe's face detectors of short and full range, with six landmarks: eyes, nose, mouth and ears. Values are in
+    // pixels, as of anchors of one pixel.
+    {"blazeface", R"({
+      "recognised": true,
+      "scores": {"outputs": "classificators", "activation": "sigmoid"},
+      "boxes": {"outputs": "regressors", "channels": [0, 4], "form": "sizes"},
+      "landmarks": {"outputs": "regressors", "channels": [4, 16], "form": "offsets"},
+      "strides": [8, 16], "anchors": {"sizes": [[1, 1], [1, 1, 1, 1, 1, 1]]},
+      "image": {"mean": 127.5, "std": 127.5, "resize": "letterbox"},
+      "threshold": 0.5, "overlap": 0.3, "labels": ["face"]})"},
+    {"blazeface", R"({
+      "recognised": true,
+      "scores": {"outputs": "reshaped_classifier_face_4", "activation": "sigmoid"},
+      "boxes": {"outputs": "reshaped_regressor_face_4", "channels": [0, 4], "form": "sizes"},
+      "landmarks": {"outputs": "reshaped_regressor_face_4", "channels": [4, 16], "form": "offsets"},
+      "strides": [4], "anchors": {"sizes": [[1]]},
+      "image": {"mean": 127.5, "std": 127.5, "resize": "letterbox"},
+      "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
+    {"blazeface", R"({
+      "scores": {"width": 1, "activation": "sigmoid"},
+      "boxes": {"width": 16, "channels": [0, 4], "form": "sizes"},
+      "landmarks": {"width": 16, "channels": [4, 16], "form": "offsets"},
+      "strides": [4], "anchors": {"sizes": [[1]]},
+      "image": {"mean": 127.5, "std": 127.5, "resize": "letterbox"},
+      "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
     // Tian et al. 2019, with torchvision's head names; other implementations put a cell's point at its centre.
     {"fcos", R"({
       "scores": {"outputs": "cls_logits"},
@@ -161,6 +186,12 @@ std::vector<std::string> known_names() {
   for (const Known& known : kKnown)
     if (names.empty() || names.back() != known.name) names.emplace_back(known.name);
   return names;
+}
+
+std::string known_names_text() {
+  std::string all;
+  for (const std::string& name : known_names()) all += (all.empty() ? "" : ", ") + name;
+  return all;
 }
 
 }  // namespace ferry::detect

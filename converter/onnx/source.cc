@@ -6,11 +6,10 @@
 #include <algorithm>
 
 #include "converter/checkpoint/mapped_file.h"
-#include "converter/detect/detector_spec.h"
+#include "converter/detect/option.h"
 #include "converter/onnx/convert_onnx.h"
 #include "converter/passes/last_token.h"
 #include "converter/preprocessing/prepare_images.h"
-#include "converter/suggest.h"
 #include "converter/text/text_files.h"
 #if defined(FERRY_HAS_ONNX)
 #include "converter/onnx/decoder.h"
@@ -25,25 +24,9 @@ constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-r
                      *kLike = "like", *kRead = "read", *kCharacters = "characters", *kLabels = "labels",
                      *kMaxLength = "max-length", *kTap = "tap", *kKeepTaps = "keep-taps", *kValue = "value";
 
-std::string all_detectors() {
-  std::string all;
-  for (const std::string& name : detect::known_names()) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
-
 void valid_shapes(const Option& option, const Settings& given, Families) { parse_shapes(given.values(option.name)); }
 
 void valid_values(const Option& option, const Settings& given, Families) { parse_values(given.values(option.name)); }
-
-// A known name, "none", or a file.
-void known_detector(const Option& option, const Settings& given, Families) {
-  const std::string detector = given.text(option.name);
-  std::vector<std::string> names = detect::known_names();
-  names.emplace_back("none");
-  if (detector.ends_with(".json") || std::find(names.begin(), names.end(), detector) != names.end()) return;
-  fail("--%s %s: expected one of %s, none, or a file.json%s", option.name.c_str(), detector.c_str(),
-       all_detectors().c_str(), did_you_mean(detector, names).c_str());
-}
 
 std::span<const Option> options() {
   static const std::vector<Option> kOptions = [] {
@@ -73,12 +56,7 @@ std::span<const Option> options() {
          .argument = "NAME",
          .help = "Do not fuse operators by this pattern (gelu, attention... or all), to compare. May be repeated",
          .takes = Option::Takes::Values},
-        {.name = kDetect,
-         .argument = "DETECTOR",
-         .help = "Detector whose post-processing computes boxes from the outputs: " + all_detectors() +
-                 "; a FILE.json that describes one (docs/tasks.md); or none. Default: recognised by the outputs",
-         .check = known_detector,
-         .records = Option::Records::FileName},
+        detect::detect_option(),
         {.name = kRead,
          .argument = "ONNX",
          .help = "Text recognition network, if the file is a text detector. The blob contains both and runs OCR",
@@ -103,12 +81,9 @@ TapRequest tap_request(const Settings& given) { return {.all = given.has(kKeepTa
 // Nothing if the network is not to be a detector.
 std::optional<detect::DetectorRequest> detector_request(const Settings& given) {
   const std::string detector = given.text(kDetect);
-  if (detector == "none") return {};
-  if (given.has(kDynamic)) {
-    if (!given.has(kDetect)) return {};
-    fail("--detect %s with --dynamic: a detector's boxes are made for one size of image", detector.c_str());
-  }
-  return detect::DetectorRequest{.detector = detector, .image = image_settings(given), .labels = given.text(kLabels)};
+  if (!given.has(kDynamic) || detector == "none") return detect::detector_request(given);
+  if (!given.has(kDetect)) return {};
+  fail("--detect %s with --dynamic: a detector's boxes are made for one size of image", detector.c_str());
 }
 
 std::unique_ptr<Graph> import_ocr(const ImportRequest& request) {

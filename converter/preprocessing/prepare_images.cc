@@ -100,6 +100,39 @@ void set_classes(Graph& graph, std::vector<std::string> labels, int classes, std
   table.postprocess->top = std::min(table.postprocess->top, classes);
 }
 
+// What the foreground's sigmoid, or the choice of a class, is computed from: it passes a softmax, too.
+Tensor logits_of(Graph& graph, TensorId tensor, bool segmentation) {
+  while (const fbs::OperatorT* op = producer_of(graph, tensor)) {
+    const fbs::UnaryT* unary = op->params.AsUnary();
+    const bool sigmoid = unary && unary->kind == fbs::UnaryKind::Sigmoid;
+    const bool chooses = op->params.AsTopK() || op->params.AsSoftmax();
+    if (!keeps_order(graph, *op) && !op->params.AsCast() && !(segmentation ? chooses : sigmoid)) break;
+    tensor = op->inputs.front();
+    if (sigmoid || op->params.AsTopK()) break;
+  }
+  return {&graph, tensor};
+}
+
+// Makes output 0 what the task needs, and the only one.
+void set_map_task(Graph& graph, const ImageRequest& request) {
+  const bool segmentation = request.task == "segmentation";
+  auto& outputs = graph.table.outputs;
+  if (outputs.empty()) fail("--task %s: the network has no output", request.task.c_str());
+  const Tensor map = logits_of(graph, outputs.front()->tensor, segmentation);
+  const Shape shape = map.shape();
+  const bool fits = shape.rank == 4 && shape[0] == 1 && (segmentation ? shape[3] > 1 : shape[3] == 1);
+  if (map.dtype() != fbs::DType::Float32 || (!fits && !(shape.rank == 3 && shape[0] == 1)))
+    fail("--task %s: output '%s' is computed from %s, expected a map %s", request.task.c_str(),
+         outputs.front()->name.c_str(), to_string(shape).c_str(), segmentation ? "[1,H,W,classes]" : "[1,H,W,1]");
+  const std::string name = outputs.front()->name;
+  const auto layout = shape.rank == 4 ? outputs.front()->source_layout : fbs::Layout::Same;
+  outputs.clear();
+  graph.add_output(name, map, layout);
+  graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  graph.table.postprocess->task = segmentation ? fbs::Task::SemanticSegmentation : fbs::Task::Matting;
+  if (segmentation && !request.labels.empty()) graph.table.labels = read_labels(request.labels, shape[shape.rank - 1]);
+}
+
 std::vector<std::string> labels_from(const std::filesystem::path& file, int classes, const Graph& graph) {
   if (classes > 0) return read_labels(file, classes);
   const auto& outputs = graph.table.outputs;
@@ -135,7 +168,11 @@ std::optional<fbs::PreprocessT> preprocessing_beside(const ImageRequest& request
 }  // namespace
 
 ImageRequest image_request(const Settings& given, const std::filesystem::path& file) {
-  return {.settings = image_settings(given), .like = given.text("like"), .labels = given.text("labels"), .file = file};
+  return {.settings = image_settings(given),
+          .like = given.text("like"),
+          .task = given.text("task"),
+          .labels = given.text("labels"),
+          .file = file};
 }
 
 void prepare_images(Graph& graph, Families families, const ImageRequest& request, std::vector<std::string>* notes) {
@@ -167,6 +204,13 @@ void prepare_images(Graph& graph, Families families, const ImageRequest& request
   if (preprocess && !given) {
     change_size(&*preprocess, input[1], input[2]);
     change_channels(&*preprocess, input[3]);
+  }
+  if (!request.task.empty()) {
+    if (!preprocess)
+      fail("--task %s: nothing says how an image becomes the input: --like NAME does, or --mean, --std and --resize",
+           request.task.c_str());
+    graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*preprocess));
+    return set_map_task(graph, request);
   }
   if (!request.labels.empty()) {
     labels = labels_from(request.labels, classes, graph);

@@ -1,8 +1,8 @@
 // Moves the operators of an imported network onto Int8, with the scales that its file gives.
 //
 // Importers write what the file says: an operator reads Float32 values that Requantize makes of integers, and another
-// Requantize rounds its result to integers (quantize_dequantize() in converter/graph/ops.h). Such a graph is right as it
-// is. This pass, the last one, replaces what lies between conversions by its integer form:
+// Requantize rounds its result to integers (quantize_dequantize() in converter/graph/ops.h). Such a graph is right as
+// it is. This pass, the last one, replaces what lies between conversions by its integer form:
 //
 //     Requantize to Float32 -> conv2d -> Requantize to Int8     conv2d on Int8
 //

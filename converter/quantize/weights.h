@@ -26,8 +26,8 @@ struct Weight {
 Weight quantise_to_nearest(std::span<const double> values, size_t channels, std::vector<double> bias,
                            const std::string& name);
 
-// The step of which all `values` are whole multiples, at most 255 of either sign, within float32's rounding: the scale of
-// integers that a file stores. 0 if there is none; 1 if all are 0.
+// The step of which all `values` are whole multiples, at most 255 of either sign, within float32's rounding: the scale
+// of integers that a file stores. 0 if there is none; 1 if all are 0.
 double step_of(std::span<const double> values);
 
 // The weight that a file stored as 8-bit integers, from their real values. Multiples of a channel's step beyond 127,

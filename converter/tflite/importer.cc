@@ -32,7 +32,7 @@ class Importer {
       notes_.push_back(std::to_string(dequantised_) +
                        " operators have 8-bit weights and float activations: they are computed in float32 with the "
                        "weights' values, while TensorFlow Lite also rounds the activations to 8 bits");
-    return {std::move(graph_), std::move(notes_)};
+    return {std::move(graph_), std::move(notes_), values_.detection_head()};
   }
 
  private:
@@ -116,10 +116,11 @@ void Importer::add_input(unsigned i) {
 void Importer::note_port(const char* kind, const std::string& name, const schema::Tensor& tensor) {
   if (!is_quantised(tensor)) return;
   const schema::QuantizationParameters& q = *tensor.quantization();
-  const long long zero = count(q.zero_point()) > 0 ? q.zero_point()->Get(0) : 0;
+  const int64_t zero = count(q.zero_point()) > 0 ? q.zero_point()->Get(0) : 0;
+  const std::string of_zero = zero < 0 ? "(q + " + std::to_string(-zero) + ")" : "(q - " + std::to_string(zero) + ")";
   char text[160];
-  std::snprintf(text, sizeof text, "' has real numbers: the file's %s q stands for (q - %lld) * %g",
-                type_name(tensor.type()), zero, static_cast<double>(q.scale()->Get(0)));
+  std::snprintf(text, sizeof text, "' has real numbers: the file's %s q stands for %s * %g", type_name(tensor.type()),
+                zero == 0 ? "q" : of_zero.c_str(), static_cast<double>(q.scale()->Get(0)));
   notes_.push_back(std::string(kind) + " '" + name + text);
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "converter/graph/graph.h"
 #include "converter/refused.h"
+#include "converter/tflite/detection_head.h"
 #include "converter/tflite/file.h"
 
 namespace ferry::tflite {
@@ -16,8 +18,9 @@ struct ImportOptions {
 };
 
 struct Imported {
-  std::unique_ptr<Graph> graph;    // without provenance
-  std::vector<std::string> notes;  // sentences: what differs from the interpreter
+  std::unique_ptr<Graph> graph;                      // without provenance
+  std::vector<std::string> notes;                    // sentences: what differs from the interpreter
+  std::optional<DetectionHead> detection_head = {};  // of TFLite_Detection_PostProcess
 };
 
 // Throws Refused with all reasons. Inputs and outputs have the names of the first signature, or of their tensors.

@@ -16,12 +16,14 @@ void Values::set(int tensor, Tensor value) {
 }
 
 Tensor Values::get(int tensor) {
+  tensor = named(tensor);
   std::optional<Tensor>& value = values_[static_cast<size_t>(tensor)];
   if (!value) value = add_constant(graph_, file_, tensor, Half::Widen);
   return *value;
 }
 
 Tensor Values::weight(int tensor) {
+  tensor = named(tensor);
   const std::optional<Tensor>& value = values_[static_cast<size_t>(tensor)];
   if (value || file_.tensor(tensor).type() != schema::TensorType::FLOAT16) return get(tensor);
   return add_constant(graph_, file_, tensor, Half::Keep);
@@ -109,6 +111,8 @@ void Op::set(size_t i, Tensor value) {
   if (i >= output_count()) return;
   values_.set(op_.outputs()->Get(static_cast<unsigned>(i)), value);
 }
+
+void Op::set_alias() { values_.set_alias(op_.outputs()->Get(0), index(0)); }
 
 void Op::refuse(const char* format, ...) const {
   va_list arguments;

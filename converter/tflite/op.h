@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 #include "converter/tflite/constants.h"
+#include "converter/tflite/detection_head.h"
 #include "converter/tflite/file.h"
 
 namespace ferry::tflite {
@@ -30,15 +32,19 @@ class Values {
   Graph& graph() const { return graph_; }
   // Rounds the value as the tensor's scale says, if it has one.
   void set(int tensor, Tensor value);
+  // Makes `tensor` another name of a constant of the file.
+  void set_alias(int tensor, int constant) { aliases_[tensor] = named(constant); }
   // Whether it has a value: that of a constant, or of an operator that was imported.
   bool has(int tensor) const { return values_[static_cast<size_t>(tensor)] || is_constant(tensor); }
   // Whether it is a state that the interpreter keeps between runs, zero at first.
   bool is_variable(int tensor) const { return file_.tensor(tensor).is_variable(); }
   // Whether the file holds it.
-  bool is_constant(int tensor) const { return !file_.bytes(tensor).empty(); }
+  bool is_constant(int tensor) const { return !file_.bytes(named(tensor)).empty(); }
   Tensor get(int tensor);
   // As get(), but constants of float16 may stay so.
   Tensor weight(int tensor);
+  void set_detection_head(const DetectionHead& head) { detection_head_ = head; }
+  const std::optional<DetectionHead>& detection_head() const { return detection_head_; }
   // Counts elements of constants that the file does not hold. Throws Error if all together are too many: a small file
   // must not be able to request unlimited memory.
   void count_computed(int64_t elements);
@@ -46,7 +52,14 @@ class Values {
  private:
   const File& file_;
   Graph& graph_;
+  int named(int tensor) const {
+    const auto alias = aliases_.find(tensor);
+    return alias == aliases_.end() ? tensor : alias->second;
+  }
+
   std::vector<std::optional<Tensor>> values_;
+  std::map<int, int> aliases_;
+  std::optional<DetectionHead> detection_head_;
   int64_t computed_ = 0;  // elements
 };
 
@@ -62,6 +75,8 @@ class Op {
   // Whether input i is a constant, of the file or by folding; whether all inputs are.
   bool known(size_t i) const;
   bool known() const;
+  // Whether input i is a constant of the file.
+  bool is_constant(size_t i) const { return has(i) && values_.is_constant(index(i)); }
 
   // Input i: Float32, or Int32 for integers and booleans of the file.
   Tensor tensor(size_t i) const;
@@ -93,6 +108,9 @@ class Op {
 
   void set(Tensor value) { set(0, value); }
   void set(size_t i, Tensor value);
+  void set_detection_head(const DetectionHead& head) { values_.set_detection_head(head); }
+  // Makes output 0 another name of input 0, a constant of the file, whose bytes then stay in the file.
+  void set_alias();
   bool is_set(size_t i) const { return values_.has(op_.outputs()->Get(static_cast<unsigned>(i))); }
 
   // Ends the import of this operator with a reason.

@@ -182,6 +182,7 @@ constexpr OpRow kOperators[] = {
 
 constexpr CustomRow kCustom[] = {
     {"Convolution2DTransposeBias", convolution_2d_transpose_bias},
+    {"TFLite_Detection_PostProcess", detection_postprocess},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "converter/checkpoint/sha256.h"
 #include "converter/checkpoint/zip.h"
+#include "converter/detect/option.h"
 #include "converter/passes/passes.h"
 #include "converter/preprocessing/labels.h"
 #include "converter/preprocessing/prepare_images.h"
@@ -45,6 +46,40 @@ std::unique_ptr<fbs::ProvenanceT> provenance_of(const File& file, bool digest) {
   return provenance;
 }
 
+std::span<const Option> options() {
+  static const std::vector<Option> kOptions = [] {
+    std::vector<Option> all = {detect::detect_option()};
+    all.insert(all.end(), preparation_options().begin(), preparation_options().end());
+    return all;
+  }();
+  return kOptions;
+}
+
+// The detector that TFLite_Detection_PostProcess is, with what precedes it as the graph's outputs.
+detect::DetectorSpec detector_of(Graph& graph, const DetectionHead& head, const ImageSettings& image) {
+  constexpr float kLeastThreshold = 0.1f, kUsualThreshold = 0.5f;  // files keep nearly all boxes, for evaluations
+  detect::DetectorSpec spec;
+  spec.name = "TFLite_Detection_PostProcess";
+  spec.boxes.outputs = {0};
+  spec.boxes.form = detect::Form::Offsets;
+  spec.boxes.variances = {1 / head.centre_scale, 1 / head.size_scale};
+  spec.boxes.y_first = true;
+  spec.scores.outputs = {1};
+  spec.scores.activation = detect::Activation::None;
+  if (graph.shape(head.scores.id)[2] > head.classes) spec.scores.background = 0;
+  for (const auto& [y, x, height, width] : head.anchors) spec.anchors.boxes.push_back({x, y, width, height});
+  spec.image = image;
+  if (!image.given()) spec.image.mean = spec.image.std = {127.5};
+  spec.params.threshold = head.threshold < kLeastThreshold ? kUsualThreshold : head.threshold;
+  spec.params.overlap = std::min(head.overlap, 1.0f);
+  spec.params.across_classes = spec.best_class = !head.by_class;
+  spec.params.maximum = head.maximum;
+  graph.table.outputs.clear();
+  graph.add_output("boxes", head.boxes, fbs::Layout::Same);
+  graph.add_output("scores", head.scores, fbs::Layout::Same);
+  return spec;
+}
+
 ImportedNetwork import(const ImportRequest& request) {
   if (request.settings.has("max-length"))
     fail("--max-length: is for language models, and %s is none", request.path.filename().c_str());
@@ -57,7 +92,13 @@ ImportedNetwork import(const ImportRequest& request) {
   ImageRequest images = image_request(request.settings, request.path);
   images.classes = classes_of(file);
   images.own = levels_as_integers(file);
-  prepare_images(graph, request.families, images, &made.notes);
+  if (const auto wanted = detect::detector_request(request.settings)) {
+    if (imported.detection_head && wanted->detector.empty())
+      made.detector = detect::make_detector(graph, detector_of(graph, *imported.detection_head, images.own), *wanted);
+    else
+      made.detector = detect::make_detector(graph, *wanted);
+  }
+  if (!made.detector) prepare_images(graph, request.families, images, &made.notes);
   if (request.passes) {
     const PassOptions options{.keep_taps = taps};
     make_channels_last(graph, options);
@@ -96,7 +137,7 @@ Source tflite_source() {
           .family = "tflite",
           .recognises = recognises,
           .folders = false,
-          .options = preparation_options,
+          .options = options,
           .import = import,
           .outline = outline,
           .weights = [](Families, const std::filesystem::path& path, const Settings&) { return open_constants(path); }};

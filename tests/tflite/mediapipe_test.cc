@@ -20,7 +20,8 @@ class TfliteMediaPipe : public ::testing::TestWithParam<Network> {};
 TEST_P(TfliteMediaPipe, ComputesWhatTheInterpreterDoes) {
   const auto folder = cached_dir(std::string("npm/") + GetParam().package);
   if (folder.empty()) GTEST_SKIP() << GetParam().package << " is not in the cache: run scripts/fetch-npm";
-  const std::unique_ptr<Graph> graph = import_tflite(folder / (std::string(GetParam().file) + ".tflite"));
+  const std::unique_ptr<Graph> graph =
+      import_tflite(folder / (std::string(GetParam().file) + ".tflite"), "detect", "none");
   const fbs::PortT& input = *graph->table.inputs.at(0);
   const ferry::Shape shape = graph->shape(input.tensor);
   const std::vector<float> values = random_values(static_cast<size_t>(shape.elements()), 7);

@@ -22,6 +22,9 @@ const std::vector<OperatorCase>& cases();
 namespace recurrent {
 const std::vector<OperatorCase>& cases();
 }
+namespace detection {
+const std::vector<OperatorCase>& cases();
+}
 
 // The values of input `i` in the file's type: of floats on [-4, 4), small ones of integers, all of integers with a
 // scale.

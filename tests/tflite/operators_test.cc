@@ -54,7 +54,8 @@ class TfliteOperator : public ::testing::TestWithParam<OperatorCase> {};
 TEST_P(TfliteOperator, ComputesWhatTheInterpreterDoes) {
   const ScratchFolder folder;
   const fs::path path = folder.write("m.tflite", file_of(GetParam()));
-  const BlobTensors outputs = run_graph(*import_tflite(path), inputs_of(tflite::open_file(path)));
+  // --detect none: as the file has its outputs.
+  const BlobTensors outputs = run_graph(*import_tflite(path, "detect", "none"), inputs_of(tflite::open_file(path)));
   ASSERT_FALSE(outputs.empty());
   size_t compared = 0;
   for (const auto& [key, tensor] : expected().tensors()) {
@@ -73,6 +74,9 @@ INSTANTIATE_TEST_SUITE_P(, TfliteOperator, ::testing::ValuesIn(operator_cases())
                          [](const auto& c) { return c.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Recurrent, TfliteOperator, ::testing::ValuesIn(recurrent::cases()),
+                         [](const auto& c) { return c.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Detection, TfliteOperator, ::testing::ValuesIn(detection::cases()),
                          [](const auto& c) { return c.param.name; });
 
 class TfliteIntegers : public ::testing::TestWithParam<OperatorCase> {};
@@ -135,7 +139,7 @@ void write_case(const fs::path& folder, const OperatorCase& c) {
 TEST(TfliteOperators, AreWrittenForTheInterpreter) {
   const char* to = std::getenv("FERRY_WRITE_TFLITE");
   if (to == nullptr) GTEST_SKIP() << "FERRY_WRITE_TFLITE names no folder";
-  for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases()})
+  for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases(), &detection::cases()})
     for (const OperatorCase& c : *cases) write_case(fs::path(to) / c.name, c);
 }
 

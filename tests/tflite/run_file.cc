@@ -13,10 +13,11 @@
 
 namespace ferry::testing {
 
-std::unique_ptr<Graph> import_tflite(const std::filesystem::path& path, const std::string& option) {
+std::unique_ptr<Graph> import_tflite(const std::filesystem::path& path, const std::string& option,
+                                     const std::string& value) {
   ConvertOptions options;
   options.checkpoint = path;
-  if (!option.empty()) options.settings.set(option);
+  if (!option.empty()) options.settings.set(option, value);
   return convert_to_graph(families(), options);
 }
 

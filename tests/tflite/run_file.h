@@ -12,7 +12,8 @@
 namespace ferry::testing {
 
 // Throws Error.
-std::unique_ptr<Graph> import_tflite(const std::filesystem::path& path, const std::string& option = "");
+std::unique_ptr<Graph> import_tflite(const std::filesystem::path& path, const std::string& option = "",
+                                     const std::string& value = "");
 
 // Outputs by name. Throws Error.
 BlobTensors run_graph(const Graph& graph, const BlobTensors& inputs);

@@ -60,7 +60,11 @@ void log_softmax(Op& op) {
 
 // Constants are dequantised when they are read.
 // DEQUANTIZE, DENSIFY and QUANTIZE: the same real values; op.set() rounds them to the output's integers.
-void converted(Op& op) { op.set(op.tensor(0)); }
+// Constants of float16 may then stay so.
+void converted(Op& op) {
+  if (op.is_constant(0) && !op.is_output_quantised(0) && op.output_count() == 1) return op.set_alias();
+  op.set(op.tensor(0));
+}
 
 // Rounds to the 256 values of unsigned 8-bit integers that cover a range and 0.
 void fake_quant(Op& op) {

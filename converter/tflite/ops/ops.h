@@ -11,6 +11,9 @@ void depthwise_conv_2d(Op& op);
 void transpose_conv(Op& op);
 void convolution_2d_transpose_bias(Op& op);  // custom, of MediaPipe
 
+// detection.cc
+void detection_postprocess(Op& op);  // custom
+
 // matrix.cc
 void fully_connected(Op& op);
 void batch_matmul(Op& op);
