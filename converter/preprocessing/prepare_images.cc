@@ -45,7 +45,8 @@ int class_count(const Graph& graph) {
   return shape.rank == 2 || map ? shape[shape.rank - 1] : 0;
 }
 
-// Whether all numbers stay where they are: of a reshape, of rounding, and of a transpose that moves dimensions of 1 only.
+// Whether all numbers stay where they are: of a reshape, of rounding, and of a transpose that moves dimensions of 1
+// only.
 bool keeps_order(const Graph& graph, const fbs::OperatorT& op) {
   const fbs::TransposeT* transpose = op.params.AsTranspose();
   if (!transpose) return op.params.AsReshape() != nullptr || op.params.AsRequantize() != nullptr;

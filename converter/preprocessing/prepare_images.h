@@ -26,8 +26,8 @@ ImageRequest image_request(const Settings& given, const std::filesystem::path& f
 
 // Sets the graph's preprocessing and, where its first output is one row of scores and names for them are known,
 // its task: the best class, or classes where the scores are sigmoids. A softmax or sigmoid at the end is taken off: the
-// task has one itself. So it is with `task`, for maps: an ArgMax is taken off, too. `notes`: what files beside `file` were taken, or why not. Throws Error where what was asked for
-// does not fit the network.
+// task has one itself. So it is with `task`, for maps: an ArgMax is taken off, too. `notes`: what files beside `file`
+// were taken, or why not. Throws Error where what was asked for does not fit the network.
 void prepare_images(Graph& graph, Families families, const ImageRequest& request, std::vector<std::string>* notes);
 
 }  // namespace ferry
