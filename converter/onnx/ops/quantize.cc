@@ -138,9 +138,35 @@ void quantize_linear(Op& op) {
   op.set(saturated(op, rounded + as_floating(op, zero), type), type);
 }
 
+namespace {
+
+// Constant integers with a float32 scale, per tensor or per position along `axis`; nothing for others.
+std::optional<Array> dequantised_constant(Op& op, Type type, int axis) {
+  const bool integers = op.known(0) && !is_float(op.type(0)) && !is_small_float(op.type(0));
+  if (!op.known() || !integers || type != Type::Float32 || op.type(1) != Type::Float32) return {};
+  const Array &x = op.array(0, "x"), &scale = op.array(1, "the scale");
+  const int64_t scales = scale.elements(), zeros = op.has(2) ? op.array(2, "the zero point").elements() : 1;
+  const bool along_axis = !x.dims.empty() && scale.dims == Dims{x.dims[static_cast<size_t>(axis)]};
+  if (op.integer("block_size", 0) != 0 || (scales != 1 && !along_axis) || zeros != scales) return {};
+  const std::vector<double> factors = scale.floats();
+  const std::vector<int64_t> offsets = op.has(2) ? op.array(2, "the zero point").ints() : std::vector<int64_t>{0};
+  int64_t inner = 1;
+  for (size_t d = static_cast<size_t>(axis) + 1; d < x.dims.size(); ++d) inner *= x.dims[d];
+  const std::vector<int64_t> from = x.ints();
+  std::vector<double> values(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const auto c = scales == 1 ? 0 : i / static_cast<size_t>(inner) % static_cast<size_t>(scales);
+    values[i] = static_cast<double>(static_cast<float>(from[i] - offsets[c]) * static_cast<float>(factors[c]));
+  }
+  return make_array(Type::Float32, x.dims, values);
+}
+
+}  // namespace
+
 void dequantize_linear(Op& op) {
   const auto said = static_cast<Type>(op.integer("output_dtype", 0));
   const Type type = said == Type::Undefined ? op.type(1) : said;
+  if (auto constant = dequantised_constant(op, type, quantised_axis(op))) return op.set(std::move(*constant));
   if (const auto real = real_input(op, 0)) return op.set(*real, type);
   const int axis = quantised_axis(op);
   Tensor x = op.floating(0);
