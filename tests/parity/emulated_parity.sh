@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs `ferry parity` in an emulator for every blob that scripts/check converted on the host (build/parity), in
-# float32 and, emulating a CPU with float16 arithmetic, in float16.
+# float32 and, emulating a CPU with float16 arithmetic, in float16. Networks on integers have certificates instead.
 # emulated_parity.sh BLOB_FOLDER FERRY EMULATOR...
 set -euo pipefail
 blobs=$1 ferry=$2
@@ -14,5 +14,8 @@ for blob in "$blobs"/*.ferry; do
   [ -e "$blob" ] && [ -d "$fixture" ] || continue
   for precision in "${precisions[@]}"; do "$@" "$ferry" parity "$blob" "$fixture" --precision $precision; done
   ran=$((ran + 1))
+done
+for blob in "$blobs"/integers_*.ferry; do
+  [ ! -e "$blob" ] || "$@" "$ferry" verify "$blob"
 done
 [ $ran -gt 0 ] || { echo "skipped: no blob in $blobs, or its fixture is not here"; exit 77; }

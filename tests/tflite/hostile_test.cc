@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "converter/error.h"
+#include "converter/quantize/compute_on_integers.h"
 #include "converter/tflite/importer.h"
 #include "converter/tflite/sparse.h"
 #include "tests/support/scratch_folder.h"
@@ -19,11 +20,12 @@ using Op = schema::BuiltinOperator;
 using Type = FileBuilder::Type;
 
 std::string case_file(const std::string& name) {
-  for (const OperatorCase& c : operator_cases()) {
-    if (c.name != name) continue;
-    FileBuilder b;
-    return b.finish(c.build(b));
-  }
+  for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases(), &detection::cases()})
+    for (const OperatorCase& c : *cases) {
+      if (c.name != name) continue;
+      FileBuilder b;
+      return b.finish(c.build(b));
+    }
   return "";
 }
 
@@ -58,14 +60,17 @@ TEST(TfliteHostile, TruncatedAtEachByte) {
 TEST(TfliteHostile, WordsReplaced) {
   const ScratchFolder folder;
   int broken = 0;
-  for (const char* name : {"densify", "strided_slice", "depthwise", "split_v", "transpose_conv_same"}) {
+  for (const char* name : {"densify", "strided_slice", "depthwise", "split_v", "transpose_conv_same", "int8_conv_same",
+                           "int8_concatenation", "lstm_clipped", "detection_postprocess_by_class"}) {
     const std::string whole = case_file(name);
     for (size_t at = 0; at + 4 <= whole.size(); at += 4)
       for (const int32_t value : {-1, 0, 1 << 20, INT32_MAX}) {
         std::string bytes = whole;
         std::memcpy(&bytes[at], &value, sizeof value);
         try {
-          tflite::import_file(tflite::open_file(folder.write("m.tflite", bytes)), {});
+          const tflite::File file = tflite::open_file(folder.write("m.tflite", bytes));
+          const tflite::Imported imported = tflite::import_file(file, {});
+          int8::compute_on_integers(*imported.graph, {});
         } catch (const Error& error) {
           ++broken;
           EXPECT_STRNE(error.what(), "");
