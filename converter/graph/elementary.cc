@@ -1,5 +1,7 @@
 #include "converter/graph/elementary.h"
 
+#include <algorithm>
+
 namespace ferry {
 
 Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha, double beta) {
@@ -30,8 +32,10 @@ Tensor cast_to(Tensor x, fbs::DType type) {
 }
 
 Tensor quantize(Tensor x, float scale, int64_t zero_point) {
-  if (!(scale >= 0x1p-100f && scale <= 0x1p100f))
-    fail("the scale is %g, expected 2^-100 to 2^100", static_cast<double>(scale));
+  constexpr float kSmallest = 0x1p-100f, kLargest = 0x1p100f;  // that a blob may have
+  if (!(scale > 0 && scale <= kLargest))
+    fail("the scale is %g, expected more than 0, up to 2^100", static_cast<double>(scale));
+  scale = std::max(scale, kSmallest);
   if (zero_point < -128 || zero_point > 127)
     fail("the zero point is %lld, outside of 8 bits", static_cast<long long>(zero_point));
   fbs::RequantizeT params;

@@ -17,10 +17,9 @@ class Importer {
       : file_(file), options_(options), graph_(std::make_unique<Graph>()), values_(file, *graph_) {}
 
   Imported import() {
+    // Operators that run other subgraphs are refused by themselves.
     if (const unsigned graphs = count(file_.model->subgraphs()); graphs > 1)
-      reasons_.push_back({"", "", 0,
-                          "the file has " + std::to_string(graphs) +
-                              " subgraphs (branches, loops, or several models), of which only one could be run"});
+      notes_.push_back("the first of the file's " + std::to_string(graphs) + " networks is converted");
     name_ports();
     for (unsigned i = 0; i < count(file_.graph->inputs()); ++i) add_input(i);
     for (unsigned i = 0; i < count(file_.graph->operators()); ++i) add_operator(i);
@@ -29,9 +28,10 @@ class Importer {
       reasons_.push_back({"", "", 0, "no output depends on an input: nothing is left to run"});
     if (!reasons_.empty()) throw Refused(file_.name(), std::move(reasons_));
     if (dequantised_ > 0)
-      notes_.push_back(std::to_string(dequantised_) +
-                       " operators have 8-bit weights and float activations: they are computed in float32 with the "
-                       "weights' values, while TensorFlow Lite also rounds the activations to 8 bits");
+      notes_.push_back("8-bit weights of " + std::to_string(dequantised_) +
+                       (dequantised_ == 1 ? " operator" : " operators") +
+                       " with float activations are computed with as float32, while TensorFlow Lite also rounds the "
+                       "activations to 8 bits");
     return {std::move(graph_), std::move(notes_), values_.detection_head()};
   }
 
@@ -126,7 +126,9 @@ void Importer::note_port(const char* kind, const std::string& name, const schema
 
 // Whether it has integers with a scale as weights, and floats as activations.
 bool Importer::reads_quantised_weights(const schema::Operator& op) const {
-  if (file_.builtin(op) == schema::BuiltinOperator::DEQUANTIZE) return false;  // exact in the interpreter, too
+  // These are exact in the interpreter, too.
+  using Builtin = schema::BuiltinOperator;
+  if (file_.builtin(op) == Builtin::DEQUANTIZE || file_.builtin(op) == Builtin::CUSTOM) return false;
   for (unsigned k = 0; k < count(op.outputs()); ++k)
     if (is_quantised(file_.tensor(op.outputs()->Get(k)))) return false;
   for (unsigned k = 0; k < count(op.inputs()); ++k)

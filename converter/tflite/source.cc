@@ -93,7 +93,9 @@ ImportedNetwork import(const ImportRequest& request) {
   images.classes = classes_of(file);
   images.own = levels_as_integers(file);
   if (const auto wanted = detect::detector_request(request.settings)) {
-    if (imported.detection_head && wanted->detector.empty())
+    // Detectors of one image; a video's have more inputs, and stay as they are.
+    const bool one_image = graph.table.inputs.size() == 1 && graph.shape(graph.table.inputs[0]->tensor).rank == 4;
+    if (imported.detection_head && wanted->detector.empty() && one_image)
       made.detector = detect::make_detector(graph, detector_of(graph, *imported.detection_head, images.own), *wanted);
     else
       made.detector = detect::make_detector(graph, *wanted);
