@@ -148,6 +148,15 @@ bool looks_like_tflite(std::span<const std::byte> bytes) {
   return bytes.size() >= kIdentifierAt + length && std::memcmp(bytes.data() + kIdentifierAt, identifier, length) == 0;
 }
 
+File subgraph_of(const File& file, int index) {
+  if (index < 0 || static_cast<unsigned>(index) >= count(file.model->subgraphs()))
+    fail("it runs subgraph %d of %u", index, count(file.model->subgraphs()));
+  File other = file;
+  other.graph = file.model->subgraphs()->Get(static_cast<unsigned>(index));
+  Checker(other).check_graph();
+  return other;
+}
+
 File open_file(const std::filesystem::path& path) {
   File file;
   file.mapped = MappedFile::open(path);

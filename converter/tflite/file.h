@@ -43,6 +43,9 @@ bool looks_like_tflite(std::span<const std::byte> bytes);
 // Throws Error if the file is damaged, or of another version of the schema.
 File open_file(const std::filesystem::path& path);
 
+// The file with another of its subgraphs. Throws Error if there is none, or it is damaged.
+File subgraph_of(const File& file, int index);
+
 // Whether a size of its shape is 0.
 bool has_no_elements(const schema::Tensor& tensor);
 

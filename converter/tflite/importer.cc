@@ -17,13 +17,14 @@ class Importer {
       : file_(file), options_(options), graph_(std::make_unique<Graph>()), values_(file, *graph_) {}
 
   Imported import() {
-    // Operators that run other subgraphs are refused by themselves.
-    if (const unsigned graphs = count(file_.model->subgraphs()); graphs > 1)
+    // Operators that run other subgraphs say so themselves.
+    if (const unsigned graphs = count(file_.model->subgraphs()); graphs > 1 && count(file_.model->signature_defs()) > 1)
       notes_.push_back("the first of the file's " + std::to_string(graphs) + " networks is converted");
     name_ports();
     for (unsigned i = 0; i < count(file_.graph->inputs()); ++i) add_input(i);
     for (unsigned i = 0; i < count(file_.graph->operators()); ++i) add_operator(i);
     for (unsigned i = 0; i < count(file_.graph->outputs()); ++i) add_output(i);
+    values_.variables().add_outputs(&notes_);
     if (reasons_.empty() && graph_->table.outputs.empty())
       reasons_.push_back({"", "", 0, "no output depends on an input: nothing is left to run"});
     if (!reasons_.empty()) throw Refused(file_.name(), std::move(reasons_));

@@ -37,7 +37,8 @@ void Values::count_computed(int64_t elements) {
 }
 
 bool Op::known(size_t i) const {
-  return has(i) && (values_.is_constant(index(i)) || graph().is_constant(values_.get(index(i)).id));
+  return has(i) && !values_.variables().is_handle(index(i)) &&
+         (values_.is_constant(index(i)) || graph().is_constant(values_.get(index(i)).id));
 }
 
 bool Op::known() const {
@@ -95,6 +96,28 @@ bool Op::is_quantised(size_t i) const { return has(i) && tflite::is_quantised(va
 bool Op::is_output_quantised(size_t i) const {
   return i < output_count() &&
          tflite::is_quantised(values_.file().tensor(op_.outputs()->Get(static_cast<unsigned>(i))));
+}
+
+void Op::set_handle(const std::string& name) const {
+  if (output_count() != 1) refuse("it has %zu outputs, expected one", output_count());
+  values_.variables().set_handle(op_.outputs()->Get(0), name);
+}
+
+int Op::handle(size_t i) const {
+  if (!has(i) || !values_.variables().is_handle(index(i))) refuse("input %zu is no variable", i);
+  return index(i);
+}
+
+Tensor Op::state(size_t i) const {
+  if (!has(i) || !values_.is_variable(index(i))) refuse("input %zu is no state", i);
+  const File& file = values_.file();
+  if (!values_.variables().is_handle(index(i))) values_.variables().set_handle(index(i), file.tensor_name(index(i)));
+  return values_.variables().read(index(i), shape_of(file.tensor(index(i))));
+}
+
+Shape Op::output_shape(size_t i) const {
+  if (i >= output_count()) refuse("output %zu is missing", i);
+  return shape_of(values_.file().tensor(op_.outputs()->Get(static_cast<unsigned>(i))));
 }
 
 std::span<const uint8_t> Op::custom_options() const {

@@ -20,13 +20,15 @@
 #include "converter/tflite/constants.h"
 #include "converter/tflite/detection_head.h"
 #include "converter/tflite/file.h"
+#include "converter/tflite/variables.h"
 
 namespace ferry::tflite {
 
 // The values of the file's tensors during import. Constants enter the graph when they are first read.
 class Values {
  public:
-  Values(const File& file, Graph& graph) : file_(file), graph_(graph), values_(count(file.graph->tensors())) {}
+  Values(const File& file, Graph& graph)
+      : file_(file), graph_(graph), values_(count(file.graph->tensors())), variables_(graph) {}
 
   const File& file() const { return file_; }
   Graph& graph() const { return graph_; }
@@ -34,8 +36,10 @@ class Values {
   void set(int tensor, Tensor value);
   // Makes `tensor` another name of a constant of the file.
   void set_alias(int tensor, int constant) { aliases_[tensor] = named(constant); }
-  // Whether it has a value: that of a constant, or of an operator that was imported.
-  bool has(int tensor) const { return values_[static_cast<size_t>(tensor)] || is_constant(tensor); }
+  // Whether it has a value: that of a constant, or of an operator that was imported; a variable's handle has one, too.
+  bool has(int tensor) const {
+    return values_[static_cast<size_t>(tensor)] || is_constant(tensor) || variables_.is_handle(tensor);
+  }
   // Whether it is a state that the interpreter keeps between runs, zero at first.
   bool is_variable(int tensor) const { return file_.tensor(tensor).is_variable(); }
   // Whether the file holds it.
@@ -43,6 +47,8 @@ class Values {
   Tensor get(int tensor);
   // As get(), but constants of float16 may stay so.
   Tensor weight(int tensor);
+  Variables& variables() { return variables_; }
+  const Variables& variables() const { return variables_; }
   void set_detection_head(const DetectionHead& head) { detection_head_ = head; }
   const std::optional<DetectionHead>& detection_head() const { return detection_head_; }
   // Counts elements of constants that the file does not hold. Throws Error if all together are too many: a small file
@@ -59,6 +65,7 @@ class Values {
 
   std::vector<std::optional<Tensor>> values_;
   std::map<int, int> aliases_;
+  Variables variables_;
   std::optional<DetectionHead> detection_head_;
   int64_t computed_ = 0;  // elements
 };
@@ -109,6 +116,16 @@ class Op {
   void set(Tensor value) { set(0, value); }
   void set(size_t i, Tensor value);
   void set_detection_head(const DetectionHead& head) { values_.set_detection_head(head); }
+  const File& file() const { return values_.file(); }
+  Variables& variables() const { return values_.variables(); }
+  // Output 0 becomes a variable's handle.
+  void set_handle(const std::string& name) const;
+  // Input i, which must be one.
+  int handle(size_t i) const;
+  // The value of input i, a tensor that the operator changes in every run; set_state() gives the new one.
+  Tensor state(size_t i) const;
+  void set_state(size_t i, Tensor value) const { values_.variables().assign(index(i), value); }
+  Shape output_shape(size_t i) const;
   // Makes output 0 another name of input 0, a constant of the file, whose bytes then stay in the file.
   void set_alias();
   bool is_set(size_t i) const { return values_.has(op_.outputs()->Get(static_cast<unsigned>(i))); }

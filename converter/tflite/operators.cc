@@ -11,12 +11,11 @@ using Builtin = schema::BuiltinOperator;
 
 constexpr const char* kComplex = "complex numbers are not supported";
 constexpr const char* kRandom = "its output is random";
-constexpr const char* kRecurrent = "it keeps a state between runs, which is not supported yet";
+constexpr const char* kRecurrent = "a step of an LSTM is not supported yet, a sequence is";
 constexpr const char* kReserved = "no file has it: it is a number with another meaning";
 constexpr const char* kSizes = "the size of its output depends on values";
 constexpr const char* kSubgraphs = "it runs other subgraphs, which are not supported yet";
 constexpr const char* kTables = "hash tables are not supported";
-constexpr const char* kVariables = "variables are not supported yet";
 
 constexpr OpRow kOperators[] = {
     {Builtin::ADD, add},
@@ -43,10 +42,10 @@ constexpr OpRow kOperators[] = {
     {Builtin::RELU6, relu6},
     {Builtin::RESHAPE, reshape},
     {Builtin::RESIZE_BILINEAR, resize_bilinear},
-    {Builtin::RNN, nullptr, kRecurrent},
+    {Builtin::RNN, rnn_step},
     {Builtin::SOFTMAX, softmax},
     {Builtin::SPACE_TO_DEPTH, space_to_depth},
-    {Builtin::SVDF, nullptr, kRecurrent},
+    {Builtin::SVDF, svdf},
     {Builtin::TANH, tanh},
     {Builtin::CONCAT_EMBEDDINGS, nullptr},
     {Builtin::SKIP_GRAM, nullptr},
@@ -148,7 +147,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::BATCH_MATMUL, batch_matmul},
     {Builtin::PLACEHOLDER_FOR_GREATER_OP_CODES, nullptr, kReserved},
     {Builtin::CUMSUM, cumsum},
-    {Builtin::CALL_ONCE, nullptr, kSubgraphs},
+    {Builtin::CALL_ONCE, call_once},
     {Builtin::BROADCAST_TO, broadcast_to},
     {Builtin::RFFT2D, nullptr, kComplex},
     {Builtin::CONV_3D, nullptr},
@@ -161,9 +160,9 @@ constexpr OpRow kOperators[] = {
     {Builtin::HASHTABLE_SIZE, nullptr, kTables},
     {Builtin::REDUCE_ALL, reduce_all},
     {Builtin::CONV_3D_TRANSPOSE, nullptr},
-    {Builtin::VAR_HANDLE, nullptr, kVariables},
-    {Builtin::READ_VARIABLE, nullptr, kVariables},
-    {Builtin::ASSIGN_VARIABLE, nullptr, kVariables},
+    {Builtin::VAR_HANDLE, var_handle},
+    {Builtin::READ_VARIABLE, read_variable},
+    {Builtin::ASSIGN_VARIABLE, assign_variable},
     {Builtin::BROADCAST_ARGS, nullptr},
     {Builtin::RANDOM_STANDARD_NORMAL, nullptr, kRandom},
     {Builtin::BUCKETIZE, nullptr},

@@ -86,11 +86,17 @@ class FileBuilder {
                                                      fbb.CreateString("serving_default"), 0));
   }
 
+  // Makes what was added a subgraph that follows the one of finish().
+  void end_subgraph(const std::vector<int>& outputs) {
+    others_.push_back(subgraph(outputs));
+    tensors_.clear();
+    inputs_.clear();
+    operators_.clear();
+  }
   // The bytes of the file.
-  std::string finish(const std::vector<int>& outputs, int subgraphs = 1) {
-    const auto graph = schema::CreateSubGraph(fbb, fbb.CreateVector(tensors_), fbb.CreateVector(inputs_),
-                                              fbb.CreateVector(outputs), fbb.CreateVector(operators_));
-    const std::vector<flatbuffers::Offset<schema::SubGraph>> graphs(static_cast<size_t>(subgraphs), graph);
+  std::string finish(const std::vector<int>& outputs) {
+    std::vector<flatbuffers::Offset<schema::SubGraph>> graphs = {subgraph(outputs)};
+    graphs.insert(graphs.end(), others_.begin(), others_.end());
     const auto model = schema::CreateModel(fbb, 3, fbb.CreateVector(codes_), fbb.CreateVector(graphs),
                                            fbb.CreateString("tests/tflite"), fbb.CreateVector(buffers_), 0, 0,
                                            fbb.CreateVector(signatures_));
@@ -99,6 +105,10 @@ class FileBuilder {
   }
 
  private:
+  flatbuffers::Offset<schema::SubGraph> subgraph(const std::vector<int>& outputs) {
+    return schema::CreateSubGraph(fbb, fbb.CreateVector(tensors_), fbb.CreateVector(inputs_), fbb.CreateVector(outputs),
+                                  fbb.CreateVector(operators_));
+  }
   int tensor(const Shape& shape, Type type, uint32_t buffer, const std::string& name,
              flatbuffers::Offset<schema::QuantizationParameters> quantization = 0,
              flatbuffers::Offset<schema::SparsityParameters> sparsity = 0) {
@@ -109,6 +119,7 @@ class FileBuilder {
 
   std::vector<flatbuffers::Offset<schema::Tensor>> tensors_;
   std::vector<flatbuffers::Offset<schema::Buffer>> buffers_;
+  std::vector<flatbuffers::Offset<schema::SubGraph>> others_;
   std::vector<flatbuffers::Offset<schema::OperatorCode>> codes_;
   std::vector<flatbuffers::Offset<schema::Operator>> operators_;
   std::vector<flatbuffers::Offset<schema::SignatureDef>> signatures_;

@@ -96,6 +96,26 @@ Outputs bidirectional_rnn(FileBuilder& b) {
   return outputs;
 }
 
+Outputs rnn_step(FileBuilder& b) {
+  std::vector<int> inputs = {b.input({kBatch, kInputs})};
+  const std::vector<int> parameters = rnn_parameters(b, 1);
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  const int y = b.activation({kBatch, kHidden});
+  b.op(Op::RNN, inputs, {y}, Kind::RNNOptions, schema::CreateRNNOptions(b.fbb, Act::TANH).Union());
+  return {y};
+}
+
+template <int rank>
+Outputs svdf(FileBuilder& b) {
+  constexpr int kMemory = 5, kFilters = kHidden * rank;
+  const int y = b.activation({kBatch, kHidden});
+  b.op(Op::SVDF,
+       {b.input({kBatch, kInputs}), weights(b, {kFilters, kInputs}, 1), weights(b, {kFilters, kMemory}, 2),
+        weights(b, {kHidden}, 3), b.variable({kBatch, kFilters * kMemory})},
+       {y}, Kind::SVDFOptions, schema::CreateSVDFOptions(b.fbb, rank, Act::RELU).Union());
+  return {y};
+}
+
 }  // namespace
 
 const std::vector<OperatorCase>& cases() {
@@ -110,6 +130,9 @@ const std::vector<OperatorCase>& cases() {
       {"lstm_peepholes", lstm<true, true, true, 100>},
       {"rnn", rnn<Act::TANH, false>},
       {"rnn_relu", rnn<Act::RELU, true>},
+      {"rnn_step", rnn_step},
+      {"svdf", svdf<1>},
+      {"svdf_rank_2", svdf<2>},
   };
   return kCases;
 }

@@ -69,10 +69,15 @@ TEST(TfliteRefusals, AreNotRepeatedByReaders) {
 
 TEST(TfliteImport, TakesTheFirstOfSeveralNetworksAndSaysSo) {
   FileBuilder b;
-  const int x = b.input({1, 4}), y = b.activation({1, 4});
-  b.op(Op::ABS, {x}, {y});
+  const auto add = [&](const std::string& name) {
+    const int x = b.input({1, 4}), y = b.activation({1, 4});
+    b.op(Op::ABS, {x}, {y});
+    b.signature(name + "_in", name + "_out", y);
+    return y;
+  };
+  b.end_subgraph({add("second")});
   const ScratchFolder folder;
-  const auto file = tflite::open_file(folder.write("m.tflite", b.finish({y}, 2)));
+  const auto file = tflite::open_file(folder.write("m.tflite", b.finish({add("first")})));
   EXPECT_EQ(tflite::import_file(file, {}).notes,
             std::vector<std::string>{"the first of the file's 2 networks is converted"});
 }

@@ -14,6 +14,12 @@ void convolution_2d_transpose_bias(Op& op);  // custom, of MediaPipe
 // detection.cc
 void detection_postprocess(Op& op);  // custom
 
+// variables.cc
+void assign_variable(Op& op);
+void call_once(Op& op);
+void read_variable(Op& op);
+void var_handle(Op& op);
+
 // matrix.cc
 void fully_connected(Op& op);
 void batch_matmul(Op& op);
@@ -22,6 +28,8 @@ void cumsum(Op& op);
 // recurrent.cc
 void bidirectional_sequence_lstm(Op& op);
 void bidirectional_sequence_rnn(Op& op);
+void rnn_step(Op& op);
+void svdf(Op& op);
 void unidirectional_sequence_lstm(Op& op);
 void unidirectional_sequence_rnn(Op& op);
 

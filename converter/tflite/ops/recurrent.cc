@@ -1,5 +1,5 @@
-// Recurrent layers over whole sequences. Each run begins with a state of zeros, as after the interpreter's
-// ResetVariableTensors(): the file's state tensors are not read.
+// Recurrent layers. Those over whole sequences begin each run with a state of zeros, as after the interpreter's
+// ResetVariableTensors(): the file's state tensors are not read. Those of one step pass their state on (variables.h).
 #include <array>
 
 #include "converter/tflite/ops/ops.h"
@@ -200,6 +200,41 @@ void bidirectional_sequence_rnn(Op& op) {
   const Tensor forward = rnn(op, x, 1, o.fused_activation_function(), false);
   const Tensor backward = rnn(op, x, 5, o.fused_activation_function(), true);
   set_directions(op, forward, backward, o.time_major(), o.merge_outputs());
+}
+
+// One step: inputs x [N,C], the input weight, the recurrent one, the bias, and the hidden state [N,H].
+void rnn_step(Op& op) {
+  const Act function = op.options<schema::RNNOptions>().fused_activation_function();
+  const Tensor x = op.tensor(0), state = op.state(4);
+  if (x.shape().rank != 2) op.refuse("its input has %d dimensions, expected 2", x.shape().rank);
+  const int hidden = op.shape(1)[0];
+  const Tensor projected =
+      op.graph().add_op("", fbs::LinearT{}, {x, parameter(op, 1, hidden, x.shape()[1]), parameter(op, 3, hidden, 0)});
+  const Tensor carried = op.graph().add_op("", fbs::LinearT{}, {state, parameter(op, 2, hidden, hidden)});
+  const Tensor y = activated(op, projected + carried, function);
+  op.set_state(4, y);
+  op.set(y);
+}
+
+// A rank-factorised filter over time (Nakkiran et al., 2015): inputs x [N,C], feature weights [F,C], time weights [F,M],
+// a bias [F/rank], and the last M features of each filter [N,F*M], oldest first.
+void svdf(Op& op) {
+  const auto& o = op.options<schema::SVDFOptions>();
+  const Tensor x = op.tensor(0), state = op.state(4);
+  if (x.shape().rank != 2) op.refuse("its input has %d dimensions, expected 2", x.shape().rank);
+  const int batch = x.shape()[0], filters = op.shape(1)[0], memory = op.shape(2)[op.shape(2).rank - 1];
+  if (o.rank() < 1 || filters % o.rank() != 0) op.refuse("rank %d does not divide %d filters", o.rank(), filters);
+  if (state.shape() != Shape{batch, filters * memory})
+    op.refuse("its state is %s, expected [%d,%d]", to_string(state.shape()).c_str(), batch, filters * memory);
+  const Tensor feature = op.graph().add_op("", fbs::LinearT{}, {x, parameter(op, 1, filters, x.shape()[1])});
+  const Tensor before = reshape(state, {batch, filters, memory}), now = reshape(feature, {batch, filters, 1});
+  const Tensor features = memory == 1 ? now : concat({ferry::slice(before, 2, 1, -1), now}, 2);
+  op.set_state(4, reshape(features, {batch, filters * memory}));
+  const int units = filters / o.rank();
+  const Tensor filtered = features * parameter(op, 2, filters, memory);
+  Tensor y = reduce(reshape(filtered, {batch, units, o.rank() * memory}), fbs::ReduceKind::Sum, {2}, false);
+  if (op.has(3)) y = y + parameter(op, 3, units, 0);
+  op.set(activated(op, y, o.fused_activation_function()));
 }
 
 }  // namespace ferry::tflite

@@ -1,0 +1,41 @@
+// What a streaming network keeps between runs: VAR_HANDLE names a variable, READ_VARIABLE and ASSIGN_VARIABLE pass its
+// value. In the blob a variable is an input and an output of its name: an app gives the output of one run to the next.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "converter/graph/graph.h"
+
+namespace ferry::tflite {
+
+class Variables {
+ public:
+  explicit Variables(Graph& graph) : graph_(graph) {}
+
+  // Tensor `handle` of the file stands for the variable `name`.
+  void set_handle(int handle, const std::string& name) { handles_[handle] = name; }
+  bool is_handle(int tensor) const { return handles_.contains(tensor); }
+  const std::string& name_of(int handle) const { return handles_.at(handle); }
+  // What the file sets it to before the first run: other numbers than zeros.
+  void set_initial(const std::string& name) { variables_[name].begins_with_zeros = false; }
+  // The variable's value here, which is an input of the graph until it is assigned. Throws Error for another shape than
+  // before.
+  Tensor read(int handle, const Shape& shape);
+  void assign(int handle, Tensor value) { variables_[handles_.at(handle)].value = value; }
+  // Adds the values at the end of a run as outputs. `notes`: how they begin.
+  void add_outputs(std::vector<std::string>* notes);
+
+ private:
+  struct Variable {
+    Tensor input, value;
+    bool begins_with_zeros = true;
+  };
+
+  Graph& graph_;
+  std::map<int, std::string> handles_;
+  std::map<std::string, Variable> variables_;
+};
+
+}  // namespace ferry::tflite
