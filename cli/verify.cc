@@ -64,10 +64,10 @@ int verify(const VerifyOptions& o) {
   const std::string stage = (several ? graph + ": " : "") + v.stage;
   if (v.passed) {
     print(
-        "verified on %s in %.0f ms: %zu stages agree with %s (%s); nearest to its bound of %.1e is %s with %.1e "
+        "verified on %s in %.0f ms: %zu %s with %s (%s); nearest to its bound of %.1e is %s with %.1e "
         "(%.1e at conversion)\n",
-        o.backend.text().c_str(), ms, v.stage_count, v.fixture, v.library, v.bound, stage.c_str(), v.error,
-        v.error_at_conversion);
+        o.backend.text().c_str(), ms, v.stage_count, v.stage_count == 1 ? "stage agrees" : "stages agree", v.fixture,
+        v.library, v.bound, stage.c_str(), v.error, v.error_at_conversion);
   } else {
     print(
         "OUT OF BOUNDS on %s: the first of %zu stages that departs from %s (%s) is %s: error %.1e, bound %.1e "

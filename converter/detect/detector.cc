@@ -34,7 +34,8 @@ DecodingPlan named_plan(const Graph& graph, const std::string& name) {
       if (problem.empty()) problem = error.what();
     }
   }
-  if (problem.empty()) fail("--detect %s: expected one of %s, or a file.json", name.c_str(), known_names_text().c_str());
+  if (problem.empty())
+    fail("--detect %s: expected one of %s, or a file.json", name.c_str(), known_names_text().c_str());
   fail("--detect %s", problem.c_str());
 }
 

@@ -15,8 +15,8 @@ Tensor scalar(Tensor like, double value);
 Tensor cast_to(Tensor x, fbs::DType type);
 // a where the condition (Int32) is not 0, else b.
 Tensor select(Tensor condition, Tensor a, Tensor b);
-// x rounded to Int8 with this scale and zero point. A positive scale below 2^-100, whose values are as good as 0, counts
-// as 2^-100. Throws Error for other scales up to 0 and above 2^100, and a zero point outside of -128 to 127.
+// x rounded to Int8 with this scale and zero point. A positive scale below 2^-100, whose values are as good as 0,
+// counts as 2^-100. Throws Error for other scales up to 0 and above 2^100, and a zero point outside of -128 to 127.
 Tensor quantize(Tensor x, float scale, int64_t zero_point);
 // The Float32 values of Int8.
 Tensor dequantize(Tensor x);

@@ -205,6 +205,7 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   if (request.passes) {
     const std::string note = int8::note_of(int8::compute_on_integers(*graph, {.keep_taps = !taps.empty()}));
     if (!note.empty() && request.notes) request.notes->push_back(note);
+    if (taps.empty()) int8::tap_integers(*graph);
   }
   graph->table.name = model.path.stem().string();
   graph->table.provenance = provenance(model);

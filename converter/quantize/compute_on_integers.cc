@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "converter/graph/elementary.h"
 #include "converter/quantize/integer_ops.h"
 #include "converter/quantize/plan.h"
 #include "sdk/operators/operators.h"
@@ -236,6 +237,43 @@ Lowered compute_on_integers(Graph& graph, const PassOptions& options) {
   const Lowered lowered = Lowering(graph, options).run();
   remove_dead_code(graph, options);
   return lowered;
+}
+
+namespace {
+
+// TensorFlow joins the names of what it fused by semicolons.
+std::string first_name(const fbs::OperatorT& op) {
+  constexpr size_t kLongest = 200;
+  return op.name.substr(0, std::min(op.name.find(';'), kLongest));
+}
+
+}  // namespace
+
+void tap_integers(Graph& graph) {
+  constexpr size_t kMost = 16;
+  std::set<std::string> names;
+  for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
+    for (const auto& port : *ports) names.insert(port->name);
+  std::vector<std::pair<size_t, TensorId>> results;  // with the place of their operator
+  const auto& operators = graph.table.operators;
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const TensorId y = operators[i]->outputs.front();
+    const Role role = role_of(*operators[i]);
+    if (graph.at(y).dtype == fbs::DType::Int8 && (role == Role::Weighted || role == Role::Arithmetic) &&
+        !operators[i]->name.empty() && names.insert(first_name(*operators[i])).second)
+      results.emplace_back(i, y);
+  }
+  const size_t step = (results.size() + kMost - 1) / kMost;
+  std::vector<Op> before = std::move(graph.table.operators);
+  graph.table.operators.clear();
+  size_t next = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    graph.table.operators.push_back(std::move(before[i]));
+    if (next == results.size() || results[next].first != i) continue;
+    const Tensor y{&graph, results[next].second};
+    const std::string name = first_name(*graph.table.operators.back());
+    if (next++ % step == step - 1) graph.add_tap(name, dequantize(y), fbs::Layout::Same, true);
+  }
 }
 
 std::string note_of(const Lowered& lowered) {

@@ -23,6 +23,9 @@ struct Lowered {
 // moved, sliced or joined them. Taps of values that are no longer computed disappear.
 Lowered compute_on_integers(Graph& graph, const PassOptions& options);
 
+// Taps up to 16 results of Int8 operators, evenly along the network, so that a certificate has stages.
+void tap_integers(Graph& graph);
+
 // A sentence about weights that were rounded again; empty if none was.
 std::string note_of(const Lowered& lowered);
 

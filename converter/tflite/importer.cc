@@ -174,7 +174,8 @@ void Importer::add_operator(unsigned i) {
     const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
     const auto& inputs = graph_->table.inputs;
     if (graph_->is_constant(value.id) || std::any_of(inputs.begin(), inputs.end(), is_input)) continue;
-    const std::string tap = file_.tensor_name(output);
+    constexpr size_t kLongestTap = 512;
+    const std::string tap = file_.tensor_name(output).substr(0, kLongestTap);
     if (tap_names_.insert(tap).second) graph_->add_tap(tap, value, fbs::Layout::Same, false);
   }
 }

@@ -20,7 +20,10 @@ Affine affine_of(const schema::Tensor& tensor) {
   if (q.details_type() != schema::QuantizationDetails::NONE) fail("its scales are of a custom kind");
   if (count(q.scale()) != 1 || count(q.zero_point()) > 1)
     fail("it has %u scales and %u zero points, expected one for all elements", count(q.scale()), count(q.zero_point()));
-  return {q.scale()->Get(0), count(q.zero_point()) == 0 ? 0 : q.zero_point()->Get(0)};
+  const int64_t zero_point = count(q.zero_point()) == 0 ? 0 : q.zero_point()->Get(0);
+  if (zero_point != static_cast<int16_t>(zero_point))
+    fail("its zero point is %lld, beyond 16 bits", static_cast<long long>(zero_point));
+  return {q.scale()->Get(0), zero_point};
 }
 
 }  // namespace

@@ -107,6 +107,7 @@ ImportedNetwork import(const ImportRequest& request) {
     run_passes(graph, options);
     const std::string note = int8::note_of(int8::compute_on_integers(graph, options));
     if (!note.empty()) made.notes.push_back(note);
+    if (!taps) int8::tap_integers(graph);
   }
   graph.table.name = request.path.stem().string();
   graph.table.provenance = provenance_of(file, request.digest);

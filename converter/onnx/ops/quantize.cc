@@ -305,8 +305,8 @@ Array real_constant(Op& op, size_t i, size_t axis) {
       [](auto q, auto s) { return static_cast<double>(q) * static_cast<double>(s); }, Type::Float32);
 }
 
-// Whether input 0 and a constant operand, input 3, are multiplied as real values, and the product is rounded by inputs 6
-// and 7: what compute_on_integers() finds.
+// Whether input 0 and a constant operand, input 3, are multiplied as real values, and the product is rounded by inputs
+// 6 and 7: what compute_on_integers() finds.
 std::optional<Tensor> input_of_product(Op& op) {
   if (!op.known(3) || !op.known(4) || (op.has(5) && !op.known(5)) || !affine_of(op, 6, 7)) return {};
   return real_input(op, 0);

@@ -14,12 +14,12 @@ constexpr int kMostBoxes = 4096;
 // The custom options, a map of numbers.
 class Options {
  public:
-  explicit Options(const Op& op) : op_(op) {
-    const std::span<const uint8_t> bytes = op.custom_options();
-    if (bytes.size() < 3 || !flexbuffers::VerifyBuffer(bytes.data(), bytes.size()) ||
-        !flexbuffers::GetRoot(bytes.data(), bytes.size()).IsMap())
+  explicit Options(const Op& op) : op_(op), bytes_(op.custom_options().begin(), op.custom_options().end()) {
+    constexpr size_t kSmallest = 3;  // bytes: a value, its type and its width
+    if (bytes_.size() < kSmallest || !flexbuffers::VerifyBuffer(bytes_.data(), bytes_.size()) ||
+        !flexbuffers::GetRoot(bytes_).IsMap())
       op.refuse("its options are no map");
-    map_ = flexbuffers::GetRoot(bytes.data(), bytes.size()).AsMap();
+    map_ = flexbuffers::GetRoot(bytes_).AsMap();
   }
 
   bool flag(const char* name) const { return map_[name].AsBool(); }
@@ -37,6 +37,7 @@ class Options {
 
  private:
   const Op& op_;
+  std::vector<uint8_t> bytes_;  // aligned, as the file's need not be
   flexbuffers::Map map_ = flexbuffers::Map::EmptyMap();
 };
 

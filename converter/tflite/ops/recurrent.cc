@@ -216,8 +216,8 @@ void rnn_step(Op& op) {
   op.set(y);
 }
 
-// A rank-factorised filter over time (Nakkiran et al., 2015): inputs x [N,C], feature weights [F,C], time weights [F,M],
-// a bias [F/rank], and the last M features of each filter [N,F*M], oldest first.
+// A rank-factorised filter over time (Nakkiran et al., 2015): inputs x [N,C], feature weights [F,C], time weights
+// [F,M], a bias [F/rank], and the last M features of each filter [N,F*M], oldest first.
 void svdf(Op& op) {
   const auto& o = op.options<schema::SVDFOptions>();
   const Tensor x = op.tensor(0), state = op.state(4);
