@@ -9,7 +9,13 @@ add_custom_command(
   COMMAND "${FERRY_FLATC}" --cpp --cpp-std c++17 --scoped-enums -o "${generated}" "${schema}"
   DEPENDS "${schema}"
   COMMENT "flatc tflite.fbs")
-add_custom_target(ferry_tflite_schema_header DEPENDS "${generated}/tflite_generated.h")
+set(metadata "${PROJECT_SOURCE_DIR}/converter/tflite/tflite_metadata.fbs")
+add_custom_command(
+  OUTPUT "${generated}/tflite_metadata_generated.h"
+  COMMAND "${FERRY_FLATC}" --cpp --cpp-std c++17 --scoped-enums -o "${generated}" "${metadata}"
+  DEPENDS "${metadata}"
+  COMMENT "flatc tflite_metadata.fbs")
+add_custom_target(ferry_tflite_schema_header DEPENDS "${generated}/tflite_generated.h" "${generated}/tflite_metadata_generated.h")
 add_library(ferry_tflite_schema INTERFACE)
 add_dependencies(ferry_tflite_schema ferry_tflite_schema_header)
 target_include_directories(ferry_tflite_schema SYSTEM INTERFACE "${generated}")

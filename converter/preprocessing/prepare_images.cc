@@ -128,7 +128,10 @@ void set_map_task(Graph& graph, const ImageRequest& request) {
   const std::string name = outputs.front()->name;
   const auto layout = shape.rank == 4 ? outputs.front()->source_layout : fbs::Layout::Same;
   outputs.clear();
-  graph.add_output(name, map, layout);
+  // An output must be computed: an input is copied.
+  const bool computed = producer_of(graph, map.id) != nullptr;
+  const std::vector<int32_t> sizes(shape.dims.begin(), shape.dims.begin() + shape.rank);
+  graph.add_output(name, computed ? map : reshape(map, sizes), layout);
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph.table.postprocess->task = segmentation ? fbs::Task::SemanticSegmentation : fbs::Task::Matting;
   if (segmentation && !request.labels.empty()) graph.table.labels = read_labels(request.labels, shape[shape.rank - 1]);
@@ -198,8 +201,7 @@ void prepare_images(Graph& graph, Families families, const ImageRequest& request
     preprocess = preprocessing_beside(request, notes);
     if (!preprocess && request.own.given()) {
       preprocess = blob_preprocessing(request.own, input[1], input[2], input[3]);
-      notes->push_back("the levels of an image are the integers of input '" + graph.table.inputs.front()->name +
-                       "': --mean and --std say otherwise");
+      notes->push_back(request.own_note);
     }
   }
   if (preprocess && !given) {

@@ -14,6 +14,7 @@ namespace ferry {
 struct ImageRequest {
   ImageSettings settings;        // what was said by options
   ImageSettings own = {};        // what the file itself says; options come first, field by field
+  std::string own_note = {};     // a sentence: where it says so
   std::string like;              // a variant whose images are prepared alike, "timm/resnet50.a1_in1k"; empty: none
   std::string task = {};         // "matting" or "segmentation": what output 0 is; empty: as below
   std::filesystem::path labels;  // class names, one a line; empty: those of `like`, or of a config.json

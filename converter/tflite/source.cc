@@ -8,6 +8,7 @@
 #include "converter/preprocessing/prepare_images.h"
 #include "converter/quantize/compute_on_integers.h"
 #include "converter/tflite/importer.h"
+#include "converter/tflite/metadata.h"
 #include "converter/tflite/quantised.h"
 #include "converter/tflite/weights.h"
 
@@ -16,18 +17,31 @@ namespace {
 
 bool recognises(const MappedFile& file) { return looks_like_tflite(file.bytes()); }
 
-// The lines of the only text file in the archive that may follow the network: by TensorFlow Lite's tools, the classes.
-std::vector<std::string> classes_of(const File& file) {
+// The classes: a text file in the archive that may follow the network, which the metadata names, or the only one.
+std::vector<std::string> classes_of(const File& file, const Metadata& metadata) {
   ZipEntries entries;
   try {
     entries = zip_entries(*file.mapped);
   } catch (const Error&) {
     return {};  // there is no archive
   }
-  std::erase_if(entries, [](const auto& entry) { return !entry.first.ends_with(".txt") || !entry.second.stored; });
-  if (entries.size() != 1) return {};
-  const std::span<const std::byte> bytes = entries.begin()->second.bytes;
-  return lines_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::erase_if(entries, [](const auto& entry) { return !entry.second.stored; });
+  const auto lines = [](const ZipEntry& entry) {
+    return lines_of({reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size()});
+  };
+  for (const std::string& name : metadata.label_files)
+    if (const auto entry = entries.find(name); entry != entries.end()) return lines(entry->second);
+  std::erase_if(entries, [](const auto& entry) { return !entry.first.ends_with(".txt"); });
+  return entries.size() == 1 ? lines(entries.begin()->second) : std::vector<std::string>();
+}
+
+// How an image becomes the input: by the metadata, or by the scale of a quantised input.
+void set_own_images(const File& file, const Metadata& metadata, ImageRequest* images) {
+  images->own = metadata.image;
+  images->own_note = "images are prepared as the file's metadata says: --mean and --std say otherwise";
+  if (images->own.given()) return;
+  images->own = levels_as_integers(file);
+  images->own_note = "the levels of an image are the integers of input 0: --mean and --std say otherwise";
 }
 
 std::string producer_of(const File& file) {
@@ -56,7 +70,7 @@ std::span<const Option> options() {
 }
 
 // The detector that TFLite_Detection_PostProcess is, with what precedes it as the graph's outputs.
-detect::DetectorSpec detector_of(Graph& graph, const DetectionHead& head, const ImageSettings& image) {
+detect::DetectorSpec detector_of(Graph& graph, const DetectionHead& head, const ImageRequest& images) {
   constexpr float kLeastThreshold = 0.1f, kUsualThreshold = 0.5f;  // files keep nearly all boxes, for evaluations
   detect::DetectorSpec spec;
   spec.name = "TFLite_Detection_PostProcess";
@@ -68,8 +82,10 @@ detect::DetectorSpec detector_of(Graph& graph, const DetectionHead& head, const 
   spec.scores.activation = detect::Activation::None;
   if (graph.shape(head.scores.id)[2] > head.classes) spec.scores.background = 0;
   for (const auto& [y, x, height, width] : head.anchors) spec.anchors.boxes.push_back({x, y, width, height});
-  spec.image = image;
-  if (!image.given()) spec.image.mean = spec.image.std = {127.5};
+  spec.recognised = true;  // so that labels of another number are left out
+  spec.labels = images.classes;
+  spec.image = images.own;
+  if (!images.own.given()) spec.image.mean = spec.image.std = {127.5};
   spec.params.threshold = head.threshold < kLeastThreshold ? kUsualThreshold : head.threshold;
   spec.params.overlap = std::min(head.overlap, 1.0f);
   spec.params.across_classes = spec.best_class = !head.by_class;
@@ -90,13 +106,14 @@ ImportedNetwork import(const ImportRequest& request) {
   ImportedNetwork made;
   made.notes = std::move(imported.notes);
   ImageRequest images = image_request(request.settings, request.path);
-  images.classes = classes_of(file);
-  images.own = levels_as_integers(file);
+  const Metadata metadata = read_metadata(file);
+  images.classes = classes_of(file, metadata);
+  set_own_images(file, metadata, &images);
   if (const auto wanted = detect::detector_request(request.settings)) {
     // Detectors of one image; a video's have more inputs, and stay as they are.
     const bool one_image = graph.table.inputs.size() == 1 && graph.shape(graph.table.inputs[0]->tensor).rank == 4;
     if (imported.detection_head && wanted->detector.empty() && one_image)
-      made.detector = detect::make_detector(graph, detector_of(graph, *imported.detection_head, images.own), *wanted);
+      made.detector = detect::make_detector(graph, detector_of(graph, *imported.detection_head, images), *wanted);
     else
       made.detector = detect::make_detector(graph, *wanted);
   }

@@ -93,13 +93,19 @@ class FileBuilder {
     inputs_.clear();
     operators_.clear();
   }
+  // TensorFlow Lite's metadata: a flatbuffer.
+  void metadata(const flatbuffers::FlatBufferBuilder& of) {
+    buffers_.push_back(schema::CreateBuffer(fbb, fbb.CreateVector(of.GetBufferPointer(), of.GetSize())));
+    metadata_.push_back(
+        schema::CreateMetadata(fbb, fbb.CreateString("TFLITE_METADATA"), static_cast<uint32_t>(buffers_.size() - 1)));
+  }
   // The bytes of the file.
   std::string finish(const std::vector<int>& outputs) {
     std::vector<flatbuffers::Offset<schema::SubGraph>> graphs = {subgraph(outputs)};
     graphs.insert(graphs.end(), others_.begin(), others_.end());
     const auto model = schema::CreateModel(fbb, 3, fbb.CreateVector(codes_), fbb.CreateVector(graphs),
-                                           fbb.CreateString("tests/tflite"), fbb.CreateVector(buffers_), 0, 0,
-                                           fbb.CreateVector(signatures_));
+                                           fbb.CreateString("tests/tflite"), fbb.CreateVector(buffers_), 0,
+                                           fbb.CreateVector(metadata_), fbb.CreateVector(signatures_));
     schema::FinishModelBuffer(fbb, model);
     return {reinterpret_cast<const char*>(fbb.GetBufferPointer()), fbb.GetSize()};
   }
@@ -123,6 +129,7 @@ class FileBuilder {
   std::vector<flatbuffers::Offset<schema::OperatorCode>> codes_;
   std::vector<flatbuffers::Offset<schema::Operator>> operators_;
   std::vector<flatbuffers::Offset<schema::SignatureDef>> signatures_;
+  std::vector<flatbuffers::Offset<schema::Metadata>> metadata_;
   std::vector<int> inputs_;
 };
 

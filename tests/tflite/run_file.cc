@@ -60,13 +60,13 @@ std::vector<double> read_as(const std::string& bytes) {
 }  // namespace
 
 std::vector<double> elements_of(const std::string& bytes, tflite::schema::TensorType type) {
-  using Type = tflite::schema::TensorType;
+  using SchemaType = tflite::schema::TensorType;
   switch (type) {
-    case Type::FLOAT32: return read_as<float>(bytes);
-    case Type::INT32: return read_as<int32_t>(bytes);
-    case Type::INT16: return read_as<int16_t>(bytes);
-    case Type::INT8: return read_as<int8_t>(bytes);
-    case Type::UINT8: return read_as<uint8_t>(bytes);
+    case SchemaType::FLOAT32: return read_as<float>(bytes);
+    case SchemaType::INT32: return read_as<int32_t>(bytes);
+    case SchemaType::INT16: return read_as<int16_t>(bytes);
+    case SchemaType::INT8: return read_as<int8_t>(bytes);
+    case SchemaType::UINT8: return read_as<uint8_t>(bytes);
     default: fail("a port of type %s", tflite::type_name(type));
   }
 }
