@@ -46,7 +46,7 @@ class FileBuilder {
   }
   int activation(const Shape& shape, Type type = Type::FLOAT32,
                  flatbuffers::Offset<schema::QuantizationParameters> quantization = 0) {
-    return tensor(shape, type, 0, "t" + std::to_string(tensors_.size()), quantization);
+    return tensor(shape, type, 0, "t" + std::to_string(activations_++), quantization);
   }
 
   // A state that the interpreter keeps between runs.
@@ -131,6 +131,7 @@ class FileBuilder {
   std::vector<flatbuffers::Offset<schema::SignatureDef>> signatures_;
   std::vector<flatbuffers::Offset<schema::Metadata>> metadata_;
   std::vector<int> inputs_;
+  int activations_ = 0;  // names them, whatever the order of evaluation of the arguments that make other tensors
 };
 
 // `count` values on [low, high), the same on every host.

@@ -90,7 +90,7 @@ TEST(TfliteImport, TakesTheSmallestScales) {
   const ScratchFolder folder;
   const BlobTensors outputs =
       run_graph(*import_tflite(folder.write("m.tflite", b.finish({y}))), {{"in0", {{1, 4}, {0, 1e-35, -1e-34, 0}}}});
-  for (const double v : outputs.at("t1").values) EXPECT_EQ(v, 0);
+  for (const double v : outputs.at("t0").values) EXPECT_EQ(v, 0);
 }
 
 TEST(TfliteNames, AreTheSignatures) {
@@ -113,7 +113,7 @@ TEST(TfliteNames, OfTensorsAreTapsIfWanted) {
   const ScratchFolder folder;
   const std::unique_ptr<Graph> graph = import_tflite(folder.write("m.tflite", b.finish({z})), "keep-taps");
   ASSERT_FALSE(graph->table.taps.empty());
-  EXPECT_EQ(graph->table.taps[0]->name, "t1");
+  EXPECT_EQ(graph->table.taps[0]->name, "t0");
 }
 
 // The batch of a file of one sample is that of a run.
@@ -129,8 +129,8 @@ TEST(TfliteBatches, OfOtherSizesRun) {
   const std::vector<double> both(two.begin(), two.end()), second(two.begin() + 12, two.end());
   const BlobTensors all = run_graph(*graph, {{"in0", {{2, 2, 2, 3}, both}}});
   const BlobTensors one = run_graph(*graph, {{"in0", {{1, 2, 2, 3}, second}}});
-  ASSERT_EQ(all.at("t2").dims, (std::vector<int64_t>{2, 2}));
-  EXPECT_LE(difference({all.at("t2").values.begin() + 2, all.at("t2").values.end()}, one.at("t2").values), 1e-6);
+  ASSERT_EQ(all.at("t1").dims, (std::vector<int64_t>{2, 2}));
+  EXPECT_LE(difference({all.at("t1").values.begin() + 2, all.at("t1").values.end()}, one.at("t1").values), 1e-6);
 }
 
 // y = x * w^T with int8 weights, a scale and a zero point per row: the float32 product of their values.
@@ -145,7 +145,7 @@ TEST(TfliteWeights, OfIntegersAreComputedAsFloatsAndSaySo) {
   const auto path = folder.write("m.tflite", b.finish({y}));
   const BlobTensors outputs = run_graph(*import_tflite(path), {{"in0", {{1, 2}, {1, 2}}}});
   const std::vector<double> expected = {0.5 * (10 - 2 * 20), 0.25 * (126 - 2 * 129), 2.0 * (1 + 2 * 2)};
-  EXPECT_LE(difference(outputs.at("t1").values, expected), 1e-6);
+  EXPECT_LE(difference(outputs.at("t0").values, expected), 1e-6);
   const tflite::Imported imported = tflite::import_file(tflite::open_file(path), {});
   ASSERT_EQ(imported.notes.size(), 1u);
   EXPECT_NE(imported.notes[0].find("8-bit weights"), std::string::npos);
