@@ -15,6 +15,7 @@
 #include "converter/graph/from_blob.h"
 #include "converter/pack/pack.h"
 #include "converter/quantize/certificate.h"
+#include "converter/quantize/compute_on_integers.h"
 #include "converter/quantize/search.h"
 #include "sdk/api/handles.h"
 #include "sdk/operators/operators.h"
@@ -126,9 +127,8 @@ std::unique_ptr<Graph> float_graph(const QuantiseOptions& o, const ModelHandle& 
          graph->table.graphs.size() + 1);
   if (!graph->table.states.empty())
     fail("%s has states that outlive a run: only networks of one run can be quantised", o.model.c_str());
-  for (const auto& tensor : graph->table.tensors)
-    if (tensor->buffer == 0 && tensor->dtype == fbs::DType::Int8)
-      fail("%s is quantised already: expected the float blob that it was made from", o.model.c_str());
+  if (int8::has_int8_activations(*graph))
+    fail("%s is quantised already: expected the float blob that it was made from", o.model.c_str());
   return graph;
 }
 

@@ -1,11 +1,10 @@
 #include "converter/convert.h"
 
-#include <algorithm>
-
 #include "converter/error.h"
 #include "converter/export/record.h"
 #include "converter/provenance.h"
 #include "converter/quantize/certificate.h"
+#include "converter/quantize/compute_on_integers.h"
 #include "converter/quantize/quantize.h"
 
 namespace ferry {
@@ -20,10 +19,7 @@ bool keeps_values(const std::string& weights) { return weights != "i8" && weight
 
 // Whether it is one graph with Int8 activations: the integer reference certifies those.
 bool computes_on_integers(const Graph& graph) {
-  const auto& tensors = graph.table.tensors;
-  return graph.table.graphs.empty() && graph.table.states.empty() &&
-         std::any_of(tensors.begin(), tensors.end(),
-                     [](const auto& tensor) { return tensor->buffer == 0 && tensor->dtype == fbs::DType::Int8; });
+  return graph.table.graphs.empty() && graph.table.states.empty() && int8::has_int8_activations(graph);
 }
 
 // The blob's graphs. The first has the provenance.

@@ -40,4 +40,11 @@ std::optional<DetectorRequest> detector_request(const Settings& given) {
   return DetectorRequest{.detector = detector, .image = image_settings(given), .labels = given.text("labels")};
 }
 
+void refuse_other_tasks(const Settings& given) {
+  for (const char* option : {"like", "task"})
+    if (given.has(option))
+      fail("--%s %s: not for a detector, which has its own preprocessing and task (--detect)", option,
+           given.text(option).c_str());
+}
+
 }  // namespace ferry::detect

@@ -31,6 +31,17 @@ Tensor cast_to(Tensor x, fbs::DType type) {
   return x.graph->add_op("", params, {x});
 }
 
+Tensor computed(Tensor x) {
+  const fbs::GraphT& table = x.graph->table;
+  const bool is_input =
+      std::any_of(table.inputs.begin(), table.inputs.end(), [&](const auto& port) { return port->tensor == x.id; });
+  if (!is_input && !x.graph->is_constant(x.id)) return x;
+  const Shape shape = x.shape();
+  fbs::ReshapeT params;
+  params.shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
+  return x.graph->add_op("", params, {x});
+}
+
 Tensor quantize(Tensor x, float scale, int64_t zero_point) {
   constexpr float kSmallest = 0x1p-100f, kLargest = 0x1p100f;  // that a blob may have
   if (!(scale > 0 && scale <= kLargest))

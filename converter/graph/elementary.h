@@ -13,6 +13,8 @@ Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
 Tensor scalar(Tensor like, double value);
 // x itself if it is of this type.
 Tensor cast_to(Tensor x, fbs::DType type);
+// x itself, or a copy of an input or a constant: the outputs of a graph must be computed by it.
+Tensor computed(Tensor x);
 // a where the condition (Int32) is not 0, else b.
 Tensor select(Tensor condition, Tensor a, Tensor b);
 // x rounded to Int8 with this scale and zero point. A positive scale below 2^-100, whose values are as good as 0,

@@ -202,11 +202,7 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   };
   std::unique_ptr<Graph> graph = build(taps, request.without);
   check_taps(model, request.taps, *graph, build, request.without);
-  if (request.passes) {
-    const std::string note = int8::note_of(int8::compute_on_integers(*graph, {.keep_taps = !taps.empty()}));
-    if (!note.empty() && request.notes) request.notes->push_back(note);
-    if (taps.empty()) int8::tap_integers(*graph);
-  }
+  if (request.passes) int8::finish_integers(*graph, {.keep_taps = !taps.empty()}, request.notes);
   graph->table.name = model.path.stem().string();
   graph->table.provenance = provenance(model);
   return graph;

@@ -524,9 +524,7 @@ void Importer::fold(Op* op, size_t first) {
 void Importer::add_output(const ValueInfo& output, Tensor value) {
   const bool map = value.shape().rank == 4;
   if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
-  // An output must be computed: constants and inputs are copied.
-  if (map) value = to_channels_last(value);
-  if (graph_->is_constant(value.id) || inputs_.contains(value.id)) value = reshape(value, to_int32(dims_of(value)));
+  value = computed(map ? to_channels_last(value) : value);
   std::vector<std::optional<Tensor>> sizes = counted_[output.name].sizes;
   // A counted output is cut in its memory, so it is the tensor of no other.
   if (outputs_.contains(value.id)) value = reshape(value, to_int32(dims_of(value)));

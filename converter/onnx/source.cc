@@ -21,8 +21,8 @@ namespace ferry::onnx {
 namespace {
 
 constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect",
-                     *kLike = "like", *kRead = "read", *kCharacters = "characters", *kLabels = "labels",
-                     *kMaxLength = "max-length", *kTap = "tap", *kKeepTaps = "keep-taps", *kValue = "value";
+                     *kRead = "read", *kCharacters = "characters", *kLabels = "labels", *kMaxLength = "max-length",
+                     *kTap = "tap", *kKeepTaps = "keep-taps", *kValue = "value";
 
 void valid_shapes(const Option& option, const Settings& given, Families) { parse_shapes(given.values(option.name)); }
 
@@ -162,10 +162,7 @@ ImportedNetwork import(const ImportRequest& request) {
   const auto finish = [&](Graph& graph) {
     made.notes.clear();  // a graph with open dimensions is imported more than once
     if (wanted) made.detector = detect::make_detector(graph, *wanted);
-    const std::string like = given.text(kLike);
-    if (made.detector && !like.empty())
-      fail("--like %s: not for a detector, which has its own preprocessing (--detect)", like.c_str());
-    if (made.detector) return;
+    if (made.detector) return detect::refuse_other_tasks(given);
     prepare_images(graph, request.families, image_request(given, request.path), &made.notes);
   };
   made.graphs.push_back(build_graph({.file = request.path,

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "converter/checkpoint/json.h"
+#include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 #include "converter/preprocessing/labels.h"
 #include "converter/preprocessing/preprocessing.h"
@@ -128,13 +129,15 @@ void set_map_task(Graph& graph, const ImageRequest& request) {
   const std::string name = outputs.front()->name;
   const auto layout = shape.rank == 4 ? outputs.front()->source_layout : fbs::Layout::Same;
   outputs.clear();
-  // An output must be computed: an input is copied.
-  const bool computed = producer_of(graph, map.id) != nullptr;
-  const std::vector<int32_t> sizes(shape.dims.begin(), shape.dims.begin() + shape.rank);
-  graph.add_output(name, computed ? map : reshape(map, sizes), layout);
+  graph.add_output(name, computed(map), layout);
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   graph.table.postprocess->task = segmentation ? fbs::Task::SemanticSegmentation : fbs::Task::Matting;
-  if (segmentation && !request.labels.empty()) graph.table.labels = read_labels(request.labels, shape[shape.rank - 1]);
+  const int classes = shape[shape.rank - 1];
+  if (!segmentation && !request.labels.empty()) fail("--labels: a foreground has no classes");
+  if (!request.labels.empty())
+    graph.table.labels = read_labels(request.labels, classes);
+  else if (segmentation && request.classes.size() == static_cast<size_t>(classes))
+    graph.table.labels = request.classes;
 }
 
 std::vector<std::string> labels_from(const std::filesystem::path& file, int classes, const Graph& graph) {

@@ -57,10 +57,7 @@ class Lowering {
     const Type type = type_of(graph_.at(t));
     return {type.float_scale, type.zero_point};
   }
-  bool same_affine(TensorId a, TensorId b) const {
-    const Affine x = affine(a), y = affine(b);
-    return x.scale == y.scale && x.zero_point == y.zero_point;
-  }
+  bool same_affine(TensorId a, TensorId b) const { return affine(a) == affine(b); }
 
   void add(Op op) {
     if (quantizes(*op)) return add_quantization(std::move(op));
@@ -91,30 +88,26 @@ class Lowering {
 
   // A value that only integers have is dequantized when its first reader comes.
   TensorId as_float(TensorId t) {
-    if (index_of(t) >= integers_.size() || integers_[t] == TensorId::None) return t;
-    if (!dequantized_.insert(t).second) return t;
-    auto op = std::make_unique<fbs::OperatorT>();
-    op->name = graph_.at(t).name;
-    fbs::RequantizeT to_float;
-    to_float.to = fbs::DType::Float32;
-    op->params.Set(std::move(to_float));
-    op->inputs = {integers_[t]};
-    op->outputs = {t};
-    push(std::move(op));
-    return t;
+    const bool is_integer = index_of(t) < integers_.size() && integers_[t] != TensorId::None;
+    return is_integer && dequantized_.insert(t).second ? convert(integers_[t], t, fbs::DType::Float32) : t;
   }
 
   TensorId requantized(TensorId integers, const Affine& to) {
-    if (affine(integers).scale == to.scale && affine(integers).zero_point == to.zero_point) return integers;
+    if (affine(integers) == to) return integers;
+    const TensorId out = add_activation(graph_, graph_.at(integers).name, graph_.shape(integers), to);
+    return convert(integers, out, fbs::DType::Int8);
+  }
+
+  TensorId convert(TensorId from, TensorId to, fbs::DType type) {
+    fbs::RequantizeT requantize;
+    requantize.to = type;
     auto op = std::make_unique<fbs::OperatorT>();
-    op->name = graph_.at(integers).name;
-    fbs::RequantizeT to_int8;
-    to_int8.to = fbs::DType::Int8;
-    op->params.Set(std::move(to_int8));
-    op->inputs = {integers};
-    op->outputs = {add_activation(graph_, op->name, graph_.shape(integers), to)};
+    op->name = graph_.at(to).name;
+    op->params.Set(std::move(requantize));
+    op->inputs = {from};
+    op->outputs = {to};
     push(std::move(op));
-    return graph_.table.operators.back()->outputs.front();
+    return to;
   }
 
   bool has_integers(TensorId t) const { return integers_[t] != TensorId::None; }
@@ -247,8 +240,6 @@ std::string first_name(const fbs::OperatorT& op) {
   return op.name.substr(0, std::min(op.name.find(';'), kLongest));
 }
 
-}  // namespace
-
 void tap_integers(Graph& graph) {
   constexpr size_t kMost = 16;
   std::set<std::string> names;
@@ -276,11 +267,21 @@ void tap_integers(Graph& graph) {
   }
 }
 
-std::string note_of(const Lowered& lowered) {
-  if (lowered.rounded == 0) return "";
-  return std::to_string(lowered.rounded) + " of " + std::to_string(lowered.channels) +
-         " output channels have weights beyond -127 to 127 times their scale: these channels were rounded to a scale "
-         "of their own";
+}  // namespace
+
+void finish_integers(Graph& graph, const PassOptions& options, std::vector<std::string>* notes) {
+  const Lowered lowered = compute_on_integers(graph, options);
+  if (!options.keep_taps) tap_integers(graph);
+  if (lowered.rounded > 0 && notes != nullptr)
+    notes->push_back(std::to_string(lowered.rounded) + " of " + std::to_string(lowered.channels) +
+                     " output channels have weights beyond -127 to 127 times their scale: these channels were rounded "
+                     "to a scale of their own");
+}
+
+bool has_int8_activations(const Graph& graph) {
+  const auto& tensors = graph.table.tensors;
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& tensor) { return tensor->buffer == 0 && tensor->dtype == fbs::DType::Int8; });
 }
 
 }  // namespace ferry::int8

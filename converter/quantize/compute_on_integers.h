@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "converter/passes/passes.h"
 
@@ -23,10 +24,12 @@ struct Lowered {
 // moved, sliced or joined them. Taps of values that are no longer computed disappear.
 Lowered compute_on_integers(Graph& graph, const PassOptions& options);
 
-// Taps up to 16 results of Int8 operators, evenly along the network, so that a certificate has stages.
-void tap_integers(Graph& graph);
+// What an importer calls behind its passes: the same, with taps of up to 16 results along the network, so that a
+// certificate has stages, unless every value has one already. `notes`: gets a sentence about weights that were rounded
+// again; null: none.
+void finish_integers(Graph& graph, const PassOptions& options, std::vector<std::string>* notes);
 
-// A sentence about weights that were rounded again; empty if none was.
-std::string note_of(const Lowered& lowered);
+// Whether an activation is Int8.
+bool has_int8_activations(const Graph& graph);
 
 }  // namespace ferry::int8

@@ -1,7 +1,6 @@
 // Constants of operators on Int8 activations, as docs/format.md, "Integer arithmetic", has them.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

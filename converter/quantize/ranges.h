@@ -21,6 +21,7 @@ struct Affine {
   // The nearest integer, ties to even, saturated.
   int32_t integer(double real) const;
   double real(int32_t integer) const;
+  friend bool operator==(const Affine&, const Affine&) = default;
 };
 
 // Covers the range and 0, which is exact: padding and ReLU need it.

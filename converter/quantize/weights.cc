@@ -6,7 +6,6 @@
 #include "converter/error.h"
 
 namespace ferry::int8 {
-
 namespace {
 
 constexpr double kMax = 127;
@@ -14,6 +13,22 @@ constexpr double kScaleOfZeros = 1e-20;  // of a channel of zeros
 
 int8_t rounded(double value, double scale) {
   return static_cast<int8_t>(std::clamp(std::nearbyint(value / scale), -kMax, kMax));
+}
+
+double largest_of(std::span<const double> values) {
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::fabs(v));
+  return largest;
+}
+
+// Without integers and scales.
+Weight sized(std::span<const double> values, size_t channels, std::vector<double> bias) {
+  Weight out;
+  out.channels = channels;
+  out.width = values.size() / channels;
+  out.bias = std::move(bias);
+  out.bias.resize(channels);
+  return out;
 }
 
 double squared_error(std::span<const double> values, double scale) {
@@ -29,20 +44,13 @@ double squared_error(std::span<const double> values, double scale) {
 
 Weight quantise_to_nearest(std::span<const double> values, size_t channels, std::vector<double> bias,
                            const std::string& name) {
-  Weight out;
-  out.channels = channels;
-  out.width = values.size() / channels;
-  out.bias = std::move(bias);
-  out.bias.resize(channels);
+  Weight out = sized(values, channels, std::move(bias));
   for (size_t c = 0; c < channels; ++c) {
     const std::span<const double> row = values.subspan(c * out.width, out.width);
-    double largest = 0;
-    for (const double w : row) {
+    for (const double w : row)
       if (!std::isfinite(w)) fail("'%s': channel %zu of the weight is not finite", name.c_str(), c);
-      largest = std::max(largest, std::fabs(w));
-    }
     if (!std::isfinite(out.bias[c])) fail("'%s': channel %zu of the bias is not finite", name.c_str(), c);
-    const auto scale = static_cast<float>(std::max(largest / kMax, kScaleOfZeros));
+    const auto scale = static_cast<float>(std::max(largest_of(row) / kMax, kScaleOfZeros));
     out.scales.push_back(scale);
     for (const double w : row) out.integers.push_back(rounded(w, static_cast<double>(scale)));
   }
@@ -51,12 +59,12 @@ Weight quantise_to_nearest(std::span<const double> values, size_t channels, std:
 
 double step_of(std::span<const double> values) {
   constexpr double kMost = 255, kTolerance = 0x1p-21;  // float32 rounds integer times scale, twice in a quotient
-  double least = INFINITY, largest = 0;
+  double least = INFINITY;
   for (const double v : values) {
     if (!std::isfinite(v)) return 0;
     if (v != 0) least = std::min(least, std::fabs(v));
-    largest = std::max(largest, std::fabs(v));
   }
+  const double largest = largest_of(values);
   if (largest == 0) return 1;
   // The least value is a small multiple, mostly of 1 to 3.
   for (double multiple = 1; multiple <= kMost; ++multiple) {
@@ -72,17 +80,12 @@ double step_of(std::span<const double> values) {
 }
 
 std::optional<Weight> recover_integers(std::span<const double> values, size_t channels, std::vector<double> bias) {
-  Weight out;
-  out.channels = channels;
-  out.width = values.size() / channels;
-  out.bias = std::move(bias);
-  out.bias.resize(channels);
+  Weight out = sized(values, channels, std::move(bias));
   for (size_t c = 0; c < channels; ++c) {
     const std::span<const double> row = values.subspan(c * out.width, out.width);
     const double step = step_of(row);
     if (step == 0 || !std::isfinite(out.bias[c])) return {};
-    double largest = 0;
-    for (const double w : row) largest = std::max(largest, std::fabs(w));
+    const double largest = largest_of(row);
     double scale = largest > 0 ? step : kScaleOfZeros;
     if (largest > (kMax + 0.5) * step) ++out.rounded;
     if (const double wide = largest / kMax; wide > scale && squared_error(row, wide) < squared_error(row, scale))

@@ -185,18 +185,14 @@ void Importer::add_output(unsigned i) {
   if (!values_.has(index)) return;  // its producer has given the reason
   const std::string& name = output_names_[i];
   try {
-    Tensor value = values_.get(index);
+    const Tensor value = values_.get(index);
     if (graph_->is_constant(value.id)) {
       notes_.push_back("output '" + name + "' is left out: it is the same for every input");
       return;
     }
-    // An output must be computed: an input is copied.
-    const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
-    if (std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
-      value = reshape(value, dims_of(value));
     const schema::Tensor& tensor = file_.tensor(index);
     const fbs::DType type = is_quantised(tensor) ? fbs::DType::Float32 : to_dtype(tensor.type());
-    graph_->add_output(name, value, fbs::Layout::Same, type);
+    graph_->add_output(name, computed(value), fbs::Layout::Same, type);
     note_port("output", name, tensor);
   } catch (const Error& error) {
     reasons_.push_back({"", name, 0, "output '" + name + "': " + error.what()});

@@ -1,5 +1,7 @@
 #include "converter/tflite/quantised.h"
 
+#include <algorithm>
+
 #include "converter/graph/elementary.h"
 #include "converter/tflite/constants.h"
 

@@ -1,8 +1,6 @@
 // Values of integers with a scale, as real numbers: (integer - zero point) * scale.
 #pragma once
 
-#include <optional>
-
 #include "converter/graph/graph.h"
 #include "converter/preprocessing/image_settings.h"
 #include "converter/tflite/file.h"

@@ -7,6 +7,7 @@
 #include "converter/preprocessing/labels.h"
 #include "converter/preprocessing/prepare_images.h"
 #include "converter/quantize/compute_on_integers.h"
+#include "converter/tflite/constants.h"
 #include "converter/tflite/importer.h"
 #include "converter/tflite/metadata.h"
 #include "converter/tflite/quantised.h"
@@ -117,14 +118,15 @@ ImportedNetwork import(const ImportRequest& request) {
     else
       made.detector = detect::make_detector(graph, *wanted);
   }
-  if (!made.detector) prepare_images(graph, request.families, images, &made.notes);
+  if (made.detector)
+    detect::refuse_other_tasks(request.settings);
+  else
+    prepare_images(graph, request.families, images, &made.notes);
   if (request.passes) {
     const PassOptions options{.keep_taps = taps};
     make_channels_last(graph, options);
     run_passes(graph, options);
-    const std::string note = int8::note_of(int8::compute_on_integers(graph, options));
-    if (!note.empty()) made.notes.push_back(note);
-    if (!taps) int8::tap_integers(graph);
+    int8::finish_integers(graph, options, &made.notes);
   }
   graph.table.name = request.path.stem().string();
   graph.table.provenance = provenance_of(file, request.digest);
@@ -138,8 +140,12 @@ Outline outline(const std::filesystem::path& path, const Settings&) {
   out.producer = producer_of(file);
   for (unsigned i = 0; i < count(file.graph->operators()); ++i)
     ++out.operators[file.operator_name(*file.graph->operators()->Get(i))];
-  const std::shared_ptr<const Checkpoint> constants = open_constants(path);
-  for (const auto& [name, tensor] : constants->tensors()) out.parameters += static_cast<uint64_t>(tensor.elements());
+  for (unsigned i = 0; i < count(file.graph->tensors()); ++i) {
+    const schema::Tensor& tensor = file.tensor(static_cast<int>(i));
+    const bool has_values = !file.bytes(static_cast<int>(i)).empty() && tensor.sparsity() == nullptr;
+    if (has_values && (is_float(tensor.type()) || is_quantised(tensor)))
+      out.parameters += static_cast<uint64_t>(shape_of(tensor).elements());
+  }
   try {
     out.graph = std::move(import_file(file, {}).graph);
   } catch (const Refused& refused) {

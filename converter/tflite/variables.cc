@@ -1,6 +1,6 @@
 #include "converter/tflite/variables.h"
 
-#include "converter/graph/ops.h"
+#include "converter/graph/elementary.h"
 
 namespace ferry::tflite {
 
@@ -21,7 +21,7 @@ void Variables::add_outputs(std::vector<std::string>* notes) {
   for (auto& [name, variable] : variables_) {
     const Tensor value = variable.value;
     if (value.graph == nullptr || value.id == variable.input.id || graph_.is_constant(value.id)) continue;
-    graph_.add_output(name, value, fbs::Layout::Same);
+    graph_.add_output(name, computed(value), fbs::Layout::Same);
     ++kept;
     if (!variable.begins_with_zeros) others += (others.empty() ? "'" : ", '") + name + "'";
   }

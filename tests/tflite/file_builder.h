@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,10 +14,24 @@ namespace ferry::testing {
 
 namespace schema = ferry::tflite::schema;
 
+// `count` values on [low, high), the same on every host.
+inline std::vector<float> random_values(size_t count, uint32_t seed, float low = -1, float high = 1) {
+  std::vector<float> values;
+  for (uint32_t state = seed * 2654435761u + 12345; values.size() < count;) {
+    state = state * 1103515245u + 12345u;
+    values.push_back(low + (high - low) * static_cast<float>(state >> 16) / 65536.0f);
+  }
+  return values;
+}
+
 class FileBuilder {
  public:
   using Shape = std::vector<int32_t>;
   using Type = schema::TensorType;
+
+  static size_t elements(const Shape& shape) {
+    return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>()));
+  }
 
   FileBuilder() { buffers_.push_back(schema::CreateBuffer(fbb)); }
 
@@ -33,6 +49,7 @@ class FileBuilder {
   int constant(const Shape& shape, const std::vector<int32_t>& values) {
     return constant_of(shape, Type::INT32, values);
   }
+  int random(const Shape& shape, uint32_t seed) { return constant(shape, random_values(elements(shape), seed)); }
   int vector(const std::vector<int32_t>& values) { return constant({static_cast<int32_t>(values.size())}, values); }
   int scalar(int32_t value) { return constant({}, std::vector<int32_t>{value}); }
   template <typename T>
@@ -133,15 +150,5 @@ class FileBuilder {
   std::vector<int> inputs_;
   int activations_ = 0;  // names them, whatever the order of evaluation of the arguments that make other tensors
 };
-
-// `count` values on [low, high), the same on every host.
-inline std::vector<float> random_values(size_t count, uint32_t seed, float low = -1, float high = 1) {
-  std::vector<float> values;
-  for (uint32_t state = seed * 2654435761u + 12345; values.size() < count;) {
-    state = state * 1103515245u + 12345u;
-    values.push_back(low + (high - low) * static_cast<float>(state >> 16) / 65536.0f);
-  }
-  return values;
-}
 
 }  // namespace ferry::testing

@@ -1,7 +1,5 @@
 // Operators on integers with scales.
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 #include "tests/tflite/operator_cases.h"
 
@@ -23,10 +21,6 @@ struct Affine {
 };
 constexpr Affine kIn = {0.05f, -10}, kIn2 = {0.03f, 20}, kOut = {0.08f, 5};
 constexpr int64_t kUnsigned = 128;  // what unsigned integers add to zero points
-
-size_t size_of(const Shape& shape) {
-  return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>()));
-}
 
 auto scales(FileBuilder& b, Type type, Affine affine) {
   return b.scale({affine.scale}, {affine.zero + (type == Type::UINT8 ? kUnsigned : 0)});
@@ -64,7 +58,7 @@ Weights weights(FileBuilder& b, const Shape& shape, int axis, float input_scale)
   }
   const std::vector<int64_t> zeros(channels);
   Weights out;
-  out.filter = b.constant_of(shape, Type::INT8, integers<int8_t>(size_of(shape), 1, -127, 127),
+  out.filter = b.constant_of(shape, Type::INT8, integers<int8_t>(FileBuilder::elements(shape), 1, -127, 127),
                              b.scale(by_channel, zeros, axis));
   out.bias = b.constant_of({static_cast<int32_t>(channels)}, sizeof(Bias) == 4 ? Type::INT32 : Type::INT64,
                            integers<Bias>(channels, 2, -3000, 3000), b.scale(of_bias, zeros));
@@ -74,8 +68,8 @@ Weights weights(FileBuilder& b, const Shape& shape, int axis, float input_scale)
 Weights unsigned_weights(FileBuilder& b, const Shape& shape, int axis, float input_scale, int64_t zero) {
   const int32_t channels = shape[static_cast<size_t>(axis)];
   Weights out;
-  out.filter =
-      b.constant_of(shape, Type::UINT8, integers<uint8_t>(size_of(shape), 1, 1, 255), b.scale({0.008f}, {zero}));
+  out.filter = b.constant_of(shape, Type::UINT8, integers<uint8_t>(FileBuilder::elements(shape), 1, 1, 255),
+                             b.scale({0.008f}, {zero}));
   out.bias = b.constant_of({channels}, Type::INT32, integers<int32_t>(static_cast<size_t>(channels), 2, -3000, 3000),
                            b.scale({0.008f * input_scale}, {0}));
   return out;
@@ -208,9 +202,9 @@ Outputs prelu(FileBuilder& b) {
   return {add(b, Op::PRELU, {x, slope}, output(b, {1, 3, 2, 8}), Kind::NONE, 0, 1)};
 }
 
-template <Type type, bool scales_differ>
+template <Type type>
 Outputs concatenation(FileBuilder& b) {
-  const int x = input(b, {2, 3, 4}, kIn, type), y = input(b, {2, 3, 2}, scales_differ ? kIn2 : kIn, type);
+  const int x = input(b, {2, 3, 4}, kIn, type), y = input(b, {2, 3, 2}, kIn, type);
   return {add(b, Op::CONCATENATION, {x, y}, output(b, {2, 3, 6}, kIn, type), Kind::ConcatenationOptions,
               schema::CreateConcatenationOptions(b.fbb, -1).Union(), type == Type::UINT8 ? 1 : 2)};
 }
@@ -336,7 +330,7 @@ const std::vector<OperatorCase>& cases() {
       {"int8_average_pool_valid", pool<Op::AVERAGE_POOL_2D, Padding::VALID, Type::INT8>},
       {"int8_bilinear", bilinear<false>},
       {"int8_bilinear_half_pixel", bilinear<true>},
-      {"int8_concatenation", concatenation<Type::INT8, false>},
+      {"int8_concatenation", concatenation<Type::INT8>},
       {"int8_conv_relu", conv<Padding::VALID, 2, Act::RELU>},
       {"int8_conv_relu6", conv<Padding::SAME, 2, Act::RELU6>},
       {"int8_conv_same", conv<Padding::SAME, 1, Act::NONE>},
@@ -379,7 +373,7 @@ const std::vector<OperatorCase>& cases() {
       {"fake_quant", fake_quant},
       {"uint8_add", arithmetic<Op::ADD, Kind::AddOptions, Type::UINT8, Act::NONE>},
       {"uint8_average_pool", pool<Op::AVERAGE_POOL_2D, Padding::SAME, Type::UINT8>},
-      {"uint8_concatenation", concatenation<Type::UINT8, false>},
+      {"uint8_concatenation", concatenation<Type::UINT8>},
       {"uint8_conv", unsigned_conv},
       {"uint8_depthwise", unsigned_depthwise},
       {"uint8_max_pool", pool<Op::MAX_POOL_2D, Padding::VALID, Type::UINT8>},

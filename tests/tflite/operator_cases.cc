@@ -1,8 +1,6 @@
 #include "tests/tflite/operator_cases.h"
 
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 #include "converter/tflite/constants.h"
 
@@ -16,14 +14,6 @@ using Padding = schema::Padding;
 using Shape = FileBuilder::Shape;
 using Type = FileBuilder::Type;
 using Outputs = std::vector<int>;
-
-size_t elements(const Shape& shape) {
-  return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>()));
-}
-
-int weights(FileBuilder& b, const Shape& shape, uint32_t seed) {
-  return b.constant(shape, random_values(elements(shape), seed));
-}
 
 // One output of an operator without options, or with these.
 int add(FileBuilder& b, Op op, const std::vector<int>& inputs, const Shape& out, Kind kind = Kind::NONE,
@@ -77,14 +67,13 @@ template <Padding padding, int stride, int dilation, int height>
 Outputs conv(FileBuilder& b) {
   const int x = b.input({2, 7, 6, 3});
   const int w = padding == Padding::SAME ? 6 / stride : (6 - dilation) / stride;
-  return {add(b, Op::CONV_2D, {x, weights(b, {4, 3, 2, 3}, 1), weights(b, {4}, 2)}, {2, height, w, 4},
-              Kind::Conv2DOptions,
+  return {add(b, Op::CONV_2D, {x, b.random({4, 3, 2, 3}, 1), b.random({4}, 2)}, {2, height, w, 4}, Kind::Conv2DOptions,
               schema::CreateConv2DOptions(b.fbb, padding, stride, stride, Act::RELU6, dilation, dilation).Union())};
 }
 
 Outputs grouped_conv(FileBuilder& b) {
   const int x = b.input({1, 5, 5, 4});
-  return {add(b, Op::CONV_2D, {x, weights(b, {6, 3, 3, 2}, 1), weights(b, {6}, 2)}, {1, 5, 5, 6}, Kind::Conv2DOptions,
+  return {add(b, Op::CONV_2D, {x, b.random({6, 3, 3, 2}, 1), b.random({6}, 2)}, {1, 5, 5, 6}, Kind::Conv2DOptions,
               schema::CreateConv2DOptions(b.fbb, Padding::SAME, 1, 1).Union())};
 }
 
@@ -93,7 +82,7 @@ Outputs depthwise(FileBuilder& b) {
   const int x = b.input({1, 7, 7, 3});
   const int side = (7 + stride - 1) / stride, out = 3 * multiplier;
   return {
-      add(b, Op::DEPTHWISE_CONV_2D, {x, weights(b, {1, 3, 3, out}, 1), weights(b, {out}, 2)}, {1, side, side, out},
+      add(b, Op::DEPTHWISE_CONV_2D, {x, b.random({1, 3, 3, out}, 1), b.random({out}, 2)}, {1, side, side, out},
           Kind::DepthwiseConv2DOptions,
           schema::CreateDepthwiseConv2DOptions(b.fbb, Padding::SAME, stride, stride, multiplier, Act::RELU).Union())};
 }
@@ -101,7 +90,7 @@ Outputs depthwise(FileBuilder& b) {
 template <Padding padding, int stride, int out>
 Outputs transposed(FileBuilder& b) {
   const int x = b.input({1, 4, 4, 3});
-  return {add(b, Op::TRANSPOSE_CONV, {b.vector({1, out, out, 2}), weights(b, {2, 3, 3, 3}, 1), x}, {1, out, out, 2},
+  return {add(b, Op::TRANSPOSE_CONV, {b.vector({1, out, out, 2}), b.random({2, 3, 3, 3}, 1), x}, {1, out, out, 2},
               Kind::TransposeConvOptions, schema::CreateTransposeConvOptions(b.fbb, padding, stride, stride).Union())};
 }
 
@@ -110,7 +99,7 @@ Outputs fully_connected(FileBuilder& b) {
   const int x = b.input({2, 3, 6});
   const Shape out = keep ? Shape{2, 3, 4} : Shape{6, 4};
   return {add(
-      b, Op::FULLY_CONNECTED, {x, weights(b, {4, 6}, 1), weights(b, {4}, 2)}, out, Kind::FullyConnectedOptions,
+      b, Op::FULLY_CONNECTED, {x, b.random({4, 6}, 1), b.random({4}, 2)}, out, Kind::FullyConnectedOptions,
       schema::CreateFullyConnectedOptions(b.fbb, Act::RELU, schema::FullyConnectedOptionsWeightsFormat::DEFAULT, keep)
           .Union())};
 }
@@ -154,7 +143,7 @@ Outputs leaky_relu(FileBuilder& b) {
 
 Outputs prelu(FileBuilder& b) {
   const int x = b.input({1, 3, 2, 5});
-  return {add(b, Op::PRELU, {x, weights(b, {1, 1, 5}, 1)}, {1, 3, 2, 5})};
+  return {add(b, Op::PRELU, {x, b.random({1, 1, 5}, 1)}, {1, 3, 2, 5})};
 }
 
 Outputs power(FileBuilder& b) {
@@ -349,7 +338,7 @@ Outputs one_hot(FileBuilder& b) {
 
 Outputs embedding_lookup(FileBuilder& b) {
   const int x = b.input({5}, Type::INT32);
-  return {add(b, Op::EMBEDDING_LOOKUP, {x, weights(b, {8, 3}, 1)}, {5, 3})};
+  return {add(b, Op::EMBEDDING_LOOKUP, {x, b.random({8, 3}, 1)}, {5, 3})};
 }
 
 template <bool corners, bool half>

@@ -12,18 +12,10 @@ using Outputs = std::vector<int>;
 
 constexpr int kBatch = 2, kSteps = 6, kInputs = 3, kHidden = 4, kNone = -1;
 
-int weights(FileBuilder& b, const Shape& shape, uint32_t seed) {
-  size_t count = 1;
-  for (const int32_t d : shape) count *= static_cast<size_t>(d);
-  return b.constant(shape, random_values(count, seed));
-}
-
 // The parameters of one direction: input weights, recurrent weights, peepholes, biases, no projection.
 std::vector<int> lstm_parameters(FileBuilder& b, bool input_gate, bool peepholes, uint32_t seed) {
   std::vector<int> out;
-  const auto add = [&](bool present, const Shape& shape) {
-    out.push_back(present ? weights(b, shape, seed++) : kNone);
-  };
+  const auto add = [&](bool present, const Shape& shape) { out.push_back(present ? b.random(shape, seed++) : kNone); };
   for (int g = 0; g < 4; ++g) add(g > 0 || input_gate, {kHidden, kInputs});
   for (int g = 0; g < 4; ++g) add(g > 0 || input_gate, {kHidden, kHidden});
   for (int g = 0; g < 3; ++g) add(peepholes && (g > 0 || input_gate), {kHidden});
@@ -65,8 +57,8 @@ Outputs bidirectional_lstm(FileBuilder& b) {
 }
 
 std::vector<int> rnn_parameters(FileBuilder& b, uint32_t seed) {
-  const int weight = weights(b, {kHidden, kInputs}, seed), recurrent = weights(b, {kHidden, kHidden}, seed + 1);
-  return {weight, recurrent, weights(b, {kHidden}, seed + 2), b.variable({kBatch, kHidden})};
+  const int weight = b.random({kHidden, kInputs}, seed), recurrent = b.random({kHidden, kHidden}, seed + 1);
+  return {weight, recurrent, b.random({kHidden}, seed + 2), b.variable({kBatch, kHidden})};
 }
 
 template <Act act, bool time_major>
@@ -110,8 +102,8 @@ Outputs svdf(FileBuilder& b) {
   constexpr int kMemory = 5, kFilters = kHidden * rank;
   const int y = b.activation({kBatch, kHidden});
   b.op(Op::SVDF,
-       {b.input({kBatch, kInputs}), weights(b, {kFilters, kInputs}, 1), weights(b, {kFilters, kMemory}, 2),
-        weights(b, {kHidden}, 3), b.variable({kBatch, kFilters * kMemory})},
+       {b.input({kBatch, kInputs}), b.random({kFilters, kInputs}, 1), b.random({kFilters, kMemory}, 2),
+        b.random({kHidden}, 3), b.variable({kBatch, kFilters * kMemory})},
        {y}, Kind::SVDFOptions, schema::CreateSVDFOptions(b.fbb, rank, Act::RELU).Union());
   return {y};
 }

@@ -51,6 +51,23 @@ TEST(TfliteVariables, PassFromRunToRun) {
   EXPECT_EQ(sum.values, (std::vector<double>{6, -6}));
 }
 
+// A variable that is assigned an input as it is.
+TEST(TfliteVariables, MayBeAnEarlierInput) {
+  FileBuilder b;
+  const int x = b.input({1, 2}), handle = b.activation({}, Type::RESOURCE), before = b.activation({1, 2});
+  b.op(Op::VAR_HANDLE, {}, {handle}, Kind::VarHandleOptions,
+       schema::CreateVarHandleOptions(b.fbb, 0, b.fbb.CreateString("last")).Union());
+  b.op(Op::READ_VARIABLE, {handle}, {before}, Kind::ReadVariableOptions,
+       schema::CreateReadVariableOptions(b.fbb).Union());
+  b.op(Op::ASSIGN_VARIABLE, {handle, x}, {}, Kind::AssignVariableOptions,
+       schema::CreateAssignVariableOptions(b.fbb).Union());
+  const ScratchFolder folder;
+  const std::unique_ptr<Graph> graph = import_tflite(folder.write("m.tflite", b.finish({before})));
+  const BlobTensors outputs = run_graph(*graph, {{"in0", {{1, 2}, {3, 4}}}, {"last", {{1, 2}, {1, 2}}}});
+  EXPECT_EQ(outputs.at("last").values, (std::vector<double>{3, 4}));
+  EXPECT_EQ(outputs.at("t1").values, (std::vector<double>{1, 2}));
+}
+
 TEST(TfliteVariables, SayHowTheyBegin) {
   const ScratchFolder folder;
   const auto note = [&](const std::vector<float>& initial) {

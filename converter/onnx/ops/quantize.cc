@@ -140,25 +140,32 @@ void quantize_linear(Op& op) {
 
 namespace {
 
-// Constant integers with a float32 scale, per tensor or per position along `axis`; nothing for others.
+// Float32: (integers - zero point) * scale, the two per tensor or per position along `axis`. zero_point: null for 0.
+Array dequantised(const Array& integers, const Array& scale, const Array* zero_point, size_t axis) {
+  const std::vector<double> scales = scale.floats();
+  const std::vector<int64_t> from = integers.ints();
+  const std::vector<int64_t> zeros = zero_point ? zero_point->ints() : std::vector<int64_t>{0};
+  size_t inner = 1;
+  for (size_t d = axis + 1; d < integers.dims.size(); ++d) inner *= static_cast<size_t>(integers.dims[d]);
+  std::vector<double> values(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t at = i / inner;
+    values[i] = static_cast<double>(static_cast<float>(from[i] - zeros[at % zeros.size()]) *
+                                    static_cast<float>(scales[at % scales.size()]));
+  }
+  return make_array(Type::Float32, integers.dims, values);
+}
+
+// Nothing for scales by block and other types.
 std::optional<Array> dequantised_constant(Op& op, Type type, int axis) {
   const bool integers = op.known(0) && !is_float(op.type(0)) && !is_small_float(op.type(0));
   if (!op.known() || !integers || type != Type::Float32 || op.type(1) != Type::Float32) return {};
   const Array &x = op.array(0, "x"), &scale = op.array(1, "the scale");
-  const int64_t scales = scale.elements(), zeros = op.has(2) ? op.array(2, "the zero point").elements() : 1;
+  const Array* zero = op.has(2) ? &op.array(2, "the zero point") : nullptr;
   const bool along_axis = !x.dims.empty() && scale.dims == Dims{x.dims[static_cast<size_t>(axis)]};
-  if (op.integer("block_size", 0) != 0 || (scales != 1 && !along_axis) || zeros != scales) return {};
-  const std::vector<double> factors = scale.floats();
-  const std::vector<int64_t> offsets = op.has(2) ? op.array(2, "the zero point").ints() : std::vector<int64_t>{0};
-  int64_t inner = 1;
-  for (size_t d = static_cast<size_t>(axis) + 1; d < x.dims.size(); ++d) inner *= x.dims[d];
-  const std::vector<int64_t> from = x.ints();
-  std::vector<double> values(from.size());
-  for (size_t i = 0; i < from.size(); ++i) {
-    const auto c = scales == 1 ? 0 : i / static_cast<size_t>(inner) % static_cast<size_t>(scales);
-    values[i] = static_cast<double>(static_cast<float>(from[i] - offsets[c]) * static_cast<float>(factors[c]));
-  }
-  return make_array(Type::Float32, x.dims, values);
+  const bool fits = scale.elements() == 1 || along_axis;
+  if (op.integer("block_size", 0) != 0 || !fits || (zero && zero->elements() != scale.elements())) return {};
+  return dequantised(x, scale, zero, static_cast<size_t>(axis));
 }
 
 }  // namespace
@@ -295,14 +302,15 @@ void conv_integer(Op& op) { op.set(integer_conv(op, 2, 1, 3), Type::Int32); }
 
 namespace {
 
-// The real values of a constant operand: integers, scale and zero point, the scale per tensor or along `axis`.
+// The real values of a constant operand: integers, scale and zero point, per tensor or along `axis`.
 Array real_constant(Op& op, size_t i, size_t axis) {
-  const Array integers = centred(op, i, i + 2, axis), &scale = op.array(i + 1, "the scale");
-  Dims to(integers.dims.size(), 1);
-  if (scale.elements() != 1) to[axis] = scale.elements();
-  return combine(
-      cast(integers, Type::Float64), cast(scale, Type::Float64).reshaped(to),
-      [](auto q, auto s) { return static_cast<double>(q) * static_cast<double>(s); }, Type::Float32);
+  const Array &integers = op.array(i, "the weight"), &scale = op.array(i + 1, "the scale");
+  const Array* zero = op.has(i + 2) ? &op.array(i + 2, "the zero point") : nullptr;
+  for (const Array* of : {&scale, zero})
+    if (of && of->elements() != 1 && of->elements() != integers.dims[axis])
+      op.refuse("%lld scales or zero points for %lld channels", static_cast<long long>(of->elements()),
+                static_cast<long long>(integers.dims[axis]));
+  return dequantised(integers, scale, zero, axis);
 }
 
 // Whether input 0 and a constant operand, input 3, are multiplied as real values, and the product is rounded by inputs
