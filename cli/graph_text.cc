@@ -107,6 +107,13 @@ std::string task_text(const fbs::Graph& graph) {
     case fbs::Task::Embedding: return p->unit_length() ? name + " of length 1" : name;
     case fbs::Task::Depth: return name + (p->params_as_Depth()->metric() ? " in metres" : ", larger is nearer");
     case fbs::Task::Detection: return name + detection_text(*p->params_as_Detection()) + labels;
+    case fbs::Task::Landmarks: {
+      const fbs::Landmarks& l = *p->params_as_Landmarks();
+      char text[120];
+      std::snprintf(text, sizeof(text), " by graph %.64s, objects from %g", task::second_graph(graph),
+                    static_cast<double>(l.threshold()));
+      return name + text + "; boxes" + detection_text(*l.detection());
+    }
     case fbs::Task::PromptedSegmentation: return name + " by graph " + task::second_graph(graph);
     case fbs::Task::Ocr: {
       const fbs::Ocr& r = *p->params_as_Ocr();

@@ -129,11 +129,17 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
                                      {"box_threshold", reading->box_threshold()},
                                      {"unclip", reading->unclip()},
                                      {"text_threshold", reading->text_threshold()}};
-    if (const fbs::Detection* d = p->params_as_Detection())
+    const fbs::Landmarks* l = p->params_as_Landmarks();
+    if (const fbs::Detection* d = l ? l->detection() : p->params_as_Detection())
       j["postprocess"]["detection"] = {{"threshold", d->threshold()},
                                        {"overlap", d->overlap()},
                                        {"across_classes", d->across_classes()},
                                        {"maximum", d->maximum()}};
+    if (l != nullptr)
+      j["postprocess"]["landmarks"] = {
+          {"graph", text_of(l->graph())}, {"threshold", l->threshold()},       {"turned_by", {l->start(), l->end()}},
+          {"angle", l->angle()},          {"around_start", l->around_start()}, {"shift", {l->shift_x(), l->shift_y()}},
+          {"scale", l->scale()}};
   }
   j["labels"] = ferry_model_label_count(model.get());
   if (const fbs::Tokenizer* t = tokenizer_of(*s.model))

@@ -41,7 +41,7 @@ target_link_libraries(ferry_tools INTERFACE ferry_schema_objects ferry_preproces
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/*/source.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/detect/*.cc)
+  ferry_sources(converter_sources converter/*.cc converter/*/source.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/detect/*.cc converter/landmarks/*.cc)
   list(FILTER converter_sources EXCLUDE REGEX "/converter/(error|refused|suggest|write_file|foreign)\\.cc$") # in ferry_graph, ferry_checkpoint
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})

@@ -28,8 +28,10 @@ const Source* find_source(const std::filesystem::path& path) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(path, error);
   const std::shared_ptr<const MappedFile> file = folder ? nullptr : MappedFile::open(path);
-  for (const Source& source : sources())
-    if (folder ? source.folders : source.recognises(*file)) return &source;
+  // Checkpoints come last: any zip archive may be one of PyTorch's, and a .task archive is another.
+  const std::span<const Source> all = sources();
+  for (size_t i = all.size(); i-- > 0;)
+    if (folder ? all[i].folders : all[i].recognises(*file)) return &all[i];
   return nullptr;
 }
 

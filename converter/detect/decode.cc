@@ -83,18 +83,29 @@ class Decoder {
     const int points = channels(x) / form.numbers;
     std::vector<Tensor> places;
     for (int p = 0; p < points; ++p) {
-      const Tensor at = slice(x, 2, p * form.numbers, 2);
+      Tensor at = slice(x, 2, p * form.numbers, 2);
+      if (form.y_first) at = swapped(at);
       places.push_back(form.offsets ? scaled(at, sizes(form.variance)) + centres() : scaled(at, unit(1, form.unit)));
     }
     return places.size() == 1 ? places.front() : concat(places, 2);
   }
 
+  // The third of each point's numbers, [1,rows,points].
+  Tensor landmark_scores() const {
+    const int numbers = spec_.landmarks->numbers, rows = plan_.boxes.rows;
+    const Tensor x = plan_.landmarks->append(graph_);
+    const int points = channels(x) / numbers;
+    return reshape(slice(reshape(x, {1, rows, points, numbers}), 3, 2, 1), {1, rows, points});
+  }
+
  private:
+  static Tensor swapped(Tensor pair) { return concat({slice(pair, 2, 1, 1), slice(pair, 2, 0, 1)}, 2); }
+
   // The first two (`half` 0) or last two (1) of four elements.
   Tensor pair(Tensor x, int half) const {
     const int begin = 2 * half;
-    if (!spec_.boxes.y_first) return slice(x, 2, begin, 2);
-    return concat({slice(x, 2, begin + 1, 1), slice(x, 2, begin, 1)}, 2);
+    const Tensor pair = slice(x, 2, begin, 2);
+    return spec_.boxes.y_first ? swapped(pair) : pair;
   }
 
   static Tensor around(Tensor centre, Tensor half) { return concat({centre - half, centre + half}, 2); }
@@ -179,12 +190,15 @@ class Decoder {
   const DetectorSpec& spec_;
 };
 
+// Integers are levels (detector.cc).
+bool is_image_type(fbs::DType type) { return type == fbs::DType::Float32 || type == fbs::DType::Int32; }
+
 // Checks that there is one input, an image.
 void check_input(const Graph& graph, DecodingPlan* plan) {
   const auto& inputs = graph.table.inputs;
   const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
-  if (inputs.size() != 1 || shape.rank != 4 || shape[0] != 1 ||
-      graph.dtype(inputs.front()->tensor) != fbs::DType::Float32 || (shape[3] != 1 && shape[3] != 3))
+  if (inputs.size() != 1 || shape.rank != 4 || shape[0] != 1 || !is_image_type(graph.dtype(inputs.front()->tensor)) ||
+      (shape[3] != 1 && shape[3] != 3))
     fail(
         "%s: the file has %zu inputs, the first of %d dimensions: a detector has one input, an image "
         "[1,3,height,width]",
@@ -211,6 +225,14 @@ void check_rows(const DecodingPlan& plan, const OutputColumns& part, const char*
   if (!good)
     fail("%s: %s: output '%s' gives %d values per row, expected %s", plan.spec.name.c_str(), part.what.c_str(),
          part.levels.front().name.c_str(), part.size, expected);
+}
+
+void check_points(const fbs::DetectionT& params, int points, const std::string& detector) {
+  const auto number = static_cast<size_t>(points);
+  if (!params.points.empty() && params.points.size() != number)
+    fail("%s: landmarks: %zu names for %d points", detector.c_str(), params.points.size(), points);
+  for (const uint16_t point : params.lines)
+    if (point >= number) fail("%s: landmarks: a line to point %u of %d", detector.c_str(), point, points);
 }
 
 }  // namespace
@@ -250,6 +272,7 @@ DecodingPlan plan_decoding(const Graph& graph, const DetectorSpec& spec, bool st
     if (!spec.landmarks_optional || std::any_of(outputs.begin(), outputs.end(), has_width)) {
       plan.landmarks = chosen(*spec.landmarks, "landmarks");
       check_rows(plan, *plan.landmarks, "x and y of points", plan.landmarks->size % spec.landmarks->numbers == 0);
+      check_points(spec.params, plan.landmarks->size / spec.landmarks->numbers, spec.name);
     }
   }
   // Counts anchors even if the boxes do not use them: the number must match.
@@ -263,12 +286,14 @@ DecodingPlan plan_decoding(const Graph& graph, const DetectorSpec& spec, bool st
 void append_decoding(Graph& graph, const DecodingPlan& plan) {
   const Decoder decoder(graph, plan);
   const Tensor boxes = decoder.boxes(), scores = decoder.scores();
-  std::optional<Tensor> landmarks;
+  std::optional<Tensor> landmarks, landmark_scores;
   if (plan.landmarks) landmarks = decoder.landmarks();
+  if (plan.landmarks && plan.spec.landmarks->scored) landmark_scores = decoder.landmark_scores();
   graph.table.outputs.clear();
   graph.add_output("boxes", boxes, fbs::Layout::Same);
   graph.add_output("scores", scores, fbs::Layout::Same);
   if (landmarks) graph.add_output("landmarks", *landmarks, fbs::Layout::Same);
+  if (landmark_scores) graph.add_output("landmark_scores", *landmark_scores, fbs::Layout::Same);
 }
 
 }  // namespace ferry::detect

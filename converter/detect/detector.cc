@@ -7,6 +7,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/detect/decode.h"
+#include "converter/detect/movenet.h"
 #include "converter/graph/ops.h"
 #include "converter/preprocessing/labels.h"
 
@@ -61,6 +62,34 @@ std::vector<std::string> labels_of(const DecodingPlan& plan, const std::filesyst
        file.empty() ? plan.spec.name.c_str() : file.string().c_str(), labels.size(), plan.classes);
 }
 
+// Computes the only input from a new one of another shape or type by `convert`.
+template <typename Convert>
+void replace_input(Graph& graph, const Shape& shape, const Convert& convert) {
+  auto& inputs = graph.table.inputs;
+  const Tensor old{&graph, inputs.front()->tensor};
+  const Tensor input = graph.add_input(inputs.front()->name, shape, fbs::Layout::Same);
+  inputs.erase(inputs.begin());
+  const Tensor made = convert(input);
+  // The new operator computes the former input.
+  auto& operators = graph.table.operators;
+  std::rotate(operators.begin(), operators.end() - 1, operators.end());
+  for (size_t i = 1; i < operators.size(); ++i)
+    std::replace(operators[i]->inputs.begin(), operators[i]->inputs.end(), old.id, made.id);
+}
+
+// Images are Float32: a network of integer levels converts them.
+void take_levels(Graph& graph) {
+  const TensorId input = graph.table.inputs.front()->tensor;
+  if (graph.dtype(input) != fbs::DType::Int32) return;
+  const fbs::Layout layout = graph.table.inputs.front()->source_layout;
+  replace_input(graph, graph.shape(input), [&graph](Tensor levels) {
+    fbs::CastT to;
+    to.to = fbs::DType::Int32;
+    return graph.add_op("", to, {levels});
+  });
+  graph.table.inputs.front()->source_layout = layout;
+}
+
 // TensorFlow's images are channels last, but the importer assumes channels first: restores the file's input shape and
 // adds a transpose.
 void take_channels_last(Graph& graph) {
@@ -69,19 +98,11 @@ void take_channels_last(Graph& graph) {
   fbs::PortT& port = *inputs.front();
   const Shape seen = graph.shape(port.tensor);
   if (port.source_layout != fbs::Layout::NCHW || seen.rank != 4 || seen[2] != 3 || seen[3] == 1 || seen[3] == 3) return;
-  const Tensor old{&graph, port.tensor};
-  const std::string name = port.name;
-  const Tensor input = graph.add_input(name, {seen[0], seen[3], seen[1], seen[2]}, fbs::Layout::Same);
-  inputs.erase(inputs.begin());
-  const Tensor moved = transpose(input, {0, 2, 3, 1});
-  // The transpose computes the former input.
-  auto& operators = graph.table.operators;
-  std::rotate(operators.begin(), operators.end() - 1, operators.end());
-  for (size_t i = 1; i < operators.size(); ++i)
-    std::replace(operators[i]->inputs.begin(), operators[i]->inputs.end(), old.id, moved.id);
+  replace_input(graph, {seen[0], seen[3], seen[1], seen[2]}, [](Tensor x) { return transpose(x, {0, 2, 3, 1}); });
 }
 
-Detector decode(Graph& graph, const DecodingPlan& plan, const DetectorRequest& request, bool recognised) {
+// Sets preprocessing, labels and task of a graph whose outputs are boxes.
+void finish(Graph& graph, const DecodingPlan& plan, const DetectorRequest& request) {
   const DetectorSpec& spec = plan.spec;
   const ImageSettings image = overridden(spec.image, request.image);
   if (!image.given())
@@ -91,11 +112,16 @@ Detector decode(Graph& graph, const DecodingPlan& plan, const DetectorRequest& r
   table.preprocess =
       std::make_unique<fbs::PreprocessT>(blob_preprocessing(image, plan.height, plan.width, plan.channels));
   table.labels = labels_of(plan, request.labels);
-  append_decoding(graph, plan);
+  take_levels(graph);
   table.postprocess = std::make_unique<fbs::PostprocessT>();
   table.postprocess->task = fbs::Task::Detection;
   table.postprocess->params.Set(fbs::DetectionT(spec.params));
-  return Detector{spec.name, recognised, plan.boxes.rows, plan.classes};
+}
+
+Detector decode(Graph& graph, const DecodingPlan& plan, const DetectorRequest& request, bool recognised) {
+  append_decoding(graph, plan);
+  finish(graph, plan, request);
+  return Detector{plan.spec.name, recognised, plan.boxes.rows, plan.classes};
 }
 
 }  // namespace
@@ -106,6 +132,13 @@ Detector make_detector(Graph& graph, const DetectorSpec& spec, const DetectorReq
 
 std::optional<Detector> make_detector(Graph& graph, const DetectorRequest& request) {
   std::optional<DecodingPlan> plan;
+  if (request.detector.empty() || request.detector == kMoveNet) {
+    if (const auto movenet = make_movenet(graph)) {
+      finish(graph, *movenet, request);
+      return Detector{kMoveNet, request.detector.empty(), 1, 1};
+    }
+  }
+  if (request.detector == kMoveNet) fail("--detect %s: expected one image and one output [1,1,17,3]", kMoveNet);
   if (request.detector.empty()) {
     plan = recognised_plan(graph);
     if (!plan) return {};

@@ -191,7 +191,32 @@ Boxes read_boxes(Fields fields) {
   return boxes;
 }
 
-Landmarks read_landmarks(Fields fields, bool* optional) {
+// Names of points: "coco", or a list; and polylines through them.
+void read_points(Fields& fields, fbs::DetectionT* params) {
+  if (const Json* names = fields.find("names"); names && *names == "coco") {
+    set_coco_points(params);
+  } else if (names) {
+    for (const Json& name : *names) {
+      if (!names->is_array() || !name.is_string())
+        fail("%s: expected \"coco\" or a list of names", fields.place("names").c_str());
+      params->points.push_back(name);
+    }
+  }
+  const Json* lines = fields.find("lines");
+  if (!lines) return;
+  params->lines.clear();
+  const auto is_point = [](const Json& point) { return point.is_number_unsigned() && point <= UINT16_MAX; };
+  for (const Json& line : *lines) {
+    if (!lines->is_array() || !line.is_array() || !std::all_of(line.begin(), line.end(), is_point))
+      fail("%s: expected a list of lines, which are lists of points", fields.place("lines").c_str());
+    for (size_t i = 1; i < line.size(); ++i) {
+      params->lines.push_back(line[i - 1]);
+      params->lines.push_back(line[i]);
+    }
+  }
+}
+
+Landmarks read_landmarks(Fields fields, bool* optional, fbs::DetectionT* params) {
   Landmarks landmarks;
   read_columns(fields, &landmarks);
   fields.word("form", kPointForms, &landmarks.offsets);
@@ -201,6 +226,11 @@ Landmarks read_landmarks(Fields fields, bool* optional) {
   fields.number("variance", 1e-6, 1e6, &landmarks.variance);
   fields.integer("numbers", 2, 16, &landmarks.numbers);
   fields.boolean("optional", optional);
+  fields.boolean("y_first", &landmarks.y_first);
+  fields.boolean("scored", &landmarks.scored);
+  if (landmarks.scored && landmarks.numbers < 3)
+    fail("%s: the third of a point's numbers is its score, and there are 2", fields.place("scored").c_str());
+  read_points(fields, params);
   fields.finish();
   return landmarks;
 }
@@ -292,7 +322,8 @@ DetectorSpec parse_detector(const Json& json, const std::string& name) {
   if (const Json* objectness = fields.find("objectness"))
     spec.objectness = read_objectness(Fields(*objectness, fields.place("objectness")));
   if (const Json* landmarks = fields.find("landmarks"))
-    spec.landmarks = read_landmarks(Fields(*landmarks, fields.place("landmarks")), &spec.landmarks_optional);
+    spec.landmarks =
+        read_landmarks(Fields(*landmarks, fields.place("landmarks")), &spec.landmarks_optional, &spec.params);
   if (const Json* strides = fields.find("strides")) {
     for (const double stride : finite_numbers(*strides, fields.place("strides"))) {
       if (!(stride >= 1 && stride <= 65536) || stride != std::floor(stride))

@@ -55,7 +55,9 @@ struct Landmarks : ColumnSpec {
   bool offsets = false;      // relative to an anchor's centre, in its sizes; else positions
   Unit unit = Unit::Pixels;  // of positions
   double variance = 1;
-  int numbers = 2;  // elements per point; x and y come first
+  int numbers = 2;       // elements per point; x and y come first
+  bool y_first = false;  // y and x
+  bool scored = false;   // the third element is the probability that the point is visible
 };
 
 // Anchor boxes in the network's pixels, around the cells of one grid per stride.
@@ -88,6 +90,9 @@ struct DetectorSpec {
 
 // Throws Error, beginning with `name`, for malformed fields.
 DetectorSpec parse_detector(const nlohmann::json& json, const std::string& name);
+
+// The 17 points of persons in COCO: names and a skeleton.
+void set_coco_points(fbs::DetectionT* params);
 
 // The table of known detectors. A name has several rows if files of one detector differ; the first that matches is
 // used.

@@ -5,6 +5,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/detect/detector_spec.h"
+#include "converter/detect/movenet.h"
 
 namespace ferry::detect {
 namespace {
@@ -153,6 +154,54 @@ constexpr Known kKnown[] = {
       "strides": [4], "anchors": {"sizes": [[1]]},
       "image": {"mean": 127.5, "std": 127.5, "resize": "letterbox"},
       "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
+    // Persons with the 17 points of COCO: Ultralytics' poses, and MoveNet for several persons.
+    {"yolov8_pose", R"({
+      "scores": {"outputs": 0, "channels": [4, 5], "layout": "first", "activation": "none"},
+      "boxes": {"outputs": 0, "channels": [0, 4], "layout": "first", "form": "center_size"},
+      "landmarks": {"outputs": 0, "channels": [5, null], "layout": "first", "numbers": 3, "scored": true,
+                    "names": "coco"},
+      "image": {"resize": "letterbox", "fill": 114}, "threshold": 0.25, "overlap": 0.7, "labels": ["person"]})"},
+    {"movenet_multipose", R"({
+      "recognised": true,
+      "scores": {"width": 56, "channels": [55, 56], "activation": "none"},
+      "boxes": {"width": 56, "channels": [51, 55], "unit": "share", "y_first": true},
+      "landmarks": {"width": 56, "channels": [0, 51], "numbers": 3, "unit": "share", "y_first": true, "scored": true,
+                    "names": "coco"},
+      "image": {"range": 255, "resize": "letterbox"},
+      "threshold": 0.3, "overlap": 0.9, "labels": ["person"]})"},
+    // MediaPipe's detectors of palms, with seven landmarks, and of persons, with four.
+    {"blazepalm", R"({
+      "recognised": true,
+      "scores": {"width": 1, "activation": "sigmoid"},
+      "boxes": {"width": 18, "channels": [0, 4], "form": "sizes"},
+      "landmarks": {"width": 18, "channels": [4, 18], "form": "offsets"},
+      "strides": [8, 16], "anchors": {"sizes": [[1, 1], [1, 1, 1, 1, 1, 1]]},
+      "image": {"range": 1, "resize": "letterbox"},
+      "threshold": 0.5, "overlap": 0.3, "labels": ["palm"]})"},
+    {"blazepalm", R"({
+      "recognised": true,
+      "scores": {"width": 1, "activation": "sigmoid"},
+      "boxes": {"width": 18, "channels": [0, 4], "form": "sizes"},
+      "landmarks": {"width": 18, "channels": [4, 18], "form": "offsets"},
+      "strides": [8, 16, 32], "anchors": {"sizes": [[1, 1], [1, 1], [1, 1, 1, 1, 1, 1]]},
+      "image": {"range": 1, "resize": "letterbox"},
+      "threshold": 0.5, "overlap": 0.3, "labels": ["palm"]})"},
+    {"blazepose", R"({
+      "recognised": true,
+      "scores": {"width": 1, "activation": "sigmoid"},
+      "boxes": {"width": 12, "channels": [0, 4], "form": "sizes"},
+      "landmarks": {"width": 12, "channels": [4, 12], "form": "offsets"},
+      "strides": [8, 16, 32], "anchors": {"sizes": [[1, 1], [1, 1], [1, 1, 1, 1, 1, 1]]},
+      "image": {"mean": 127.5, "std": 127.5, "resize": "letterbox"},
+      "threshold": 0.5, "overlap": 0.3, "labels": ["person"]})"},
+    {"blazepose", R"({
+      "recognised": true,
+      "scores": {"width": 1, "activation": "sigmoid"},
+      "boxes": {"width": 12, "channels": [0, 4], "form": "sizes"},
+      "landmarks": {"width": 12, "channels": [4, 12], "form": "offsets"},
+      "strides": [8, 16], "anchors": {"sizes": [[1, 1], [1, 1, 1, 1, 1, 1]]},
+      "image": {"mean": 127.5, "std": 127.5, "resize": "letterbox"},
+      "threshold": 0.5, "overlap": 0.3, "labels": ["person"]})"},
     // Tian et al. 2019, with torchvision's head names; other implementations put a cell's point at its centre.
     {"fcos", R"({
       "scores": {"outputs": "cls_logits"},
@@ -175,6 +224,14 @@ constexpr Known kKnown[] = {
 
 }  // namespace
 
+void set_coco_points(fbs::DetectionT* params) {
+  params->points = {"nose",           "left eye",   "right eye",   "left ear",   "right ear",   "left shoulder",
+                    "right shoulder", "left elbow", "right elbow", "left wrist", "right wrist", "left hip",
+                    "right hip",      "left knee",  "right knee",  "left ankle", "right ankle"};
+  params->lines = {0, 1,  0, 2,  1, 3,  2,  4,  5,  6,  5,  7,  7,  9,  6,  8,
+                   8, 10, 5, 11, 6, 12, 11, 12, 11, 13, 13, 15, 12, 14, 14, 16};
+}
+
 std::vector<DetectorSpec> known_detectors() {
   std::vector<DetectorSpec> specs;
   for (const Known& known : kKnown) specs.push_back(parse_detector(parse_json(known.spec, known.name), known.name));
@@ -185,6 +242,7 @@ std::vector<std::string> known_names() {
   std::vector<std::string> names;
   for (const Known& known : kKnown)
     if (names.empty() || names.back() != known.name) names.emplace_back(known.name);
+  names.emplace_back(kMoveNet);
   return names;
 }
 

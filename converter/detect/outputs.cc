@@ -48,47 +48,6 @@ bool as_rows(const std::vector<int>& dims, Layout layout, int anchors, OutputLev
   return true;
 }
 
-void find_origin(const Graph& graph, TensorId tensor, Origin* origin) {
-  std::map<TensorId, const fbs::OperatorT*> producers;
-  for (const auto& op : graph.table.operators)
-    for (const TensorId output : op->outputs) producers[output] = op.get();
-  std::set<TensorId> seen;
-  std::vector<TensorId> open = {tensor};
-  while (!open.empty()) {
-    const TensorId at = open.back();
-    open.pop_back();
-    if (!seen.insert(at).second || graph.is_constant(at)) continue;
-    const auto found = producers.find(at);
-    if (found == producers.end()) {
-      origin->raw = true;
-      continue;
-    }
-    const fbs::OperatorT& op = *found->second;
-    const fbs::BinaryT* binary = op.params.AsBinary();
-    const bool scaled = binary && binary->kind <= fbs::BinaryKind::Div &&
-                        graph.is_constant(op.inputs[0]) != graph.is_constant(op.inputs[1]);
-    const fbs::UnaryT* unary = op.params.AsUnary();
-    switch (op.params.type) {
-      case fbs::OpParams::Reshape:
-      case fbs::OpParams::Transpose:
-      case fbs::OpParams::Slice:
-      case fbs::OpParams::Concat: open.insert(open.end(), op.inputs.begin(), op.inputs.end()); break;
-      case fbs::OpParams::Conv2d:
-      case fbs::OpParams::Linear:
-      case fbs::OpParams::MatMul: origin->raw = true; break;
-      case fbs::OpParams::Softmax: origin->softmax = true; break;
-      default:
-        if (scaled) {
-          open.insert(open.end(), op.inputs.begin(), op.inputs.end());
-        } else if (unary && (unary->kind == fbs::UnaryKind::Sigmoid || unary->kind == fbs::UnaryKind::HardSigmoid)) {
-          origin->sigmoid = true;
-        } else {
-          origin->other = true;
-        }
-    }
-  }
-}
-
 std::string names_of(const Graph& graph) {
   std::string all;
   for (const auto& port : graph.table.outputs) all += (all.empty() ? "" : ", ") + port->name;
@@ -129,6 +88,47 @@ Tensor rows_of(Graph& graph, const OutputLevel& source) {
 }
 
 }  // namespace
+
+void find_origin(const Graph& graph, TensorId tensor, Origin* origin) {
+  std::map<TensorId, const fbs::OperatorT*> producers;
+  for (const auto& op : graph.table.operators)
+    for (const TensorId output : op->outputs) producers[output] = op.get();
+  std::set<TensorId> seen;
+  std::vector<TensorId> open = {tensor};
+  while (!open.empty()) {
+    const TensorId at = open.back();
+    open.pop_back();
+    if (!seen.insert(at).second || graph.is_constant(at)) continue;
+    const auto found = producers.find(at);
+    if (found == producers.end()) {
+      origin->raw = true;
+      continue;
+    }
+    const fbs::OperatorT& op = *found->second;
+    const fbs::BinaryT* binary = op.params.AsBinary();
+    const bool scaled = binary && binary->kind <= fbs::BinaryKind::Div &&
+                        graph.is_constant(op.inputs[0]) != graph.is_constant(op.inputs[1]);
+    const fbs::UnaryT* unary = op.params.AsUnary();
+    switch (op.params.type) {
+      case fbs::OpParams::Reshape:
+      case fbs::OpParams::Transpose:
+      case fbs::OpParams::Slice:
+      case fbs::OpParams::Concat: open.insert(open.end(), op.inputs.begin(), op.inputs.end()); break;
+      case fbs::OpParams::Conv2d:
+      case fbs::OpParams::Linear:
+      case fbs::OpParams::MatMul: origin->raw = true; break;
+      case fbs::OpParams::Softmax: origin->softmax = true; break;
+      default:
+        if (scaled) {
+          open.insert(open.end(), op.inputs.begin(), op.inputs.end());
+        } else if (unary && (unary->kind == fbs::UnaryKind::Sigmoid || unary->kind == fbs::UnaryKind::HardSigmoid)) {
+          origin->sigmoid = true;
+        } else {
+          origin->other = true;
+        }
+    }
+  }
+}
 
 Tensor OutputColumns::append(Graph& graph) const {
   std::vector<Tensor> parts;

@@ -26,6 +26,9 @@ struct OutputLevel {
   int rows = 0, width = 0;
 };
 
+// Adds what computes a tensor.
+void find_origin(const Graph& graph, TensorId tensor, Origin* origin);
+
 // A range of columns in all levels.
 struct OutputColumns {
   std::string what;  // "boxes", for messages

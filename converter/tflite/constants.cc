@@ -98,7 +98,7 @@ Constant dense_bytes(const File& file, int tensor, const Shape& shape, int bits)
   if (bytes.size() != want)
     fail("'%s' of shape %s has %zu bytes, expected %zu", file.tensor_name(tensor).c_str(), to_string(shape).c_str(),
          bytes.size(), want);
-  return {.owner = file.mapped, .bytes = bytes};
+  return {.owner = file.owner, .bytes = bytes};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace ferry::tflite {
 namespace {
 
 constexpr size_t kIdentifierAt = 4;                  // after the offset of the root table
+constexpr size_t kAlignment = 16;                    // of a flatbuffer's vectors
 constexpr uint32_t kSchemaVersion = 3;               // since 2018; 3a to 3d are compatible
 constexpr flatbuffers::voffset_t kBufferOffset = 6;  // field `offset` of Buffer, since version 3c
 
@@ -158,10 +159,22 @@ File subgraph_of(const File& file, int index) {
 }
 
 File open_file(const std::filesystem::path& path) {
+  auto mapped = MappedFile::open(path);
+  const std::span<const std::byte> bytes = mapped->bytes();
+  return open_part(std::move(mapped), bytes);
+}
+
+File open_part(std::shared_ptr<const MappedFile> mapped, std::span<const std::byte> bytes) {
+  const std::filesystem::path& path = mapped->path();
   File file;
-  file.mapped = MappedFile::open(path);
-  const std::span<const std::byte> bytes = file.mapped->bytes();
+  file.mapped = mapped;
+  file.owner = mapped;
   if (!looks_like_tflite(bytes)) fail("%s is no .tflite file", path.c_str());
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0) {
+    const auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    bytes = *copy;
+    file.owner = copy;
+  }
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) fail("%s has 2 GB or more: no flatbuffer is as long", path.c_str());
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   flatbuffers::Verifier verifier(data, bytes.size());

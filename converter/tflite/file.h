@@ -22,6 +22,7 @@ namespace schema = ::tflite;
 // All indices and offsets in it are valid, and an activation has one producer, which precedes its readers.
 struct File {
   std::shared_ptr<const MappedFile> mapped;
+  std::shared_ptr<const void> owner;  // of the network's bytes: `mapped`, or a copy
   const schema::Model* model = nullptr;
   const schema::SubGraph* graph = nullptr;  // the first one
 
@@ -42,6 +43,8 @@ bool looks_like_tflite(std::span<const std::byte> bytes);
 
 // Throws Error if the file is damaged, or of another version of the schema.
 File open_file(const std::filesystem::path& path);
+// The same of a network that is a part of a file.
+File open_part(std::shared_ptr<const MappedFile> mapped, std::span<const std::byte> bytes);
 
 // The file with another of its subgraphs. Throws Error if there is none, or it is damaged.
 File subgraph_of(const File& file, int index);

@@ -3,10 +3,12 @@
 #include "converter/checkpoint/sha256.h"
 #include "converter/checkpoint/zip.h"
 #include "converter/detect/option.h"
+#include "converter/landmarks/landmarks.h"
 #include "converter/passes/passes.h"
 #include "converter/preprocessing/labels.h"
 #include "converter/preprocessing/prepare_images.h"
 #include "converter/quantize/compute_on_integers.h"
+#include "converter/tflite/bundle.h"
 #include "converter/tflite/constants.h"
 #include "converter/tflite/importer.h"
 #include "converter/tflite/metadata.h"
@@ -16,7 +18,26 @@
 namespace ferry::tflite {
 namespace {
 
-bool recognises(const MappedFile& file) { return looks_like_tflite(file.bytes()); }
+constexpr const char* kLandmarks = "landmarks";
+
+bool recognises(const MappedFile& file) { return looks_like_tflite(file.bytes()) || looks_like_bundle(file); }
+
+// The networks of a conversion: one, or a detector and what finds points in its boxes.
+struct Files {
+  File network;
+  std::optional<File> points;
+};
+
+Files open_files(const std::filesystem::path& path, const Settings& given) {
+  if (looks_like_bundle(*MappedFile::open(path))) {
+    if (given.has(kLandmarks)) fail("--%s: %s has its own", kLandmarks, path.filename().c_str());
+    Bundle bundle = open_bundle(path);
+    return {std::move(bundle.detector), std::move(bundle.points)};
+  }
+  Files files{open_file(path), {}};
+  if (given.has(kLandmarks)) files.points = open_file(given.text(kLandmarks));
+  return files;
+}
 
 // The classes: a text file in the archive that may follow the network, which the metadata names, or the only one.
 std::vector<std::string> classes_of(const File& file, const Metadata& metadata) {
@@ -63,7 +84,14 @@ std::unique_ptr<fbs::ProvenanceT> provenance_of(const File& file, bool digest) {
 
 std::span<const Option> options() {
   static const std::vector<Option> kOptions = [] {
-    std::vector<Option> all = {detect::detect_option()};
+    std::vector<Option> all = {
+        detect::detect_option(),
+        {.name = kLandmarks,
+         .argument = "TFLITE",
+         .help = "Network that finds points, if the file is MediaPipe's detector of palms, faces "
+                 "or persons. The blob contains both and finds hands, faces or bodies",
+         .records = Option::Records::FileName,
+         .rebuilds = false}};
     all.insert(all.end(), preparation_options().begin(), preparation_options().end());
     return all;
   }();
@@ -97,10 +125,19 @@ detect::DetectorSpec detector_of(Graph& graph, const DetectionHead& head, const 
   return spec;
 }
 
+void run_all_passes(Graph& graph, const ImportRequest& request, std::vector<std::string>* notes) {
+  if (!request.passes) return;
+  const PassOptions options{.keep_taps = request.settings.has("keep-taps")};
+  make_channels_last(graph, options);
+  run_passes(graph, options);
+  int8::finish_integers(graph, options, notes);
+}
+
 ImportedNetwork import(const ImportRequest& request) {
   if (request.settings.has("max-length"))
     fail("--max-length: is for language models, and %s is none", request.path.filename().c_str());
-  const File file = open_file(request.path);
+  const Files files = open_files(request.path, request.settings);
+  const File& file = files.network;
   const bool taps = request.settings.has("keep-taps");
   Imported imported = import_file(file, {.taps = taps});
   Graph& graph = *imported.graph;
@@ -122,11 +159,14 @@ ImportedNetwork import(const ImportRequest& request) {
     detect::refuse_other_tasks(request.settings);
   else
     prepare_images(graph, request.families, images, &made.notes);
-  if (request.passes) {
-    const PassOptions options{.keep_taps = taps};
-    make_channels_last(graph, options);
-    run_passes(graph, options);
-    int8::finish_integers(graph, options, &made.notes);
+  run_all_passes(graph, request, &made.notes);
+  if (files.points) {
+    if (!made.detector)
+      fail("%s: the boxes of the first network must be known: name its detector by --detect", file.name().c_str());
+    Imported points = import_file(*files.points, {.taps = taps});
+    fbs::LandmarksT params = landmarks::make_point_finder(*points.graph, made.detector->name, files.points->name());
+    run_all_passes(*points.graph, request, &made.notes);
+    landmarks::join(graph, std::move(*points.graph), std::move(params));
   }
   graph.table.name = request.path.stem().string();
   graph.table.provenance = provenance_of(file, request.digest);
@@ -134,8 +174,8 @@ ImportedNetwork import(const ImportRequest& request) {
   return made;
 }
 
-Outline outline(const std::filesystem::path& path, const Settings&) {
-  const File file = open_file(path);
+Outline outline(const std::filesystem::path& path, const Settings& settings) {
+  const File file = open_files(path, settings).network;
   Outline out;
   out.producer = producer_of(file);
   for (unsigned i = 0; i < count(file.graph->operators()); ++i)

@@ -63,8 +63,14 @@ void describe_boxes(const ferry::Answer& a, Json* json) {
     Json box = {{"index", d.index}, {"label", d.label}, {"score", d.score}};
     box["box"] = {d.box.left, d.box.top, d.box.right, d.box.bottom};
     if (d.landmark_count > 0) box["landmarks"] = points_of(d.landmarks, d.landmark_count);
+    if (a.landmark_scores) {
+      const float* scores = a.landmark_scores + boxes.size() * d.landmark_count;
+      box["landmark_scores"] = std::vector<float>(scores, scores + d.landmark_count);
+    }
     boxes.push_back(std::move(box));
   }
+  if (a.landmark_names)
+    (*json)["landmark_names"] = std::vector<std::string>(a.landmark_names, a.landmark_names + a.landmark_name_count);
 }
 
 void describe_lines(const ferry::Answer& a, Json* json) {

@@ -28,7 +28,7 @@ using ferry::Status;
 namespace fbs = ferry::fbs;
 namespace task = ferry::task;
 
-static_assert(static_cast<int>(FERRY_TASK_OCR) == static_cast<int>(fbs::Task::MAX),
+static_assert(static_cast<int>(FERRY_TASK_LANDMARKS) == static_cast<int>(fbs::Task::MAX),
               "ferry_task_kind and the schema's Task have the same values");
 
 Status open(ferry_model& model, const ferry_session_options* options, ferry_task* out) {
@@ -83,6 +83,9 @@ Status read(const ferry_request& given, const task::Entry& entry, ferry_request*
   return {};
 }
 
+// The size of ferry_answer in its first version.
+constexpr size_t kFirstAnswer = offsetof(ferry_answer, image) + sizeof(ferry_image);
+
 ferry_answer describe(ferry_answer_kind kind, const task::Answer& answer) {
   ferry_answer out{};
   out.kind = kind;
@@ -101,6 +104,11 @@ ferry_answer describe(ferry_answer_kind kind, const task::Answer& answer) {
   out.quality = answer.quality;
   out.boxes = answer.detections.data();
   out.box_count = answer.detections.size();
+  if (!answer.landmark_scores.empty()) out.landmark_scores = answer.landmark_scores.data();
+  if (!answer.landmark_names.empty()) out.landmark_names = answer.landmark_names.data();
+  out.landmark_name_count = answer.landmark_names.size();
+  out.landmark_lines = answer.landmark_lines.data();
+  out.landmark_line_count = answer.landmark_lines.size() / 2;
   out.lines = answer.lines.data();
   out.line_count = answer.lines.size();
   if (kind == FERRY_ANSWER_LABELS) out.labels = answer.labels.data();
@@ -119,8 +127,7 @@ ferry_answer describe(ferry_answer_kind kind, const task::Answer& answer) {
 
 Status run(ferry_task& handle, const ferry_request& given, ferry_answer* out) {
   const ferry_answer empty{};
-  constexpr size_t kFirst = offsetof(ferry_answer, image) + sizeof(ferry_image);
-  FERRY_TRY(ferry::fill_versioned(empty, kFirst, "ferry_answer", out));
+  FERRY_TRY(ferry::fill_versioned(empty, kFirstAnswer, "ferry_answer", out));
   const task::Entry& entry = task::entry(task::task_of(handle.networks->graph()));
   ferry_request request;
   task::TaskRequest wanted;
@@ -130,7 +137,7 @@ Status run(ferry_task& handle, const ferry_request& given, ferry_answer* out) {
   std::optional<ferry::Session::Runs> second;
   if (handle.second != nullptr) second.emplace(handle.second->idle());
   FERRY_TRY(entry.run(*handle.networks, wanted, &handle.answer));
-  return ferry::fill_versioned(describe(entry.answer, handle.answer), kFirst, "ferry_answer", out);
+  return ferry::fill_versioned(describe(entry.answer, handle.answer), kFirstAnswer, "ferry_answer", out);
 }
 
 }  // namespace
@@ -217,8 +224,10 @@ ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* im
   return guarded([&]() -> Status {
     ferry::image::View view;
     FERRY_TRY(ferry::view_of(*image, &view));
+    ferry_answer known;
+    FERRY_TRY(ferry::read_versioned(*answer, kFirstAnswer, "ferry_answer", &known));
     ferry::image::Pixels pixels;
-    FERRY_TRY(task::draw(*answer, view, &pixels));
+    FERRY_TRY(task::draw(known, view, &pixels));
     ferry::give(static_cast<ferry::image::Pixels&&>(pixels), out);
     return {};
   });

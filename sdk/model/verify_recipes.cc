@@ -149,22 +149,62 @@ Status check_share(const char* what, float value) {
   return error(FERRY_CORRUPT, "postprocess: %s is %g, expected 0 to 1", what, static_cast<double>(value));
 }
 
+// The number of a detector's landmarks, whose output is checked.
+int32_t landmarks_of(const fbs::Graph& graph) {
+  if (count(graph.outputs()) < 3) return 0;
+  return declared_shape(*graph.tensors()->Get(index_of(graph.outputs()->Get(2)->tensor())))[2] / 2;
+}
+
 Status check_detection(const fbs::Graph& graph, const fbs::Detection& params) {
   const uint32_t outputs = count(graph.outputs());
   const bool image = graph.preprocess() != nullptr && graph.preprocess()->patch() == 0;
-  if (outputs < 2 || outputs > 3 || !image)
+  if (outputs < 2 || outputs > 4 || !image)
     return error(
         FERRY_CORRUPT,
-        "postprocess: a detector with %u outputs%s, expected boxes, scores and perhaps landmarks, and a recipe",
+        "postprocess: a detector with %u outputs%s, expected boxes, scores, perhaps landmarks and theirs, and a recipe",
         outputs, image ? "" : " and no recipe for images");
   const Shape boxes = declared_shape(first(graph, *graph.outputs()));
   const int32_t rows = boxes.rank == 3 ? boxes[1] : 0;
   FERRY_TRY(check_rows(graph, 0, rows, 4));
   FERRY_TRY(check_rows(graph, 1, rows, 0));
-  if (outputs == 3) FERRY_TRY(check_rows(graph, 2, rows, 0));
+  if (outputs > 2) FERRY_TRY(check_rows(graph, 2, rows, 0));
+  if (outputs > 3) FERRY_TRY(check_rows(graph, 3, rows, std::max(landmarks_of(graph), 1)));
   FERRY_TRY(check_share("the threshold", params.threshold()));
   FERRY_TRY(check_share("the overlap", params.overlap()));
   return check_range("postprocess: maximum", params.maximum(), 1, 4096);
+}
+
+// Names and lines of `points` landmarks.
+Status check_points(const fbs::Detection& params, int32_t number) {
+  const uint32_t names = count(params.points()), lines = count(params.lines()), points = static_cast<uint32_t>(number);
+  if (names != 0 && names != points)
+    return error(FERRY_CORRUPT, "postprocess: %u names of %u landmarks", names, points);
+  if (lines % 2 != 0) return error(FERRY_CORRUPT, "postprocess: %u ends of lines, expected two of each", lines);
+  for (uint32_t i = 0; i < lines; ++i)
+    if (params.lines()->Get(i) >= points)
+      return error(FERRY_CORRUPT, "postprocess: a line to landmark %u of %u", params.lines()->Get(i), points);
+  return {};
+}
+
+Status check_boxes(const fbs::Graph& graph, const fbs::Detection& params) {
+  FERRY_TRY(check_detection(graph, params));
+  return check_points(params, landmarks_of(graph));
+}
+
+Status check_landmarks(const fbs::Graph& graph, const fbs::Landmarks& params) {
+  if (params.detection() == nullptr) return error(FERRY_CORRUPT, "postprocess: landmarks of no detection");
+  FERRY_TRY(check_detection(graph, *params.detection()));
+  FERRY_TRY(check_share("the threshold of landmarks", params.threshold()));
+  const int32_t last = std::max(params.start(), params.end());
+  if (params.start() != params.end() && last >= landmarks_of(graph))
+    return error(FERRY_CORRUPT, "postprocess: crops turned by landmark %d of %d", last, landmarks_of(graph));
+  constexpr float kMaxScale = 64;
+  const bool good = params.scale() > 0 && params.scale() <= kMaxScale && std::fabs(params.shift_x()) <= kMaxScale &&
+                    std::fabs(params.shift_y()) <= kMaxScale && std::fabs(params.angle()) <= 360;
+  if (good) return {};
+  return error(FERRY_CORRUPT, "postprocess: crops of scale %g, shifted by %g and %g, turned by %g",
+               static_cast<double>(params.scale()), static_cast<double>(params.shift_x()),
+               static_cast<double>(params.shift_y()), static_cast<double>(params.angle()));
 }
 
 Status check_ocr(const fbs::Graph& graph, const fbs::Ocr& params) {
@@ -206,7 +246,8 @@ Status check_postprocess(const fbs::Graph& graph) {
                  {fbs::Task::Inpainting, fbs::TaskParams::Inpainting},
                  {fbs::Task::PromptedSegmentation, fbs::TaskParams::PromptedSegmentation},
                  {fbs::Task::Detection, fbs::TaskParams::Detection},
-                 {fbs::Task::Ocr, fbs::TaskParams::Ocr}};
+                 {fbs::Task::Ocr, fbs::TaskParams::Ocr},
+                 {fbs::Task::Landmarks, fbs::TaskParams::Landmarks}};
   fbs::TaskParams expected = fbs::TaskParams::NONE;
   for (const auto& row : kParams)
     if (row.task == p->task()) expected = row.params;
@@ -223,7 +264,8 @@ Status check_postprocess(const fbs::Graph& graph) {
     FERRY_CHECK(Inpainting, check_inpainting(graph, *p));
     FERRY_CHECK(Depth, check_depth(graph, *p->params_as_Depth()));
     FERRY_CHECK(Matting, check_places(graph, 1));
-    FERRY_CHECK(Detection, check_detection(graph, *p->params_as_Detection()));
+    FERRY_CHECK(Detection, check_boxes(graph, *p->params_as_Detection()));
+    FERRY_CHECK(Landmarks, check_landmarks(graph, *p->params_as_Landmarks()));
     FERRY_CHECK(Ocr, check_ocr(graph, *p->params_as_Ocr()));
     FERRY_CHECK(SemanticSegmentation, check_places(graph, kMaxClasses));
 #undef FERRY_CHECK
@@ -243,7 +285,7 @@ Status check_port(const fbs::Graph& graph, const char* kind, const Ports& ports,
                   Shape* found = nullptr) {
   const fbs::Tensor* tensor = named(graph, ports, name);
   if (!tensor)
-    return error(FERRY_CORRUPT, "graph '%.64s': no %s '%.64s', which prompts need", text(graph.name()), kind, name);
+    return error(FERRY_CORRUPT, "graph '%.64s': no %s '%.64s', which the task needs", text(graph.name()), kind, name);
   const Shape shape = declared_shape(*tensor);
   bool fits = tensor->dtype() == fbs::DType::Float32 && shape.rank == wanted.rank;
   for (int d = 0; fits && d < shape.rank; ++d) fits = wanted[d] == 0 || wanted[d] == shape[d];
@@ -289,14 +331,39 @@ Status check_line_reader(const fbs::Graph& line) {
   return {};
 }
 
+Status check_point_finder(const fbs::Graph& finder, const fbs::Landmarks& params) {
+  const fbs::Tensor& image = first(finder, *finder.inputs());
+  const Shape input = declared_shape(image);
+  const fbs::Preprocess* p = finder.preprocess();
+  if (count(finder.inputs()) != 1 || image.dtype() != fbs::DType::Float32 || input.rank != 4 || input[0] != 1 ||
+      input[3] != kImageChannels || !p || p->resize_mode() != fbs::ResizeMode::None || p->crop_h() != 0 ||
+      p->crop_w() != 0 || p->patch() != 0 || p->color() == fbs::ColorOrder::Gray)
+    return error(FERRY_CORRUPT,
+                 "graph '%.64s': %u inputs, the first %s: expected a crop in colour with a recipe that keeps its size",
+                 text(finder.name()), count(finder.inputs()), in_words(input).c_str());
+  const Ports& outputs = *finder.outputs();
+  Shape points;
+  FERRY_TRY(check_port(finder, "output", outputs, "points", {1, 0, 2}, &points));
+  FERRY_TRY(check_port(finder, "output", outputs, "score", {1, 1}));
+  if (named(finder, outputs, "point_scores"))
+    FERRY_TRY(check_port(finder, "output", outputs, "point_scores", {1, points[1]}));
+  if (named(finder, outputs, "classes")) FERRY_TRY(check_port(finder, "output", outputs, "classes", {1, 0}));
+  return check_points(*params.detection(), points[1]);
+}
+
 }  // namespace
 
 Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root) {
-  if constexpr (!any_built_in(fbs::Task::Ocr, fbs::Task::PromptedSegmentation)) return {};
+  if constexpr (!any_built_in(fbs::Task::Ocr, fbs::Task::PromptedSegmentation, fbs::Task::Landmarks)) return {};
   const fbs::Postprocess* p = graph.postprocess();
-  const bool reads = p && p->task() == fbs::Task::Ocr;
-  if (!reads && !(p && p->task() == fbs::Task::PromptedSegmentation)) return {};
-  const char* name = text(reads ? p->params_as_Ocr()->graph() : p->params_as_PromptedSegmentation()->graph());
+  if (!p) return {};
+  const char* name = nullptr;
+  switch (p->task()) {
+    case fbs::Task::Ocr: name = text(p->params_as_Ocr()->graph()); break;
+    case fbs::Task::PromptedSegmentation: name = text(p->params_as_PromptedSegmentation()->graph()); break;
+    case fbs::Task::Landmarks: name = text(p->params_as_Landmarks()->graph()); break;
+    default: return {};
+  }
   if (*name == 0)
     return error(FERRY_CORRUPT, "postprocess: %s needs another graph and names none", EnumNameTask(p->task()));
   const fbs::Tensor& image = first(graph, *graph.inputs());
@@ -306,8 +373,12 @@ Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root) {
                  EnumNameDType(image.dtype()), in_words(input).c_str());
   for (uint32_t i = 0; i < count(root.graphs()); ++i) {
     const fbs::Graph& second = *root.graphs()->Get(i);
-    if (std::strcmp(text(second.name()), name) == 0)
-      return reads ? check_line_reader(second) : check_prompted(graph, second);
+    if (std::strcmp(text(second.name()), name) != 0) continue;
+    switch (p->task()) {
+      case fbs::Task::Ocr: return check_line_reader(second);
+      case fbs::Task::Landmarks: return check_point_finder(second, *p->params_as_Landmarks());
+      default: return check_prompted(graph, second);
+    }
   }
   return error(FERRY_CORRUPT, "postprocess: %s by graph '%.64s', which is not there", EnumNameTask(p->task()), name);
 }

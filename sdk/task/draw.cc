@@ -11,6 +11,9 @@
 namespace ferry::task {
 namespace {
 
+constexpr size_t kMany = 100;     // landmarks, from which on they are drawn as single pixels
+constexpr float kVisible = 0.5f;  // minimum score of a landmark that is drawn
+
 class Pen {
  public:
   Pen(image::Pixels& pixels, uint32_t colour, int width)
@@ -74,7 +77,8 @@ const char* kind_name(ferry_answer_kind kind) {
 }  // namespace
 
 Status draw(const ferry_answer& answer, const image::View& image, image::Pixels* out) {
-  if (!any_built_in(fbs::Task::Detection, fbs::Task::Ocr)) return left_out("drawing of boxes and lines");
+  if (!any_built_in(fbs::Task::Detection, fbs::Task::Ocr, fbs::Task::Landmarks))
+    return left_out("drawing of boxes and lines");
   if (answer.kind != FERRY_ANSWER_BOXES && answer.kind != FERRY_ANSWER_LINES) {
     return error(FERRY_INVALID_ARGUMENT,
                  "an answer of kind %s cannot be drawn: only BOXES and LINES can, on their image",
@@ -86,11 +90,24 @@ Status draw(const ferry_answer& answer, const image::View& image, image::Pixels*
   const int width = std::max(2, std::max(image.width, image.height) / 320);
   for (size_t i = 0; i < answer.box_count; ++i) {
     const ferry_detection& d = answer.boxes[i];
-    Pen pen(*out, line_colour(d.index), width), points(*out, line_colour(d.index), 2 * width + 1);
+    // Many points would hide the object.
+    const int dot = d.landmark_count > kMany ? 1 : 2 * width + 1;
+    Pen pen(*out, line_colour(d.index), width), points(*out, line_colour(d.index), dot);
     const ferry_box& b = d.box;
     const float corners[] = {b.left, b.top, b.right, b.top, b.right, b.bottom, b.left, b.bottom};
     outline(pen, corners);
-    for (size_t p = 0; p < d.landmark_count; ++p) points.dot(d.landmarks[2 * p], d.landmarks[2 * p + 1]);
+    const float* scores = answer.landmark_scores ? answer.landmark_scores + i * d.landmark_count : nullptr;
+    const auto seen = [&d, scores](size_t p) {
+      return p < d.landmark_count && (scores == nullptr || scores[p] >= kVisible);
+    };
+    for (size_t k = 0; k < answer.landmark_line_count; ++k) {
+      const size_t from = answer.landmark_lines[2 * k], to = answer.landmark_lines[2 * k + 1];
+      if (!seen(from) || !seen(to)) continue;
+      const float *begin = d.landmarks + 2 * from, *end = d.landmarks + 2 * to;
+      pen.line(begin[0], begin[1], end[0], end[1]);
+    }
+    for (size_t p = 0; p < d.landmark_count; ++p)
+      if (seen(p)) points.dot(d.landmarks[2 * p], d.landmarks[2 * p + 1]);
   }
   for (size_t i = 0; i < answer.line_count; ++i) outline(Pen(*out, line_colour(0), width), answer.lines[i].corners);
   return {};

@@ -40,6 +40,9 @@ struct Answer {
   float quality = 0;
   std::vector<ferry_detection> detections;
   std::vector<float> landmarks;  // of all detections
+  std::vector<float> landmark_scores;
+  std::vector<const char*> landmark_names;
+  std::span<const uint16_t> landmark_lines;  // two of each
   std::vector<ferry_line> lines;
   std::vector<std::string> texts;  // of the lines
 };
@@ -70,6 +73,7 @@ Status segment(Networks& networks, const TaskRequest& request, Answer* answer);
 Status matte(Networks& networks, const TaskRequest& request, Answer* answer);
 Status detect(Networks& networks, const TaskRequest& request, Answer* answer);
 Status read(Networks& networks, const TaskRequest& request, Answer* answer);
+Status find_landmarks(Networks& networks, const TaskRequest& request, Answer* answer);
 
 // One task. Tasks without `run` need a session or a generator.
 struct Entry {

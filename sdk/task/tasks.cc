@@ -30,6 +30,7 @@ constexpr Tasks kTasks = built_in_of({{
     {"matting", matte, FERRY_ANSWER_MASK, 0, false},
     {"detection", detect, FERRY_ANSWER_BOXES, 0, false},
     {"OCR", read, FERRY_ANSWER_LINES, 0, true},
+    {"landmarks", find_landmarks, FERRY_ANSWER_BOXES, 0, false},
 }});
 
 }  // namespace
@@ -45,6 +46,7 @@ const char* second_graph(const fbs::Graph& graph) {
     case fbs::Task::PromptedSegmentation:
       return graph.postprocess()->params_as_PromptedSegmentation()->graph()->c_str();
     case fbs::Task::Ocr: return graph.postprocess()->params_as_Ocr()->graph()->c_str();
+    case fbs::Task::Landmarks: return graph.postprocess()->params_as_Landmarks()->graph()->c_str();
     default: return nullptr;
   }
 }

@@ -574,14 +574,92 @@ TEST(Detect, MismatchesGiveOneMessage) {
       {"{" + scores + boxes + R"("image": {"mean": [1, 2]}})", "mean: 2 numbers for an input of 3 channels"},
       {"{" + scores + boxes + R"("image": {"colour": "cmyk"}})", R"(the colour "cmyk" is none of rgb, bgr, gray)"},
       {"{" + scores + boxes + R"("image": {"std": 0}})", "std: 0, expected more than 0"},
+      {"{" + scores + boxes + R"("landmarks": {"outputs": "boxes", "names": ["a"]}, )" + kImage + "}",
+       "detector.json: landmarks: 1 names for 2 points"},
+      {"{" + scores + boxes + R"("landmarks": {"outputs": "boxes", "names": "body"}, )" + kImage + "}",
+       R"(detector.json: landmarks: names: expected "coco" or a list of names)"},
+      {"{" + scores + boxes + R"("landmarks": {"outputs": "boxes", "lines": [[0, 2]]}, )" + kImage + "}",
+       "detector.json: landmarks: a line to point 2 of 2"},
+      {"{" + scores + boxes + R"("landmarks": {"outputs": "boxes", "lines": [0, 1]}, )" + kImage + "}",
+       "detector.json: landmarks: lines: expected a list of lines, which are lists of points"},
+      {"{" + scores + boxes + R"("landmarks": {"outputs": "boxes", "scored": true}, )" + kImage + "}",
+       "detector.json: landmarks: scored: the third of a point's numbers is its score, and there are 2"},
       {"{" + scores + boxes + R"("picture": {}})", R"("picture" is called "image" since 0.3)"},  // words: ok
   };
   for (const auto& [detector, sentence] : cases)
     EXPECT_NE(refused(detector).find(sentence), std::string::npos) << detector << "\n" << refused(detector);
 }
 
+TEST(Detect, LandmarksHaveScoresNamesAndLines) {
+  Head head;
+  const Rows rows = head.add_rows("o", 6, 11);
+  head.decode(R"({"scores": {"outputs": "o", "channels": [4, 5], "activation": "none"},
+      "boxes": {"outputs": "o", "channels": [0, 4], "unit": "share"},
+      "landmarks": {"outputs": "o", "channels": [5, 11], "unit": "share", "numbers": 3, "y_first": true, "scored": true,
+                    "names": ["left", "right"], "lines": [[0, 1, 0]]}, )" +
+              kImage + "}");
+  Rows points, scores;
+  for (const auto& row : rows) {
+    points.push_back({row[6], row[5], row[9], row[8]});
+    scores.push_back({row[7], row[10]});
+  }
+  head.expect_rows(2, points);
+  head.expect_rows(3, scores);
+  const fbs::DetectionT& params = *head.graph().table.postprocess->params.AsDetection();
+  EXPECT_EQ(params.points, (std::vector<std::string>{"left", "right"}));
+  EXPECT_EQ(params.lines, (std::vector<uint16_t>{0, 1, 1, 0}));
+  expect_blob(head.graph());
+}
+
+// An image of integers, whose first 51 are the points.
+TEST(Detect, MoveNetFindsOnePerson) {
+  Graph graph;
+  const Tensor image = graph.add_input("image", {1, 8, 8, 3}, fbs::Layout::Same, fbs::DType::Int32);
+  fbs::CastT real;
+  real.to = fbs::DType::Float32;
+  const Tensor flat = reshape(graph.add_op("", real, {image}), {192}) * (1.0 / 256);
+  graph.add_output("out", reshape(slice(flat, 0, 0, 51), {1, 1, 17, 3}), fbs::Layout::Same);
+  const auto found = detect::make_detector(graph, detect::DetectorRequest{});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->name, "movenet");
+  EXPECT_TRUE(found->recognised);
+  EXPECT_EQ(graph.table.labels, std::vector<std::string>{"person"});
+  EXPECT_EQ(graph.dtype(graph.table.inputs[0]->tensor), fbs::DType::Float32);
+  expect_blob(graph);
+  reference::Array input;
+  input.shape = {1, 8, 8, 3};
+  for (int i = 0; i < 192; ++i) input.values.push_back(i * 37 % 256);
+  const auto values = reference::interpret(graph, {input});
+  const auto output = [&](size_t index) { return values.at(graph.table.outputs[index]->tensor).values; };
+  std::vector<double> xy, scores, box = {1, 1, 0, 0};
+  double mean = 0;
+  for (int p = 0; p < 17; ++p) {
+    const double y = input.values[static_cast<size_t>(3 * p)] / 256,
+                 x = input.values[static_cast<size_t>(3 * p + 1)] / 256;
+    scores.push_back(input.values[static_cast<size_t>(3 * p + 2)] / 256);
+    mean += scores.back() / 17;
+    xy.insert(xy.end(), {x, y});
+    box = {std::min(box[0], x), std::min(box[1], y), std::max(box[2], x), std::max(box[3], y)};
+  }
+  EXPECT_EQ(output(0), box);
+  EXPECT_NEAR(output(1).at(0), mean, 1e-6);
+  EXPECT_EQ(output(2), xy);
+  EXPECT_EQ(output(3), scores);
+}
+
+TEST(Detect, MoveNetOfAnotherOutputIsRefused) {
+  Head head;
+  head.add("out", {1, 17, 3});
+  try {
+    detect::make_detector(head.graph(), {.detector = "movenet", .image = {}, .labels = {}});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "--detect movenet: expected one image and one output [1,1,17,3]");
+  }
+}
+
 TEST(Detect, EveryKnownDetectorIsWellFormed) {
-  EXPECT_GE(detect::known_detectors().size(), detect::known_names().size());
+  EXPECT_GE(detect::known_detectors().size() + 1, detect::known_names().size());
   for (const detect::DetectorSpec& detector : detect::known_detectors())
     EXPECT_TRUE(detector.image.given()) << detector.name;
 }

@@ -92,6 +92,7 @@ void blobs() {
   all.push_back({"inpainting", pack(*testing::gray_painter())});
   all.push_back({"matting", pack(*testing::red_in_front())});
   all.push_back({"ocr", pack(*testing::colour_reader(8, 8, recipe))});
+  all.push_back({"landmarks", pack(*testing::corners_of_box(8, 8, recipe, {0.25f, 0.25f, 0.5f, 0.5f}, {0, 0, 1, 1}))});
   all.push_back({"packed_inside", with_packed(all[0].blob)});
   for (const testing::Named& named : all)
     for (const char* harness : {"blob", "network"}) write(harness, named.name, named.blob);

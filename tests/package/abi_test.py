@@ -33,7 +33,7 @@ BREAKS = (
 ADDITIONS = (
     ("ferry.h", "} ferry_session_options;\n", "  bool more;\n} ferry_session_options;\n",
      "ferry.h: ferry_session_options.more"),
-    ("task.h", "FERRY_TASK_OCR = 12", "FERRY_TASK_OCR = 12,\n  FERRY_TASK_MORE = 13",
+    ("task.h", "FERRY_TASK_LANDMARKS = 13", "FERRY_TASK_LANDMARKS = 13,\n  FERRY_TASK_MORE = 14",
      "task.h: FERRY_TASK_MORE"),
     ("image.h", "typedef struct ferry_class {",
      "typedef struct ferry_pair {\n  int x;\n} ferry_pair;\ntypedef struct ferry_class {",

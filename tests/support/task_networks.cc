@@ -171,4 +171,39 @@ std::unique_ptr<Graph> one_box(int height, int width, const fbs::PreprocessT& re
   return graph;
 }
 
+std::unique_ptr<Graph> corners_of_box(int height, int width, const fbs::PreprocessT& recipe,
+                                      const std::array<float, 4>& box, const std::array<float, 4>& turned,
+                                      const fbs::LandmarksT& params) {
+  auto graph = one_box(height, width, recipe, box);
+  Graph& g = *graph;
+  const Tensor places{&g, g.table.outputs[0]->tensor};
+  const Tensor corners = g.add_constant("corners", Shape{1, 1, 4}, std::vector<float>(turned.begin(), turned.end()));
+  g.table.outputs.pop_back();
+  g.add_output("landmarks", places * 0.0 + corners, fbs::Layout::Same);
+  g.table.name = "corners_of_box";
+  fbs::LandmarksT named = params;
+  named.graph = "points";
+  if (!named.detection) {
+    named.detection = std::make_unique<fbs::DetectionT>();
+    named.detection->points = {"first", "middle", "last"};
+    named.detection->lines = {0, 1, 1, 2};
+  }
+  set_task(g, fbs::Task::Landmarks).params.Set(named);
+
+  Graph p;
+  p.table.name = "points";
+  const Tensor means = reshape(global_avg_pool(add_image(p, 6, 6)), {1, 3}), none = slice(means, 1, 0, 1) * 0.0;
+  const auto constant = [&](const Shape& shape, const std::vector<float>& values) {
+    return reshape(none, {1, 1, 1}) + p.add_constant("", shape, values);
+  };
+  p.add_output("points", constant({1, 3, 2}, {0, 0, 0.5f, 0.5f, 1, 1}), fbs::Layout::Same);
+  p.add_output("score", slice(means, 1, 0, 1), fbs::Layout::Same);
+  p.add_output("point_scores", reshape(constant({1, 3, 1}, {1, 1, 0.25f}), {1, 3}), fbs::Layout::Same);
+  p.add_output("classes", slice(means, 1, 1, 2), fbs::Layout::Same);
+  p.table.labels = {"green", "blue"};
+  set_recipe(p, fbs::PreprocessT());
+  g.add_graph(std::move(p));
+  return graph;
+}
+
 }  // namespace ferry::testing

@@ -37,4 +37,11 @@ std::unique_ptr<Graph> boxes_of_colours(int height, int width, const fbs::Prepro
 // top left corner.
 std::unique_ptr<Graph> one_box(int height, int width, const fbs::PreprocessT& recipe, const std::array<float, 4>& box);
 
+// one_box() with two landmarks at the corners of `turned` (x, y, x, y), and graph "points": input [1,6,6,3] -> points
+// [1,3,2]: the crop's top left, centre and bottom right; score [1,1]: the mean of red; point_scores [1,3]: 1, 1 and
+// 0.25; classes [1,2], "green" and "blue": the means of these.
+std::unique_ptr<Graph> corners_of_box(int height, int width, const fbs::PreprocessT& recipe,
+                                      const std::array<float, 4>& box, const std::array<float, 4>& turned,
+                                      const fbs::LandmarksT& params = {});
+
 }  // namespace ferry::testing

@@ -79,6 +79,8 @@ std::vector<double> numbers(const ferry_answer& answer) {
   for (size_t i = 0; i < answer.box_count; ++i) {
     const ferry_detection& d = answer.boxes[i];
     for (const float place : {d.box.left, d.box.top, d.box.right, d.box.bottom}) out.push_back(double{place});
+    for (size_t k = 0; k < 2 * d.landmark_count; ++k) out.push_back(double{d.landmarks[k]});
+    out.push_back(double{d.score} * 255);
   }
   return out;
 }
@@ -105,6 +107,11 @@ std::vector<std::pair<const char*, std::unique_ptr<Graph>>> networks() {
   all.emplace_back("a matte", testing::red_in_front());
   all.emplace_back("a mask by prompts", testing::colour_masks());
   all.emplace_back("a box", testing::one_box(40, 40, padded, {0.25f, 0.4f, 0.5f, 0.6f}));
+  fbs::LandmarksT turned;
+  turned.end = 1;
+  turned.threshold = 0;
+  all.emplace_back("landmarks", testing::corners_of_box(40, 40, padded, {0.25f, 0.4f, 0.5f, 0.6f},
+                                                        {0.3f, 0.4f, 0.5f, 0.5f}, turned));
   return all;
 }
 

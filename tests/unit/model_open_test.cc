@@ -421,7 +421,7 @@ const GraphCase kGraphCases[] = {
      },
      FERRY_CORRUPT, "expected a list of patches in colour"},
     {"top", [](Parts& p) { p.model.postprocess->top = 0; }, FERRY_CORRUPT, "top is 0"},
-    {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(13); }, FERRY_UNSUPPORTED, "task 13"},
+    {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(14); }, FERRY_UNSUPPORTED, "task 14"},
     {"depth_without_parameters", [](Parts& p) { p.model.postprocess->task = fbs::Task::Depth; }, FERRY_CORRUPT,
      "Depth with parameters of NONE"},
     {"parameters_of_another_task", [](Parts& p) { p.model.postprocess->params.Set(fbs::DepthT()); }, FERRY_CORRUPT,

@@ -54,8 +54,14 @@ const DetectorDamage kDetectorDamages[] = {
     {"has_further_outputs",
      [](Parts& p) {
        p.model.outputs.push_back(std::make_unique<fbs::PortT>(*p.model.outputs[0])), p.model.outputs[3]->name = "more";
+       p.model.outputs.push_back(std::make_unique<fbs::PortT>(*p.model.outputs[0])), p.model.outputs[4]->name = "most";
      },
-     "a detector with 4 outputs, expected boxes"},
+     "a detector with 5 outputs, expected boxes"},
+    {"has_scores_of_other_landmarks",
+     [](Parts& p) {
+       p.model.outputs.push_back(std::make_unique<fbs::PortT>(*p.model.outputs[0])), p.model.outputs[3]->name = "more";
+     },
+     "output 3 of a detector is Float32 [1,4,4], expected Float32 [1,4,2]"},
     {"sees_no_image", [](Parts& p) { p.model.preprocess = nullptr; },
      "a detector with 3 outputs and no recipe for images"},
     {"gives_other_boxes", [](Parts& p) { std::swap(p.model.outputs[0]->tensor, p.model.outputs[1]->tensor); },

@@ -36,7 +36,14 @@ void add_detections(const ferry_answer& answer, Parcel* parcel) {
     for (const float side : {d.box.left, d.box.top, d.box.right, d.box.bottom, d.score}) parcel->number(double{side});
     parcel->number(d.index).text(d.label).number(static_cast<double>(d.landmark_count));
     for (size_t k = 0; k < 2 * d.landmark_count; ++k) parcel->number(double{d.landmarks[k]});
+    const size_t scores = answer.landmark_scores != nullptr ? d.landmark_count : 0;
+    parcel->number(static_cast<double>(scores));
+    for (size_t k = 0; k < scores; ++k) parcel->number(double{answer.landmark_scores[i * scores + k]});
   }
+  parcel->number(static_cast<double>(answer.landmark_name_count));
+  for (size_t i = 0; i < answer.landmark_name_count; ++i) parcel->text(answer.landmark_names[i]);
+  parcel->number(static_cast<double>(2 * answer.landmark_line_count));
+  for (size_t i = 0; i < 2 * answer.landmark_line_count; ++i) parcel->number(answer.landmark_lines[i]);
 }
 
 void add_lines(const ferry_answer& answer, Parcel* parcel) {

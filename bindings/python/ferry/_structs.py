@@ -127,7 +127,10 @@ class Answer(ctypes.Structure):
                 ("minimum", c_float), ("maximum", c_float), ("sense", c_int),
                 ("labels", POINTER(c_uint16)), ("mask", POINTER(c_uint8)), ("quality", c_float), ("image", Image),
                 ("boxes", POINTER(Detection)), ("box_count", c_size_t), ("lines", POINTER(Line)),
-                ("line_count", c_size_t), ("map", POINTER(c_float))]
+                ("line_count", c_size_t), ("map", POINTER(c_float)), ("landmark_scores", POINTER(c_float)),
+                ("landmark_names", POINTER(c_char_p)),
+                ("landmark_name_count", c_size_t), ("landmark_lines", POINTER(c_uint16)),
+                ("landmark_line_count", c_size_t)]
 
 
 # ---- text.h ----------------------------------------------------------------------------------------------------------

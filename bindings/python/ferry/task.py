@@ -25,6 +25,7 @@ class Detection:
     index: int  # of the class
     label: str
     landmarks: np.ndarray  # float32 [landmarks, 2]: x, y
+    landmark_scores: Optional[np.ndarray] = None  # float32 [landmarks], 0 to 1: is each visible?
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Answer:
     quality: Optional[float] = None  # mask by prompts: the network's estimate of intersection over union
     image: Optional[np.ndarray] = None  # uint8 [height, width, 3]
     boxes: Optional[List[Detection]] = None  # best first
+    landmark_names: Optional[List[str]] = None  # of the boxes' landmarks, if the model has them
+    landmark_lines: Optional[np.ndarray] = None  # uint16 [lines, 2]: landmarks that a drawing joins
     lines: Optional[List[Line]] = None  # top to bottom
 
 
@@ -75,19 +78,27 @@ def _answer(raw: c.Answer) -> Answer:
     elif out.kind == "image":
         out.image = array_of(raw.image)
     elif out.kind == "boxes":
-        out.boxes = [_detection(raw.boxes[i]) for i in range(raw.box_count)]
+        out.boxes = [_detection(raw, i) for i in range(raw.box_count)]
+        if raw.landmark_name_count:
+            out.landmark_names = [words(raw.landmark_names[i]) for i in range(raw.landmark_name_count)]
+        if raw.landmark_line_count:
+            out.landmark_lines = _copied(raw.landmark_lines, raw.landmark_line_count, 2)
     elif out.kind == "lines":
         out.lines = [_line(raw.lines[i]) for i in range(raw.line_count)]
     return out
 
 
-def _detection(found: c.Detection) -> Detection:
-    box = found.box
+def _detection(raw: c.Answer, index: int) -> Detection:
+    found = raw.boxes[index]
+    box, count = found.box, found.landmark_count
     landmarks = np.zeros((0, 2), np.float32)
-    if found.landmark_count:
-        landmarks = _copied(found.landmarks, found.landmark_count, 2)
+    if count:
+        landmarks = _copied(found.landmarks, count, 2)
+    scores = None
+    if raw.landmark_scores:
+        scores = _copied(raw.landmark_scores, (index + 1) * count)[index * count:]
     corners = box.left, box.top, box.right, box.bottom
-    return Detection(corners, found.score, found.index, words(found.label), landmarks)
+    return Detection(corners, found.score, found.index, words(found.label), landmarks, scores)
 
 
 def _line(line: c.Line) -> Line:

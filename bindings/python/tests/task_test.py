@@ -93,6 +93,17 @@ class Answers(unittest.TestCase):
         self.assertTrue((drawn != image).any())
         self.assertEqual(task.run(np.zeros((4, 8, 3), np.uint8)).boxes, [])
 
+    def test_landmarks_have_names_scores_and_lines(self):
+        image = np.zeros((40, 80, 3), np.uint8)
+        image[:, :, 0], image[:, :, 2] = 255, 9
+        answer = self.open("points").run(image)
+        found, = answer.boxes
+        self.assertEqual(found.label, "blue")
+        np.testing.assert_allclose(found.landmarks, [(20, 5), (30, 15), (40, 25)], atol=1e-4)
+        np.testing.assert_allclose(found.landmark_scores, [1, 1, 0.25])
+        self.assertEqual(answer.landmark_names, ["first", "middle", "last"])
+        self.assertEqual(answer.landmark_lines.tolist(), [[0, 1], [1, 2]])
+
     def test_lines_have_text_and_corners(self):
         page = np.zeros((100, 210, 3), np.uint8)
         page[40:58, 45:165, 0], page[40:58, 45:135, 1], page[40:58, 135:165, 2] = 255, 230, 230

@@ -43,6 +43,13 @@ void write_all(const std::filesystem::path& folder) {
   write(folder / "masks.ferry", *testing::colour_masks());
   write(folder / "matte.ferry", *testing::red_in_front());
   write(folder / "boxes.ferry", *testing::boxes_of_colours(4, 8, levels, fbs::DetectionT()));
+  fbs::PreprocessT small;
+  small.resize_mode = fbs::ResizeMode::Exact;
+  small.resize_h = small.resize_w = 8;
+  fbs::LandmarksT points;
+  points.threshold = 0.1f;
+  write(folder / "points.ferry",
+        *testing::corners_of_box(8, 8, small, {0.25f, 0.25f, 0.5f, 0.5f}, {0, 0, 1, 1}, points));
   write(folder / "reader.ferry", *testing::colour_reader(32, 32, as_is, reading));
   write(folder / "language.ferry", *testing::small_language_model());
 }

@@ -45,7 +45,8 @@ typedef enum ferry_task_kind {
   FERRY_TASK_PROMPTED_SEGMENTATION = 9, /* the mask of an object given by points or a box */
   FERRY_TASK_MATTING = 10,              /* the mask of the foreground, with soft edges */
   FERRY_TASK_DETECTION = 11,            /* boxes around objects of known classes */
-  FERRY_TASK_OCR = 12                   /* the text in an image: detection and recognition */
+  FERRY_TASK_OCR = 12,                  /* the text in an image: detection and recognition */
+  FERRY_TASK_LANDMARKS = 13             /* the points of each object: of a hand, a face or a body */
 } ferry_task_kind;
 
 typedef enum ferry_answer_kind {
@@ -124,7 +125,8 @@ typedef enum ferry_sense {
   FERRY_SENSE_METRES = 1    /* distance from the camera's plane in metres */
 } ferry_sense;
 
-/* A detected object. Its box is clipped to the image; landmarks may lie outside. */
+/* A detected object. Its box is clipped to the image; landmarks may lie outside. Of FERRY_TASK_LANDMARKS, the box
+ * encloses the landmarks. */
 typedef struct ferry_detection {
   ferry_box box;
   float score;            /* 0 to 1 */
@@ -168,6 +170,14 @@ typedef struct ferry_answer {
   const ferry_line* lines; /* LINES: top to bottom, and left to right within a row */
   size_t line_count;
   const float* map; /* MAP: a value per pixel, row by row */
+  /* BOXES: 0 to 1, the probability that each landmark is visible, box after box; NULL if the network does not say. All
+   * boxes have the same number of landmarks. */
+  const float* landmark_scores;
+  const char* const* landmark_names; /* BOXES: of the landmarks of every box; NULL if the blob has none */
+  size_t landmark_name_count;
+  const uint16_t*
+      landmark_lines;         /* BOXES: pairs of landmarks that a drawing joins: a skeleton; NULL if there is none */
+  size_t landmark_line_count; /* pairs */
 } ferry_answer;
 
 /* FERRY_INVALID_ARGUMENT: a required prompt is missing or does not match the image. FERRY_CANCELLED.
@@ -202,7 +212,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save_foreground(const ferry_
  * colour. Free `out` with ferry_image_free(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* image,
                                                               const ferry_image* background, ferry_image* out);
-/* Draws BOXES or LINES on the image. Free `out` with ferry_image_free(). */
+/* Draws BOXES, with their landmarks and skeletons, or LINES on the image. Landmarks of a score below one half are left
+ * out. Free `out` with ferry_image_free(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* image,
                                                          ferry_image* out);
 /* The colour of class `index` in FERRY_SAVE_COLOURS as 0xRRGGBB, for legends. */

@@ -74,12 +74,17 @@ final class PrintAnswer {
     }
     List<String> found = new ArrayList<>();
     if (answer instanceof Answer.Boxes) {
-      for (Answer.Detection d : ((Answer.Boxes) answer).boxes()) {
+      Answer.Boxes boxes = (Answer.Boxes) answer;
+      for (Answer.Detection d : boxes.boxes()) {
+        List<String> scores = new ArrayList<>();
+        for (int i = 0; i < d.landmarkScores().limit(); ++i) scores.add("" + d.landmarkScores().get(i));
         found.add("{\"index\": " + d.index() + ", \"label\": \"" + d.label() + "\", \"score\": " + d.score()
             + ", \"box\": [" + d.left() + ", " + d.top() + ", " + d.right() + ", " + d.bottom() + "], \"landmarks\": "
-            + pairs(d.landmarks()) + "}");
+            + pairs(d.landmarks()) + (scores.isEmpty() ? "" : ", \"landmark_scores\": " + scores) + "}");
       }
-      return "\"boxes\": " + found;
+      List<String> names = new ArrayList<>();
+      for (String name : boxes.landmarkNames()) names.add("\"" + name + "\"");
+      return "\"boxes\": " + found + (names.isEmpty() ? "" : ", \"landmark_names\": " + names);
     }
     for (Answer.Line line : ((Answer.Lines) answer).lines()) {
       found.add("{\"text\": \"" + line.text() + "\", \"score\": " + line.score() + ", \"corners\": "

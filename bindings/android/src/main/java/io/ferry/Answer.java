@@ -3,6 +3,7 @@ package io.ferry;
 
 import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
 import java.nio.ShortBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -151,15 +152,32 @@ public abstract class Answer {
   /** Detected objects, best first. */
   public static final class Boxes extends Answer {
     private final List<Detection> boxes;
+    private final List<String> landmarkNames;
+    private final int[] landmarkLines;
 
     Boxes(Parcel parcel) {
       List<Detection> out = new ArrayList<Detection>();
       for (int count = parcel.integer(); count > 0; --count) out.add(new Detection(parcel));
       boxes = Collections.unmodifiableList(out);
+      List<String> names = new ArrayList<String>();
+      for (int count = parcel.integer(); count > 0; --count) names.add(parcel.text());
+      landmarkNames = Collections.unmodifiableList(names);
+      landmarkLines = new int[parcel.integer()];
+      for (int i = 0; i < landmarkLines.length; ++i) landmarkLines[i] = parcel.integer();
     }
 
     public List<Detection> boxes() {
       return boxes;
+    }
+
+    /** Names of the landmarks of every box; empty if the model has none. */
+    public List<String> landmarkNames() {
+      return landmarkNames;
+    }
+
+    /** Pairs of landmarks that a drawing joins, a skeleton; empty if the model has none. */
+    public IntBuffer landmarkLines() {
+      return IntBuffer.wrap(landmarkLines).asReadOnlyBuffer();
     }
   }
 
@@ -219,6 +237,7 @@ public abstract class Answer {
     private final int index;
     private final String label;
     private final float[] landmarks;
+    private final float[] landmarkScores;
 
     private Detection(Parcel parcel) {
       left = (float) parcel.number();
@@ -230,6 +249,8 @@ public abstract class Answer {
       label = parcel.text();
       landmarks = new float[2 * parcel.integer()];
       for (int i = 0; i < landmarks.length; ++i) landmarks[i] = (float) parcel.number();
+      landmarkScores = new float[parcel.integer()];
+      for (int i = 0; i < landmarkScores.length; ++i) landmarkScores[i] = (float) parcel.number();
     }
 
     public float left() {
@@ -265,6 +286,11 @@ public abstract class Answer {
     /** x, y of each landmark, in the network's order. */
     public FloatBuffer landmarks() {
       return FloatBuffer.wrap(landmarks).asReadOnlyBuffer();
+    }
+
+    /** The probability that each landmark is visible, 0 to 1; empty if the network does not say. */
+    public FloatBuffer landmarkScores() {
+      return FloatBuffer.wrap(landmarkScores).asReadOnlyBuffer();
     }
   }
 

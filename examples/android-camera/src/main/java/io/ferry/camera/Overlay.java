@@ -6,6 +6,7 @@ import io.ferry.Answer;
 import io.ferry.Ferry;
 import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
 import java.nio.ShortBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,6 +21,8 @@ public final class Overlay {
   /** An overlay of the image's size, or null. */
   Bitmap bitmap;
   final List<Answer.Detection> boxes = new ArrayList<Answer.Detection>();
+  /** Pairs of the boxes' landmarks: a skeleton; null without one. */
+  IntBuffer skeleton;
   /** One line each. */
   final List<String> texts = new ArrayList<String>();
 
@@ -36,6 +39,7 @@ public final class Overlay {
       }
     } else if (answer instanceof Answer.Boxes) {
       out.boxes.addAll(((Answer.Boxes) answer).boxes());
+      out.skeleton = ((Answer.Boxes) answer).landmarkLines();
     } else if (answer instanceof Answer.Map) {
       out.bitmap = depth((Answer.Map) answer);
     } else if (answer instanceof Answer.Labels) {

@@ -1,0 +1,107 @@
+#include "converter/landmarks/known.h"
+
+namespace ferry::landmarks {
+namespace {
+
+using Lines = std::vector<std::vector<int>>;
+
+// Eyes, eyebrows, lips and the oval of MediaPipe's face mesh.
+const Lines kFace = {
+    {61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291, 409, 270, 269, 267, 0, 37, 39, 40, 185, 61},
+    {78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308, 415, 310, 311, 312, 13, 82, 81, 80, 191, 78},
+    {263, 249, 390, 373, 374, 380, 381, 382, 362, 398, 384, 385, 386, 387, 388, 466, 263},
+    {33, 7, 163, 144, 145, 153, 154, 155, 133, 173, 157, 158, 159, 160, 161, 246, 33},
+    {276, 283, 282, 295, 285},
+    {300, 293, 334, 296, 336},
+    {46, 53, 52, 65, 55},
+    {70, 63, 105, 66, 107},
+    {10,  338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152,
+     148, 176, 149, 150, 136, 172, 58,  132, 93,  234, 127, 162, 21,  54,  103, 67,  109, 10},
+};
+
+Lines face_with_irises() {
+  Lines lines = kFace;
+  lines.push_back({469, 470, 471, 472, 469});
+  lines.push_back({474, 475, 476, 477, 474});
+  return lines;
+}
+
+const std::vector<std::string> kHandNames = {
+    "wrist",     "thumb cmc", "thumb mcp",  "thumb ip",   "thumb tip",  "index mcp",  "index pip",
+    "index dip", "index tip", "middle mcp", "middle pip", "middle dip", "middle tip", "ring mcp",
+    "ring pip",  "ring dip",  "ring tip",   "little mcp", "little pip", "little dip", "little tip",
+};
+
+const std::vector<std::string> kBodyNames = {
+    "nose",        "left eye inner",  "left eye",         "left eye outer", "right eye inner",
+    "right eye",   "right eye outer", "left ear",         "right ear",      "mouth left",
+    "mouth right", "left shoulder",   "right shoulder",   "left elbow",     "right elbow",
+    "left wrist",  "right wrist",     "left little",      "right little",   "left index",
+    "right index", "left thumb",      "right thumb",      "left hip",       "right hip",
+    "left knee",   "right knee",      "left ankle",       "right ankle",    "left heel",
+    "right heel",  "left foot index", "right foot index",
+};
+
+}  // namespace
+
+std::span<const Network> known_networks() {
+  static const std::vector<Network> kNetworks = {
+      {.detector = "blazepalm",
+       .rows = 21,
+       .columns = 3,
+       .points = 21,
+       .handed = true,
+       .labels = {"right hand", "left hand"},
+       .names = kHandNames,
+       .lines =
+           {{0, 1, 2, 3, 4}, {0, 5, 6, 7, 8}, {9, 10, 11, 12}, {13, 14, 15, 16}, {5, 9, 13, 17}, {0, 17, 18, 19, 20}},
+       .angle = 90,
+       .scale = 2.6f,
+       .shift_y = -0.5f,
+       .start = 0,
+       .end = 2},
+      {.detector = "blazeface",
+       .rows = 468,
+       .columns = 3,
+       .points = 468,
+       .labels = {"face"},
+       .lines = kFace,
+       .angle = 0,
+       .scale = 1.5f,
+       .start = 0,
+       .end = 1},
+      {.detector = "blazeface",
+       .rows = 478,
+       .columns = 3,
+       .points = 478,
+       .labels = {"face"},
+       .lines = face_with_irises(),
+       .angle = 0,
+       .scale = 1.5f,
+       .start = 0,
+       .end = 1},
+      {.detector = "blazepose",
+       .rows = 39,
+       .columns = 5,
+       .points = 33,
+       .visibility = 3,
+       .heatmaps = true,
+       .labels = {"person"},
+       .names = kBodyNames,
+       .lines = {{7, 3, 2, 1, 0, 4, 5, 6, 8},
+                 {9, 10},
+                 {11, 13, 15, 17, 19, 15, 21},
+                 {12, 14, 16, 18, 20, 16, 22},
+                 {11, 12, 24, 23, 11},
+                 {23, 25, 27, 29, 31, 27},
+                 {24, 26, 28, 30, 32, 28}},
+       .angle = 90,
+       .scale = 1.25f,
+       .start = 0,
+       .end = 1,
+       .around_start = true},
+  };
+  return kNetworks;
+}
+
+}  // namespace ferry::landmarks
