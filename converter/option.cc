@@ -33,7 +33,8 @@ std::span<const Option> common_options() {
                "the length that it was trained for if that is shorter"},  // the import checks it with the network
       {.name = "keep-taps",
        .argument = "",
-       .help = "Keep the outputs of all modules, of an ONNX file all values, for `ferry parity`; the blob runs slower",
+       .help = "Keep the outputs of all modules, of an ONNX or .tflite file all values, for `ferry parity`; the blob "
+               "runs slower",
        .takes = Option::Takes::Nothing},
   };
   return kOptions;

@@ -106,25 +106,6 @@ bool looks_like_onnx(std::span<const std::byte> bytes) {
   return graph;
 }
 
-std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes) {
-  std::map<std::string, std::vector<int64_t>> out;
-  for (const std::string& text : shapes) {
-    const size_t equals = text.rfind('=');
-    std::vector<int64_t> dims;
-    bool good = equals != std::string::npos && equals > 0;
-    for (size_t at = equals; good && at < text.size();) {
-      int64_t size = 0;
-      const auto [end, bad] = std::from_chars(text.data() + at + 1, text.data() + text.size(), size);
-      good = bad == std::errc() && size > 0 && (end == text.data() + text.size() || *end == 'x');
-      at = static_cast<size_t>(end - text.data());
-      dims.push_back(size);
-    }
-    if (!good) fail("--shape %s: expected an input's name and its sizes, like input=1x3x224x224", text.c_str());
-    out[text.substr(0, equals)] = dims;
-  }
-  return out;
-}
-
 std::map<std::string, std::vector<double>> parse_values(const std::vector<std::string>& values) {
   std::map<std::string, std::vector<double>> out;
   for (const std::string& text : values) {

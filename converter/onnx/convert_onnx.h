@@ -54,8 +54,6 @@ struct DecoderRequest {
 // text. Null if the file is of another kind.
 std::unique_ptr<Graph> build_language_model(const DecoderRequest& request);
 
-// Sizes by input name, from texts like "input=1x3x224x224". Throws Error for a malformed one.
-std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes);
 // Numbers by input name, from texts like "sr=16000". Throws Error for a malformed one.
 std::map<std::string, std::vector<double>> parse_values(const std::vector<std::string>& values);
 

@@ -7,6 +7,7 @@
 
 #include "converter/checkpoint/mapped_file.h"
 #include "converter/detect/option.h"
+#include "converter/file_options.h"
 #include "converter/onnx/convert_onnx.h"
 #include "converter/passes/last_token.h"
 #include "converter/preprocessing/prepare_images.h"
@@ -24,18 +25,12 @@ constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-r
                      *kRead = "read", *kCharacters = "characters", *kLabels = "labels", *kMaxLength = "max-length",
                      *kTap = "tap", *kKeepTaps = "keep-taps", *kValue = "value";
 
-void valid_shapes(const Option& option, const Settings& given, Families) { parse_shapes(given.values(option.name)); }
-
 void valid_values(const Option& option, const Settings& given, Families) { parse_values(given.values(option.name)); }
 
 std::span<const Option> options() {
   static const std::vector<Option> kOptions = [] {
     std::vector<Option> all = {
-        {.name = kShape,
-         .argument = "NAME=SIZES",
-         .help = "Size of an input that the file leaves open: input=1x3x224x224. May be repeated",
-         .takes = Option::Takes::Values,
-         .check = valid_shapes},
+        shape_option(),
         {.name = kValue,
          .argument = "NAME=NUMBERS",
          .help = "Value of an input that is the same in every run, and that the blob then lacks: sr=16000, or a list "
@@ -47,11 +42,7 @@ std::span<const Option> options() {
          .help = "An input dimension that stays open in the blob: its name in the file (batch), or input and index "
                  "(input:0). May be repeated",
          .takes = Option::Takes::Values},
-        {.name = kTap,
-         .argument = "NAME",
-         .help = "Keep a value for `ferry parity`: its name in the file, its node's, or its module's (layer1.0.conv1). "
-                 "May be repeated",
-         .takes = Option::Takes::Values},
+        tap_option(),
         {.name = kWithout,
          .argument = "NAME",
          .help = "Do not fuse operators by this pattern (gelu, attention... or all), to compare. May be repeated",
@@ -75,8 +66,6 @@ std::span<const Option> options() {
 }
 
 bool recognises(const MappedFile& file) { return looks_like_onnx(file.bytes()); }
-
-TapRequest tap_request(const Settings& given) { return {.all = given.has(kKeepTaps), .names = given.values(kTap)}; }
 
 // Nothing if the network is not to be a detector.
 std::optional<detect::DetectorRequest> detector_request(const Settings& given) {

@@ -6,17 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "converter/file_options.h"
 #include "converter/onnx/model.h"
 
 namespace ferry::onnx {
-
-// The taps of a conversion: every value of the file, or those that are asked for.
-struct TapRequest {
-  bool all = false;                // --keep-taps
-  std::vector<std::string> names;  // --tap: of values, nodes or modules
-
-  bool any() const { return all || !names.empty(); }
-};
 
 // Values of the file by the names of their taps.
 using TapNames = std::map<std::string, std::string>;

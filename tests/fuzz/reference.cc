@@ -1,4 +1,5 @@
 // Command-line arguments: references to the hub, shapes.
+#include "converter/file_options.h"
 #include "converter/hub/settings.h"
 #include "converter/onnx/convert_onnx.h"
 #include "tests/fuzz/harness.h"
@@ -13,5 +14,5 @@ FERRY_FUZZ(reference) {
       require(is_safe_path(reference.repository) && is_safe_path(reference.revision), "a reference out of the cache");
       require(reference.file.empty() || is_safe_path(reference.file), "a file out of its repository");
     });
-  expect_error_only([&] { onnx::parse_shapes({whole}); });
+  expect_error_only([&] { parse_shapes({whole}); });
 }
