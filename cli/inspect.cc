@@ -81,7 +81,7 @@ int inspect(const InspectOptions& o) {
   if (!o.drawing.empty() && o.json)
     fail("--json and --graph %s are two ways to show it: choose one", o.drawing.c_str());
   if (has_outline(o.model)) {
-    if (o.drawing.empty()) return inspect_source(o.model, o.shapes, o.json);
+    if (o.drawing.empty()) return inspect_source(o.model, o.shapes, o.network, o.json);
     fail("--graph %s draws a blob: convert the file first: ferry convert %s", o.drawing.c_str(), o.model.c_str());
   }
   check_graph_name(o);
@@ -130,10 +130,11 @@ void add_inspect(CLI::App& ferry, int* exit_code) {
       "  ferry inspect m.ferry --graph m.html --times    the graph as a page, timed on this machine\n"
       "  ferry inspect net.onnx                      its operators, and whether `ferry convert` accepts them");
   auto o = std::make_shared<InspectOptions>();
-  app.add_option("MODEL", o->model, "The blob, or an ONNX file").required().type_name("");
+  app.add_option("MODEL", o->model, "The blob, or an ONNX or .tflite file").required().type_name("");
   app.add_option("--shape", o->shapes,
-                 "Size of an input that the ONNX file leaves open: input=1x3x224x224; one option per input")
+                 "Size of an input that an ONNX or .tflite file leaves open: input=1x3x224x224; one option per input")
       .type_name("NAME=SIZES");
+  app.add_option("--network", o->network, "The network of a .tflite file that has several").type_name("NAME");
   app.add_option("--graph", o->graph_or_drawing,
                  "A graph of the blob, by name; without it: the first. Or the file of a\n"
                  "drawing, which ends in .html or .svg. May be given once for each")

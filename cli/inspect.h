@@ -16,6 +16,7 @@ struct InspectOptions {
   std::string model, graph, drawing;  // drawing: the file of a drawing
   BackendOptions backend;
   std::vector<std::string> shapes, graph_or_drawing;
+  std::string network;
   bool json = false, ops = false, times = false;
 };
 

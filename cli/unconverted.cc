@@ -52,8 +52,10 @@ bool has_outline(const std::string& path) {
   return source != nullptr && source->outline != nullptr;
 }
 
-int inspect_source(const std::string& path, const std::vector<std::string>& shapes, bool json) {
+int inspect_source(const std::string& path, const std::vector<std::string>& shapes, const std::string& network,
+                   bool json) {
   Settings settings;
+  if (!network.empty()) settings.set("network", network);
   for (const std::string& shape : shapes) settings.add("shape", shape);
   const Outline outline = source_of(path).outline(path, settings);
   const uint64_t macs = outline.graph ? macs_of(*outline.graph) : 0;

@@ -13,8 +13,10 @@ int print_refusal(const Refused& refused, bool json);
 
 // Whether inspect_source() describes the file: its format says what is inside before conversion.
 bool has_outline(const std::string& path);
-// Operators, parameters, multiply-adds and what would be refused. `shapes` as --shape has them.
-int inspect_source(const std::string& path, const std::vector<std::string>& shapes, bool json);
+// Operators, parameters, multiply-adds and what would be refused. `shapes` and `network` as --shape and --network
+// have them.
+int inspect_source(const std::string& path, const std::vector<std::string>& shapes, const std::string& network,
+                   bool json);
 
 // Throws Error if a file is there and is no blob: a checkpoint or ONNX file must be converted first; of other formats
 // and mistakes the sentence says what the file is. Other damage is left to the library.

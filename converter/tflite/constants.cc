@@ -1,5 +1,6 @@
 #include "converter/tflite/constants.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -136,19 +137,27 @@ fbs::DType to_dtype(Type type) {
   }
 }
 
-Shape shape_of(const schema::Tensor& tensor) {
+Shape to_shape(std::span<const int64_t> sizes) {
   Shape shape;
-  if (count(tensor.shape()) > FERRY_MAX_RANK)
-    fail("%u dimensions, at most %d can be run", count(tensor.shape()), FERRY_MAX_RANK);
+  if (sizes.size() > FERRY_MAX_RANK) fail("%zu dimensions, at most %d can be run", sizes.size(), FERRY_MAX_RANK);
   int64_t elements = 1;
-  for (unsigned i = 0; i < count(tensor.shape()); ++i) {
-    const int32_t size = tensor.shape()->Get(i);
-    if (size < 1) fail("dimension %u has %d elements, expected 1 or more", i, size);
-    if (elements > kMaxElements / size) fail("more than " FERRY_MAX_ELEMENTS " elements");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t size = sizes[i];
+    if (size < 1) fail("dimension %zu has %lld elements, expected 1 or more", i, static_cast<long long>(size));
+    if (size > std::min<int64_t>(kMaxElements / elements, std::numeric_limits<int32_t>::max()))
+      fail("more than " FERRY_MAX_ELEMENTS " elements");
     elements *= size;
-    shape[shape.rank++] = size;
+    shape[shape.rank++] = static_cast<int32_t>(size);
   }
   return shape;
+}
+
+Shape shape_of(const schema::Tensor& tensor) {
+  if (count(tensor.shape()) > FERRY_MAX_RANK)
+    fail("%u dimensions, at most %d can be run", count(tensor.shape()), FERRY_MAX_RANK);
+  std::vector<int64_t> sizes;
+  for (unsigned i = 0; i < count(tensor.shape()); ++i) sizes.push_back(tensor.shape()->Get(i));
+  return to_shape(sizes);
 }
 
 Tensor add_constant(Graph& graph, const File& file, int tensor, Half half) {

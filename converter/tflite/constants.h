@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "converter/graph/graph.h"
@@ -18,6 +19,9 @@ bool is_quantised(const schema::Tensor& tensor);
 fbs::DType to_dtype(schema::TensorType type);
 // Throws Error for a negative size, more than FERRY_MAX_RANK dimensions or too many elements.
 Shape shape_of(const schema::Tensor& tensor);
+
+// The same of sizes that an option gives.
+Shape to_shape(std::span<const int64_t> sizes);
 
 // How the bytes of a float16 constant enter the graph: unchanged, for weights of convolutions and linear layers, or as
 // float32, for any other operator.

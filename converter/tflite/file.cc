@@ -4,8 +4,11 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 #include "converter/error.h"
+#include "converter/suggest.h"
+#include "converter/tflite/operators.h"
 
 namespace ferry::tflite {
 namespace {
@@ -125,6 +128,8 @@ std::string File::operator_name(const schema::Operator& op) const {
     const flatbuffers::String* name = code(op).custom_code();
     return name != nullptr ? name->str() : "CUSTOM";
   }
+  for (const LaterRow& row : later_operators())
+    if (row.op == static_cast<int>(known)) return row.name;
   if (known < schema::BuiltinOperator::MIN || known > schema::BuiltinOperator::MAX)
     return "operator " + std::to_string(static_cast<int>(known));
   return schema::EnumNameBuiltinOperator(known);
@@ -154,17 +159,59 @@ File subgraph_of(const File& file, int index) {
     fail("it runs subgraph %d of %u", index, count(file.model->subgraphs()));
   File other = file;
   other.graph = file.model->subgraphs()->Get(static_cast<unsigned>(index));
+  other.subgraph = index;
   Checker(other).check_graph();
   return other;
 }
 
-File open_file(const std::filesystem::path& path) {
-  auto mapped = MappedFile::open(path);
-  const std::span<const std::byte> bytes = mapped->bytes();
-  return open_part(std::move(mapped), bytes);
+std::vector<std::string> networks_of(const File& file) {
+  std::vector<std::string> names;
+  std::set<uint32_t> subgraphs;
+  const auto* all = file.model->signature_defs();
+  for (unsigned i = 0; i < count(all); ++i) {
+    const flatbuffers::String* key = all->Get(i)->signature_key();
+    if (key == nullptr || key->size() == 0) continue;
+    names.push_back(key->str());
+    subgraphs.insert(all->Get(i)->subgraph_index());
+  }
+  return subgraphs.size() > 1 ? names : std::vector<std::string>();
 }
 
-File open_part(std::shared_ptr<const MappedFile> mapped, std::span<const std::byte> bytes) {
+const schema::SignatureDef* signature_of(const File& file) {
+  const auto* all = file.model->signature_defs();
+  for (unsigned i = 0; i < count(all); ++i)
+    if (all->Get(i)->subgraph_index() == static_cast<uint32_t>(file.subgraph)) return all->Get(i);
+  return nullptr;
+}
+
+namespace {
+
+// The subgraph that is called `network`.
+int index_of_network(const File& file, const std::string& network) {
+  std::vector<std::string> names;
+  const auto matches = [&](const flatbuffers::String* name) {
+    if (name == nullptr || name->size() == 0) return false;
+    names.push_back(name->str());
+    return names.back() == network;
+  };
+  const auto* signatures = file.model->signature_defs();
+  for (unsigned i = 0; i < count(signatures); ++i)
+    if (matches(signatures->Get(i)->signature_key())) return static_cast<int>(signatures->Get(i)->subgraph_index());
+  for (unsigned i = 0; i < count(file.model->subgraphs()); ++i)
+    if (matches(file.model->subgraphs()->Get(i)->name())) return static_cast<int>(i);
+  fail("--network %s: no network of %s is called so%s", network.c_str(), file.name().c_str(),
+       did_you_mean(network, names).c_str());
+}
+
+}  // namespace
+
+File open_file(const std::filesystem::path& path, const std::string& network) {
+  auto mapped = MappedFile::open(path);
+  const std::span<const std::byte> bytes = mapped->bytes();
+  return open_part(std::move(mapped), bytes, network);
+}
+
+File open_part(std::shared_ptr<const MappedFile> mapped, std::span<const std::byte> bytes, const std::string& network) {
   const std::filesystem::path& path = mapped->path();
   File file;
   file.mapped = mapped;
@@ -181,11 +228,8 @@ File open_part(std::shared_ptr<const MappedFile> mapped, std::span<const std::by
   if (!schema::VerifyModelBuffer(verifier))
     fail("%s is damaged: an offset or size in it leads out of the file, or it is truncated", path.c_str());
   file.model = schema::GetModel(data);
-  Checker checker(file);
-  checker.check();
-  file.graph = file.model->subgraphs()->Get(0);
-  checker.check_graph();
-  return file;
+  Checker(file).check();
+  return subgraph_of(file, network.empty() ? 0 : index_of_network(file, network));
 }
 
 }  // namespace ferry::tflite

@@ -24,7 +24,8 @@ struct File {
   std::shared_ptr<const MappedFile> mapped;
   std::shared_ptr<const void> owner;  // of the network's bytes: `mapped`, or a copy
   const schema::Model* model = nullptr;
-  const schema::SubGraph* graph = nullptr;  // the first one
+  const schema::SubGraph* graph = nullptr;  // the network
+  int subgraph = 0;                         // its number
 
   std::string name() const { return mapped->path().filename().string(); }
   const schema::Tensor& tensor(int index) const { return *graph->tensors()->Get(static_cast<unsigned>(index)); }
@@ -41,10 +42,18 @@ struct File {
 // Whether the file has the identifier of .tflite files.
 bool looks_like_tflite(std::span<const std::byte> bytes);
 
-// Throws Error if the file is damaged, or of another version of the schema.
-File open_file(const std::filesystem::path& path);
-// The same of a network that is a part of a file.
-File open_part(std::shared_ptr<const MappedFile> mapped, std::span<const std::byte> bytes);
+// The file with its first network, or with the one that is called `network`: the key of a signature, or the name of a
+// subgraph. Throws Error if there is none, if the file is damaged, or of another version of the schema.
+File open_file(const std::filesystem::path& path, const std::string& network = "");
+// The same of bytes that are a part of a file.
+File open_part(std::shared_ptr<const MappedFile> mapped, std::span<const std::byte> bytes,
+               const std::string& network = "");
+
+// The names of the networks that signatures describe, for open_file(); empty if there are less than two.
+std::vector<std::string> networks_of(const File& file);
+
+// The signature of the file's network; null without one.
+const schema::SignatureDef* signature_of(const File& file);
 
 // The file with another of its subgraphs. Throws Error if there is none, or it is damaged.
 File subgraph_of(const File& file, int index);

@@ -5,8 +5,9 @@
 #include <map>
 #include <set>
 
-#include "converter/passes/passes.h"
+#include "converter/suggest.h"
 #include "converter/tflite/operators.h"
+#include "converter/tflite/subgraphs.h"
 
 namespace ferry::tflite {
 namespace {
@@ -14,34 +15,43 @@ namespace {
 class Importer {
  public:
   Importer(const File& file, const ImportOptions& options)
-      : file_(file), options_(options), graph_(std::make_unique<Graph>()), values_(file, *graph_) {}
+      : file_(file),
+        options_(options),
+        graph_(std::make_unique<Graph>()),
+        shared_(*graph_),
+        values_(file, shared_),
+        wanted_taps_(options.taps.names.begin(), options.taps.names.end()) {}
 
   Imported import() {
-    // Operators that run other subgraphs say so themselves.
-    if (const unsigned graphs = count(file_.model->subgraphs()); graphs > 1 && count(file_.model->signature_defs()) > 1)
-      notes_.push_back("the first of the file's " + std::to_string(graphs) + " networks is converted");
+    note_networks();
     name_ports();
+    check_shapes();
     for (unsigned i = 0; i < count(file_.graph->inputs()); ++i) add_input(i);
     for (unsigned i = 0; i < count(file_.graph->operators()); ++i) add_operator(i);
     for (unsigned i = 0; i < count(file_.graph->outputs()); ++i) add_output(i);
-    values_.variables().add_outputs(&notes_);
+    shared_.variables.add_outputs(&notes_);
     if (reasons_.empty() && graph_->table.outputs.empty())
       reasons_.push_back({"", "", 0, "no output depends on an input: nothing is left to run"});
     if (!reasons_.empty()) throw Refused(file_.name(), std::move(reasons_));
+    check_taps();
     if (dequantised_ > 0)
       notes_.push_back("8-bit weights of " + std::to_string(dequantised_) +
                        (dequantised_ == 1 ? " operator" : " operators") +
                        " with float activations are computed with as float32, while TensorFlow Lite also rounds the "
                        "activations to 8 bits");
-    return {std::move(graph_), std::move(notes_), values_.detection_head()};
+    return {std::move(graph_), std::move(notes_), shared_.detection_head};
   }
 
  private:
+  void note_networks();
   void name_ports();
+  void check_shapes() const;
+  void check_taps() const;
   void add_input(unsigned i);
+  Shape input_shape(unsigned i, const schema::Tensor& tensor) const;
   void add_operator(unsigned i);
   void add_output(unsigned i);
-  void fold(const Op& op, size_t before);
+  void add_taps(const schema::Operator& op);
   void note_port(const char* kind, const std::string& name, const schema::Tensor& tensor);
   bool reads_quantised_weights(const schema::Operator& op) const;
 
@@ -64,7 +74,9 @@ class Importer {
   const File& file_;
   const ImportOptions& options_;
   std::unique_ptr<Graph> graph_;
+  Shared shared_;
   Values values_;
+  const std::set<std::string> wanted_taps_;
   std::vector<std::string> input_names_, output_names_;
   std::set<std::string> tap_names_;
   std::vector<Reason> reasons_;
@@ -92,13 +104,37 @@ void set_names(const File& file, const flatbuffers::Vector<int32_t>* tensors,
   }
 }
 
+void Importer::note_networks() {
+  if (file_.subgraph != 0) return;
+  std::string all;
+  for (const std::string& name : networks_of(file_)) all += (all.empty() ? "" : ", ") + name;
+  if (!all.empty()) notes_.push_back("the first of the file's networks is converted; --network names one: " + all);
+}
+
 void Importer::name_ports() {
-  const schema::SignatureDef* signature = nullptr;
-  const auto* all = file_.model->signature_defs();
-  for (unsigned i = 0; i < count(all) && signature == nullptr; ++i)
-    if (all->Get(i)->subgraph_index() == 0) signature = all->Get(i);
+  const schema::SignatureDef* signature = signature_of(file_);
   set_names(file_, file_.graph->inputs(), signature ? signature->inputs() : nullptr, &input_names_);
   set_names(file_, file_.graph->outputs(), signature ? signature->outputs() : nullptr, &output_names_);
+}
+
+// Throws Error if --shape names no input, or gives it another number of dimensions.
+void Importer::check_shapes() const {
+  for (const auto& [name, sizes] : options_.shapes) {
+    const auto found = std::find(input_names_.begin(), input_names_.end(), name);
+    if (found == input_names_.end())
+      fail("--shape %s: the network has no input of that name%s", name.c_str(),
+           did_you_mean(name, input_names_).c_str());
+    const schema::Tensor& tensor =
+        file_.tensor(file_.graph->inputs()->Get(static_cast<unsigned>(found - input_names_.begin())));
+    // A file without a shape may mean any.
+    if (count(tensor.shape()) != 0 && count(tensor.shape()) != sizes.size())
+      fail("--shape %s: %zu dimensions, the file has %u", name.c_str(), sizes.size(), count(tensor.shape()));
+  }
+}
+
+Shape Importer::input_shape(unsigned i, const schema::Tensor& tensor) const {
+  const auto given = options_.shapes.find(input_names_[i]);
+  return given == options_.shapes.end() ? shape_of(tensor) : to_shape(given->second);
 }
 
 void Importer::add_input(unsigned i) {
@@ -106,7 +142,7 @@ void Importer::add_input(unsigned i) {
   const schema::Tensor& tensor = file_.tensor(index);
   try {
     const fbs::DType type = is_quantised(tensor) ? fbs::DType::Float32 : to_dtype(tensor.type());
-    values_.set(index, graph_->add_input(input_names_[i], shape_of(tensor), fbs::Layout::Same, type));
+    values_.set(index, graph_->add_input(input_names_[i], input_shape(i, tensor), fbs::Layout::Same, type));
     note_port("input", input_names_[i], tensor);
   } catch (const Error& error) {
     reasons_.push_back({"", input_names_[i], 0, "input '" + input_names_[i] + "': " + error.what()});
@@ -139,44 +175,46 @@ bool Importer::reads_quantised_weights(const schema::Operator& op) const {
   return false;
 }
 
-// If all inputs are constants, the operators since `before` become constants.
-void Importer::fold(const Op& op, size_t before) {
-  if (graph_->table.operators.size() == before || !op.known()) return;
-  for (size_t i = before; i < graph_->table.operators.size(); ++i)
-    for (const TensorId output : graph_->table.operators[i]->outputs)
-      values_.count_computed(graph_->shape(output).elements());
-  fold_added_constants(*graph_, before);
-}
-
 void Importer::add_operator(unsigned i) {
   const schema::Operator& operator_ = *file_.graph->operators()->Get(i);
   std::string why;
   const OpFunction function = find_function(file_, operator_, &why);
   if (function == nullptr) return give_reason(i, why);
   if (!all_inputs_known(operator_)) return;  // their producer has already given the reason
-  const size_t before = graph_->table.operators.size();
   try {
-    Op op(values_, operator_);
-    function(op);
-    for (size_t k = 0; k < op.output_count(); ++k)
-      if (!op.is_set(k)) fail("output %zu is not supported", k);
-    fold(op, before);
+    tflite::add_operator(values_, operator_, function);
   } catch (const Error& error) {
     return give_reason(i, error.what());
   }
   if (reads_quantised_weights(operator_)) ++dequantised_;
-  const std::string name = count(operator_.outputs()) > 0 ? file_.tensor_name(operator_.outputs()->Get(0)) : "";
-  for (size_t k = before; k < graph_->table.operators.size(); ++k)
-    if (graph_->table.operators[k]->name.empty()) graph_->table.operators[k]->name = name;
-  for (unsigned k = 0; options_.taps && k < count(operator_.outputs()); ++k) {
-    const int output = operator_.outputs()->Get(k);
+  if (options_.taps.any()) add_taps(operator_);
+}
+
+void Importer::add_taps(const schema::Operator& op) {
+  for (unsigned k = 0; k < count(op.outputs()); ++k) {
+    const int output = op.outputs()->Get(k);
+    if (values_.is_handle(output)) continue;
     const Tensor value = values_.get(output);
     const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
     const auto& inputs = graph_->table.inputs;
     if (graph_->is_constant(value.id) || std::any_of(inputs.begin(), inputs.end(), is_input)) continue;
     constexpr size_t kLongestTap = 512;
-    const std::string tap = file_.tensor_name(output).substr(0, kLongestTap);
+    const std::string name = file_.tensor_name(output), tap = name.substr(0, kLongestTap);
+    if (!options_.taps.all && !wanted_taps_.contains(name) && !wanted_taps_.contains(tap)) continue;
     if (tap_names_.insert(tap).second) graph_->add_tap(tap, value, fbs::Layout::Same, false);
+  }
+}
+
+// Throws Error for a --tap that no value has.
+void Importer::check_taps() const {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < count(file_.graph->tensors()); ++i) names.push_back(file_.tensor_name(static_cast<int>(i)));
+  for (const std::string& name : wanted_taps_) {
+    if (tap_names_.contains(name)) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail("--tap %s: no tensor of %s is called so%s", name.c_str(), file_.name().c_str(),
+           did_you_mean(name, {tap_names_.begin(), tap_names_.end()}).c_str());
+    fail("--tap %s: it is an input, or known at conversion, so it cannot be tapped", name.c_str());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "converter/file_options.h"
 #include "converter/graph/graph.h"
 #include "converter/refused.h"
 #include "converter/tflite/detection_head.h"
@@ -14,7 +15,8 @@
 namespace ferry::tflite {
 
 struct ImportOptions {
-  bool taps = false;  // names every computed value, for parity
+  TapRequest taps = {};     // values that keep their names, for parity
+  InputShapes shapes = {};  // of inputs, in place of the file's
 };
 
 struct Imported {
@@ -23,7 +25,8 @@ struct Imported {
   std::optional<DetectionHead> detection_head = {};  // of TFLite_Detection_PostProcess
 };
 
-// Throws Refused with all reasons. Inputs and outputs have the names of the first signature, or of their tensors.
+// Throws Refused with all reasons, or Error for an option that does not fit the file. Inputs and outputs have the names
+// of the first signature, or of their tensors.
 Imported import_file(const File& file, const ImportOptions& options);
 
 }  // namespace ferry::tflite

@@ -11,33 +11,51 @@ namespace ferry::tflite {
 void Values::set(int tensor, Tensor value) {
   const schema::Tensor& t = file_.tensor(tensor);
   // What is the same in every run is computed once, in full precision.
-  const bool round = is_quantised(t) && !graph_.is_constant(value.id);
+  const bool round = is_quantised(t) && !graph().is_constant(value.id);
   values_[static_cast<size_t>(tensor)] = round ? rounded(value, t) : value;
 }
 
 Tensor Values::get(int tensor) {
   tensor = named(tensor);
   std::optional<Tensor>& value = values_[static_cast<size_t>(tensor)];
-  if (!value) value = add_constant(graph_, file_, tensor, Half::Widen);
+  if (!value) value = constant(tensor, Half::Widen, &shared_.constants);
   return *value;
+}
+
+Tensor Values::constant(int tensor, Half half, std::map<std::pair<int, int>, Tensor>* kept) const {
+  const std::pair<int, int> key(file_.subgraph, tensor);
+  if (const auto found = kept->find(key); found != kept->end()) return found->second;
+  return kept->emplace(key, add_constant(graph(), file_, tensor, half)).first->second;
 }
 
 Tensor Values::weight(int tensor) {
   tensor = named(tensor);
   const std::optional<Tensor>& value = values_[static_cast<size_t>(tensor)];
   if (value || file_.tensor(tensor).type() != schema::TensorType::FLOAT16) return get(tensor);
-  return add_constant(graph_, file_, tensor, Half::Keep);
+  return constant(tensor, Half::Keep, &shared_.float16_weights);
 }
 
 void Values::count_computed(int64_t elements) {
   const int64_t most = (int64_t{1} << 24) + 16 * static_cast<int64_t>(file_.mapped->bytes().size());
-  if (elements > most - computed_)
+  if (elements > most - shared_.computed)
     fail("it computes constants of more than %lld elements", static_cast<long long>(most));
-  computed_ += elements;
+  shared_.computed += elements;
+}
+
+Passed Values::passed(int tensor) {
+  if (is_handle(tensor)) return {{}, variable_of(tensor)};
+  return {get(tensor)};
+}
+
+void Values::set_passed(int tensor, const Passed& passed) {
+  if (passed.value)
+    set(tensor, *passed.value);
+  else
+    set_handle(tensor, passed.variable);
 }
 
 bool Op::known(size_t i) const {
-  return has(i) && !values_.variables().is_handle(index(i)) &&
+  return has(i) && !values_.is_handle(index(i)) &&
          (values_.is_constant(index(i)) || graph().is_constant(values_.get(index(i)).id));
 }
 
@@ -100,19 +118,28 @@ bool Op::is_output_quantised(size_t i) const {
 
 void Op::set_handle(const std::string& name) const {
   if (output_count() != 1) refuse("it has %zu outputs, expected one", output_count());
-  values_.variables().set_handle(op_.outputs()->Get(0), name);
+  values_.set_handle(op_.outputs()->Get(0), name);
 }
 
-int Op::handle(size_t i) const {
-  if (!has(i) || !values_.variables().is_handle(index(i))) refuse("input %zu is no variable", i);
-  return index(i);
+const std::string& Op::variable(size_t i) const {
+  if (!has(i) || !values_.is_handle(index(i))) refuse("input %zu is no variable", i);
+  return values_.variable_of(index(i));
+}
+
+Passed Op::passed(size_t i) const {
+  if (!has(i)) refuse("input %zu is missing", i);
+  return values_.passed(index(i));
+}
+
+void Op::set_passed(size_t i, const Passed& passed) const {
+  values_.set_passed(op_.outputs()->Get(static_cast<unsigned>(i)), passed);
 }
 
 Tensor Op::state(size_t i) const {
   if (!has(i) || !values_.is_variable(index(i))) refuse("input %zu is no state", i);
   const File& file = values_.file();
-  if (!values_.variables().is_handle(index(i))) values_.variables().set_handle(index(i), file.tensor_name(index(i)));
-  return values_.variables().read(index(i), shape_of(file.tensor(index(i))));
+  if (!values_.is_handle(index(i))) values_.set_handle(index(i), file.tensor_name(index(i)));
+  return variables().read(values_.variable_of(index(i)), shape_of(file.tensor(index(i))));
 }
 
 Shape Op::output_shape(size_t i) const {

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "converter/graph/elementary.h"
@@ -24,21 +25,43 @@
 
 namespace ferry::tflite {
 
+// What the subgraphs of a file that run one another share.
+struct Shared {
+  explicit Shared(Graph& g) : graph(g), variables(g) {}
+
+  Graph& graph;
+  Variables variables;
+  std::optional<DetectionHead> detection_head = {};
+  // Constants of the file by subgraph and tensor: a subgraph that is run more than once reads the same.
+  std::map<std::pair<int, int>, Tensor> constants = {}, float16_weights = {};
+  int64_t computed = 0;  // elements of constants that the file does not hold
+  int64_t nested = 0;    // operators and tensors of subgraphs, each time that one is run
+};
+
+// A value that one subgraph passes to another: a tensor, or the name of a variable.
+struct Passed {
+  std::optional<Tensor> value;
+  std::string variable = {};
+};
+
 // The values of the file's tensors during import. Constants enter the graph when they are first read.
 class Values {
  public:
-  Values(const File& file, Graph& graph)
-      : file_(file), graph_(graph), values_(count(file.graph->tensors())), variables_(graph) {}
+  // `callers`: the subgraphs that run this one, outermost first.
+  Values(const File& file, Shared& shared, std::vector<int> callers = {})
+      : file_(file), shared_(shared), callers_(std::move(callers)), values_(count(file.graph->tensors())) {}
 
   const File& file() const { return file_; }
-  Graph& graph() const { return graph_; }
+  Graph& graph() const { return shared_.graph; }
+  Shared& shared() const { return shared_; }
+  const std::vector<int>& callers() const { return callers_; }
   // Rounds the value as the tensor's scale says, if it has one.
   void set(int tensor, Tensor value);
   // Makes `tensor` another name of a constant of the file.
   void set_alias(int tensor, int constant) { aliases_[tensor] = named(constant); }
   // Whether it has a value: that of a constant, or of an operator that was imported; a variable's handle has one, too.
   bool has(int tensor) const {
-    return values_[static_cast<size_t>(tensor)] || is_constant(tensor) || variables_.is_handle(tensor);
+    return values_[static_cast<size_t>(tensor)] || is_constant(tensor) || is_handle(tensor);
   }
   // Whether it is a state that the interpreter keeps between runs, zero at first.
   bool is_variable(int tensor) const { return file_.tensor(tensor).is_variable(); }
@@ -47,27 +70,30 @@ class Values {
   Tensor get(int tensor);
   // As get(), but constants of float16 may stay so.
   Tensor weight(int tensor);
-  Variables& variables() { return variables_; }
-  const Variables& variables() const { return variables_; }
-  void set_detection_head(const DetectionHead& head) { detection_head_ = head; }
-  const std::optional<DetectionHead>& detection_head() const { return detection_head_; }
+  // Makes `tensor` stand for the variable `name`.
+  void set_handle(int tensor, const std::string& name) { handles_[tensor] = name; }
+  bool is_handle(int tensor) const { return handles_.contains(tensor); }
+  const std::string& variable_of(int handle) const { return handles_.at(handle); }
+  Passed passed(int tensor);
+  void set_passed(int tensor, const Passed& passed);
   // Counts elements of constants that the file does not hold. Throws Error if all together are too many: a small file
   // must not be able to request unlimited memory.
   void count_computed(int64_t elements);
 
  private:
   const File& file_;
-  Graph& graph_;
+  Shared& shared_;
+  const std::vector<int> callers_;
   int named(int tensor) const {
     const auto alias = aliases_.find(tensor);
     return alias == aliases_.end() ? tensor : alias->second;
   }
 
+  Tensor constant(int tensor, Half half, std::map<std::pair<int, int>, Tensor>* kept) const;
+
   std::vector<std::optional<Tensor>> values_;
   std::map<int, int> aliases_;
-  Variables variables_;
-  std::optional<DetectionHead> detection_head_;
-  int64_t computed_ = 0;  // elements
+  std::map<int, std::string> handles_;
 };
 
 class Op {
@@ -115,16 +141,22 @@ class Op {
 
   void set(Tensor value) { set(0, value); }
   void set(size_t i, Tensor value);
-  void set_detection_head(const DetectionHead& head) { values_.set_detection_head(head); }
+  void set_detection_head(const DetectionHead& head) { values_.shared().detection_head = head; }
   const File& file() const { return values_.file(); }
-  Variables& variables() const { return values_.variables(); }
+  Values& values() const { return values_; }
+  const schema::Operator& operator_of_file() const { return op_; }
+  Variables& variables() const { return values_.shared().variables; }
   // Output 0 becomes a variable's handle.
   void set_handle(const std::string& name) const;
-  // Input i, which must be one.
-  int handle(size_t i) const;
+  // The name of input i, which must be a variable.
+  const std::string& variable(size_t i) const;
   // The value of input i, a tensor that the operator changes in every run; set_state() gives the new one.
   Tensor state(size_t i) const;
-  void set_state(size_t i, Tensor value) const { values_.variables().assign(index(i), value); }
+  void set_state(size_t i, Tensor value) const { variables().assign(values_.variable_of(index(i)), value); }
+  // Whether input i is such a tensor.
+  bool is_state(size_t i) const { return has(i) && values_.is_variable(index(i)); }
+  Passed passed(size_t i) const;
+  void set_passed(size_t i, const Passed& passed) const;
   Shape output_shape(size_t i) const;
   // Makes output 0 another name of input 0, a constant of the file, whose bytes then stay in the file.
   void set_alias();

@@ -11,10 +11,9 @@ using Builtin = schema::BuiltinOperator;
 
 constexpr const char* kComplex = "complex numbers are not supported";
 constexpr const char* kRandom = "its output is random";
-constexpr const char* kRecurrent = "a step of an LSTM is not supported yet, a sequence is";
 constexpr const char* kReserved = "no file has it: it is a number with another meaning";
 constexpr const char* kSizes = "the size of its output depends on values";
-constexpr const char* kSubgraphs = "it runs other subgraphs, which are not supported yet";
+constexpr const char* kCall = "no converter writes it, and the interpreter does not run it";
 constexpr const char* kTables = "hash tables are not supported";
 
 constexpr OpRow kOperators[] = {
@@ -34,7 +33,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::LOCAL_RESPONSE_NORMALIZATION, local_response_normalization},
     {Builtin::LOGISTIC, logistic},
     {Builtin::LSH_PROJECTION, nullptr},
-    {Builtin::LSTM, nullptr, kRecurrent},
+    {Builtin::LSTM, lstm_step},
     {Builtin::MAX_POOL_2D, max_pool_2d},
     {Builtin::MUL, mul},
     {Builtin::RELU, relu},
@@ -49,7 +48,7 @@ constexpr OpRow kOperators[] = {
     {Builtin::TANH, tanh},
     {Builtin::CONCAT_EMBEDDINGS, nullptr},
     {Builtin::SKIP_GRAM, nullptr},
-    {Builtin::CALL, nullptr, kSubgraphs},
+    {Builtin::CALL, nullptr, kCall},
     {Builtin::CUSTOM, nullptr},
     {Builtin::EMBEDDING_LOOKUP_SPARSE, nullptr},
     {Builtin::PAD, pad},
@@ -130,14 +129,14 @@ constexpr OpRow kOperators[] = {
     {Builtin::WHERE, nullptr, kSizes},
     {Builtin::RANK, rank},
     {Builtin::ELU, elu},
-    {Builtin::REVERSE_SEQUENCE, nullptr},
-    {Builtin::MATRIX_DIAG, nullptr},
+    {Builtin::REVERSE_SEQUENCE, reverse_sequence},
+    {Builtin::MATRIX_DIAG, matrix_diag},
     {Builtin::QUANTIZE, converted},
-    {Builtin::MATRIX_SET_DIAG, nullptr},
+    {Builtin::MATRIX_SET_DIAG, matrix_set_diag},
     {Builtin::ROUND, round},
     {Builtin::HARD_SWISH, hard_swish},
-    {Builtin::IF, nullptr, kSubgraphs},
-    {Builtin::WHILE, nullptr, kSubgraphs},
+    {Builtin::IF, if_branches},
+    {Builtin::WHILE, while_loop},
     {Builtin::NON_MAX_SUPPRESSION_V4, nullptr, kSizes},
     {Builtin::NON_MAX_SUPPRESSION_V5, nullptr, kSizes},
     {Builtin::SCATTER_ND, scatter_nd},
@@ -163,13 +162,13 @@ constexpr OpRow kOperators[] = {
     {Builtin::VAR_HANDLE, var_handle},
     {Builtin::READ_VARIABLE, read_variable},
     {Builtin::ASSIGN_VARIABLE, assign_variable},
-    {Builtin::BROADCAST_ARGS, nullptr},
+    {Builtin::BROADCAST_ARGS, broadcast_args},
     {Builtin::RANDOM_STANDARD_NORMAL, nullptr, kRandom},
-    {Builtin::BUCKETIZE, nullptr},
+    {Builtin::BUCKETIZE, bucketize},
     {Builtin::RANDOM_UNIFORM, nullptr, kRandom},
     {Builtin::MULTINOMIAL, nullptr, kRandom},
     {Builtin::GELU, gelu},
-    {Builtin::DYNAMIC_UPDATE_SLICE, nullptr},
+    {Builtin::DYNAMIC_UPDATE_SLICE, dynamic_update_slice},
     {Builtin::RELU_0_TO_1, relu_0_to_1},
     {Builtin::UNSORTED_SEGMENT_PROD, nullptr},
     {Builtin::UNSORTED_SEGMENT_MAX, nullptr},
@@ -179,14 +178,74 @@ constexpr OpRow kOperators[] = {
     {Builtin::SIGN, sign},
 };
 
+constexpr LaterRow kLater[] = {
+    {159, "BITCAST"},
+    {160, "BITWISE_XOR"},
+    {161, "RIGHT_SHIFT"},
+    {162, "STABLEHLO_LOGISTIC"},
+    {163, "STABLEHLO_ADD"},
+    {164, "STABLEHLO_DIVIDE"},
+    {165, "STABLEHLO_MULTIPLY"},
+    {166, "STABLEHLO_MAXIMUM"},
+    {167, "STABLEHLO_RESHAPE"},
+    {168, "STABLEHLO_CLAMP"},
+    {169, "STABLEHLO_CONCATENATE"},
+    {170, "STABLEHLO_BROADCAST_IN_DIM"},
+    {171, "STABLEHLO_CONVOLUTION"},
+    {172, "STABLEHLO_SLICE"},
+    {173, "STABLEHLO_CUSTOM_CALL"},
+    {174, "STABLEHLO_REDUCE"},
+    {175, "STABLEHLO_ABS"},
+    {176, "STABLEHLO_AND"},
+    {177, "STABLEHLO_COSINE"},
+    {178, "STABLEHLO_EXPONENTIAL"},
+    {179, "STABLEHLO_FLOOR"},
+    {180, "STABLEHLO_LOG"},
+    {181, "STABLEHLO_MINIMUM"},
+    {182, "STABLEHLO_NEGATE"},
+    {183, "STABLEHLO_OR"},
+    {184, "STABLEHLO_POWER"},
+    {185, "STABLEHLO_REMAINDER"},
+    {186, "STABLEHLO_RSQRT"},
+    {187, "STABLEHLO_SELECT"},
+    {188, "STABLEHLO_SUBTRACT"},
+    {189, "STABLEHLO_TANH"},
+    {190, "STABLEHLO_SCATTER"},
+    {191, "STABLEHLO_COMPARE"},
+    {192, "STABLEHLO_CONVERT"},
+    {193, "STABLEHLO_DYNAMIC_SLICE"},
+    {194, "STABLEHLO_DYNAMIC_UPDATE_SLICE"},
+    {195, "STABLEHLO_PAD"},
+    {196, "STABLEHLO_IOTA"},
+    {197, "STABLEHLO_DOT_GENERAL"},
+    {198, "STABLEHLO_REDUCE_WINDOW"},
+    {199, "STABLEHLO_SORT"},
+    {200, "STABLEHLO_WHILE"},
+    {201, "STABLEHLO_GATHER"},
+    {202, "STABLEHLO_TRANSPOSE"},
+    {203, "DILATE"},
+    {204, "STABLEHLO_RNG_BIT_GENERATOR"},
+    {205, "REDUCE_WINDOW"},
+    {206, "STABLEHLO_COMPOSITE", stablehlo_composite},
+    {207, "STABLEHLO_SHIFT_LEFT"},
+    {208, "STABLEHLO_CBRT"},
+    {209, "STABLEHLO_CASE"},
+};
+
 constexpr CustomRow kCustom[] = {
     {"Convolution2DTransposeBias", convolution_2d_transpose_bias},
+    {"MaxPoolingWithArgmax2D", max_pooling_with_argmax_2d},
+    {"MaxUnpooling2D", max_unpooling_2d},
     {"TFLite_Detection_PostProcess", detection_postprocess},
+    {"TransformTensor", transform_tensor},
+    {"TransformTensorBilinear", transform_tensor_bilinear},
 };
 
 }  // namespace
 
 std::span<const OpRow> operators() { return kOperators; }
+
+std::span<const LaterRow> later_operators() { return kLater; }
 
 std::span<const CustomRow> custom_operators() { return kCustom; }
 
@@ -201,8 +260,10 @@ OpFunction find_function(const File& file, const schema::Operator& op, std::stri
   const auto row =
       std::find_if(std::begin(kOperators), std::end(kOperators), [&](const OpRow& r) { return r.op == builtin; });
   if (row == std::end(kOperators)) {
-    *why = "it is of a later version of the schema";
-    return nullptr;
+    *why = "it is of a later version of the schema, and not supported yet";
+    const auto later = std::find_if(std::begin(kLater), std::end(kLater),
+                                    [&](const LaterRow& r) { return r.op == static_cast<int>(builtin); });
+    return later == std::end(kLater) ? nullptr : later->function;
   }
   if (row->function == nullptr) *why = row->refused != nullptr ? row->refused : "it is not supported yet";
   return row->function;

@@ -19,6 +19,14 @@ struct OpRow {
 // Every builtin operator of the schema, by number.
 std::span<const OpRow> operators();
 
+// Those of later versions of the schema, by number.
+struct LaterRow {
+  int op;
+  const char* name;
+  OpFunction function = nullptr;
+};
+std::span<const LaterRow> later_operators();
+
 // The custom operators that are imported, by name.
 struct CustomRow {
   const char* name;

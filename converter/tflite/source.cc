@@ -3,6 +3,7 @@
 #include "converter/checkpoint/sha256.h"
 #include "converter/checkpoint/zip.h"
 #include "converter/detect/option.h"
+#include "converter/file_options.h"
 #include "converter/landmarks/landmarks.h"
 #include "converter/passes/passes.h"
 #include "converter/preprocessing/labels.h"
@@ -18,7 +19,7 @@
 namespace ferry::tflite {
 namespace {
 
-constexpr const char* kLandmarks = "landmarks";
+constexpr const char *kLandmarks = "landmarks", *kNetwork = "network", *kShape = "shape";
 
 bool recognises(const MappedFile& file) { return looks_like_tflite(file.bytes()) || looks_like_bundle(file); }
 
@@ -31,10 +32,11 @@ struct Files {
 Files open_files(const std::filesystem::path& path, const Settings& given) {
   if (looks_like_bundle(*MappedFile::open(path))) {
     if (given.has(kLandmarks)) fail("--%s: %s has its own", kLandmarks, path.filename().c_str());
+    if (given.has(kNetwork)) fail("--%s: %s has two, of which both are taken", kNetwork, path.filename().c_str());
     Bundle bundle = open_bundle(path);
     return {std::move(bundle.detector), std::move(bundle.points)};
   }
-  Files files{open_file(path), {}};
+  Files files{open_file(path, given.text(kNetwork)), {}};
   if (given.has(kLandmarks)) files.points = open_file(given.text(kLandmarks));
   return files;
 }
@@ -85,6 +87,12 @@ std::unique_ptr<fbs::ProvenanceT> provenance_of(const File& file, bool digest) {
 std::span<const Option> options() {
   static const std::vector<Option> kOptions = [] {
     std::vector<Option> all = {
+        {.name = kNetwork,
+         .argument = "NAME",
+         .help = "The network of a file that has several: the key of its signature, or its subgraph's name. Default: "
+                 "the first"},
+        shape_option(),
+        tap_option(),
         detect::detect_option(),
         {.name = kLandmarks,
          .argument = "TFLITE",
@@ -127,7 +135,7 @@ detect::DetectorSpec detector_of(Graph& graph, const DetectionHead& head, const 
 
 void run_all_passes(Graph& graph, const ImportRequest& request, std::vector<std::string>* notes) {
   if (!request.passes) return;
-  const PassOptions options{.keep_taps = request.settings.has("keep-taps")};
+  const PassOptions options{.keep_taps = tap_request(request.settings).any()};
   make_channels_last(graph, options);
   run_passes(graph, options);
   int8::finish_integers(graph, options, notes);
@@ -138,8 +146,8 @@ ImportedNetwork import(const ImportRequest& request) {
     fail("--max-length: is for language models, and %s is none", request.path.filename().c_str());
   const Files files = open_files(request.path, request.settings);
   const File& file = files.network;
-  const bool taps = request.settings.has("keep-taps");
-  Imported imported = import_file(file, {.taps = taps});
+  const TapRequest taps = tap_request(request.settings);
+  Imported imported = import_file(file, {.taps = taps, .shapes = parse_shapes(request.settings.values(kShape))});
   Graph& graph = *imported.graph;
   ImportedNetwork made;
   made.notes = std::move(imported.notes);
@@ -187,7 +195,7 @@ Outline outline(const std::filesystem::path& path, const Settings& settings) {
       out.parameters += static_cast<uint64_t>(shape_of(tensor).elements());
   }
   try {
-    out.graph = std::move(import_file(file, {}).graph);
+    out.graph = std::move(import_file(file, {.shapes = parse_shapes(settings.values(kShape))}).graph);
   } catch (const Refused& refused) {
     out.refused = refused.reasons();
   }
@@ -206,7 +214,9 @@ Source tflite_source() {
           .options = options,
           .import = import,
           .outline = outline,
-          .weights = [](Families, const std::filesystem::path& path, const Settings&) { return open_constants(path); }};
+          .weights = [](Families, const std::filesystem::path& path, const Settings& settings) {
+            return open_constants(path, settings.text(kNetwork));
+          }};
 }
 
 }  // namespace ferry::tflite

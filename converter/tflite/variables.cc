@@ -4,8 +4,7 @@
 
 namespace ferry::tflite {
 
-Tensor Variables::read(int handle, const Shape& shape) {
-  const std::string& name = handles_.at(handle);
+Tensor Variables::read(const std::string& name, const Shape& shape) {
   Variable& variable = variables_[name];
   if (variable.value.graph == nullptr)
     variable.value = variable.input = graph_.add_input(name, shape, fbs::Layout::Same);

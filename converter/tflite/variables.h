@@ -14,16 +14,17 @@ class Variables {
  public:
   explicit Variables(Graph& graph) : graph_(graph) {}
 
-  // Tensor `handle` of the file stands for the variable `name`.
-  void set_handle(int handle, const std::string& name) { handles_[handle] = name; }
-  bool is_handle(int tensor) const { return handles_.contains(tensor); }
-  const std::string& name_of(int handle) const { return handles_.at(handle); }
   // What the file sets it to before the first run: other numbers than zeros.
   void set_initial(const std::string& name) { variables_[name].begins_with_zeros = false; }
   // The variable's value here, which is an input of the graph until it is assigned. Throws Error for another shape than
   // before.
-  Tensor read(int handle, const Shape& shape);
-  void assign(int handle, Tensor value) { variables_[handles_.at(handle)].value = value; }
+  Tensor read(const std::string& name, const Shape& shape);
+  void assign(const std::string& name, Tensor value) {
+    variables_[name].value = value;
+    ++assignments_;
+  }
+  // How often a variable was assigned.
+  size_t assignments() const { return assignments_; }
   // Adds the values at the end of a run as outputs. `notes`: how they begin.
   void add_outputs(std::vector<std::string>* notes);
 
@@ -34,8 +35,8 @@ class Variables {
   };
 
   Graph& graph_;
-  std::map<int, std::string> handles_;
   std::map<std::string, Variable> variables_;
+  size_t assignments_ = 0;
 };
 
 }  // namespace ferry::tflite

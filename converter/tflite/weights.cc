@@ -9,7 +9,7 @@ namespace {
 
 class Constants : public Checkpoint {
  public:
-  explicit Constants(const std::filesystem::path& path) : file_(open_file(path)) {
+  Constants(const std::filesystem::path& path, const std::string& network) : file_(open_file(path, network)) {
     for (unsigned i = 0; i < count(file_.graph->tensors()); ++i) {
       const auto index = static_cast<int>(i);
       const schema::Tensor& tensor = file_.tensor(index);
@@ -40,8 +40,8 @@ class Constants : public Checkpoint {
 
 }  // namespace
 
-std::shared_ptr<const Checkpoint> open_constants(const std::filesystem::path& path) {
-  return std::make_shared<Constants>(path);
+std::shared_ptr<const Checkpoint> open_constants(const std::filesystem::path& path, const std::string& network) {
+  return std::make_shared<Constants>(path, network);
 }
 
 }  // namespace ferry::tflite

@@ -15,7 +15,8 @@ FERRY_FUZZ(tflite) {
               "a constant has other bytes than its elements");
   });
   expect_error_only([&] {
-    ferry::tflite::Imported imported = ferry::tflite::import_file(ferry::tflite::open_file(file), {.taps = true});
+    ferry::tflite::Imported imported =
+        ferry::tflite::import_file(ferry::tflite::open_file(file), {.taps = {.all = true}});
     make_channels_last(*imported.graph, {});
     run_passes(*imported.graph, {});
     touch(pack(*imported.graph));

@@ -88,6 +88,22 @@ class FileBuilder {
     operators_.push_back(schema::CreateOperator(fbb, static_cast<uint32_t>(codes_.size() - 1), fbb.CreateVector(inputs),
                                                 fbb.CreateVector(outputs), kind, options));
   }
+  // STABLEHLO_COMPOSITE, of a later version of the schema: runs a subgraph.
+  void composite(const std::vector<int>& inputs, const std::vector<int>& outputs, int32_t number) {
+    constexpr int kComposite = 206;
+    codes_.push_back(schema::CreateOperatorCode(fbb, 127, 0, 1, static_cast<schema::BuiltinOperator>(kComposite)));
+    const auto in = fbb.CreateVector(inputs), out = fbb.CreateVector(outputs);
+    auto table = fbb.StartTable();
+    fbb.AddElement<int32_t>(6, number, 0);  // decomposition_subgraph_index
+    const flatbuffers::Offset<void> options(fbb.EndTable(table));
+    table = fbb.StartTable();
+    fbb.AddElement<uint32_t>(4, static_cast<uint32_t>(codes_.size() - 1), 0);
+    fbb.AddOffset(6, in);
+    fbb.AddOffset(8, out);
+    fbb.AddElement<uint8_t>(26, 21, 0);  // builtin_options_2_type: StableHLOCompositeOptions
+    fbb.AddOffset(28, options);
+    operators_.emplace_back(fbb.EndTable(table));
+  }
   void custom(const std::string& name, const std::vector<int>& inputs, const std::vector<int>& outputs,
               const std::vector<uint8_t>& options) {
     const auto code = schema::BuiltinOperator::CUSTOM;
@@ -96,11 +112,12 @@ class FileBuilder {
                                                 fbb.CreateVector(outputs), schema::BuiltinOptions::NONE, 0,
                                                 fbb.CreateVector(options)));
   }
-  void signature(const std::string& input, const std::string& output, int output_tensor) {
+  void signature(const std::string& input, const std::string& output, int output_tensor,
+                 const std::string& key = "serving_default", uint32_t subgraph = 0) {
     const auto in = schema::CreateTensorMap(fbb, fbb.CreateString(input), static_cast<uint32_t>(inputs_[0]));
     const auto out = schema::CreateTensorMap(fbb, fbb.CreateString(output), static_cast<uint32_t>(output_tensor));
     signatures_.push_back(schema::CreateSignatureDef(fbb, fbb.CreateVector(&in, 1), fbb.CreateVector(&out, 1),
-                                                     fbb.CreateString("serving_default"), 0));
+                                                     fbb.CreateString(key), subgraph));
   }
 
   // Makes what was added a subgraph that follows the one of finish().

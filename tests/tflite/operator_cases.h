@@ -22,6 +22,12 @@ const std::vector<OperatorCase>& cases();
 namespace recurrent {
 const std::vector<OperatorCase>& cases();
 }
+namespace control {
+const std::vector<OperatorCase>& cases();
+}
+namespace parts {
+const std::vector<OperatorCase>& cases();
+}
 namespace detection {
 const std::vector<OperatorCase>& cases();
 }

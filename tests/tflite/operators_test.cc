@@ -84,8 +84,48 @@ INSTANTIATE_TEST_SUITE_P(, TfliteOperator, ::testing::ValuesIn(operator_cases())
 INSTANTIATE_TEST_SUITE_P(Recurrent, TfliteOperator, ::testing::ValuesIn(recurrent::cases()),
                          [](const auto& c) { return c.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(Parts, TfliteOperator, ::testing::ValuesIn(parts::cases()),
+                         [](const auto& c) { return c.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Control, TfliteOperator, ::testing::ValuesIn(control::cases()),
+                         [](const auto& c) { return c.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Detection, TfliteOperator, ::testing::ValuesIn(detection::cases()),
                          [](const auto& c) { return c.param.name; });
+
+const OperatorCase& recurrent_case(const std::string& name) {
+  for (const OperatorCase& c : recurrent::cases())
+    if (c.name == name) return c;
+  throw Error("no case " + name);
+}
+
+// The interpreter ran a sequence; its steps pass their states on.
+TEST(TfliteLstm, StepsAreASequence) {
+  const ScratchFolder folder;
+  const auto sequence = tflite::open_file(folder.write("s.tflite", file_of(recurrent_case("lstm_peepholes"))));
+  const auto step = import_tflite(folder.write("m.tflite", file_of(recurrent_case("lstm_step_peepholes"))));
+  const std::vector<double> x = raw_input(sequence, 0);
+  const CheckpointTensor& y = expected().tensors().at("lstm_peepholes/t0");
+  const size_t steps = static_cast<size_t>(y.shape[0]), in = x.size() / steps;
+  BlobTensors inputs;
+  for (const auto& port : step->table.inputs) {
+    const ferry::Shape shape = step->shape(port->tensor);
+    inputs[port->name] = {{shape.dims.begin(), shape.dims.begin() + shape.rank},
+                          std::vector<double>(static_cast<size_t>(shape.elements()))};
+  }
+  ASSERT_EQ(inputs.size(), 3u);
+  std::vector<double> found;
+  for (size_t t = 0; t < steps; ++t) {
+    const auto begin = x.begin() + static_cast<std::ptrdiff_t>(t * in);
+    inputs.at("in0").values.assign(begin, begin + static_cast<std::ptrdiff_t>(in));
+    for (const auto& [name, value] : run_graph(*step, inputs))
+      if (name == "t0")
+        found.insert(found.end(), value.values.begin(), value.values.end());
+      else
+        inputs.at(name) = value;
+  }
+  EXPECT_LE(difference(found, y.to_doubles()), kTolerance);
+}
 
 class TfliteIntegers : public ::testing::TestWithParam<OperatorCase> {};
 
@@ -147,7 +187,8 @@ void write_case(const fs::path& folder, const OperatorCase& c) {
 TEST(TfliteOperators, AreWrittenForTheInterpreter) {
   const char* to = std::getenv("FERRY_WRITE_TFLITE");
   if (to == nullptr) GTEST_SKIP() << "FERRY_WRITE_TFLITE names no folder";
-  for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases(), &detection::cases()})
+  for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases(), &detection::cases(),
+                            &control::cases(), &parts::cases()})
     for (const OperatorCase& c : *cases) write_case(fs::path(to) / c.name, c);
 }
 

@@ -88,6 +88,36 @@ Outputs bidirectional_rnn(FileBuilder& b) {
   return outputs;
 }
 
+// One step; the file's states are zeros.
+template <bool input_gate, bool peepholes, int projected, int clip_in_tenths>
+Outputs lstm_step(FileBuilder& b) {
+  constexpr int kOut = projected == 0 ? kHidden : projected;
+  std::vector<int> inputs = {b.input({kBatch, kInputs})}, parameters = lstm_parameters(b, input_gate, peepholes, 1);
+  for (size_t g = 4; projected > 0 && g < 8; ++g)
+    if (parameters[g] != kNone) parameters[g] = b.random({kHidden, kOut}, 60 + static_cast<uint32_t>(g));
+  if (projected > 0) parameters[15] = b.random({kOut, kHidden}, 70);
+  if (projected > 0) parameters[16] = b.random({kOut}, 71);
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  inputs.push_back(b.variable({kBatch, kOut}));
+  inputs.push_back(b.variable({kBatch, kHidden}));
+  inputs.insert(inputs.end(), 4, kNone);  // no layer normalisation
+  const int y = b.activation({kBatch, kOut});
+  b.op(Op::LSTM, inputs, {y}, Kind::LSTMOptions,
+       schema::CreateLSTMOptions(b.fbb, Act::TANH, 0.1f * clip_in_tenths, 0.05f * clip_in_tenths).Union());
+  return {y};
+}
+
+// TensorFlow's first kernel, whose states are values of the graph here.
+Outputs basic_lstm_step(FileBuilder& b) {
+  const int x = b.input({kBatch, kInputs}), hidden = b.input({kBatch, kHidden}), cell = b.input({kBatch, kHidden});
+  const int y = b.activation({kBatch, kHidden}), next = b.activation({kBatch, kHidden});
+  const int both = b.activation({kBatch, kInputs + kHidden}), gates = b.activation({kBatch, 4 * kHidden});
+  b.op(Op::LSTM, {x, hidden, b.random({4 * kHidden, kInputs + kHidden}, 1), b.random({4 * kHidden}, 2), cell},
+       {y, next, both, gates}, Kind::LSTMOptions,
+       schema::CreateLSTMOptions(b.fbb, Act::TANH, 0, 0, schema::LSTMKernelType::BASIC).Union(), 2);
+  return {y, next};
+}
+
 Outputs rnn_step(FileBuilder& b) {
   std::vector<int> inputs = {b.input({kBatch, kInputs})};
   const std::vector<int> parameters = rnn_parameters(b, 1);
@@ -120,6 +150,11 @@ const std::vector<OperatorCase>& cases() {
       {"lstm_clipped_coupled", lstm<false, false, true, 3>},
       {"lstm_coupled", lstm<false, true, false, 0>},
       {"lstm_peepholes", lstm<true, true, true, 100>},
+      {"lstm_step", lstm_step<true, false, 0, 0>},
+      {"lstm_step_basic", basic_lstm_step},
+      {"lstm_step_coupled", lstm_step<false, true, 0, 2>},
+      {"lstm_step_peepholes", lstm_step<true, true, 0, 0>},
+      {"lstm_step_projected", lstm_step<true, true, 3, 3>},
       {"rnn", rnn<Act::TANH, false>},
       {"rnn_relu", rnn<Act::RELU, true>},
       {"rnn_step", rnn_step},

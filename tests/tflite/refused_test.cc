@@ -49,13 +49,16 @@ TEST(TfliteRefusals, NameEveryOperatorWithIndexAndVersion) {
             "operator 3 (QUANTIZE, version 3): the scale is 0, expected more than 0, up to 2^100");
 }
 
-TEST(TfliteRefusals, OfALaterSchemaAreByNumber) {
+TEST(TfliteRefusals, OfALaterSchemaAreByNameOrNumber) {
   FileBuilder b;
-  const int x = b.input({1, 4}), y = b.activation({1, 4});
-  b.op(static_cast<Op>(206), {x}, {y});
-  const std::vector<Reason> reasons = reasons_of(b.finish({y}));
-  ASSERT_EQ(reasons.size(), 1u);
-  EXPECT_EQ(to_string(reasons[0]), "operator 0 (operator 206, version 1): it is of a later version of the schema");
+  const int x = b.input({1, 4}), y = b.activation({1, 4}), z = b.activation({1, 4});
+  b.op(static_cast<Op>(203), {x}, {y});
+  b.op(static_cast<Op>(999), {x}, {z});
+  const std::vector<Reason> reasons = reasons_of(b.finish({y, z}));
+  ASSERT_EQ(reasons.size(), 2u);
+  const std::string why = "it is of a later version of the schema, and not supported yet";
+  EXPECT_EQ(to_string(reasons[0]), "operator 0 (DILATE, version 1): " + why);
+  EXPECT_EQ(to_string(reasons[1]), "operator 1 (operator 999, version 1): " + why);
 }
 
 // What a refused operator computes gives no further reasons.
@@ -67,19 +70,99 @@ TEST(TfliteRefusals, AreNotRepeatedByReaders) {
   EXPECT_EQ(reasons_of(b.finish({z})).size(), 1u);
 }
 
-TEST(TfliteImport, TakesTheFirstOfSeveralNetworksAndSaysSo) {
+TEST(TfliteImport, TakesTheFirstOfSeveralNetworksOrTheOneThatIsNamed) {
   FileBuilder b;
-  const auto add = [&](const std::string& name) {
+  const auto add = [&](const std::string& name, Op op, uint32_t subgraph) {
     const int x = b.input({1, 4}), y = b.activation({1, 4});
-    b.op(Op::ABS, {x}, {y});
-    b.signature(name + "_in", name + "_out", y);
+    b.op(op, {x}, {y});
+    b.signature(name + "_in", name + "_out", y, name, subgraph);
     return y;
   };
-  b.end_subgraph({add("second")});
+  b.end_subgraph({add("decode", Op::NEG, 1)});
   const ScratchFolder folder;
-  const auto file = tflite::open_file(folder.write("m.tflite", b.finish({add("first")})));
-  EXPECT_EQ(tflite::import_file(file, {}).notes,
-            std::vector<std::string>{"the first of the file's 2 networks is converted"});
+  const auto path = folder.write("m.tflite", b.finish({add("encode", Op::ABS, 0)}));
+  EXPECT_EQ(tflite::import_file(tflite::open_file(path), {}).notes,
+            std::vector<std::string>{"the first of the file's networks is converted; --network names one: decode, "
+                                     "encode"});
+  const BlobTensor given = {{1, 4}, {-1, 2, -3, 4}};
+  EXPECT_EQ(run_graph(*import_tflite(path), {{"encode_in", given}}).at("encode_out").values[0], 1);
+  const auto decode = import_tflite(path, "network", "decode");
+  EXPECT_EQ(run_graph(*decode, {{"decode_in", given}}).at("decode_out").values[3], -4);
+  try {
+    import_tflite(path, "network", "decod");
+    FAIL() << "a network that is not there";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "--network decod: no network of m.tflite is called so (did you mean decode?)");
+  }
+}
+
+TEST(TfliteImport, TakesOtherSizesOfInputs) {
+  FileBuilder b;
+  const int x = b.input({1, 4, 4, 2}), y = b.activation({1, 2, 2, 2});
+  b.op(Op::MAX_POOL_2D, {x}, {y}, Kind::Pool2DOptions,
+       schema::CreatePool2DOptions(b.fbb, schema::Padding::VALID, 2, 2, 2, 2).Union());
+  const ScratchFolder folder;
+  const auto path = folder.write("m.tflite", b.finish({y}));
+  const auto graph = import_tflite(path, "shape", "in0=2x6x8x2");
+  EXPECT_EQ(graph->shape(graph->table.outputs[0]->tensor), (ferry::Shape{2, 3, 4, 2}));
+  const auto refused = [&](const std::string& shape) -> std::string {
+    try {
+      import_tflite(path, "shape", shape);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refused("in1=1x4x4x2"), "--shape in1: the network has no input of that name (did you mean in0?)");
+  EXPECT_EQ(refused("in0=4x4"), "--shape in0: 2 dimensions, the file has 4");
+  EXPECT_NE(refused("in0=1x4x4x99999999999").find("more than"), std::string::npos);
+  EXPECT_NE(refused("in0=1x1x1x2").find("MAX_POOL_2D"), std::string::npos);
+}
+
+TEST(TfliteImport, TakesAShapeWhereTheFileHasNone) {
+  FileBuilder b;
+  const int x = b.input({-1, 3}), y = b.activation({-1, 3});
+  b.op(Op::ABS, {x}, {y});
+  const ScratchFolder folder;
+  const auto path = folder.write("m.tflite", b.finish({y}));
+  EXPECT_NE(refusal(path).find("dimension 0 has -1 elements"), std::string::npos);
+  const auto graph = import_tflite(path, "shape", "in0=2x3");
+  EXPECT_EQ(graph->shape(graph->table.outputs[0]->tensor), (ferry::Shape{2, 3}));
+}
+
+// The interpreter of the other tests lacks it.
+TEST(TfliteImport, BroadcastsShapes) {
+  FileBuilder b;
+  const int x = b.input({1, 3}), shape = b.activation({2}, Type::INT32), y = b.activation({4, 3});
+  b.op(Op::BROADCAST_ARGS, {b.vector({4, 1}), b.vector({3})}, {shape});
+  b.op(Op::BROADCAST_TO, {x, shape}, {y}, Kind::BroadcastToOptions, schema::CreateBroadcastToOptions(b.fbb).Union());
+  const ScratchFolder folder;
+  const auto graph = import_tflite(folder.write("m.tflite", b.finish({y})));
+  const BlobTensors outputs = run_graph(*graph, {{"in0", {{1, 3}, {1, 2, 3}}}});
+  EXPECT_EQ(outputs.at("t1").dims, (std::vector<int64_t>{4, 3}));
+  EXPECT_EQ(outputs.at("t1").values[10], 2);
+}
+
+TEST(TfliteImport, KeepsTheTapsThatAreNamed) {
+  FileBuilder b;
+  const int x = b.input({1, 4}), c = b.random({1, 4}, 1), y = b.activation({1, 4}), z = b.activation({1, 4});
+  b.op(Op::ADD, {x, c}, {y}, Kind::AddOptions, schema::CreateAddOptions(b.fbb).Union());
+  b.op(Op::ABS, {y}, {z});
+  const ScratchFolder folder;
+  const auto path = folder.write("m.tflite", b.finish({z}));
+  const auto graph = import_tflite(path, "tap", "t0");
+  ASSERT_EQ(graph->table.taps.size(), 1u);
+  EXPECT_EQ(graph->table.taps[0]->name, "t0");
+  for (const auto& [tap, why] : {std::pair{"t2", "no tensor of m.tflite is called so"},
+                                 {"in0", "it is an input"},
+                                 {"c1", "known at conversion"}}) {
+    try {
+      import_tflite(path, "tap", tap);
+      FAIL() << tap;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
 }
 
 // A tensor of zeros, as quantisers leave them, has a scale of nearly nothing.
@@ -165,6 +248,11 @@ TEST(TfliteOperatorTable, IsInTheDocumentation) {
             " |\n";
   }
   EXPECT_EQ(previous, static_cast<int>(Op::MAX));
+  for (const tflite::LaterRow& row : tflite::later_operators()) {
+    EXPECT_EQ(row.op, ++previous) << "a row for each number";
+    rows +=
+        std::string("| ") + row.name + " | " + (row.function != nullptr ? "imported" : "not supported yet") + " |\n";
+  }
   for (const tflite::CustomRow& row : tflite::custom_operators())
     rows += std::string("| ") + row.name + " (custom) | imported |\n";
   const auto page = source_folder() / "docs" / "tflite.md";

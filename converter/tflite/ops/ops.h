@@ -20,6 +20,17 @@ void call_once(Op& op);
 void read_variable(Op& op);
 void var_handle(Op& op);
 
+// control.cc
+void if_branches(Op& op);
+void stablehlo_composite(Op& op);
+void while_loop(Op& op);
+
+// mediapipe.cc
+void max_pooling_with_argmax_2d(Op& op);  // custom
+void max_unpooling_2d(Op& op);            // custom
+void transform_tensor(Op& op);            // custom
+void transform_tensor_bilinear(Op& op);   // custom
+
 // matrix.cc
 void fully_connected(Op& op);
 void batch_matmul(Op& op);
@@ -28,6 +39,7 @@ void cumsum(Op& op);
 // recurrent.cc
 void bidirectional_sequence_lstm(Op& op);
 void bidirectional_sequence_rnn(Op& op);
+void lstm_step(Op& op);
 void rnn_step(Op& op);
 void svdf(Op& op);
 void unidirectional_sequence_lstm(Op& op);
@@ -118,6 +130,14 @@ void shape(Op& op);
 void squeeze(Op& op);
 void tile(Op& op);
 void zeros_like(Op& op);
+
+// parts.cc
+void broadcast_args(Op& op);
+void bucketize(Op& op);
+void dynamic_update_slice(Op& op);
+void matrix_diag(Op& op);
+void matrix_set_diag(Op& op);
+void reverse_sequence(Op& op);
 
 // movement.cc
 void batch_to_space_nd(Op& op);

@@ -56,7 +56,6 @@ class Lstm {
  public:
   Lstm(Op& op, size_t first, Act function, float cell_clip, bool reverse)
       : op_(op), first_(first), clip_(cell_clip), coupled_(!op.has(first)) {
-    if (op.has(first + kProjection)) op.refuse("it projects its output, which is not supported");
     hidden_ = op.shape(first + kForget)[0];
     params_.cell = Cell::Lstm;
     params_.reverse = reverse;
@@ -67,8 +66,31 @@ class Lstm {
     params_.h = gate(op, function);
   }
 
+  struct States {
+    Tensor hidden, cell;
+  };
+
+  // The states after one step of x [N,C]. A projection's result is clipped to `clip`, if that is above 0.
+  States step(Tensor x, const States& before, float clip) {
+    const int inputs = x.shape()[1], outputs = before.hidden.shape()[1];
+    const Tensor bias = by_gate([&](size_t g) { return parameter(op_, first_ + kBias + g, hidden_, 0); });
+    const Tensor weight = by_gate([&](size_t g) { return parameter(op_, first_ + g, hidden_, inputs); });
+    const Tensor r = by_gate([&](size_t g) { return parameter(op_, first_ + kRecurrent + g, hidden_, outputs); });
+    const Tensor z = op_.graph().add_op("", fbs::LinearT{}, {x, weight, bias}) +
+                     op_.graph().add_op("", fbs::LinearT{}, {before.hidden, r});
+    States after = stepped(z, 1, before.cell);
+    if (op_.has(first_ + kProjection)) {
+      std::vector<Tensor> in = {after.hidden, parameter(op_, first_ + kProjection, outputs, hidden_)};
+      if (op_.has(first_ + kProjection + 1)) in.push_back(parameter(op_, first_ + kProjection + 1, outputs, 0));
+      after.hidden = op_.graph().add_op("", fbs::LinearT{}, in);
+      if (clip > 0) after.hidden = clamp(after.hidden, -clip, clip);
+    }
+    return after;
+  }
+
   // The hidden state of each step of x [T,N,C]: [T,N,H].
   Tensor over(Tensor x) {
+    if (op_.has(first_ + kProjection)) op_.refuse("it projects its output, which is not supported");
     const int inputs = x.shape()[2];
     const Tensor bias = by_gate([&](size_t g) { return parameter(op_, first_ + kBias + g, hidden_, 0); });
     const Tensor weight = by_gate([&](size_t g) { return parameter(op_, first_ + g, hidden_, inputs); });
@@ -121,17 +143,27 @@ class Lstm {
       const int t = params_.reverse ? steps - 1 - k : k;
       Tensor z = ferry::slice(projected, 0, t, 1);
       if (h) z = z + op_.graph().add_op("", fbs::LinearT{}, {*h, r});
-      const auto part = [&](int g) { return ferry::slice(z, 2, g * hidden_, hidden_); };
-      const auto seen = [&](Tensor x, size_t g, std::optional<Tensor> cell) {
-        return params_.peepholes && cell ? x + *cell * peephole(g) : x;
-      };
-      const Tensor input = ferry::sigmoid(seen(part(0), 0, c)), forget = ferry::sigmoid(seen(part(2), 1, c));
-      const Tensor added = (coupled_ ? (forget * -1.0) + 1.0 : input) * activation(part(3));
-      c = clamp(c ? forget * *c + added : added, -clip_, clip_);
-      h = ferry::sigmoid(seen(part(1), 2, c)) * activation(*c);
+      const States after = stepped(z, 2, c);
+      c = after.cell;
+      h = after.hidden;
       hidden[static_cast<size_t>(t)] = *h;
     }
     return joined(hidden, 0);
+  }
+
+  // One step of the gates' arguments z, side by side along `axis`, without what peepholes add. Without `before` the
+  // cells are zeros.
+  States stepped(Tensor z, int axis, std::optional<Tensor> before) {
+    const auto part = [&](int g) { return ferry::slice(z, axis, g * hidden_, hidden_); };
+    const auto seen = [&](Tensor x, size_t g, std::optional<Tensor> cell) {
+      return params_.peepholes && cell ? x + *cell * peephole(g) : x;
+    };
+    const Tensor forget = ferry::sigmoid(seen(part(2), 1, before));
+    const Tensor input = coupled_ ? (forget * -1.0) + 1.0 : ferry::sigmoid(seen(part(0), 0, before));
+    const Tensor added = input * activation(part(3));
+    Tensor cell = before ? forget * *before + added : added;
+    if (clip_ > 0) cell = clamp(cell, -clip_, clip_);
+    return {ferry::sigmoid(seen(part(1), 2, cell)) * activation(cell), cell};
   }
 
   Op& op_;
@@ -200,6 +232,50 @@ void bidirectional_sequence_rnn(Op& op) {
   const Tensor forward = rnn(op, x, 1, o.fused_activation_function(), false);
   const Tensor backward = rnn(op, x, 5, o.fused_activation_function(), true);
   set_directions(op, forward, backward, o.time_major(), o.merge_outputs());
+}
+
+namespace {
+
+// A state that is the file's variable, or an activation.
+Tensor before(const Op& op, size_t i) { return op.is_state(i) ? op.state(i) : op.tensor(i); }
+
+// TensorFlow's first LSTM: inputs x [N,C], the hidden state [N,H], a weight [4H,C+H] and a bias of the gates input,
+// cell, forget, output, and the cells [N,H]. Outputs: the hidden state, the cells, and two of no use to others.
+void basic_lstm_step(Op& op) {
+  const Tensor x = op.tensor(0), hidden = before(op, 1), cell = before(op, 4);
+  if (x.shape().rank != 2 || hidden.shape().rank != 2 || cell.shape() != hidden.shape())
+    op.refuse("inputs %s, %s and %s, expected [N,C], [N,H] and [N,H]", to_string(x.shape()).c_str(),
+              to_string(hidden.shape()).c_str(), to_string(cell.shape()).c_str());
+  const int units = hidden.shape()[1], inputs = x.shape()[1] + units;
+  if (op.shape(2)[0] != 4 * int64_t{units}) op.refuse("its weight is %s", to_string(op.shape(2)).c_str());
+  const Tensor both = concat({x, hidden}, 1);
+  const Tensor z = op.graph().add_op("", fbs::LinearT{},
+                                     {both, parameter(op, 2, 4 * units, inputs), parameter(op, 3, 4 * units, 0)});
+  const auto part = [&](int g) { return ferry::slice(z, 1, g * units, units); };
+  const Tensor next = ferry::sigmoid(part(0)) * ferry::tanh(part(1)) + ferry::sigmoid(part(2)) * cell;
+  const Tensor y = ferry::sigmoid(part(3)) * ferry::tanh(next);
+  if (op.is_state(1)) op.set_state(1, y);
+  if (op.is_state(4)) op.set_state(4, next);
+  op.set(0, y);
+  op.set(1, next);
+  op.set(2, both);
+  op.set(3, z);
+}
+
+}  // namespace
+
+// One step: x [N,C], an Lstm's parameters from input 1 on, the hidden state (18) and the cells (19).
+void lstm_step(Op& op) {
+  const auto& o = op.options<schema::LSTMOptions>();
+  if (o.kernel_type() == schema::LSTMKernelType::BASIC) return basic_lstm_step(op);
+  refuse_more(op, 20, 4, "a layer normalisation");
+  const Tensor x = op.tensor(0);
+  if (x.shape().rank != 2) op.refuse("its input has %d dimensions, expected 2", x.shape().rank);
+  Lstm lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false);
+  const auto after = lstm.step(x, {op.state(18), op.state(19)}, o.proj_clip());
+  op.set_state(18, after.hidden);
+  op.set_state(19, after.cell);
+  op.set(after.hidden);
 }
 
 // One step: inputs x [N,C], the input weight, the recurrent one, the bias, and the hidden state [N,H].

@@ -22,19 +22,20 @@ bool is_zero(const File& file, int tensor) {
 
 void var_handle(Op& op) { op.set_handle(name_of(op)); }
 
-void read_variable(Op& op) { op.set(op.variables().read(op.handle(0), op.output_shape(0))); }
+void read_variable(Op& op) { op.set(op.variables().read(op.variable(0), op.output_shape(0))); }
 
 void assign_variable(Op& op) {
   const Tensor value = op.tensor(1);
   if (value.dtype() != fbs::DType::Float32) op.refuse("its value is integers without a scale");
-  op.variables().assign(op.handle(0), value);
+  op.variables().assign(op.variable(0), value);
 }
 
 // The subgraph that runs before the first run may assign constants.
 void call_once(Op& op) {
   const File file = subgraph_of(op.file(), op.options<schema::CallOnceOptions>().init_subgraph_index());
   Graph graph;
-  Values values(file, graph);
+  Shared shared(graph);
+  Values values(file, shared);
   const auto* operators = file.graph->operators();
   for (unsigned i = 0; i < count(operators); ++i) {
     const schema::Operator& inner = *operators->Get(i);
@@ -43,8 +44,7 @@ void call_once(Op& op) {
       case schema::BuiltinOperator::VAR_HANDLE: at.set_handle(name_of(at)); break;
       case schema::BuiltinOperator::ASSIGN_VARIABLE: {
         if (!at.is_constant(1)) op.refuse("its subgraph assigns what it computes");
-        const std::string& name = values.variables().name_of(at.handle(0));
-        if (!is_zero(file, inner.inputs()->Get(1))) op.variables().set_initial(name);
+        if (!is_zero(file, inner.inputs()->Get(1))) op.variables().set_initial(at.variable(0));
         break;
       }
       default: op.refuse("its subgraph has a %s", file.operator_name(inner).c_str());
