@@ -129,7 +129,7 @@ def package_files():
     """Of the wheel's folder ferry/: names and bytes."""
     package = os.path.join(HERE, "ferry")
     files = {name: read(os.path.join(package, name)) for name in sorted(os.listdir(package))
-             if name.endswith(".py") or name == "py.typed"}
+             if name.endswith((".py", ".cjs")) or name == "py.typed"}
     libraries = os.environ.get("FERRY_LIBRARY") or installed_libraries()
     for name in LIBRARIES:
         files[name] = stripped(os.path.join(libraries, name))

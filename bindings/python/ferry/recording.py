@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ferry.fixture(): records the results of a PyTorch module, an ONNX file or a function as a parity fixture
+"""ferry.fixture(): records the results of a PyTorch module, an ONNX or .tflite file or a function as a parity fixture
 (docs/parity.md)."""
 import copy, hashlib, inspect, os, sys, tempfile
 from numbers import Integral
@@ -7,14 +7,15 @@ from typing import Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from .fixture_files import entry, input_entry, seeded_image, write_files
+from .fixture_files import entry, input_entry, seeded_image, unit, write_files
 from .onnx_names import OnnxNames
+from .tflite_file import LONGEST_TAP, TfliteFile, is_tflite
 
 
 def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
             outputs: Union[None, str, Sequence[str]] = None, seed: int = 0, samples: int = 2048,
             library: Optional[Mapping[str, str]] = None, arch: Optional[str] = None,
-            extra: Optional[Mapping] = None) -> str:
+            extra: Optional[Mapping] = None, network: Optional[str] = None) -> str:
     """Records a parity fixture: runs `module` in float64 and in float32, and writes its inputs, its outputs and the
     output of every submodule into `folder`, for `ferry parity blob folder`, `ferry convert --certify folder`, `ferry
     bisect` and ferry.verify(). The module is copied, and run in eval mode on the CPU. Returns the folder's path.
@@ -23,28 +24,31 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
         ferry.fixture(net, pixels, "fixtures/net", taps=["layer1", "layer2"])
         ferry.fixture(net, {"ids": ids, "mask": mask}, "fixtures/net")     # by the names of forward()'s arguments
         ferry.fixture("net.onnx", (1, 3, 224, 224), "fixtures/net")        # every value, by ONNX Runtime in float32
+        ferry.fixture("net.tflite", None, "fixtures/net")                  # by TensorFlow Lite's interpreter
         ferry.fixture(compute, {"x": x}, "fixtures/net", outputs=["y"])    # a function from a dict to a dict of arrays
 
-    module   a torch.nn.Module; the path of an ONNX file, which ONNX Runtime computes without its optimisations; or a
-             function that takes a dict of arrays by name and returns one. Taps are then values of the file, and those
-             results of the function that are not outputs. Values are as they are computed, usually in float32: there
-             is no floor
+    module   a torch.nn.Module; the path of an ONNX file, which ONNX Runtime computes without its optimisations, or of a
+             .tflite file, which TensorFlow Lite's interpreter computes; or a function that takes a dict of arrays by
+             name and returns one. Taps are then values of the file, and those results of the function that are not
+             outputs. Values are as they are computed, usually in float32: there is no floor. Integers with a scale are
+             recorded as the real numbers that they stand for, whole
     inputs   a shape N,C,H,W: a generated image, which is not stored and fits a certificate. Or the arguments of
              forward() in PyTorch's layout: a tensor or array, several of them, or a dict of them by name. Floats are
-             rounded to float32; integers are unchanged
+             rounded to float32; integers are unchanged. None, of a .tflite file: generated, in the file's shapes
     taps     names of the submodules to record, as in named_modules(); None: all that are called once and return a
              tensor of floats; (): none. Of an ONNX file: names of values, or of nodes for their first outputs
     outputs  names of forward()'s results, as in the blob; None: "logits" for one tensor, and the keys of a dict
     samples  number of values stored of a tensor that is larger than twice this (outputs: eight times)
     library  "name" and "version" of the network's library; None: the package of its class
     arch     the network's name; None: that of its class
+    network  of a .tflite file with several networks: the key of a signature; None: the first
     extra    more entries of the manifest
 
     Values are float64 results rounded to float32. The error of the float32 run is the fixture's floor, per entry.
 
-    ImportError: onnxruntime is not installed, which an ONNX file needs. TypeError: `module` is none of these, or does
-    not compute in float64. ValueError: a tap that does not exist or has not exactly one output, a shape that is not
-    N,C,H,W, NaN or infinite results, outputs without names."""
+    ImportError: onnxruntime is not installed, which an ONNX file needs, or no interpreter of TensorFlow Lite.
+    TypeError: `module` is none of these, or does not compute in float64. ValueError: a tap that does not exist or has
+    not exactly one output, a shape that is not N,C,H,W, NaN or infinite results, outputs without names."""
     if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed!r}: must be an integer of 0 or more, within 64 bits")
     wanted = None if taps is None else [taps] if isinstance(taps, str) else list(taps)
@@ -60,6 +64,14 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
         write_files(os.fspath(folder), manifest, stored)
         return os.fspath(folder)
 
+    if isinstance(module, (str, os.PathLike)) and is_tflite(module):
+        file = TfliteFile(module, network)
+        samples = 1 << 40 if file.quantised else samples  # each operator is judged for the values before it
+        arrays = _tflite_inputs(file, inputs, seed)
+        found, kept, used = _run_tflite(file, arrays, wanted, names)
+        arrays.update({name: np.zeros(shape, np.float32) for name, shape in file.states.items()})
+        named = os.path.splitext(os.path.basename(os.fspath(module)))[0]
+        return write(dict(library or used), named, arrays, found, kept, file.weights)
     if isinstance(module, (str, os.PathLike)):
         file = OnnxNames(module)
         try:
@@ -73,7 +85,7 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
         used = {"name": "onnxruntime", "version": str(onnxruntime.__version__)}
         return write(dict(library or used), named, arrays, found, kept, file.weights)
     if not callable(module):
-        raise TypeError(f"a torch.nn.Module, the path of an ONNX file or a function is recorded, not "
+        raise TypeError(f"a torch.nn.Module, the path of an ONNX or .tflite file or a function is recorded, not "
                         f"{type(module).__name__}")
     torch = sys.modules.get("torch")  # a module implies that it is imported
     if torch is None or not isinstance(module, torch.nn.Module):
@@ -201,6 +213,33 @@ def _run_onnx(onnxruntime, path, file, arrays, wanted, names):
     asked = list(file.outputs) + taps
     results = session.run(asked, {name: array.astype(types[name]) for name, array in arrays.items()})
     return _split(dict(zip(asked, results)), file.outputs if names is None else names, taps, wanted is not None)
+
+
+def _tflite_inputs(file, inputs, seed):
+    """Arrays by name; without `inputs`, images and other numbers from the seed."""
+    if inputs is not None:
+        return _named_inputs(inputs, seed, list(file.inputs))
+    arrays = {}
+    for name, tensor in file.inputs.items():
+        if tensor.type != "float32" and not tensor.scale:
+            raise ValueError(f"input {name!r} is {tensor.type}: give the inputs")
+        image = len(tensor.shape) == 4
+        arrays[name] = seeded_image(tensor.shape, seed) if image else unit(name, seed, tensor.shape).astype(np.float32)
+    return arrays
+
+
+def _run_tflite(file, arrays, wanted, names):
+    """Taps and outputs by name, each a pair of the array and None, and the interpreter's name and version."""
+    for name in wanted or ():
+        if name not in file.values:
+            raise ValueError(f"no value is called {name!r}; there are {len(file.values)}: "
+                             f"{', '.join(list(file.values)[:8])}...")
+    outputs, taps, used = file.run(arrays, list(file.values) if wanted is None else wanted)
+    taps = {name.encode()[:LONGEST_TAP].decode("utf-8", "ignore"): value for name, value in taps.items()}
+    results = {**{("tap", name): value for name, value in taps.items()}, **outputs}
+    found, kept = _split(results, list(file.outputs) if names is None else names, [("tap", name) for name in taps],
+                         wanted is not None)
+    return {name: value for (_, name), value in found.items()}, kept, used
 
 
 def _run_function(function, arrays, wanted, names):

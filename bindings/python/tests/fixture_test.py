@@ -161,7 +161,7 @@ class Refused(Folder):
 
         x = torch.randn(1, 3, 32, 32)
         for words, error, module, inputs, named in (
-            ("an ONNX file or a function is recorded, not int", TypeError, 3, x, {}),
+            ("a function is recorded, not int", TypeError, 3, x, {}),
             ("the function returns list: expected a dict", TypeError, lambda given: [], x, {}),
             ("'y' is no array of floats; there are z", ValueError, lambda given: {"z": x}, x, {"outputs": "y"}),
             ("no submodule is called 'stam'", ValueError, Net(), x, {"taps": ["stam"]}),

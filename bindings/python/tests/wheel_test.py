@@ -41,7 +41,7 @@ class Wheel(unittest.TestCase):
         with zipfile.ZipFile(path) as wheel:
             files = {os.path.basename(name) for name in wheel.namelist() if name.startswith("ferry/")}
         sources = {os.path.basename(name) for name in glob.glob(os.path.join(PACKAGE, "ferry", "*.py"))}
-        self.assertEqual(files, sources | set(libraries) | {"LICENSE.other", "py.typed"})
+        self.assertEqual(files, sources | set(libraries) | {"LICENSE.other", "interpret_tflite.cjs", "py.typed"})
 
         with zipfile.ZipFile(path) as wheel:
             metadata, = (name for name in wheel.namelist() if name.endswith("/METADATA"))
