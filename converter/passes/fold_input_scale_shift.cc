@@ -11,9 +11,13 @@ bool unpadded(const fbs::OperatorT& op) {
   return conv && conv->pad_top == 0 && conv->pad_left == 0 && conv->pad_bottom == 0 && conv->pad_right == 0;
 }
 
-// The only reader of `op`'s value, beyond reshapes that keep the last dimension; null if there are several.
+// The only reader of `op`'s value, beyond reshapes that keep the last dimension; null if there are several. A value of
+// rank 0 counts as one whose last dimension is 0.
 fbs::OperatorT* reader_of(const Graph& graph, const Rewriter& rewriter, const fbs::OperatorT* op) {
-  const auto last_dimension = [&](TensorId tensor) { return graph.at(tensor).shape.back(); };
+  const auto last_dimension = [&](TensorId tensor) {
+    const std::vector<int32_t>& shape = graph.at(tensor).shape;
+    return shape.empty() ? 0 : shape.back();
+  };
   while (true) {
     const TensorId value = op->outputs.front();
     fbs::OperatorT* reader = rewriter.only_reader(value);

@@ -154,6 +154,7 @@ bool find_common_source(const std::vector<Branch>& left, const std::vector<Branc
 
 void merge(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op) {
   const fbs::BinaryT binary = *op->params.AsBinary();
+  if (graph.shape(op->inputs[0]).rank == 0 || graph.shape(op->inputs[1]).rank == 0) return;  // no channels
   const std::vector<Branch> left = branches_of(graph, rewriter, op->inputs[0], op);
   const std::vector<Branch> right = branches_of(graph, rewriter, op->inputs[1], op);
   const Branch *a, *b;
