@@ -78,6 +78,16 @@ double highest(Tensor x) {
 
 // ---- operators that pass counts on
 
+// One count, 0 or 1, of a dimension that others broadcast to more would be neither's size.
+void refuse_stretched(Op& op, size_t i, const Dims& result) {
+  const Sizes& own = op.counted(i).sizes;
+  const Dims dims = op.dims(i);
+  for (size_t d = 0; d < own.size(); ++d)
+    if (const int64_t to = result[result.size() - own.size() + d]; own[d] && dims[d] != to)
+      op.refuse("dimension %zu of input %zu, whose size follows from values, is broadcast to %lld", d, i,
+                static_cast<long long>(to));
+}
+
 void elementwise(Op& op, OpFunction function) {
   function(op);
   const Dims dims = std::visit(
@@ -90,6 +100,7 @@ void elementwise(Op& op, OpFunction function) {
   Sizes sizes(dims.size());
   for (size_t i = 0; i < op.input_count(); ++i) {
     const Sizes& own = op.counted(i).sizes;
+    if (!own.empty()) refuse_stretched(op, i, dims);
     for (size_t d = 0; d < own.size(); ++d)
       if (own[d] && !sizes[dims.size() - own.size() + d]) sizes[dims.size() - own.size() + d] = own[d];
   }
@@ -411,6 +422,9 @@ void regions(Op& op, OpFunction function) {
   op.set_counts(0, {count, std::nullopt, std::nullopt, std::nullopt});
 }
 
+// What it returns does not depend on the sizes.
+void of_known_size(Op& op, OpFunction function) { function(op); }
+
 void split_apart(Op& op, OpFunction function) {
   const int axis = op.axis(op.integer("axis", 0), op.rank(0));
   if (size_at(op.counted(0).sizes, static_cast<size_t>(axis))) op.refuse("a counted dimension is split");
@@ -423,8 +437,10 @@ void expanded(Op& op, OpFunction function) {
   const Dims to = op.array(1, "the shape").ints();
   const Value& value = op.outputs().front();
   const Array* array = std::get_if<Array>(&value);
-  Sizes sizes(array ? array->dims.size() : static_cast<size_t>(std::get<Tensor>(value).shape().rank));
+  const Dims result = array ? array->dims : dims_of(std::get<Tensor>(value));
+  Sizes sizes(result.size());
   const Sizes own = op.counted(0).sizes, asked = op.elements_in_run(1);
+  if (!own.empty()) refuse_stretched(op, 0, result);
   for (size_t d = 0; d < own.size(); ++d) sizes[sizes.size() - own.size() + d] = own[d];
   for (size_t d = 0; d < asked.size(); ++d)
     if (auto& size = sizes[sizes.size() - asked.size() + d]; asked[d] && !size) size = asked[d];
@@ -535,6 +551,9 @@ constexpr Row kRows[] = {
     {"MatMul", multiplied},
     {"MaxPool", batch},
     {"Range", range_of_counts},
+    {"Optional", elementwise},
+    {"OptionalGetElement", elementwise},
+    {"OptionalHasElement", of_known_size},
     {"ReduceMax", reduced},
     {"ReduceMean", reduced},
     {"ReduceMin", reduced},

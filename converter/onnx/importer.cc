@@ -1,82 +1,15 @@
 #include "converter/onnx/importer.h"
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
-#include <set>
-#include <span>
 
+#include "converter/onnx/import.h"
 #include "converter/onnx/integers.h"
-#include "converter/onnx/op.h"
-#include "converter/onnx/ops/ops.h"
 #include "converter/onnx/patterns/patterns.h"
 #include "converter/onnx/versions.h"
 #include "converter/passes/passes.h"
 
 namespace ferry::onnx {
 namespace {
-
-using Typed = std::pair<Value, Type>;  // with its type in the file
-
-// Maximum number of nodes that the iterations of all loops become.
-constexpr size_t kMaxUnrolledNodes = 10000;
-// Maximum number of constants that branches and bodies of loops bring, counted each time that they are entered.
-constexpr size_t kMaxEntered = 10'000'000;
-
-class Importer {
- public:
-  Importer(const Model& model, const ImportOptions& options)
-      : model_(model), options_(options), graph_(std::make_unique<Graph>()) {
-    for (const auto& [name, value] : options.taps) taps_[value].push_back(name);
-    for (const ValueInfo& output : model.outputs) output_names_.insert(output.name);
-  }
-
-  Imported import();
-
- private:
-  void add_input(const ValueInfo& input);
-  void add_decoder();
-  bool add_decoder_input(const ValueInfo& input);
-  void add_node(const Node& node);
-  void add_branch(const Node& node);
-  void add_loop(const Node& node);
-  void add_scan(const Node& node);
-  bool refuses_counted(const Node& node, const std::vector<std::string>& names);
-  bool add_body(const Node& node, const std::vector<Typed>& inputs);
-  std::vector<Typed> values_of(std::span<const std::string> names);
-  void set_value(const std::string& name, const Typed& value) {
-    values_[name] = value.first;
-    types_[name] = value.second;
-  }
-  Value plain(const Value& value, Type type);
-  std::optional<Tensor> give_integers(const Node& node, std::vector<Value>* inputs, std::vector<Type>* types);
-  void fold(Op* op, size_t first);
-  void add_constants(const Branch& branch);
-  void add_taps(const std::string& name);
-  void add_output(const ValueInfo& output, Tensor value);
-  void add_outputs();
-  void add_counts();
-  void give_reason(const Node& node, const std::string& what) {
-    reasons_.push_back({node.op, node.name, node.opset, what});
-  }
-
-  const Model& model_;
-  const ImportOptions& options_;
-  std::unique_ptr<Graph> graph_;
-  std::map<std::string, Value> values_;
-  std::map<std::string, Counted> counted_;  // sizes that a run sets
-  std::map<std::string, Type> types_;       // types of computed values in the file
-  std::map<std::string, Array> known_outputs_;
-  std::vector<std::pair<size_t, std::vector<std::optional<Tensor>>>> output_sizes_;  // of counted outputs, by index
-  std::vector<Reason> reasons_;
-  std::map<std::string, std::vector<std::string>> taps_;  // names by the value
-  std::set<std::string> output_names_;
-  std::set<TensorId> inputs_, outputs_;  // of the graph
-  std::map<TensorId, Tensor> int32_;     // what Int8 tensors are to functions that do not read them
-  bool folded_ = false;                  // operators of known nodes
-  size_t unrolled_ = 0;                  // nodes of iterations
-  size_t entered_ = 0;                   // constants of branches and bodies, each time they are entered
-};
 
 // The --shape option for an input, with letters for open dimensions.
 std::string shape_wanted(const ValueInfo& input) {
@@ -123,6 +56,8 @@ Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
   return dims;
 }
 
+}  // namespace
+
 // The tokens of a decoder, its states, and the positions of the tokens.
 void Importer::add_decoder() {
   DecoderStates& made = *options_.decoder;
@@ -163,6 +98,7 @@ void Importer::add_input(const ValueInfo& input) {
     return;
   }
   try {
+    if (input.type == Type::Undefined) fail("is no tensor: sequences of tensors and maps are no inputs");
     const fbs::DType type = to_dtype(input.type);
     types_[input.name] = input.type;
     const std::vector<int32_t> dims = to_int32(bound_shape(input, options_));
@@ -184,219 +120,6 @@ void Importer::add_input(const ValueInfo& input) {
     }
   } catch (const Error& error) {
     reasons_.push_back({"", input.name, 0, "input '" + input.name + "' " + error.what()});
-  }
-}
-
-// Whether all outputs of a branch are constants without elements.
-bool is_empty(const Branch& branch) {
-  std::set<std::string> empty;
-  for (const auto& [name, array] : branch.constants)
-    if (array.elements() == 0) empty.insert(name);
-  for (const Node& node : branch.nodes) {
-    const auto value = node.attributes.find("value");
-    if (node.op == "Constant" && !node.outputs.empty() && value != node.attributes.end() &&
-        value->second.tensor.elements() == 0)
-      empty.insert(node.outputs.front());
-  }
-  return std::all_of(branch.outputs.begin(), branch.outputs.end(),
-                     [&](const std::string& output) { return empty.contains(output); });
-}
-
-// Throws Error if loops enter branches with many constants again and again.
-void Importer::add_constants(const Branch& branch) {
-  entered_ += branch.constants.size();
-  if (entered_ > kMaxEntered) fail("iterations of loops read more than %zu constants", kMaxEntered);
-  for (const auto& [name, array] : branch.constants) values_[name] = array;
-}
-
-// Imports the taken branch in place of the If, if the condition is known.
-void Importer::add_branch(const Node& node) {
-  for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  const Value& value = values_[node.inputs.front()];
-  if (std::holds_alternative<Unknown>(value)) return;
-  const Array* condition = std::get_if<Array>(&value);
-  if (!condition || condition->elements() != 1)
-    return give_reason(node, "its condition '" + node.inputs.front() + "' depends on the graph's inputs");
-  const bool holds = condition->floats().front() != 0;
-  const Branch& branch = node.branches[holds ? 0 : 1];
-  const Counted counted = counted_[node.inputs.front()];
-  if (counted.least && !is_empty(node.branches[holds ? 1 : 0]))
-    return give_reason(node,
-                       "its condition '" + node.inputs.front() + "' follows from values, and both branches compute");
-  if (branch.outputs.size() != node.outputs.size())
-    return give_reason(node, "its branches have " + std::to_string(branch.outputs.size()) + " outputs, expected " +
-                                 std::to_string(node.outputs.size()));
-  add_constants(branch);
-  for (const Node& inner : branch.nodes) add_node(inner);
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    values_[node.outputs[i]] = values_[branch.outputs[i]];
-    counted_[node.outputs[i]] = counted_[branch.outputs[i]];
-    types_[node.outputs[i]] = types_[branch.outputs[i]];
-    add_taps(node.outputs[i]);
-    if (!counted.least) continue;
-    // The other branch is empty: so is the output if a run takes that.
-    const Tensor taken =
-        cast_to(holds ? *counted.in_run : unary(*counted.in_run, fbs::UnaryKind::Not), fbs::DType::Int32);
-    bool any = false;
-    for (auto& size : counted_[node.outputs[i]].sizes) {
-      if (!size) continue;
-      size = binary(fbs::BinaryKind::Mul, *size, reshape_to(taken, {1}));
-      any = true;
-    }
-    if (!any)
-      give_reason(node, "output '" + node.outputs[i] + "' is empty in one branch and of a known size in the other");
-  }
-}
-
-std::vector<Typed> Importer::values_of(std::span<const std::string> names) {
-  std::vector<Typed> list;
-  for (const std::string& name : names) {
-    const Value& value = values_[name];
-    const Array* array = std::get_if<Array>(&value);
-    list.emplace_back(plain(value, types_[name]), array ? array->type : types_[name]);
-  }
-  return list;
-}
-
-// Refuses a loop that reads or returns one of these values if its size is set by a run: iterations do not pass counts
-// on.
-bool Importer::refuses_counted(const Node& node, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (!counted_[name].any()) continue;
-    give_reason(node, "the size of '" + name + "' follows from the values of inputs");
-    return true;
-  }
-  return false;
-}
-
-// Imports one iteration; false if it cannot be.
-bool Importer::add_body(const Node& node, const std::vector<Typed>& inputs) {
-  const Branch& body = node.branches.front();
-  const size_t before = reasons_.size();
-  unrolled_ += body.nodes.size() + 1;
-  if (unrolled_ > kMaxUnrolledNodes) {
-    give_reason(node, "the iterations of loops become more than " + std::to_string(kMaxUnrolledNodes) + " nodes");
-    return false;
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) set_value(body.inputs[i], inputs[i]);
-  for (const Node& inner : body.nodes) add_node(inner);
-  return reasons_.size() == before && !refuses_counted(node, body.outputs);
-}
-
-// Imports the body once per iteration. The count must follow from the trip count and the conditions, which are known.
-// All iterations share the body's constants.
-void Importer::add_loop(const Node& node) {
-  for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  if (refuses_counted(node, node.inputs)) return;
-  const Branch& body = node.branches.front();
-  const size_t carried = body.inputs.size() - std::min<size_t>(body.inputs.size(), 2);
-  if (body.inputs.size() < 2 || body.outputs.size() < carried + 1 || node.inputs.size() < carried + 2 ||
-      node.outputs.size() + 1 > body.outputs.size())
-    return give_reason(node, "its body has " + std::to_string(body.inputs.size()) + " inputs and " +
-                                 std::to_string(body.outputs.size()) + " outputs, which do not fit the node's");
-  const auto known = [&](const std::string& name, const char* what) -> std::optional<double> {
-    const Value& value = values_[name];
-    const Array* array = std::get_if<Array>(&value);
-    if (array && array->elements() == 1) return array->floats().front();
-    if (!std::holds_alternative<Unknown>(value))
-      give_reason(node, std::string("its ") + what + " '" + name + "' depends on the graph's inputs");
-    return {};
-  };
-  double count = HUGE_VAL;
-  bool runs = true;
-  if (!node.inputs[0].empty()) {
-    const std::optional<double> given = known(node.inputs[0], "trip count");
-    if (!given) return;
-    count = *given;
-  }
-  if (!node.inputs[1].empty()) {
-    const std::optional<double> given = known(node.inputs[1], "condition");
-    if (!given) return;
-    runs = *given != 0;
-  }
-  add_constants(body);
-  std::vector<Typed> state = values_of(std::span(node.inputs).subspan(2, carried));
-  std::vector<Items> stacked(body.outputs.size() - 1 - carried);
-  for (int64_t i = 0; runs && static_cast<double>(i) < count; ++i) {
-    std::vector<Typed> inputs = {{make_array(Type::Int64, {}, std::vector<int64_t>{i}), Type::Int64},
-                                 {make_array(Type::Bool, {}, std::vector<int64_t>{1}), Type::Bool}};
-    inputs.insert(inputs.end(), state.begin(), state.end());
-    if (!add_body(node, inputs)) return;
-    const std::optional<double> condition = known(body.outputs[0], "condition after an iteration");
-    if (!condition) return;
-    runs = *condition != 0;
-    state = values_of(std::span(body.outputs).subspan(1, carried));
-    const std::vector<Typed> last = values_of(std::span(body.outputs).subspan(1 + carried));
-    for (size_t k = 0; k < last.size(); ++k) {
-      stacked[k].type = last[k].second;
-      stacked[k].items.push_back(last[k].first);
-    }
-  }
-  Op op(node, *graph_, {}, {});
-  try {
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i].empty()) continue;
-      set_value(node.outputs[i], i < carried ? state[i] : joined(op, stacked[i - carried], 0, true));
-    }
-  } catch (const Error& error) {
-    give_reason(node, error.what());
-  }
-}
-
-// Imports the body once per element of the scanned inputs.
-void Importer::add_scan(const Node& node) {
-  for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  if (refuses_counted(node, node.inputs)) return;
-  const Branch& body = node.branches.front();
-  Op op(node, *graph_, {}, {});
-  try {
-    if (node.opset < 9) op.refuse("it is of opset %d: export with opset 9 or later", node.opset);
-    const int64_t scanned = op.integer("num_scan_inputs", 0);
-    if (scanned < 1 || scanned > static_cast<int64_t>(body.inputs.size()) || node.inputs.size() < body.inputs.size() ||
-        body.outputs.size() != node.outputs.size())
-      op.refuse("its body has %zu inputs and %zu outputs, which do not fit the node's", body.inputs.size(),
-                body.outputs.size());
-    const size_t inputs = static_cast<size_t>(scanned), carried = body.inputs.size() - inputs;
-    if (body.outputs.size() < carried) op.refuse("its body has no output for a state");
-    const size_t outputs = body.outputs.size() - carried;
-    const auto list = [&](const char* name, size_t size) {
-      const std::vector<int64_t> given = op.integers(name, std::vector<int64_t>(size, 0));
-      if (given.size() != size) op.refuse("attribute '%s' has %zu values, expected %zu", name, given.size(), size);
-      return given;
-    };
-    const std::vector<int64_t> axes = list("scan_input_axes", inputs),
-                               backwards = list("scan_input_directions", inputs);
-    const std::vector<int64_t> to_axes = list("scan_output_axes", outputs);
-    const std::vector<int64_t> to_backwards = list("scan_output_directions", outputs);
-    add_constants(body);
-    std::vector<Typed> state = values_of(std::span(node.inputs).first(carried));
-    std::vector<Items> whole, stacked(outputs);  // inputs by step; outputs by step
-    for (const Typed& x : values_of(std::span(node.inputs).subspan(carried, inputs))) {
-      if (std::holds_alternative<Unknown>(x.first)) return;
-      whole.push_back(unstacked(op, x.first, x.second, axes[whole.size()]));
-      if (backwards[whole.size() - 1] != 0) std::reverse(whole.back().items.begin(), whole.back().items.end());
-      if (whole.back().items.size() != whole[0].items.size())
-        op.refuse("its scanned inputs have %zu and %zu elements", whole[0].items.size(), whole.back().items.size());
-    }
-    for (size_t t = 0; t < whole[0].items.size(); ++t) {
-      std::vector<Typed> values = state;
-      for (const Items& x : whole) values.emplace_back(x.items[t], x.type);
-      if (!add_body(node, values)) return;
-      state = values_of(std::span(body.outputs).first(carried));
-      const std::vector<Typed> last = values_of(std::span(body.outputs).subspan(carried));
-      for (size_t k = 0; k < last.size(); ++k) {
-        stacked[k].type = last[k].second;
-        stacked[k].items.push_back(last[k].first);
-      }
-    }
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i].empty()) continue;
-      if (i >= carried && to_backwards[i - carried] != 0)
-        std::reverse(stacked[i - carried].items.begin(), stacked[i - carried].items.end());
-      set_value(node.outputs[i], i < carried ? state[i] : joined(op, stacked[i - carried], to_axes[i - carried], true));
-    }
-  } catch (const Error& error) {
-    give_reason(node, error.what());
   }
 }
 
@@ -437,6 +160,7 @@ void Importer::add_node(const Node& node) {
   if (node.branches.size() == 2 && !node.inputs.empty()) return add_branch(node);
   if (node.branches.size() == 1 && node.op == "Loop") return add_loop(node);
   if (node.branches.size() == 1 && node.op == "Scan") return add_scan(node);
+  if (node.branches.size() == 1 && node.op == "SequenceMap") return add_sequence_map(node);
   std::vector<Value> inputs;
   std::vector<Type> types;
   bool unknown = false;
@@ -453,9 +177,13 @@ void Importer::add_node(const Node& node) {
   for (const std::string& output : node.outputs) values_[output] = Unknown{};
   if (!function) return give_reason(node, why_unsupported(node));
   if (unknown) return;  // its producer has already given the reason
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (std::holds_alternative<Sequence>(inputs[i]) && reads_of(node) != Reads::Sequences)
-      return give_reason(node, "input " + std::to_string(i) + " '" + node.inputs[i] + "' is a sequence of tensors");
+  for (size_t i = 0; i < inputs.size() && reads_of(node) != Reads::Sequences; ++i) {
+    const bool sequence = std::holds_alternative<Sequence>(inputs[i]);
+    if (sequence || std::holds_alternative<Absent>(inputs[i]))
+      return give_reason(node,
+                         "input " + std::to_string(i) + " '" + node.inputs[i] +
+                             (sequence ? "' is a sequence of tensors" : "' is an optional value without an element"));
+  }
   const std::optional<Tensor> moved = give_integers(node, &inputs, &types);
   const size_t before = graph_->table.operators.size();
   const OpsetRow* row = find_opset_row(node);
@@ -581,6 +309,8 @@ void Importer::add_outputs() {
         add_output(output, std::get<Tensor>(plain(*tensor, types_.at(output.name))));
       } else if (std::holds_alternative<Sequence>(found->second)) {
         fail("it is a sequence of tensors, expected a tensor");
+      } else if (std::holds_alternative<Absent>(found->second)) {
+        fail("it is an optional value without an element, expected a tensor");
       }
     } catch (const Error& error) {
       reasons_.push_back({"", output.name, 0, "output '" + output.name + "': " + error.what()});
@@ -606,8 +336,6 @@ Imported Importer::import() {
   apply_patterns(*graph_, options_.disabled_patterns);
   return {std::move(graph_), std::move(known_outputs_)};
 }
-
-}  // namespace
 
 Imported import_model(const Model& model, const ImportOptions& options) {
   int64_t stored = 0;

@@ -38,11 +38,13 @@ struct Imported {
 // Throws Refused with all reasons, or Error if the file cannot be read.
 Imported import_model(const Model& model, const ImportOptions& options);
 
-// A value of the file during import: unavailable, a constant, computed by the graph, or a list of such values.
+// A value of the file during import: unavailable, a constant, computed by the graph, a list of such values, or an
+// optional value without an element. One with an element is that element.
 struct Unknown {};
+struct Absent {};
 struct Items;
 using Sequence = std::shared_ptr<const Items>;
-using Value = std::variant<Unknown, Array, Tensor, Sequence>;
+using Value = std::variant<Unknown, Array, Tensor, Sequence, Absent>;
 
 // A sequence of tensors of the file, whose length is known.
 struct Items {

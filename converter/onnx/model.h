@@ -33,7 +33,7 @@ struct Attribute {
 
 struct Node;
 
-// One branch of an If, or the body of a Loop or a Scan.
+// One branch of an If, or the body of a Loop, a Scan or a SequenceMap.
 struct Branch {
   std::vector<std::string> inputs;  // of a body
   std::vector<Node> nodes;
@@ -49,7 +49,7 @@ struct Node {
   std::vector<std::string> outputs;  // "" for an omitted optional output
   std::map<std::string, Attribute> attributes;
   std::vector<Dims> declared;    // shapes of the outputs as the file states them, -1 for unknown sizes; may be empty
-  std::vector<Branch> branches;  // of an If: then, else; of a Loop or a Scan: the body
+  std::vector<Branch> branches;  // of an If: then, else; of the others: the body
   std::string problem;           // not empty: why the node cannot be imported, independent of its operator
 };
 

@@ -136,7 +136,8 @@ void Op::set(size_t i, Value value, Type type) {
 
 Type Op::output_type(size_t i) const {
   if (const Array* array = std::get_if<Array>(&outputs_[i])) return array->type;
-  if (output_types_[i] != Type::Undefined || std::holds_alternative<Unknown>(outputs_[i])) return output_types_[i];
+  const bool absent = std::holds_alternative<Unknown>(outputs_[i]) || std::holds_alternative<Absent>(outputs_[i]);
+  if (output_types_[i] != Type::Undefined || absent) return output_types_[i];
   if (const Sequence* sequence = std::get_if<Sequence>(&outputs_[i])) return (*sequence)->type;
   if (known()) return has(0) ? types_[0] : Type::Float32;
   const bool floating = std::get<Tensor>(outputs_[i]).dtype() == fbs::DType::Float32;

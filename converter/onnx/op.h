@@ -124,7 +124,7 @@ using OpFunction = void (*)(Op&);
 // What a function sees besides constants and tensors of Float32 and Int32.
 enum class Reads : uint8_t {
   Plain,      // nothing
-  Sequences,  // of tensors
+  Sequences,  // of tensors, and optional values without an element
   Int8,       // 8-bit integers with a scale (integers.h)
   Moved,      // likewise as input 0, of which it moves elements: it gets the real values
 };

@@ -164,7 +164,7 @@ void ModelReader::read_attributes(const ::onnx::NodeProto& proto, const Scope& s
 std::vector<const char*> branch_attributes(const Node& node) {
   if (!node.domain.empty()) return {};
   if (node.op == "If") return {"then_branch", "else_branch"};
-  if (node.op == "Loop" || node.op == "Scan") return {"body"};
+  if (node.op == "Loop" || node.op == "Scan" || node.op == "SequenceMap") return {"body"};
   return {};
 }
 
@@ -292,8 +292,11 @@ ValueInfo ModelReader::read_value(const ::onnx::ValueInfoProto& proto) {
   check_fields(proto);
   ValueInfo value;
   value.name = proto.name();
-  if (!proto.type().has_tensor_type()) return value;
-  const auto& tensor = proto.type().tensor_type();
+  // An optional tensor is one that every run has.
+  const bool optional = proto.type().has_optional_type();
+  const auto& type = optional ? proto.type().optional_type().elem_type() : proto.type();
+  if (!type.has_tensor_type()) return value;
+  const auto& tensor = type.tensor_type();
   value.type = static_cast<Type>(tensor.elem_type());
   value.has_shape = tensor.has_shape();
   for (const auto& dimension : tensor.shape().dim()) {

@@ -167,6 +167,25 @@ def group_norms(c):
            defined=[np.transpose(norm(xs, 0), (0, 3, 1, 2))])
 
 
+def stateful(c):
+    x, w, b = c.input(c.floats(2, 3, 5)), c.weight(c.floats(3, 1, 3)), c.weight(c.floats(3))
+    past, wide = c.input(c.floats(2, 3, 2)), c.input(c.floats(2, 3, 4))
+    c.node("CausalConvWithState", [x, w], 2)
+    c.node("CausalConvWithState", [x, w, b, past], 2, activation="silu")
+    c.node("CausalConvWithState", [x, w, b, wide], 2, activation="swish", dilation=2)
+    # two query heads, one key head and four value heads
+    q, k, v = c.input(c.floats(2, 4, 8)), c.input(c.floats(2, 4, 4)), c.input(c.floats(2, 4, 12))
+    all_keys, state = c.input(c.floats(2, 4, 16)), c.input(c.floats(2, 4, 4, 3))
+    decay, beta = c.input(-abs(c.floats(2, 4, 4))), c.input(abs(c.floats(2, 4, 1, scale=0.3)))
+    slow = c.input(-abs(c.floats(2, 4, 16)))
+    heads = {"q_num_heads": 2, "kv_num_heads": 4}
+    c.node("LinearAttention", [q, k, v], 2, update_rule="linear", **heads)
+    c.node("LinearAttention", [q, all_keys, v, state, slow], 2, update_rule="gated", scale=0.3, **heads)
+    c.node("LinearAttention", [q, all_keys, v, state, "", beta], 2, update_rule="delta", **heads)
+    c.node("LinearAttention", [q, k, v, state, decay, beta], 2, update_rule="gated_delta", chunk_size=2, **heads)
+    c.node("LinearAttention", [all_keys, all_keys, v, state, decay, beta], 2, q_num_heads=4, kv_num_heads=4)
+
+
 def movement(c):
     x = c.input(c.floats(3, 4))
     c.node("Pad", [x, c.weight(np.array([1, 0, 0, 2], np.int64)), c.weight(np.float32([2.5]))])
@@ -211,4 +230,4 @@ def mathematics(c):
 
 
 CASES = [fused_conv, fused_matmul, fused_gemm, gelu, fused_bias, skip_norms, layer_norm_here, nhwc, group_norms,
-         movement, mathematics]
+         stateful, movement, mathematics]

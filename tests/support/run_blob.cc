@@ -16,6 +16,8 @@ std::string write(const Tensor& tensor, const std::vector<double>& values) {
 }
 
 std::string read(const Tensor& tensor, std::vector<double>* values) {
+  values->clear();
+  if (std::count(tensor.shape, tensor.shape + tensor.rank, 0) > 0) return "";  // a count was 0
   if (tensor.dtype == FERRY_INT32) {
     Result<std::vector<int32_t>> ints = tensor.read_source_int32();
     if (!ints) return ints.error();

@@ -199,6 +199,9 @@ void grid_sample(Op& op);
 // roi_align.cc
 void roi_align(Op& op);
 
+// max_roi_pool.cc
+void max_roi_pool(Op& op);
+
 // assemble.cc
 void center_crop_pad(Op& op);
 void col2im(Op& op);
@@ -230,10 +233,23 @@ Tensor rotate(Op& op, Tensor x, Tensor cos, Tensor sin, bool interleaved);
 void attention(Op& op);
 void rotary_embedding(Op& op);
 
+// linear_attention.cc: also of the domain com.microsoft
+void causal_conv_with_state(Op& op);
+void linear_attention(Op& op);
+
+// loss.cc
+void negative_log_likelihood_loss(Op& op);
+void softmax_cross_entropy_loss(Op& op);
+
 // recurrent.cc
 void lstm(Op& op);
 void gru(Op& op);
 void rnn(Op& op);
+
+// optional.cc
+void optional(Op& op);
+void optional_get_element(Op& op);
+void optional_has_element(Op& op);
 
 // sequence.cc
 void concat_from_sequence(Op& op);
@@ -244,11 +260,15 @@ void sequence_empty(Op& op);
 void sequence_erase(Op& op);
 void sequence_insert(Op& op);
 void sequence_length(Op& op);
+void sequence_map(Op& op);  // one without a body: others are imported by their bodies
 void split_to_sequence(Op& op);
 // The slices of x along `axis`, without that dimension.
 Items unstacked(Op& op, const Value& x, Type type, int64_t axis);
 // The tensors of a sequence, concatenated along `axis`, or along a new one.
 std::pair<Value, Type> joined(Op& op, const Items& list, int64_t axis, bool new_axis);
+
+// tf_idf.cc
+void tf_idf_vectorizer(Op& op);
 
 // ferry_ops.cc
 void ferry_attention(Op& op);

@@ -15,7 +15,8 @@ constexpr size_t kMaxItems = 1 << 16;
 
 const Sequence& sequence(const Op& op, size_t i) {
   const Sequence* found = std::get_if<Sequence>(&op.value(i));
-  if (!found) op.refuse("input %zu is a tensor, expected a sequence of tensors", i);
+  const char* is = std::holds_alternative<Absent>(op.value(i)) ? "an optional value without an element" : "a tensor";
+  if (!found) op.refuse("input %zu is %s, expected a sequence of tensors", i, is);
   return *found;
 }
 
@@ -41,6 +42,8 @@ std::pair<Value, Type> joined(Op& op, const Items& list, int64_t axis, bool new_
   if (list.items.empty()) op.refuse("a sequence without tensors has no concatenation");
   std::vector<Argument> parts;
   for (const Value& item : list.items) {
+    if (!std::holds_alternative<Array>(item) && !std::holds_alternative<Tensor>(item))
+      op.refuse("a list of other values than tensors has no concatenation");
     Argument part;
     part.value = item;
     part.type = list.type;
@@ -79,11 +82,13 @@ void sequence_at(Op& op) {
 void sequence_insert(Op& op) {
   const Items& list = *sequence(op, 0);
   const size_t size = list.items.size();
-  if (op.type(1) != list.type)
+  if (!std::holds_alternative<Array>(op.value(1)) && !std::holds_alternative<Tensor>(op.value(1)))
+    op.refuse("input 1 is no tensor");
+  if (op.type(1) != list.type && list.type != Type::Undefined)  // undefined: of a SequenceMap over no tensors
     op.refuse("a tensor of type %s in a sequence of %s", type_name(op.type(1)).c_str(), type_name(list.type).c_str());
   std::vector<Value> items = list.items;
   items.insert(items.begin() + static_cast<std::ptrdiff_t>(position(op, 2, size, size + 1, size)), op.value(1));
-  set_sequence(op, list.type, std::move(items));
+  set_sequence(op, op.type(1), std::move(items));
 }
 
 void sequence_erase(Op& op) {
@@ -99,6 +104,8 @@ void sequence_length(Op& op) {
   const auto size = static_cast<int64_t>(sequence(op, 0)->items.size());
   op.set(make_vector({size}).reshaped({}));
 }
+
+void sequence_map(Op& op) { op.refuse("attribute 'body' is missing"); }
 
 void concat_from_sequence(Op& op) {
   if (!op.has_attribute("axis")) op.refuse("attribute 'axis' is missing");

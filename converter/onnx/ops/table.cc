@@ -9,15 +9,12 @@ namespace ferry::onnx {
 namespace {
 
 constexpr const char* kBody = "its number of iterations must be known at conversion";
-constexpr const char* kCondition = "its condition must be known at conversion";
+constexpr const char* kTrips = "its number of iterations, or a maximum of it, must be known at conversion";
+constexpr const char* kCondition =
+    "its condition must be known at conversion, or both branches return tensors of one type and one shape";
 constexpr const char* kImage = "the network's inputs are pixels: decode the image before";
-constexpr const char* kNoOperator = "no operator here computes it";
-constexpr const char* kOptional = "values that may be absent are not supported";
 constexpr const char* kRandom = "its results are random: make them an input of the network";
-constexpr const char* kSequence = "sequences of tensors are not supported";
 constexpr const char* kStrings = "strings are not supported";
-constexpr const char* kText = "it counts n-grams of a text: vectorize the text before";
-constexpr const char* kTraining = "it is a loss, which belongs to training: export the network without it";
 
 // Every operator of ONNX's own domain, sorted. Without a function: why it is refused.
 constexpr OpRow kOps[] = {
@@ -46,7 +43,7 @@ constexpr OpRow kOps[] = {
     {"BlackmanWindow", blackman_window},
     {"Cast", cast},
     {"CastLike", cast_like},
-    {"CausalConvWithState", nullptr, kNoOperator},
+    {"CausalConvWithState", causal_conv_with_state},
     {"Ceil", ceil},
     {"Celu", celu},
     {"CenterCropPad", center_crop_pad},
@@ -111,17 +108,17 @@ constexpr OpRow kOps[] = {
     {"LeakyRelu", leaky_relu},
     {"Less", less},
     {"LessOrEqual", less_or_equal},
-    {"LinearAttention", nullptr, kNoOperator},
+    {"LinearAttention", linear_attention},
     {"Log", log},
     {"LogSoftmax", log_softmax},
-    {"Loop", nullptr, kBody},
+    {"Loop", nullptr, kTrips},
     {"LpNormalization", lp_normalization},
     {"LpPool", lp_pool},
     {"MatMul", matmul},
     {"MatMulInteger", matmul_integer},
     {"Max", max},
     {"MaxPool", max_pool, nullptr, Reads::Moved},
-    {"MaxRoiPool", nullptr, kNoOperator},
+    {"MaxRoiPool", max_roi_pool},
     {"MaxUnpool", max_unpool},
     {"Mean", mean},
     {"MeanVarianceNormalization", mean_variance_normalization},
@@ -132,14 +129,14 @@ constexpr OpRow kOps[] = {
     {"Mul", mul},
     {"Multinomial", nullptr, kRandom},
     {"Neg", neg},
-    {"NegativeLogLikelihoodLoss", nullptr, kTraining},
+    {"NegativeLogLikelihoodLoss", negative_log_likelihood_loss},
     {"NonMaxSuppression", non_max_suppression},
     {"NonZero", non_zero},
     {"Not", logical_not},
     {"OneHot", one_hot},
-    {"Optional", nullptr, kOptional},
-    {"OptionalGetElement", nullptr, kOptional},
-    {"OptionalHasElement", nullptr, kOptional},
+    {"Optional", optional, nullptr, Reads::Sequences},
+    {"OptionalGetElement", optional_get_element, nullptr, Reads::Sequences},
+    {"OptionalHasElement", optional_has_element, nullptr, Reads::Sequences},
     {"Or", logical_or},
     {"PRelu", prelu},
     {"Pad", pad},
@@ -185,7 +182,7 @@ constexpr OpRow kOps[] = {
     {"SequenceErase", sequence_erase, nullptr, Reads::Sequences},
     {"SequenceInsert", sequence_insert, nullptr, Reads::Sequences},
     {"SequenceLength", sequence_length, nullptr, Reads::Sequences},
-    {"SequenceMap", nullptr, kSequence},
+    {"SequenceMap", sequence_map, nullptr, Reads::Sequences},
     {"Shape", shape},
     {"Shrink", shrink},
     {"Sigmoid", sigmoid},
@@ -196,7 +193,7 @@ constexpr OpRow kOps[] = {
     {"Size", size},
     {"Slice", slice, nullptr, Reads::Moved},
     {"Softmax", softmax},
-    {"SoftmaxCrossEntropyLoss", nullptr, kTraining},
+    {"SoftmaxCrossEntropyLoss", softmax_cross_entropy_loss},
     {"Softplus", softplus},
     {"Softsign", softsign},
     {"SpaceToDepth", space_to_depth, nullptr, Reads::Moved},
@@ -214,7 +211,7 @@ constexpr OpRow kOps[] = {
     {"Tan", tan},
     {"Tanh", tanh},
     {"TensorScatter", tensor_scatter},
-    {"TfIdfVectorizer", nullptr, kText},
+    {"TfIdfVectorizer", tf_idf_vectorizer},
     {"ThresholdedRelu", thresholded_relu},
     {"Tile", tile},
     {"TopK", top_k},
