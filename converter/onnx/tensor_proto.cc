@@ -15,12 +15,13 @@ uint64_t parse_count(const std::string& text, const char* key, const std::string
   uint64_t value = 0;
   const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (bad != std::errc() || end != text.data() + text.size())
-    fail("tensor '%s': its external data's %s is '%s', expected a number", tensor.c_str(), key, text.c_str());
+    fail("tensor '%s': its external data's %s is '%s', expected a number of bytes", tensor.c_str(), key, text.c_str());
   return value;
 }
 
 // External data must stay in the folder: neither paths nor links may lead out of it (converter/checkpoint/inside.h).
 fs::path external_path(const std::string& location, const fs::path& folder, const std::string& tensor) {
+  if (location.empty()) fail("tensor '%s': its external data has no location", tensor.c_str());
   const fs::path relative = fs::path(location).lexically_normal();
   if (relative.empty() || relative.is_absolute() || *relative.begin() == ".." || location.find('\0') != location.npos)
     fail("tensor '%s': its data is in '%s', outside the file's folder", tensor.c_str(), location.c_str());
@@ -30,7 +31,7 @@ fs::path external_path(const std::string& location, const fs::path& folder, cons
   return path;
 }
 
-// `want`: the tensor's size, which is the default of `length`.
+// `want`: the tensor's size. Without a length, that many bytes of the rest of the file: other tensors may follow there.
 Constant external_data(const ::onnx::TensorProto& proto, const fs::path& folder, uint64_t want) {
   std::string location;
   uint64_t offset = 0;
@@ -43,7 +44,9 @@ Constant external_data(const ::onnx::TensorProto& proto, const fs::path& folder,
   const auto file = MappedFile::open(external_path(location, folder, proto.name()));
   const auto all = file->bytes();
   if (offset > all.size() || length > all.size() - offset)
-    fail("tensor '%s': its data reaches past the %zu bytes of %s", proto.name().c_str(), all.size(), location.c_str());
+    fail("tensor '%s': its %llu bytes from %llu on reach past the %zu bytes of %s", proto.name().c_str(),
+         static_cast<unsigned long long>(length), static_cast<unsigned long long>(offset), all.size(),
+         location.c_str());
   return {file, all.subspan(offset, length)};
 }
 
