@@ -68,7 +68,7 @@ TEST_F(Sources, ARefusedFileLeavesNoOutput) {
 TEST_F(Sources, OptionsOfAnotherFormatNameIt) {
   const std::string pth = copy_of("pytorch/tensors.pth", "net.pth");
   EXPECT_REFUSED(run({"convert", pth, "--shape", "input=1x3"}),
-                 "--shape: is for ONNX files, and net.pth is a checkpoint");
+                 "--shape: is for ONNX files and TensorFlow Lite files, and net.pth is a checkpoint");
   EXPECT_REFUSED(run({"convert", pth, "--weights", "int8"}), "--weights int8: expected f32, f16, i8 or i4");
 }
 
