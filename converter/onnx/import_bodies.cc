@@ -1,5 +1,5 @@
-// Graphs inside nodes: the branches of an If, and the bodies of Loop, Scan and SequenceMap. They are imported in place of
-// the node, a body once per iteration.
+// Graphs inside nodes: the branches of an If, and the bodies of Loop, Scan and SequenceMap. They are imported in place
+// of the node, a body once per iteration.
 #include "converter/onnx/import.h"
 
 #include <algorithm>

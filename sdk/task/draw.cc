@@ -11,8 +11,8 @@
 namespace ferry::task {
 namespace {
 
-constexpr size_t kMany = 100;     // landmarks, from which on they are drawn as single pixels
-constexpr float kVisible = 0.5f;  // minimum score of a landmark that is drawn
+constexpr size_t kDenseLandmarks = 100;  // from so many on, landmarks are single pixels
+constexpr float kVisible = 0.5f;         // minimum score of a landmark that is drawn
 
 class Pen {
  public:
@@ -91,7 +91,7 @@ Status draw(const ferry_answer& answer, const image::View& image, image::Pixels*
   for (size_t i = 0; i < answer.box_count; ++i) {
     const ferry_detection& d = answer.boxes[i];
     // Many points would hide the object.
-    const int dot = d.landmark_count > kMany ? 1 : 2 * width + 1;
+    const int dot = d.landmark_count > kDenseLandmarks ? 1 : 2 * width + 1;
     Pen pen(*out, line_colour(d.index), width), points(*out, line_colour(d.index), dot);
     const ferry_box& b = d.box;
     const float corners[] = {b.left, b.top, b.right, b.top, b.right, b.bottom, b.left, b.bottom};

@@ -160,7 +160,8 @@ TEST(Options, OfAnotherFormatAreRefused) {
   const fs::path checkpoint = data / "pytorch" / "tensors.pth", network = data / "onnx" / "cnn" / "model.onnx";
   EXPECT_EQ(refused(checkpoint, "mean", "0.5"),
             "--mean: is for ONNX files and TensorFlow Lite files, and tensors.pth is a checkpoint");
-  EXPECT_EQ(refused(checkpoint, "shape", "input=1x3"), "--shape: is for ONNX files and TensorFlow Lite files, and tensors.pth is a checkpoint");
+  EXPECT_EQ(refused(checkpoint, "shape", "input=1x3"),
+            "--shape: is for ONNX files and TensorFlow Lite files, and tensors.pth is a checkpoint");
   EXPECT_EQ(refused(network, "model", "resnet50"), "--model: is for checkpoints, and model.onnx is an ONNX file");
   EXPECT_EQ(refused(network, "input-size", "224"),
             "--input-size: is for checkpoints, and model.onnx is an ONNX file: an ONNX file has --shape "
