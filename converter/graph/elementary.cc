@@ -19,9 +19,10 @@ Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
 }
 
 Tensor scalar(Tensor like, double value) {
+  const Shape shape = like.shape().rank == 0 ? Shape{} : Shape{1};  // a result with `like` keeps its rank
   if (like.dtype() == fbs::DType::Int32)
-    return like.graph->add_constant("", Shape{1}, std::vector<int32_t>{static_cast<int32_t>(value)});
-  return like.graph->add_constant("", Shape{1}, std::vector<double>{value});
+    return like.graph->add_constant("", shape, std::vector<int32_t>{static_cast<int32_t>(value)});
+  return like.graph->add_constant("", shape, std::vector<double>{value});
 }
 
 Tensor cast_to(Tensor x, fbs::DType type) {

@@ -9,7 +9,7 @@ namespace ferry {
 
 Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha = 0, double beta = 0);
 Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
-// A constant with one element of the type of `like`: Float32 or Int32.
+// A constant with one element of the type of `like`: Float32 or Int32. Of rank 0 if `like` is, else [1].
 Tensor scalar(Tensor like, double value);
 // x itself if it is of this type.
 Tensor cast_to(Tensor x, fbs::DType type);

@@ -20,7 +20,9 @@ fbs::OperatorT* producer(Tensor x) {
   return nullptr;
 }
 
-Tensor scalar(Graph& graph, double value) { return graph.add_constant("", Shape{1}, std::vector<double>{value}); }
+Tensor scalar_like(Tensor x, double value) {
+  return x.graph->add_constant("", x.shape().rank == 0 ? Shape{} : Shape{1}, std::vector<double>{value});
+}
 
 Tensor no_bias(Graph& graph, int outputs) {
   return graph.add_constant("", Shape{outputs}, std::vector<double>(static_cast<size_t>(outputs)));
@@ -365,8 +367,8 @@ Tensor window_reverse(Tensor x, int window, int shift_h, int shift_w, int height
 Tensor operator+(Tensor a, Tensor b) { return binary(fbs::BinaryKind::Add, a, b); }
 Tensor operator-(Tensor a, Tensor b) { return binary(fbs::BinaryKind::Sub, a, b); }
 Tensor operator*(Tensor a, Tensor b) { return binary(fbs::BinaryKind::Mul, a, b); }
-Tensor operator*(Tensor a, double b) { return a * scalar(*a.graph, b); }
-Tensor operator+(Tensor a, double b) { return a + scalar(*a.graph, b); }
+Tensor operator*(Tensor a, double b) { return a * scalar_like(a, b); }
+Tensor operator+(Tensor a, double b) { return a + scalar_like(a, b); }
 
 Tensor adapt_input_channels(Tensor weight, int in_chans) {
   Graph& graph = *weight.graph;
