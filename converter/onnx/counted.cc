@@ -117,7 +117,10 @@ void batch(Op& op, OpFunction function) {
         op.refuse("dimension %zu of input %zu follows from values, expected the batch only", d, i);
   }
   function(op);
-  op.set_counts(0, Sizes{op.counted(0).sizes.front()});
+  const Array* known = std::get_if<Array>(&op.outputs().front());
+  Sizes sizes(known ? known->dims.size() : dims_of(std::get<Tensor>(op.outputs().front())).size());
+  sizes[0] = op.counted(0).sizes.front();
+  op.set_counts(0, std::move(sizes));
 }
 
 // The axis that the operator combines must have a known size.
@@ -422,6 +425,21 @@ void regions(Op& op, OpFunction function) {
   op.set_counts(0, {count, std::nullopt, std::nullopt, std::nullopt});
 }
 
+void padded(Op& op, OpFunction function) {
+  const Sizes sizes = op.counted(0).sizes;
+  const size_t rank = static_cast<size_t>(op.rank(0));
+  const auto pads = op.input_or_attribute(1, "pads");
+  std::vector<int64_t> list(rank);
+  std::iota(list.begin(), list.end(), 0);
+  if (op.has(3)) list = op.array(3, "axes").ints();
+  const std::vector<int> axes = op.axes(list, op.rank(0));
+  for (size_t i = 0; pads && i < axes.size() && pads->size() == 2 * axes.size(); ++i)
+    if (size_at(sizes, static_cast<size_t>(axes[i])) && ((*pads)[i] != 0 || (*pads)[axes.size() + i] != 0))
+      op.refuse("dimension %d, which it pads, follows from values", axes[i]);
+  function(op);
+  op.set_counts(0, sizes);
+}
+
 // What it returns does not depend on the sizes.
 void of_known_size(Op& op, OpFunction function) { function(op); }
 
@@ -554,6 +572,7 @@ constexpr Row kRows[] = {
     {"Optional", elementwise},
     {"OptionalGetElement", elementwise},
     {"OptionalHasElement", of_known_size},
+    {"Pad", padded},
     {"ReduceMax", reduced},
     {"ReduceMean", reduced},
     {"ReduceMin", reduced},

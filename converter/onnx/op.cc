@@ -154,6 +154,9 @@ const Counted& Op::counted(size_t i) const {
 void Op::set_counts(size_t i, std::vector<std::optional<Tensor>> sizes) {
   if (!wants(i)) return;
   const bool any = std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.has_value(); });
+  const Array* known = std::get_if<Array>(&outputs_[i]);
+  const size_t rank = !any ? 0 : known ? known->dims.size() : dims_of(std::get<Tensor>(outputs_[i])).size();
+  if (any && sizes.size() != rank) refuse("counts of %zu dimensions for a result of %zu", sizes.size(), rank);
   outputs_counted_[i].sizes = any ? std::move(sizes) : std::vector<std::optional<Tensor>>();
 }
 

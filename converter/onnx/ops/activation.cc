@@ -10,7 +10,11 @@ using Unary = fbs::UnaryKind;
 
 }  // namespace
 
-void relu(Op& op) { op.set(unary(op.tensor(0), Unary::Clamp, 0, kInfinity)); }
+void relu(Op& op) {
+  const Tensor x = op.tensor(0);
+  const bool integers = x.dtype() == fbs::DType::Int32;
+  op.set(integers ? binary(Binary::Max, x, scalar(x, 0)) : unary(x, Unary::Clamp, 0, kInfinity));
+}
 void leaky_relu(Op& op) { op.set(unary(op.tensor(0), Unary::LeakyRelu, op.number("alpha", 0.01))); }
 
 void prelu(Op& op) { op.set(binary(Binary::PRelu, op.tensor(0), op.tensor(1))); }

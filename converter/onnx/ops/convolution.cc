@@ -164,7 +164,7 @@ void conv_transpose(Op& op) {
   if (groups < 1 || weight.dims[0] % groups != 0 || weight.dims[0] != op.dims(0)[1])
     op.refuse("the weight %s does not fit %lld channels in %lld groups", to_string(weight.dims).c_str(),
               static_cast<long long>(op.dims(0)[1]), static_cast<long long>(groups));
-  const std::vector<int64_t> extra = read_output_padding(op, &sides);
+  std::vector<int64_t> extra = read_output_padding(op, &sides);
   Tensor x = op.tensor(0);
   if (sides.size() == 3) {
     // Along the depth, it is a convolution over the zero-stuffed input.
@@ -174,14 +174,29 @@ void conv_transpose(Op& op) {
     x = depth_as_channels(
         op, x, Side{dims_of(x)[2], s.kernel, 1, s.dilation, margin - s.before, margin - s.after + extra[0]}, groups);
   }
+  // The CPU's operator refuses outputs below stride - 1: they are cut out of larger ones.
+  std::vector<Side> whole = sides;
+  std::vector<int64_t> cut(sides.size(), 0);  // the size of what is cut out
+  for (size_t i = sides.size() > 2 ? 1 : 0; i < sides.size(); ++i) {
+    const Side& s = sides[i];
+    const int64_t all = (s.size - 1) * s.stride + s.reach() + extra[i], left = all - s.before - s.after;
+    if (left < 1) op.refuse("nothing is left of side %zu", i);
+    if (left >= s.stride - 1) continue;
+    cut[i] = left;
+    whole[i].before = whole[i].after = 0;
+    extra[i] += std::max<int64_t>(s.stride - 1 - all, 0);
+  }
   fbs::ConvTranspose2dT params;
-  set_window(sides, &params);
-  set_dilation(sides, &params);
+  set_window(whole, &params);
+  set_dilation(whole, &params);
   params.output_padding_h = sides.size() > 1 ? to_int32(extra)[sides.size() - 2] : 0;
   params.output_padding_w = to_int32(extra).back();
   params.groups = to_int32({groups})[0];
-  const Tensor y =
-      op.graph().add_op("", params, with_weight(op, to_maps(x), transposed_for_maps(weight, groups), op.has(2)));
+  Tensor y = op.graph().add_op("", params, with_weight(op, to_maps(x), transposed_for_maps(weight, groups), op.has(2)));
+  for (size_t i = 1; i <= std::min<size_t>(sides.size(), 2); ++i)
+    if (const int64_t size = cut[sides.size() - i]; size > 0)
+      y = ferry::slice(y, 3 - static_cast<int>(i), static_cast<int>(sides[sides.size() - i].before),
+                       static_cast<int>(size));
   op.set(from_maps(y, sides.size(), op.dims(0)[0]));
 }
 

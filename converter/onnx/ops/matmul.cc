@@ -71,13 +71,19 @@ void matmul(Op& op) {
     dims.pop_back();
     return op.set(reshape_to(y, dims));
   }
+  // The result keeps leading dimensions of 1 that a weight has beyond the other factor's.
+  const auto set_product = [&](Tensor y) {
+    Dims dims = dims_of(y);
+    while (dims.size() + (left == 1 ? 1 : 0) < std::max(left, right)) dims.insert(dims.begin(), 1);
+    op.set(reshape_to(y, dims));
+  };
   if (op.known(1)) {
     const Array b = without_leading_ones(op.array(1, "B"));
-    if (b.dims.size() == 2) return op.set(linear(op, op.tensor(0), op.node().inputs[1], transpose(b, {1, 0})));
+    if (b.dims.size() == 2) return set_product(linear(op, op.tensor(0), op.node().inputs[1], transpose(b, {1, 0})));
   }
   if (op.known(0) && left > 1 && right > 1) {
     const Array a = without_leading_ones(op.array(0, "A"));
-    if (a.dims.size() == 2) return op.set(swap_last(linear(op, swap_last(op.tensor(1)), op.node().inputs[0], a)));
+    if (a.dims.size() == 2) return set_product(swap_last(linear(op, swap_last(op.tensor(1)), op.node().inputs[0], a)));
   }
   Tensor a = op.tensor(0), b = op.tensor(1);
   if (left == 1) a = reshape_to(a, {1, op.dims(0)[0]});

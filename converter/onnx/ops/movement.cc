@@ -267,8 +267,18 @@ void pad(Op& op) {
     before[static_cast<size_t>(axes[i])] = (*given)[i];
     after[static_cast<size_t>(axes[i])] = (*given)[axes.size() + i];
   }
+  // Negative padding crops. Where it leaves nothing, the result is padding only.
+  Dims result = dims;
+  bool nothing = false;
+  for (size_t i = 0; i < rank; ++i) {
+    result[i] += before[i] + after[i];
+    nothing = nothing || std::max<int64_t>(-before[i], 0) + std::max<int64_t>(-after[i], 0) >= dims[i];
+  }
+  if (nothing && mode == "constant" && std::all_of(result.begin(), result.end(), [](int64_t d) { return d > 0; })) {
+    const std::vector<double> values(static_cast<size_t>(count_computed(result)), value);
+    return op.set(make_array(op.type(0), result, values));
+  }
   Tensor x = op.tensor(0);
-  // Negative padding crops.
   for (size_t i = 0; i < rank; ++i) {
     const int64_t low = std::max<int64_t>(-before[i], 0), high = std::max<int64_t>(-after[i], 0);
     if (low + high >= dims[i]) op.refuse("nothing is left of dimension %zu", i);

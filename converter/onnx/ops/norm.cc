@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
 
 namespace ferry::onnx {
 namespace {
@@ -162,10 +163,18 @@ void instance_normalization(Op& op) {
 
 void group_normalization(Op& op) {
   const int64_t groups = op.integer("num_groups", 0);
-  if (!parameters_known(op, 2)) return op.set(group_norm_by_inputs(op, groups, op.number("epsilon", 1e-5)));
-  std::vector<double> weight = op.array(1, "scale").floats(), bias = op.array(2, "bias").floats();
   const int64_t channels = op.dims(0).size() > 1 ? op.dims(0)[1] : 0;
   // Scales are per group in opset 18, per channel in later ones.
+  if (!parameters_known(op, 2)) {
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      if (op.opset() >= 21 || groups < 1 || channels % groups != 0 || op.dims(i) != Dims{groups}) continue;
+      std::vector<int64_t> places;
+      for (int64_t c = 0; c < channels; ++c) places.push_back(c / (channels / groups));
+      op.replace_input(i, pick(op, op.tensor(i), 0, places));
+    }
+    return op.set(group_norm_by_inputs(op, groups, op.number("epsilon", 1e-5)));
+  }
+  std::vector<double> weight = op.array(1, "scale").floats(), bias = op.array(2, "bias").floats();
   const auto widen = [&](std::vector<double>& list) {
     if (op.opset() >= 21 || groups < 1 || static_cast<int64_t>(list.size()) != groups || channels % groups != 0) return;
     std::vector<double> wide;

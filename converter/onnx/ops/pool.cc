@@ -49,9 +49,12 @@ Tensor pool_side(Op& op, Tensor x, int axis, const Side& s, const Pool& pool) {
 }
 
 Tensor pooled(Op& op, Tensor x, std::vector<Side> sides, const Pool& pool) {
+  for (const Side& s : sides)
+    if (s.outputs(pool.ceil_mode) < 1) op.refuse("a window of %lld fits nowhere", static_cast<long long>(s.reach()));
   for (size_t i = 0; i < sides.size(); ++i) {
     const bool depth = sides.size() == 3 && i == 0;
-    if (!depth && sides[i].dilation == 1) continue;
+    const bool fits = sides[i].reach() <= sides[i].before + sides[i].size + sides[i].after;
+    if (!depth && sides[i].dilation == 1 && fits) continue;
     x = pool_side(op, x, static_cast<int>(2 + i), sides[i], pool);
     sides[i] = Side{};
   }

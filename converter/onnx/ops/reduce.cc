@@ -78,7 +78,17 @@ double squareroot(double x) { return std::sqrt(x); }
 
 }  // namespace
 
-void reduce_mean(Op& op) { set_reduced(op, fbs::ReduceKind::Mean); }
+// The mean of integers is their sum divided as integers.
+void reduce_mean(Op& op) {
+  if (op.tensor(0).dtype() != fbs::DType::Int32 || type_size(op.type(0)) < 4)
+    return set_reduced(op, fbs::ReduceKind::Mean);
+  const Dims dims = op.dims(0);
+  int64_t count = 1;
+  for (const int axis : reduced_axes(op)) count *= dims[static_cast<size_t>(axis)];
+  const Tensor sum = reduce(op.tensor(0), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op));
+  const Tensor mean = binary(fbs::BinaryKind::Div, sum, scalar(sum, static_cast<double>(count)));
+  op.set(reshape_to(mean, dims_of(sum)));
+}
 
 void reduce_sum(Op& op) {
   if (!fold(op, 0, [](auto a, auto b) { return a + b; })) set_reduced(op, fbs::ReduceKind::Sum);

@@ -32,24 +32,29 @@ struct Axis {
   }
 };
 
-double source_place(const Resize& r, const Axis& a, int64_t position) {
-  const auto x = static_cast<double>(position), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
-  if (r.coordinates == "asymmetric") return x / a.scale;
+// In Real: double, or float for nearest neighbours, where rounding decides between two of them as in ONNX Runtime.
+template <typename Real>
+Real source_place(const Resize& r, const Axis& a, int64_t position) {
+  const auto x = static_cast<Real>(position), in = static_cast<Real>(a.in), out = static_cast<Real>(a.out);
+  const auto scale = static_cast<Real>(a.scale), half = static_cast<Real>(0.5);
+  if (r.coordinates == "asymmetric") return x / scale;
   // Uses the exact scale for the last position; a rounded side need not reach it.
-  if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (a.exact() ? out - 1 : a.scale * in - 1);
-  if (r.coordinates == "pytorch_half_pixel") return a.out == 1 ? 0 : (x + 0.5) / a.scale - 0.5;
-  if (r.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
+  if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (a.exact() ? out - 1 : scale * in - 1);
+  if (r.coordinates == "pytorch_half_pixel") return a.out == 1 ? 0 : (x + half) / scale - half;
+  if (r.coordinates == "tf_half_pixel_for_nn") return (x + half) / scale;
   if (r.coordinates == "half_pixel_symmetric") {
-    const double adjustment = out / (a.scale * in);  // the output is centred in the scaled input
-    return in / 2 * (1 - adjustment) + (x + 0.5) / a.scale - 0.5;
+    const Real adjustment = out / (scale * in);  // the output is centred in the scaled input
+    return in / 2 * (1 - adjustment) + (x + half) / scale - half;
   }
-  if (r.coordinates == "tf_crop_and_resize")
-    return a.out == 1 ? 0.5 * (a.start + a.end) * (in - 1)
-                      : a.start * (in - 1) + x * (a.end - a.start) * (in - 1) / (out - 1);
-  return (x + 0.5) / a.scale - 0.5;
+  if (r.coordinates == "tf_crop_and_resize") {
+    const auto start = static_cast<Real>(a.start), end = static_cast<Real>(a.end);
+    return a.out == 1 ? half * (start + end) * (in - 1) : start * (in - 1) + x * (end - start) * (in - 1) / (out - 1);
+  }
+  return (x + half) / scale - half;
 }
 
-int64_t nearest_place(const Resize& r, const Axis& a, double x) {
+int64_t nearest_place(const Resize& r, const Axis& a, int64_t position) {
+  const double x = static_cast<double>(source_place<float>(r, a, position));
   if (r.nearest == kOldest) return to_integer(a.scale < 1 ? std::ceil(x) : std::floor(x));
   if (r.nearest == "floor") return to_integer(std::floor(x));
   if (r.nearest == "ceil") return to_integer(std::ceil(x));
@@ -72,10 +77,10 @@ std::vector<double> shares(const Resize& r, const Axis& a) {
   std::vector<double> weight(static_cast<size_t>(a.out * a.in), 0.0);
   for (int64_t position = 0; position < a.out; ++position) {
     double* row = &weight[static_cast<size_t>(position * a.in)];
-    const double x = source_place(r, a, position);
+    const double x = source_place<double>(r, a, position);
     if (r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) continue;
     if (r.mode == "nearest") {
-      row[std::clamp<int64_t>(nearest_place(r, a, x), 0, a.in - 1)] = 1;
+      row[std::clamp<int64_t>(nearest_place(r, a, position), 0, a.in - 1)] = 1;
       continue;
     }
     const double stretch = r.antialias && a.scale < 1 ? 1 / a.scale : 1;
@@ -109,9 +114,7 @@ std::optional<fbs::ResizeKind> own_kind(const Resize& r, const std::vector<Axis>
     // Integer factors: every rule but align_corners repeats each position.
     for (const Axis& a : axes)
       for (int64_t position = 0; position < a.out; ++position)
-        if (std::clamp<int64_t>(nearest_place(r, a, source_place(r, a, position)), 0, a.in - 1) !=
-            position * a.in / a.out)
-          return {};
+        if (std::clamp<int64_t>(nearest_place(r, a, position), 0, a.in - 1) != position * a.in / a.out) return {};
     return fbs::ResizeKind::Nearest;
   }
   if (r.antialias && (axes[2].scale < 1 || axes[3].scale < 1)) return {};
@@ -145,7 +148,7 @@ Tensor outside(Op& op, const Resize& r, const std::vector<Axis>& axes) {
   for (const Axis& a : axes) {
     std::vector<double> side;
     for (int64_t position = 0; position < a.out; ++position) {
-      const double x = source_place(r, a, position);
+      const double x = source_place<double>(r, a, position);
       side.push_back(x >= 0 && x <= static_cast<double>(a.in - 1) ? 1 : 0);
     }
     if (std::count(side.begin(), side.end(), 1) == a.out) side = {1};

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
 
 namespace ferry::onnx {
 namespace {
@@ -58,14 +59,23 @@ void compress(Op& op) {
   if (op.rank(1) != 1 || op.dims(1)[0] > size)
     op.refuse("the condition is %s, expected at most %lld elements", to_string(op.dims(1)).c_str(),
               static_cast<long long>(size));
+  std::vector<std::optional<Tensor>> sizes = op.counted(0).sizes;
+  sizes.resize(dims.size());
+  if (op.known(1) && op.counted(1).sizes.empty() && !sizes[static_cast<size_t>(axis)]) {
+    if (flat) op.reshape_input(0, dims);
+    const std::vector<int64_t> keep = op.array(1, "the condition").ints();
+    std::vector<int64_t> places;
+    for (size_t i = 0; i < keep.size(); ++i)
+      if (keep[i] != 0) places.push_back(static_cast<int64_t>(i));
+    op.set(pick(op, op.value(0), axis, places), op.type(0));
+    return op.set_counts(0, sizes);
+  }
   const Array* array = std::get_if<Array>(&op.value(0));
   const Tensor x = reshape_to(array ? add_constant(op.graph(), op.node().inputs[0], *array) : op.tensor(0), dims);
   const auto [order, count] = pick_flagged(flags_of(op, 1));
   fbs::GatherT params;
   params.axis = axis;
   op.set(op.graph().add_op("", params, {x, order}), op.type(0));
-  std::vector<std::optional<Tensor>> sizes = op.counted(0).sizes;
-  sizes.resize(dims.size());
   sizes[static_cast<size_t>(axis)] = count;
   op.set_counts(0, sizes);
 }

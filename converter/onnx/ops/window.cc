@@ -13,7 +13,7 @@ constexpr int64_t kMaxPlaces = int64_t{1} << 24;  // along a side
 
 int64_t Side::outputs(bool ceil_mode) const {
   const int64_t room = before + size + after - reach();
-  if (room < 0) return 0;
+  if (room < 0 && (!ceil_mode || room <= -stride)) return 0;
   if (!ceil_mode) return room / stride + 1;
   const int64_t count = (room + stride - 1) / stride + 1;
   return (count - 1) * stride >= before + size ? count - 1 : count;
