@@ -369,6 +369,34 @@ TEST(HostileOperators, ComputedConditionsNeedBranchesOfOneShape) {
   EXPECT_EQ(sentence_of(more), depends + "a branch has 2 outputs, expected 1");
 }
 
+// y = op(Compress(x0 by the input c), w), w float32 [4,3].
+::onnx::ModelProto compressed(const char* op) {
+  ::onnx::ModelProto model = chain("Compress", op);
+  ::onnx::GraphProto& graph = *model.mutable_graph();
+  graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_value(1);
+  graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->set_dim_value(3);
+  auto* input = graph.add_input();
+  input->set_name("c");
+  input->mutable_type()->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::BOOL);
+  input->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(1);
+  graph.mutable_node(0)->add_input("c");
+  set(graph.mutable_node(0)->add_attribute(), int64_t{0});
+  graph.mutable_node(0)->mutable_attribute(0)->set_name("axis");
+  ::onnx::TensorProto* weight = graph.add_initializer();
+  weight->set_name("w");
+  weight->set_data_type(::onnx::TensorProto::FLOAT);
+  for (const int64_t d : {4, 3}) weight->add_dims(d);
+  for (int i = 0; i < 12; ++i) weight->add_float_data(1);
+  graph.mutable_node(1)->add_input("w");
+  return model;
+}
+
+TEST(HostileOperators, CountsOfOneAreNotBroadcast) {
+  const char* says = "dimension 0 of input 0, whose size follows from values, is broadcast to 4";
+  EXPECT_EQ(sentence_of(compressed("Add")), says);
+  EXPECT_EQ(sentence_of(compressed("PRelu")), says);
+}
+
 // y = Loop(count, c, x) with a body that negates its state; c is an input, and the condition after each iteration.
 ::onnx::ModelProto repeated(int64_t count, const char* op) {
   ::onnx::ModelProto model = model_of({"Loop", {Dims{2, 3}}, {}, ""});

@@ -386,3 +386,16 @@ for reduction in ("none", "sum", "mean"):
                    F.nll_loss(logs, chosen, w, **more), **more)
         case("softmax_loss_%s_%s" % (name, reduction), "SoftmaxCrossEntropyLoss", 13, [scores.numpy(), *inputs],
              [F.cross_entropy(scores, chosen, w, **more).numpy(), logs.numpy()], **more)
+
+# Forms that few files have
+x, n = reals(1, 3), random.integers(-9, 9, (2, 3)).astype(np.int64)
+case("relu_integers", "Relu", 14, [n], [np.maximum(n, 0)])
+case("pad_that_leaves_nothing", "Pad", 13, [x, np.array([2, 0, -1, 1], np.int64), np.float32(0.5)],
+     [np.full((2, 4), 0.5, np.float32)], known=[1, 2])
+x, scale, shift = reals(2, 6, 5), reals(3), reals(3)
+torch_case("group_norm_scale_per_group", "GroupNormalization", 18, [x, scale, shift],
+           F.group_norm(torch.tensor(x), 3, torch.tensor(scale).repeat_interleave(2),
+                        torch.tensor(shift).repeat_interleave(2)), num_groups=3)
+x, soft = np.float32(0.7), np.log1p(np.exp(0.7))
+for op, y in (("Elu", x), ("Reciprocal", 1 / x), ("Atan", np.arctan(x)), ("Softplus", soft), ("Mish", x * np.tanh(soft))):
+    case("rank_0_" + op.lower(), op, 18, [np.asarray(x)], [np.asarray(y, np.float32)])

@@ -7,7 +7,8 @@ import subprocess
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NAMES = {np.dtype("float32"): "F32", np.dtype("int32"): "I32", np.dtype("int64"): "I64", np.dtype("bool"): "BOOL"}
+NAMES = {np.dtype("float32"): "F32", np.dtype("int32"): "I32", np.dtype("int64"): "I64", np.dtype("bool"): "BOOL",
+         np.dtype("float64"): "F64", np.dtype("uint8"): "U8", np.dtype("int8"): "I8"}
 TYPES = {name: dtype for dtype, name in NAMES.items()}
 
 

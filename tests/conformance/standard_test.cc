@@ -118,5 +118,17 @@ TEST(Standard, OperatorsAgreeWithTheReference) {
   EXPECT_GE(count, 40);
 }
 
+// Graphs of random_graphs.py, of many opsets; expected values are ONNX Runtime's.
+TEST(Standard, RandomGraphsAgreeWithOnnxRuntime) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(source_folder() / "tests/data/onnx/random")) {
+    if (!entry.is_directory()) continue;
+    const Outcome outcome = run_case(entry.path(), {.relative = 0, .absolute = 1e-6, .of_largest = 1e-4});
+    EXPECT_EQ(outcome.verdict, Verdict::Passed) << entry.path().filename() << ": " << outcome.reason;
+    ++count;
+  }
+  EXPECT_GE(count, 20);
+}
+
 }  // namespace
 }  // namespace ferry::testing
