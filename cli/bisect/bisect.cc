@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "cli/bisect/causes.h"
 #include "cli/bisect/graphs.h"
+#include "cli/bisect/integers.h"
 #include "cli/bisect/matching.h"
 #include "cli/bisect/reference.h"
 #include "cli/bisect/region.h"
@@ -15,6 +16,7 @@
 #include "cli/bisect/weights.h"
 #include "cli/parameters.h"
 #include "cli/parity/compare.h"
+#include "cli/parity/equal_inputs.h"
 #include "cli/parity/prompts.h"
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
@@ -53,7 +55,9 @@ class Bisector {
            e.what());
     }
     checkpoint_ = format.weights(from, convert.checkpoint, convert.settings);  // with the network's keys
-    list_constants();
+    std::tie(read_, embeddings_) = constants_read(*matching_.graph);
+    if (parity::computes_on_integers(model_)) restarts_ = parity::restart_from_reference(&model_, &fixture_);
+    constants_of_integers_ = constants_of_integers(model_);
   }
 
   // The run that the search examined; valid while this object lives.
@@ -62,7 +66,8 @@ class Bisector {
   Finding find() {
     network_ = run_(assemble(model_, data_), fixture_);
     finding_.runs = 1;
-    const parity::Comparison comparison = parity::compare(fixture_, network_->tensors());
+    parity::Comparison comparison = parity::compare(fixture_, network_->tensors());
+    if (parity::computes_on_integers(model_)) parity::bound_by_steps(model_, &comparison);
     const parity::Row* first = comparison.first_out_of_bounds();
     // If the blob is right, the fixture's weights are the blob's and have the checkpoint's names.
     if (first == nullptr) {
@@ -90,6 +95,12 @@ class Bisector {
   }
 
  private:
+  struct Departure {
+    const fbs::OperatorT* op = nullptr;  // in the blob
+    Array ours, right;
+    Difference difference;
+  };
+
   bool departs() const { return finding_.fault != Fault::None; }
 
   bool names_unlike(const UnlikeTensors& found, Fault fault) {
@@ -112,10 +123,12 @@ class Bisector {
               const fbs::BufferT& buffer = *model_.buffers[t.buffer];
               StoredConstant stored{type_of(t), {}, data_.subspan(buffer.offset, buffer.size)};
               for (int d : t.shape) stored.shape[stored.shape.rank++] = d;
-              if (stored.type.quantized) {
+              if (stored.type.quantized && stored.type.float_scale == 0) {
                 const fbs::BufferT& scales = *model_.buffers[graph_.at(stored.type.scale).buffer];
                 stored.scales = data_.subspan(scales.offset, scales.size);
               }
+              if (stored.type.dtype == fbs::DType::Int8 && constants_of_integers_.contains(tensor))
+                return integer_constant(stored);
               Array out{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
               read_elements(stored, out.values.data());
               if (stored.type.dtype == fbs::DType::Int32) out.dtype = fbs::DType::Int32;
@@ -133,7 +146,7 @@ class Bisector {
   }
 
   static std::optional<TensorId> tensor_of(const parity::Row& row, const fbs::GraphT& graph) {
-    for (const auto* ports : {&graph.outputs, &graph.taps})
+    for (const auto* ports : {&graph.taps, &graph.outputs})
       for (const auto& port : *ports)
         if (port->name == row.name || port->name == row.module) return port->tensor;
     return {};
@@ -168,7 +181,7 @@ class Bisector {
     for (TensorId tensor : wanted) {
       auto port = std::make_unique<fbs::PortT>();
       port->name = probe_name(tensor);
-      port->tensor = tensor;
+      port->tensor = graph_.at(tensor).dtype == fbs::DType::Int8 ? add_real(&tapped, tensor) : tensor;
       tapped.taps.push_back(std::move(port));
       probing.entries.emplace_back();
       probing.entries.back().name = probing.entries.back().module = probe_name(tensor);
@@ -184,8 +197,17 @@ class Bisector {
       for (int64_t d : value.shape) array.shape[array.shape.rank++] = static_cast<int32_t>(d);
       const std::vector<float> read = value.read();
       array.values.assign(read.begin(), read.end());
-      array.dtype = graph_.at(tensor).dtype;
+      if (graph_.at(tensor).dtype == fbs::DType::Int8)
+        array = integers_of(std::move(array), type_of(graph_.at(tensor)));
+      else
+        array.dtype = graph_.at(tensor).dtype;
     }
+  }
+
+  // Whether the blob's result for `output` is right: integers may differ by a step from those of rounded real numbers.
+  bool is_right(TensorId output, const Departure& found) const {
+    if (graph_.at(output).dtype != fbs::DType::Int8) return found.difference.relative <= kTolerance;
+    return within_a_step(found.ours, found.right, type_of(graph_.at(output)));
   }
 
   // Compares the result of `op` with the oracle's for the same inputs, by the blob's parameters and by the
@@ -201,14 +223,16 @@ class Bisector {
     const auto raw = matching_.raw.find(output);
     if (raw == matching_.raw.end()) return;
     const Source graph = source_of(*matching_.graph);
-    const Piece piece = cut(graph, raw->second, translated(matching_.raw));
-    found.right = compute(piece).at(raw->second);
+    const Piece piece = cut(graph, raw->second, translated(matching_.raw, graph));
+    found.ours = real(std::move(found.ours));
+    found.right = real(compute(piece).at(raw->second));
     found.difference = difference(found.ours, found.right);
-    if (found.difference.relative <= kTolerance) return;
+    if (is_right(output, found)) return;
     // Passes may store a value in another layout. Then their graph agrees with the blob.
     const TensorId packed = matching_.passed.at(output);
-    const Piece passed = cut(source_of(*matching_.after_passes), packed, translated(matching_.passed));
-    if (difference(found.ours, compute(passed).at(packed)).relative > kTolerance)
+    const Source after = source_of(*matching_.after_passes);
+    const Piece passed = cut(after, packed, translated(matching_.passed, after));
+    if (difference(found.ours, real(compute(passed).at(packed))).relative > kTolerance)
       return report(Fault::Conversion, piece, found);
     matching_.raw.erase(output);
     if (!passes_) passes_ = std::move(found);
@@ -223,30 +247,40 @@ class Bisector {
     const auto gives = [bad](const auto& op) { return op->outputs.front() == bad; };
     const auto op = std::find_if(model_.operators.begin(), model_.operators.end(), gives);
     if (op == model_.operators.end()) return;
-    const Piece piece = cut(source_of(*matching_.graph), *tensor, translated(matching_.raw));
-    Departure found{op->get(), values_.at(bad), compute(piece).at(*tensor)};
+    const Source graph = source_of(*matching_.graph);
+    const Piece piece = cut(graph, *tensor, translated(matching_.raw, graph));
+    Departure found{op->get(), real(values_.at(bad)), real(compute(piece).at(*tensor))};
     found.difference = difference(found.ours, found.right);
-    if (found.difference.relative > parity::kRelativeBound) report(Fault::Conversion, piece, found);
+    const bool steps = !restarts_.empty();  // the row is wrong by more than one
+    if (!steps && found.difference.relative > parity::kRelativeBound) report(Fault::Conversion, piece, found);
   }
 
   static Source source_of(const Graph& graph) {
-    return {&graph.table, [&graph](TensorId tensor) { return reference::constant(graph, tensor); },
+    return {&graph.table,
+            [&graph, of_integers = constants_of_integers(graph.table)](TensorId tensor) {
+              return of_integers.contains(tensor) ? reference::integer_constant(graph, tensor)
+                                                  : reference::constant(graph, tensor);
+            },
             reference::empty_states(graph)};
   }
 
-  // The values that the blob computed, by the other graph's tensors.
-  Values translated(const std::map<TensorId, TensorId>& names) const {
+  // The values that the blob's operators read, by the other graph's tensors.
+  Values translated(const std::map<TensorId, TensorId>& names, const Source& graph) const {
     Values out;
-    for (const auto& [tensor, value] : values_)
-      if (const auto other = names.find(tensor); other != names.end()) out[other->second] = value;
+    const auto set = [&](TensorId tensor, TensorId from) {
+      const auto other = names.find(tensor);
+      const auto value = values_.find(from);
+      if (other == names.end() || value == values_.end()) return;
+      const bool as_integers = graph.model->tensors[index_of(other->second)]->dtype == fbs::DType::Int8;
+      out[other->second] = as_integers ? value->second : real(value->second);
+    };
+    for (const auto& [tensor, value] : values_) set(tensor, tensor);
+    for (const parity::Restart& restart : restarts_) {
+      set(restart.value, restart.given);
+      set(restart.integers, restart.given_integers);
+    }
     return out;
   }
-
-  struct Departure {
-    const fbs::OperatorT* op = nullptr;  // in the blob
-    Array ours, right;
-    Difference difference;
-  };
 
   void describe(const Departure& found) {
     finding_.op = op_name(found.op->params.type);
@@ -261,7 +295,7 @@ class Bisector {
     finding_.fault = fault;
     describe(found);
     explain(right, Trial::MakesWrong, found.difference.relative,
-            [&](const Array& tried) { return difference(tried, found.ours).relative; });
+            [&](const Array& tried) { return difference(real(tried), real(found.ours)).relative; });
     if (finding_.cause.empty()) {
       const Region region = region_of(right, source_of(*matching_.graph), {}, {});
       if (fault == Fault::Conversion && region.operators.size() > 1) finding_.region = region.operators;
@@ -287,24 +321,6 @@ class Bisector {
     finding_.op = op_name(op.params.type);
     finding_.name = name_of(op, matching_.graph->table);
     finding_.parameters = cli::parameters_text(op);
-  }
-
-  // Collects the checkpoint's constants that the family's graph reads for its outputs.
-  void list_constants() {
-    const Graph& graph = *matching_.graph;
-    std::set<TensorId> wanted;
-    for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
-      for (const auto& port : *ports) wanted.insert(port->tensor);
-    for (auto op = graph.table.operators.rbegin(); op != graph.table.operators.rend(); ++op) {
-      const std::vector<TensorId>& inputs = (*op)->inputs;
-      const auto is_wanted = [&](TensorId tensor) { return wanted.contains(tensor); };
-      if (std::none_of((*op)->outputs.begin(), (*op)->outputs.end(), is_wanted)) continue;
-      wanted.insert(inputs.begin(), inputs.end());
-      for (const TensorId input : inputs)
-        if (graph.is_constant(input)) read_.insert(graph.at(input).name);
-      if ((*op)->params.type == fbs::OpParams::Gather && graph.is_constant(inputs.front()))
-        embeddings_.insert(graph.at(inputs.front()).name);
-    }
   }
 
   // Finds the cause that explains a piece's departure. `distance` measures what remains to be explained.
@@ -338,9 +354,11 @@ class Bisector {
       if (good.contains(tensor)) names[raw] = good.at(tensor);
     }
     const Source graph = source_of(*matching_.graph);
+    for (const auto& [tensor, value] : translated(matching_.raw, graph))
+      if (!restarts_.empty() && given.contains(tensor)) given[tensor] = value;
     const Piece piece = cut(graph, *target, given);
     const bool channels_first = layout_of(bad) == fbs::Layout::NCHW;
-    const auto error = [&](const Array& value) { return reference_error(*entry, value, channels_first); };
+    const auto error = [&](const Array& value) { return reference_error(*entry, real(value), channels_first); };
     finding_.error = error(compute(piece).at(piece.target));
     finding_.worst = worst_text(row);
     explain(piece, Trial::Repairs, finding_.error, error);
@@ -368,7 +386,7 @@ class Bisector {
   }
 
   std::span<const std::byte> data_;
-  const parity::Fixture fixture_;
+  parity::Fixture fixture_;
   const RunNetwork& run_;
   Graph graph_;  // the blob's graph, without constants
   fbs::GraphT& model_ = graph_.table;
@@ -380,7 +398,9 @@ class Bisector {
   Values values_;                            // by the blob's tensors, as the backend computed them
   std::optional<Departure> passes_;          // the first value that the passes changed
   std::set<TensorId> in_bounds_;             // the fixture's tensors in bounds, before and after the bad one
-  bool other_file_ = false;                  // the checkpoint is not the file that the blob was made from
+  std::vector<parity::Restart> restarts_;    // of a network on integers
+  std::set<TensorId> constants_of_integers_;
+  bool other_file_ = false;  // the checkpoint is not the file that the blob was made from
   size_t planted_at_ = 0;
   std::unique_ptr<parity::Network> network_;
   Finding finding_;

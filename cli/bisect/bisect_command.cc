@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/bisect/bisect.h"
+#include "cli/parity/equal_inputs.h"
 #include "cli/parity/network.h"
 #include "cli/parity/rounding.h"
 #include "cli/print.h"
@@ -56,7 +57,7 @@ int run(const Options& o) {
   session.gpu_required = true;
   cli::set_backend(o.backend, &session);
   if (session.precision == FERRY_PRECISION_FLOAT16) fail("--precision f16: bisect searches float32 runs only");
-  if (parity::has_rounded_constants(o.blob))
+  if (parity::has_rounded_constants(o.blob) && !parity::computes_on_integers(o.blob))
     fail(
         "%s has rounded weights, but bisect searches float32 runs only: use `ferry parity` to check its operators, "
         "or convert without --weights to search for other faults",
@@ -91,7 +92,8 @@ void add_command(CLI::App& app, int* exit_code) {
       "epsilon, the padding's side, a rotary base, a missing norm...) are then tried on the first operator that\n"
       "differs. If blob and graph agree, the search looks for a cause that reproduces the reference's values.\n"
       "If the task has prompts, the graph that takes them is searched second, on the reference's values.\n"
-      "An ONNX file gives the graph itself: it is imported again, without passes.\n"
+      "An ONNX or TensorFlow Lite file gives the graph itself: it is imported again, without passes. A network on\n"
+      "integers is searched operator by operator, each on the reference's inputs, for more than one step.\n"
       "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k\n"
@@ -99,7 +101,7 @@ void add_command(CLI::App& app, int* exit_code) {
       "  ferry bisect llama.ferry Llama-3.2-1B/ --fixture fixtures/llama");
   auto o = std::make_shared<Options>();
   command.add_option("BLOB", o->blob, "The blob").required().type_name("");
-  command.add_option("CKPT", o->checkpoint, "The checkpoint or ONNX file that it was converted from")
+  command.add_option("CKPT", o->checkpoint, "The checkpoint, ONNX or .tflite file that it was converted from")
       .required()
       .type_name("");
   command.add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors")

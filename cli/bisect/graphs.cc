@@ -1,5 +1,6 @@
 #include "cli/bisect/graphs.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "sdk/model/model.h"
@@ -39,6 +40,24 @@ parity::ComputedTensors with_reference(const fbs::Graph& graph, const parity::Fi
     for (const auto* list : {graph.outputs(), graph.taps()})
       for (unsigned i = 0; list != nullptr && i < list->size(); ++i) refer(*output, *list->Get(i));
   return computed;
+}
+
+std::pair<std::set<std::string>, std::set<std::string>> constants_read(const Graph& graph) {
+  std::pair<std::set<std::string>, std::set<std::string>> out;
+  std::set<TensorId> wanted;
+  for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
+    for (const auto& port : *ports) wanted.insert(port->tensor);
+  for (auto op = graph.table.operators.rbegin(); op != graph.table.operators.rend(); ++op) {
+    const std::vector<TensorId>& inputs = (*op)->inputs;
+    const auto is_wanted = [&](TensorId tensor) { return wanted.contains(tensor); };
+    if (std::none_of((*op)->outputs.begin(), (*op)->outputs.end(), is_wanted)) continue;
+    wanted.insert(inputs.begin(), inputs.end());
+    for (const TensorId input : inputs)
+      if (graph.is_constant(input)) out.first.insert(graph.at(input).name);
+    if ((*op)->params.type == fbs::OpParams::Gather && graph.is_constant(inputs.front()))
+      out.second.insert(graph.at(inputs.front()).name);
+  }
+  return out;
 }
 
 }  // namespace ferry::bisect

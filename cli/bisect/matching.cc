@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "converter/passes/passes.h"
+#include "converter/quantize/compute_on_integers.h"
 #include "converter/source.h"
 
 namespace ferry::bisect {
@@ -52,6 +53,7 @@ Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& conv
   auto& tensors = out.after_passes->table.tensors;
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i]->name = "#" + std::to_string(i);
   run_passes(*out.after_passes, passes);
+  if (source_of(options.checkpoint).family != nullptr) int8::finish_integers(*out.after_passes, passes, nullptr);
   out.passed = common(blob, out.after_passes->table);
   for (size_t i = 0; i < blob.inputs.size() && i < out.after_passes->table.inputs.size(); ++i)
     out.passed[blob.inputs[i]->tensor] = out.after_passes->table.inputs[i]->tensor;

@@ -30,7 +30,8 @@ bool fold(const fbs::OperatorT& op, Piece* piece) {
     return false;
   std::vector<const Array*> inputs;
   for (TensorId input : op.inputs) inputs.push_back(&piece->known.at(input));
-  std::vector<Array> outputs = reference::compute_all(*SerializedOp(op), inputs, piece->states);
+  std::vector<Array> outputs =
+      reference::compute_all(*SerializedOp(op), inputs, piece->states, piece->type_of_result(op));
   for (size_t i = 0; i < outputs.size(); ++i) {
     piece->known[op.outputs[i]] = std::move(outputs[i]);
     piece->constants[op.outputs[i]] = piece->constants.at(op.inputs.front());
@@ -91,6 +92,8 @@ Piece cut(const Source& source, TensorId target, const Values& given) {
   }
   for (int place : operators) {
     const fbs::OperatorT& op = *source.model->operators[static_cast<size_t>(place)];
+    const fbs::TensorT& result = *source.model->tensors[index_of(op.outputs.front())];
+    if (result.dtype == fbs::DType::Int8) piece.integers[op.outputs.front()] = type_of(result);
     if (fold(op, &piece)) continue;
     piece.operators.push_back(op);
   }
@@ -111,7 +114,8 @@ Values compute(const Piece& piece, const Values* former, size_t from, uint64_t* 
       inputs.push_back(computed != out.end() ? &computed->second : &piece.known.at(input));
     }
     const SerializedOp serialized(op);
-    const std::vector<Array> outputs = reference::compute_all(*serialized, inputs, piece.states);
+    const std::vector<Array> outputs =
+        reference::compute_all(*serialized, inputs, piece.states, piece.type_of_result(op));
     if (work != nullptr) *work += work_of(*serialized, inputs, outputs);
     for (size_t k = 0; k < outputs.size(); ++k) out[op.outputs[k]] = outputs[k];
   }

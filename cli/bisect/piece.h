@@ -32,7 +32,12 @@ struct Piece {
   std::map<TensorId, std::string> constants;  // the constants' names
   std::vector<reference::State> states;       // of the graph, before the run
   TensorId target = TensorId::None;
+  std::map<TensorId, Type> integers;  // scales of the operators' Int8 results
 
+  Type type_of_result(const fbs::OperatorT& op) const {
+    const auto found = integers.find(op.outputs.front());
+    return found == integers.end() ? Type() : found->second;
+  }
   bool is_constant(TensorId tensor) const { return constants.contains(tensor); }
 };
 

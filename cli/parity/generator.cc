@@ -45,6 +45,12 @@ std::vector<float> input_image(const std::vector<int64_t>& shape, uint64_t seed)
   return out;
 }
 
+std::vector<float> input_image_channels_last(const std::vector<int64_t>& shape, uint64_t seed) {
+  std::vector<float> out(static_cast<size_t>(shape[0] * shape[1] * shape[2] * shape[3]));
+  seeded_images(seed, shape[0], shape[3], shape[1], shape[2], true, out.data());
+  return out;
+}
+
 std::vector<float> masked_image(const std::vector<int64_t>& shape, uint64_t seed) {
   const int64_t channels = shape[1] - 1, height = shape[2], width = shape[3], plane = height * width;
   const std::vector<float> image = input_image({shape[0], channels, height, width}, seed);

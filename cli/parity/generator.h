@@ -24,6 +24,8 @@ std::vector<float> fill(FillKind kind, std::string_view name, uint64_t seed, dou
 
 // seeded_images() of shape [N,C,H,W].
 std::vector<float> input_image(const std::vector<int64_t>& shape, uint64_t seed);
+// The same of shape [N,H,W,C].
+std::vector<float> input_image_channels_last(const std::vector<int64_t>& shape, uint64_t seed);
 
 // The input of an inpainter, of shape [N,1+C,H,W]. The first channel is the mask: 0.5 where the image is known, -0.5 in
 // a hole that spans rows H/4 to H/2 and W/4 columns from W/3. The others are seeded_images() within -1..1, zero in the

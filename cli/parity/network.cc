@@ -137,13 +137,14 @@ void GraphRun::add_tensors(ComputedTensors* out) const {
     (*out)[port.name] = {source_shape(tensor), port.depth, port.block, [tensor] { return read(tensor); }};
   };
   ferry_tensor tensor;
-  for (const Port& tap : taps_) {
-    check(ferry_session_tap(session_.get(), tap.name.c_str(), &tensor), tap.name);
-    add(tap, tensor);
-  }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     check(ferry_session_output(session_.get(), i, &tensor), outputs_[i].name);
     add(outputs_[i], tensor);
+  }
+  // A task may take a softmax off an output; its tap is still the framework's value of that name.
+  for (const Port& tap : taps_) {
+    check(ferry_session_tap(session_.get(), tap.name.c_str(), &tensor), tap.name);
+    add(tap, tensor);
   }
 }
 

@@ -41,8 +41,11 @@ def unit(name, seed, shape):
     return steps(name, seed, shape) / float(1 << 23)
 
 
-def seeded_image(shape, seed):
-    """float32 [N,C,H,W]: tiles of 32x32 with noise."""
+def seeded_image(shape, seed, channels_last=False):
+    """float32 [N,C,H,W], or [N,H,W,C]: tiles of 32x32 with noise."""
+    if channels_last:
+        n, h, w, c = shape
+        return np.ascontiguousarray(seeded_image((n, c, h, w), seed).transpose(0, 2, 3, 1))
     n, c, h, w = shape
     tiles = unit("input.tile", seed, (n, c, -(-h // 32), -(-w // 32)))
     tiles = tiles.repeat(32, 2).repeat(32, 3)[:, :, :h, :w]

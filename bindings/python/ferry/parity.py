@@ -178,12 +178,17 @@ def _inputs(session, manifest, stored):
             raise ValueError(f"input {name!r} of the fixture is not an input of the blob")
         values, positions = _stored(item, stored)
         if positions is not None:
-            values = seeded_image(tuple(item["shape"]), manifest["seed"])
-        if hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest() != item["sha256"]:
+            images = [seeded_image(tuple(item["shape"]), manifest["seed"], last) for last in (False, True)]
+            values = next((image for image in images if _sha256(image) == item["sha256"]), images[0])
+        if _sha256(values) != item["sha256"]:
             other = "" if positions is None else ", or follow from another rule: `ferry parity` knows it"
             raise ValueError(f"input {name!r}: its values have another SHA-256 than the manifest says{other}")
         out.append((found[0], values.astype(found[0].dtype)))
     return out
+
+
+def _sha256(array):
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
 def _ours(port, shape):

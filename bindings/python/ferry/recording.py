@@ -178,7 +178,8 @@ def _array(name, value):
 def _input_entry(name, array, seed, stored):
     if array.dtype.kind != "f":
         array = array.astype(np.int64)
-    elif array.ndim == 4 and np.array_equal(array, seeded_image(array.shape, seed)):
+    images = [seeded_image(array.shape, seed, last) for last in (False, True)] if array.ndim == 4 else []
+    if any(np.array_equal(array, image) for image in images):
         return input_entry(name, array, stored, 1)  # generated again when it is read
     return input_entry(name, array, stored)
 
@@ -218,13 +219,15 @@ def _run_onnx(onnxruntime, path, file, arrays, wanted, names):
 def _tflite_inputs(file, inputs, seed):
     """Arrays by name; without `inputs`, images and other numbers from the seed."""
     if inputs is not None:
-        return _named_inputs(inputs, seed, list(file.inputs))
+        shape = isinstance(inputs, (tuple, list)) and len(inputs) == 4 and all(isinstance(n, Integral) for n in inputs)
+        return _named_inputs(seeded_image(inputs, seed, True) if shape else inputs, seed, list(file.inputs))
     arrays = {}
     for name, tensor in file.inputs.items():
         if tensor.type != "float32" and not tensor.scale:
             raise ValueError(f"input {name!r} is {tensor.type}: give the inputs")
         image = len(tensor.shape) == 4
-        arrays[name] = seeded_image(tensor.shape, seed) if image else unit(name, seed, tensor.shape).astype(np.float32)
+        arrays[name] = (seeded_image(tensor.shape, seed, True) if image else
+                        unit(name, seed, tensor.shape).astype(np.float32))
     return arrays
 
 

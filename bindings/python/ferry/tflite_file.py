@@ -189,8 +189,8 @@ class TfliteFile:
         return bytes(data + struct.pack(f"<I{len(outputs)}i", len(outputs), *outputs))
 
     def run(self, arrays, taps):
-        """Real numbers of outputs and of the values called `taps`, and the interpreter's name and version. `arrays`: real
-        numbers by the inputs' names."""
+        """Real numbers of outputs and of the values called `taps`, and the interpreter's name and version. `arrays`:
+        real numbers by the inputs' names."""
         for name, array in arrays.items():
             if name not in self.inputs:
                 raise ValueError(f"the network has no input {name!r}; it has {', '.join(self.inputs)}")
