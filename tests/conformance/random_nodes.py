@@ -175,7 +175,8 @@ def window(m, sides, dilate=True, transposed=False):
     elif form == 3:
         # Of dilated kernels, and where kernels are smaller than strides, ONNX Runtime has other sizes and padding than
         # the definition.
-        plain = "dilations" not in attributes and not transposed
+        strides = attributes.get("strides", [1] * count)
+        plain = "dilations" not in attributes and not transposed and all(s <= k for s, k in zip(strides, kernel))
         attributes["auto_pad"] = m.choice(["SAME_UPPER", "SAME_LOWER", "VALID"]) if plain else "VALID"
     return kernel, attributes
 
