@@ -104,12 +104,12 @@ TEST_F(BisectTflite, AFaultOfIntegersStaysWithItsOperator) {
 TEST_F(BisectTflite, APaddingOfIntegers) {
   import("integers");
   fbs::OperatorT& conv = op("t0", fbs::OpParams::Conv2d);
-  conv.params.AsConv2d()->pad_top = 0;
-  conv.params.AsConv2d()->pad_bottom = 1;
+  std::swap(conv.params.AsConv2d()->pad_top, conv.params.AsConv2d()->pad_bottom);
   const Finding finding = find();
   EXPECT_EQ(finding.fault, Fault::Conversion) << finding_text(finding, 0);
   EXPECT_EQ(finding.first, "tap/t0");
   EXPECT_EQ(finding.op, "conv2d");
+  EXPECT_NE(finding.cause.find("padding"), std::string::npos) << finding_text(finding, 0);
 }
 
 TEST_F(BisectTflite, ACertificateHoldsForTheBlob) {
