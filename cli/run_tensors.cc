@@ -80,11 +80,11 @@ class Results {
   void add(const std::string& name, const ferry_tensor& tensor) {
     if (tensor.dtype == FERRY_INT32) {
       std::vector<int32_t>& ints = ints_.emplace_back(tensor.bytes / sizeof(int32_t));
-      if (!ints.empty()) check(ferry_tensor_read_source_int32(&tensor, ints.data(), ints.size()));
+      check(ferry_tensor_read_source_int32(&tensor, ints.data(), ints.size()));
       return put(name, source_shape(tensor), ElementType::I32, std::as_bytes(std::span(ints)));
     }
     std::vector<float>& values = values_.emplace_back(tensor.bytes / sizeof(float));
-    if (!values.empty()) check(ferry_tensor_read_source(&tensor, values.data(), values.size()));  // else a count was 0
+    check(ferry_tensor_read_source(&tensor, values.data(), values.size()));
     put(name, source_shape(tensor), ElementType::F32, std::as_bytes(std::span(values)));
   }
   void add(const std::string& name, std::vector<float> values) {

@@ -112,24 +112,24 @@ ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& sh
 
 ferry_status ferry_tensor_write_source(const ferry_tensor* tensor, const float* source, size_t count) {
   FERRY_REQUIRE(tensor);
-  FERRY_REQUIRE(source);
+  if (count > 0) FERRY_REQUIRE(source);
   return ferry::report(ferry::write_source(__func__, tensor, source, count, FERRY_FLOAT32));
 }
 
 ferry_status ferry_tensor_read_source(const ferry_tensor* tensor, float* destination, size_t count) {
   FERRY_REQUIRE(tensor);
-  FERRY_REQUIRE(destination);
+  if (count > 0) FERRY_REQUIRE(destination);
   return ferry::report(ferry::read_source(__func__, tensor, destination, count, FERRY_FLOAT32));
 }
 
 ferry_status ferry_tensor_write_source_int32(const ferry_tensor* tensor, const int32_t* source, size_t count) {
   FERRY_REQUIRE(tensor);
-  FERRY_REQUIRE(source);
+  if (count > 0) FERRY_REQUIRE(source);
   return ferry::report(ferry::write_source(__func__, tensor, source, count, FERRY_INT32));
 }
 
 ferry_status ferry_tensor_read_source_int32(const ferry_tensor* tensor, int32_t* destination, size_t count) {
   FERRY_REQUIRE(tensor);
-  FERRY_REQUIRE(destination);
+  if (count > 0) FERRY_REQUIRE(destination);
   return ferry::report(ferry::read_source(__func__, tensor, destination, count, FERRY_INT32));
 }

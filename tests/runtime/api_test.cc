@@ -373,6 +373,12 @@ TEST_F(Api, CopiesAreOfTheTensorsType) {
               "ferry_tensor_write_source_int32: tensor 'input' is not int32");
   EXPECT_SAYS(ferry_tensor_read_source_int32(&tensor_, nullptr, 192), FERRY_INVALID_ARGUMENT,
               "ferry_tensor_read_source_int32: destination is NULL");
+  // A tensor without elements, as of a detector that finds nothing.
+  ferry_tensor empty = tensor_;
+  empty.shape[0] = 0;
+  empty.bytes = 0;
+  ASSERT_OK(ferry_tensor_read_source(&empty, nullptr, 0));
+  ASSERT_OK(ferry_tensor_write_source(&empty, nullptr, 0));
 }
 
 // Positions 0 to 5 of a table [1,2,3,1] in the framework's order, and by an app's indices.

@@ -600,7 +600,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_audit_sensor(const ferry_audit* aud
 
 /* ---- layouts ------------------------------------------------------------------------------------------------------*/
 
-/* Copies `count` float32 elements in the framework's layout (tensor->source_layout) into tensor->data. */
+/* Copies `count` float32 elements in the framework's layout (tensor->source_layout) into tensor->data. `source` may be
+ * NULL if there are none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_write_source(const ferry_tensor* tensor, const float* source,
                                                                  size_t count);
 /* Copies tensor->data to `count` float32 elements in the framework's layout. */
