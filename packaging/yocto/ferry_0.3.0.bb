@@ -1,5 +1,5 @@
-# Ferry for a Yocto image (kirkstone or later, with meta-openembedded's meta-oe). docs/embedded-linux.md says what of it
-# was tested.
+# Ferry for a Yocto image (kirkstone to scarthgap, with meta-openembedded's meta-oe; later releases unpack sources
+# elsewhere). docs/embedded-linux.md says what of it was tested.
 SUMMARY = "Runs converted neural networks on devices"
 LICENSE = "Apache-2.0 & BSD-3-Clause & BSD-2-Clause & MIT"
 LIC_FILES_CHKSUM = "file://LICENSE;md5=17a0e7c937820c75d5bcd4745be17ae9 \
