@@ -44,8 +44,11 @@ void transform(Op& op, double centre) {
   if (from[0] != 1 || to.rank != 4 || to[0] != 1 || to[3] != from[3])
     op.refuse("maps %s and %s, expected one map of as many channels", to_string(from).c_str(), to_string(to).c_str());
   if (op.shape(1).elements() != 16) op.refuse("a matrix %s, expected 4x4", to_string(op.shape(1)).c_str());
-  const int positions = to[1] * to[2];
-  op.count_computed(2 * int64_t{positions});
+  const int64_t pixels = int64_t{to[1]} * to[2];
+  for (int axis = 0; axis < 2; ++axis) op.count_computed(pixels);
+  if (int64_t{from[1]} * from[2] > std::numeric_limits<int32_t>::max())
+    op.refuse("a map %s, which has too many pixels", to_string(from).c_str());
+  const auto positions = static_cast<int>(pixels);
   std::vector<float> columns, rows;
   for (int i = 0; i < positions; ++i) {
     columns.push_back(static_cast<float>(i % to[2]) + static_cast<float>(centre));

@@ -246,8 +246,11 @@ void basic_lstm_step(Op& op) {
   if (x.shape().rank != 2 || hidden.shape().rank != 2 || cell.shape() != hidden.shape())
     op.refuse("inputs %s, %s and %s, expected [N,C], [N,H] and [N,H]", to_string(x.shape()).c_str(),
               to_string(hidden.shape()).c_str(), to_string(cell.shape()).c_str());
-  const int units = hidden.shape()[1], inputs = x.shape()[1] + units;
-  if (op.shape(2)[0] != 4 * int64_t{units}) op.refuse("its weight is %s", to_string(op.shape(2)).c_str());
+  const int units = hidden.shape()[1];
+  const Shape weight = op.shape(2);
+  if (weight.rank != 2 || weight[0] != 4 * int64_t{units} || weight[1] != int64_t{x.shape()[1]} + units)
+    op.refuse("its weight is %s", to_string(weight).c_str());
+  const int inputs = weight[1];
   const Tensor both = concat({x, hidden}, 1);
   const Tensor z = op.graph().add_op("", fbs::LinearT{},
                                      {both, parameter(op, 2, 4 * units, inputs), parameter(op, 3, 4 * units, 0)});
