@@ -89,7 +89,7 @@ int inspect_source(const std::string& path, const std::vector<std::string>& shap
 #else
 
 bool has_outline(const std::string&) { return false; }
-int inspect_source(const std::string& path, const std::vector<std::string>&, bool) {
+int inspect_source(const std::string& path, const std::vector<std::string>&, const std::string&, bool) {
   fail("%s: this build has no converter", path.c_str());
 }
 
