@@ -127,7 +127,7 @@ std::unique_ptr<Graph> float_graph(const QuantiseOptions& o, const ModelHandle& 
          graph->table.graphs.size() + 1);
   if (!graph->table.states.empty())
     fail("%s has states that outlive a run: only networks of one run can be quantised", o.model.c_str());
-  if (int8::has_int8_activations(*graph))
+  if (int8::has_int8_activations(graph->table))
     fail("%s is quantised already: expected the float blob that it was made from", o.model.c_str());
   return graph;
 }

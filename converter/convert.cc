@@ -19,7 +19,7 @@ bool keeps_values(const std::string& weights) { return weights != "i8" && weight
 
 // Whether it is one graph with Int8 activations: the integer reference certifies those.
 bool computes_on_integers(const Graph& graph) {
-  return graph.table.graphs.empty() && graph.table.states.empty() && int8::has_int8_activations(graph);
+  return graph.table.graphs.empty() && graph.table.states.empty() && int8::has_int8_activations(graph.table);
 }
 
 // The blob's graphs. The first has the provenance.

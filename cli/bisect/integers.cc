@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "cli/parity/equal_inputs.h"
 #include "converter/graph/graph.h"
 
 namespace ferry::bisect {
@@ -48,14 +49,13 @@ Array integer_constant(const StoredConstant& stored) {
 }
 
 bool within_a_step(const Array& ours, const Array& right, const Type& type) {
-  constexpr double kStep = 1.01;  // computed in float32
   if (ours.shape != right.shape) return false;
   double most = 0;
   for (size_t i = 0; i < ours.values.size(); ++i) {
     const double error = std::fabs(ours.values[i] - right.values[i]);
     if (!(error <= most)) most = error;
   }
-  return most <= kStep * static_cast<double>(type.float_scale);
+  return most <= parity::kOneStep * static_cast<double>(type.float_scale);
 }
 
 TensorId add_real(fbs::GraphT* graph, TensorId integers) {

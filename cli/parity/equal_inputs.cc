@@ -6,18 +6,12 @@
 #include "cli/parity/network.h"
 #include "converter/error.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/compute_on_integers.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 
 namespace ferry::parity {
 namespace {
-
-// A difference of one step, computed in float32.
-constexpr double kStep = 1.01;
-
-bool is_integer_activation(const fbs::TensorT& tensor) {
-  return tensor.buffer == 0 && tensor.dtype == fbs::DType::Int8;
-}
 
 // The Int8 value of which `value` is the real numbers; None if it is no such value.
 TensorId integers_of(const fbs::GraphT& graph, TensorId value) {
@@ -83,8 +77,7 @@ std::unique_ptr<Mapping> map(const std::filesystem::path& path) {
 }  // namespace
 
 bool computes_on_integers(const fbs::GraphT& graph) {
-  return graph.graphs.empty() && std::any_of(graph.tensors.begin(), graph.tensors.end(),
-                                             [](const auto& tensor) { return is_integer_activation(*tensor); });
+  return graph.graphs.empty() && int8::has_int8_activations(graph);
 }
 
 bool computes_on_integers(const std::filesystem::path& blob) {
@@ -133,7 +126,7 @@ void bound_by_steps(const fbs::GraphT& graph, Comparison* comparison) {
     const TensorId integers = port == nullptr ? TensorId::None : integers_of(graph, port->tensor);
     if (integers == TensorId::None || !row.problem.empty()) continue;
     row.measure = Measure::Absolute;
-    row.bound = kStep * static_cast<double>(type_of(*graph.tensors[index_of(integers)]).float_scale);
+    row.bound = kOneStep * static_cast<double>(type_of(*graph.tensors[index_of(integers)]).float_scale);
     row.in_bounds = row.compared > 0 && row.max_abs_error <= row.bound;
   }
 }

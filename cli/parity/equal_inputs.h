@@ -13,6 +13,9 @@
 
 namespace ferry::parity {
 
+// The largest difference of one step, in steps: it is computed in float32.
+inline constexpr double kOneStep = 1.01;
+
 // Whether a blob's only graph has Int8 activations.
 bool computes_on_integers(const std::filesystem::path& blob);
 bool computes_on_integers(const fbs::GraphT& graph);

@@ -2,18 +2,13 @@
 
 #include <algorithm>
 
+#include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 
 namespace ferry::detect {
 namespace {
 
 using Numbers = std::vector<double>;
-
-Tensor apply(Tensor x, fbs::UnaryKind kind) {
-  fbs::UnaryT params;
-  params.kind = kind;
-  return x.graph->add_op("", params, {x});
-}
 
 // One pair per row, [1,rows,2]; [1,1,2] if all rows are equal.
 Tensor pairs(Graph& graph, const Numbers& values) {
@@ -47,7 +42,7 @@ class Decoder {
         return concat({at - scaled(first, unit(1)), at + scaled(second, unit(1))}, 2);
       }
       case Form::Offsets: {
-        const Tensor grown = apply(form.variances[1] == 1 ? second : second * form.variances[1], fbs::UnaryKind::Exp);
+        const Tensor grown = unary(form.variances[1] == 1 ? second : second * form.variances[1], fbs::UnaryKind::Exp);
         return around(scaled(first, sizes(form.variances[0])) + centres(), scaled(grown, sizes(0.5)));
       }
       case Form::Sizes:
@@ -55,10 +50,10 @@ class Decoder {
                       scaled(second, sizes(0.5 * form.variances[1])));
       case Form::SigmoidExp:
         return around(scaled(sigmoid(first), steps(1)) + centres(),
-                      scaled(apply(second, fbs::UnaryKind::Exp), sizes(0.5)));
+                      scaled(unary(second, fbs::UnaryKind::Exp), sizes(0.5)));
       case Form::SigmoidSquare:
         return around(scaled(sigmoid(first), steps(2)) + centres(-0.5),
-                      scaled(apply(sigmoid(second), fbs::UnaryKind::Square), sizes(2)));
+                      scaled(unary(sigmoid(second), fbs::UnaryKind::Square), sizes(2)));
     }
     fail("%s: boxes of an unknown form", spec_.name.c_str());
   }
@@ -74,7 +69,7 @@ class Decoder {
     if (spec_.best_class && plan_.classes > 1) x = maximum_only(x);
     if (!plan_.objectness) return x;
     x = x * activated(plan_.objectness->append(graph_), *spec_.objectness, *plan_.objectness, false);
-    return spec_.objectness->join == Join::Root ? apply(x, fbs::UnaryKind::Sqrt) : x;
+    return spec_.objectness->join == Join::Root ? unary(x, fbs::UnaryKind::Sqrt) : x;
   }
 
   Tensor landmarks() const {

@@ -8,6 +8,7 @@
 #include "converter/checkpoint/json.h"
 #include "converter/detect/decode.h"
 #include "converter/detect/movenet.h"
+#include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 #include "converter/preprocessing/labels.h"
 
@@ -82,11 +83,7 @@ void take_levels(Graph& graph) {
   const TensorId input = graph.table.inputs.front()->tensor;
   if (graph.dtype(input) != fbs::DType::Int32) return;
   const fbs::Layout layout = graph.table.inputs.front()->source_layout;
-  replace_input(graph, graph.shape(input), [&graph](Tensor levels) {
-    fbs::CastT to;
-    to.to = fbs::DType::Int32;
-    return graph.add_op("", to, {levels});
-  });
+  replace_input(graph, graph.shape(input), [](Tensor levels) { return cast_to(levels, fbs::DType::Int32); });
   graph.table.inputs.front()->source_layout = layout;
 }
 

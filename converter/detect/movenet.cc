@@ -1,5 +1,6 @@
 #include "converter/detect/movenet.h"
 
+#include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 
 namespace ferry::detect {
@@ -8,13 +9,7 @@ namespace {
 constexpr int kPoints = 17;
 
 // Over the points of [1,17,C].
-Tensor over_points(Tensor x, fbs::ReduceKind kind) {
-  fbs::ReduceT params;
-  params.kind = kind;
-  params.axes = {1};
-  params.keep_dims = true;
-  return x.graph->add_op("", params, {x});
-}
+Tensor over_points(Tensor x, fbs::ReduceKind kind) { return reduce(x, kind, {1}, true); }
 
 }  // namespace
 

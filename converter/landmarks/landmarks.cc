@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "converter/detect/outputs.h"
+#include "converter/graph/elementary.h"
 #include "converter/graph/ops.h"
 #include "converter/landmarks/known.h"
 
@@ -61,31 +62,13 @@ Found find_network(const Graph& graph, const std::string& detector, const std::s
   return found;
 }
 
-Tensor unary(Tensor x, fbs::UnaryKind kind) {
-  fbs::UnaryT params;
-  params.kind = kind;
-  return x.graph->add_op("", params, {x});
-}
-
-Tensor divided(Tensor a, Tensor b) {
-  fbs::BinaryT params;
-  params.kind = fbs::BinaryKind::Div;
-  return a.graph->add_op("", params, {a, b});
-}
-
 Tensor probability(Tensor x) {
   detect::Origin origin;
   detect::find_origin(*x.graph, x.id, &origin);
   return reshape(origin.sigmoid ? x : sigmoid(x), {1, 1});
 }
 
-Tensor over_places(Tensor x, fbs::ReduceKind kind) {
-  fbs::ReduceT params;
-  params.kind = kind;
-  params.axes = {1, 2};
-  params.keep_dims = true;
-  return x.graph->add_op("", params, {x});
-}
+Tensor over_cells(Tensor x, fbs::ReduceKind kind) { return reduce(x, kind, {1, 2}, true); }
 
 // One axis of a heatmap [1,h,w,P]: distances of its cells to the cell of each point.
 struct Cells {
@@ -118,14 +101,14 @@ Tensor refined(Tensor points, Tensor heatmaps) {
   const Shape map = heatmaps.shape();
   const Cells x = cells_of(points, heatmaps, 0), y = cells_of(points, heatmaps, 1);
   const Tensor weights = sigmoid(heatmaps) * x.near * y.near;
-  const Tensor sum = clamp(over_places(weights, fbs::ReduceKind::Sum), kNothing, INFINITY);
+  const Tensor sum = clamp(over_cells(weights, fbs::ReduceKind::Sum), kNothing, INFINITY);
   const Tensor taken =
-      clamp((over_places(weights, fbs::ReduceKind::Max) + -kLeast) * kSteep, 0, 1) * x.inside * y.inside;
+      clamp((over_cells(weights, fbs::ReduceKind::Max) + -kLeast) * kSteep, 0, 1) * x.inside * y.inside;
   std::vector<Tensor> axes;
   for (const Cells* cells : {&x, &y}) {
     const int axis = cells == &x ? 0 : 1;
-    const Tensor mean =
-        divided(over_places(weights * cells->numbers, fbs::ReduceKind::Sum), sum) * (1.0 / map[2 - axis]);
+    const Tensor mean = binary(fbs::BinaryKind::Div, over_cells(weights * cells->numbers, fbs::ReduceKind::Sum), sum) *
+                        (1.0 / map[2 - axis]);
     const Tensor old = reshape(slice(points, 2, axis, 1), {1, 1, 1, map[3]});
     axes.push_back(reshape(old + (mean - old) * taken, {1, map[3], 1}));
   }

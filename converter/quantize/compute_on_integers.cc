@@ -278,9 +278,8 @@ void finish_integers(Graph& graph, const PassOptions& options, std::vector<std::
                      "to a scale of their own");
 }
 
-bool has_int8_activations(const Graph& graph) {
-  const auto& tensors = graph.table.tensors;
-  return std::any_of(tensors.begin(), tensors.end(),
+bool has_int8_activations(const fbs::GraphT& graph) {
+  return std::any_of(graph.tensors.begin(), graph.tensors.end(),
                      [](const auto& tensor) { return tensor->buffer == 0 && tensor->dtype == fbs::DType::Int8; });
 }
 

@@ -30,6 +30,6 @@ Lowered compute_on_integers(Graph& graph, const PassOptions& options);
 void finish_integers(Graph& graph, const PassOptions& options, std::vector<std::string>* notes);
 
 // Whether an activation is Int8.
-bool has_int8_activations(const Graph& graph);
+bool has_int8_activations(const fbs::GraphT& graph);
 
 }  // namespace ferry::int8

@@ -20,10 +20,10 @@ bool looks_like_bundle(const MappedFile& file) {
   return false;
 }
 
-Bundle open_bundle(const std::filesystem::path& path) {
-  const auto mapped = MappedFile::open(path);
+Bundle open_bundle(const std::shared_ptr<const MappedFile>& file) {
+  const std::filesystem::path& path = file->path();
   const ZipEntry *detector = nullptr, *points = nullptr;
-  const ZipEntries entries = zip_entries(*mapped);
+  const ZipEntries entries = zip_entries(*file);
   std::string names;
   for (const auto& [name, entry] : entries) {
     names += (names.empty() ? "" : ", ") + name;
@@ -37,7 +37,7 @@ Bundle open_bundle(const std::filesystem::path& path) {
          names.c_str(), kDetector, kPoints);
   if (!detector->stored || !points->stored)
     fail("%s: its networks are compressed: pack them with zip -0", path.c_str());
-  return {open_part(mapped, detector->bytes), open_part(mapped, points->bytes)};
+  return {open_part(file, detector->bytes), open_part(file, points->bytes)};
 }
 
 }  // namespace ferry::tflite

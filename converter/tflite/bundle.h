@@ -15,6 +15,6 @@ struct Bundle {
 bool looks_like_bundle(const MappedFile& file);
 
 // Throws Error if the archive is damaged or has other networks.
-Bundle open_bundle(const std::filesystem::path& path);
+Bundle open_bundle(const std::shared_ptr<const MappedFile>& file);
 
 }  // namespace ferry::tflite

@@ -30,10 +30,10 @@ struct Files {
 };
 
 Files open_files(const std::filesystem::path& path, const Settings& given) {
-  if (looks_like_bundle(*MappedFile::open(path))) {
+  if (const auto archive = MappedFile::open(path); looks_like_bundle(*archive)) {
     if (given.has(kLandmarks)) fail("--%s: %s has its own", kLandmarks, path.filename().c_str());
     if (given.has(kNetwork)) fail("--%s: %s has two, of which both are taken", kNetwork, path.filename().c_str());
-    Bundle bundle = open_bundle(path);
+    Bundle bundle = open_bundle(archive);
     return {std::move(bundle.detector), std::move(bundle.points)};
   }
   Files files{open_file(path, given.text(kNetwork)), {}};

@@ -428,6 +428,9 @@ TEST(Detect, KnownHeadsAreRecognised) {
     return done->name;
   };
   const int places = static_cast<int>(cells({8, 16, 32}).size());
+  Head multipose;
+  multipose.add_rows("output_0", 6, 3 * 17 + 4 + 1, sigmoid);
+  EXPECT_EQ(recognised(multipose), "movenet_multipose");
   Head ultraface;
   int anchors = 0;
   for (const auto& [stride, count] : {std::pair(8, 3), {16, 2}, {32, 2}, {64, 3}})
@@ -505,6 +508,19 @@ TEST(Detect, KnownHeadsAreNamed) {
   Head yolov8;
   yolov8.add("output0", {1, 4 + 3, 33}, tanh);
   named(yolov8, "yolov8", 33, 3);
+  const auto persons = [](Head& head) {
+    const fbs::GraphT& table = head.graph().table;
+    EXPECT_EQ(table.outputs.size(), 4u);
+    EXPECT_EQ(table.postprocess->params.AsDetection()->points.size(), 17u);
+  };
+  Head pose;
+  pose.add("output0", {1, 4 + 1 + 3 * 17, 33}, sigmoid);
+  named(pose, "yolov8_pose", 33, 1);
+  persons(pose);
+  Head multipose;
+  multipose.add_rows("output_0", 6, 3 * 17 + 4 + 1, sigmoid);
+  named(multipose, "movenet_multipose", 6, 1);
+  persons(multipose);
   Head maps;
   for (const int stride : {8, 16, 32})
     maps.add("map" + std::to_string(stride), {1, 64 + 2, kHeight / stride, kWidth / stride});

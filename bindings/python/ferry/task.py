@@ -96,7 +96,7 @@ def _detection(raw: c.Answer, index: int) -> Detection:
         landmarks = _copied(found.landmarks, count, 2)
     scores = None
     if raw.landmark_scores:
-        scores = _copied(raw.landmark_scores, (index + 1) * count)[index * count:]
+        scores = np.ctypeslib.as_array(raw.landmark_scores, (raw.box_count, count))[index].copy()
     corners = box.left, box.top, box.right, box.bottom
     return Detection(corners, found.score, found.index, words(found.label), landmarks, scores)
 
