@@ -7,6 +7,7 @@
 
 #include "converter/error.h"
 #include "converter/graph/graph.h"
+#include "converter/reference/interpreter.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry::bisect {
@@ -25,7 +26,7 @@ namespace {
 bool fold(const fbs::OperatorT& op, Piece* piece) {
   const auto is_constant = [piece](TensorId tensor) { return piece->is_constant(tensor); };
   const auto type = op.params.type;
-  if (!std::all_of(op.inputs.begin(), op.inputs.end(), is_constant) || names_state(type) ||
+  if (!std::all_of(op.inputs.begin(), op.inputs.end(), is_constant) || names_state(type) || bounds_loop(type) ||
       std::count(op.outputs.begin(), op.outputs.end(), piece->target) > 0)
     return false;
   std::vector<const Array*> inputs;
@@ -102,6 +103,8 @@ Piece cut(const Source& source, TensorId target, const Values& given) {
 
 Values compute(const Piece& piece, const Values* former, size_t from, uint64_t* work) {
   Values out;
+  const auto is_end = [](const fbs::OperatorT& op) { return op.params.type == fbs::OpParams::LoopEnd; };
+  if (std::any_of(piece.operators.begin(), piece.operators.end(), is_end)) from = 0;  // every step is computed again
   for (size_t i = 0; i < piece.operators.size(); ++i) {
     const fbs::OperatorT& op = piece.operators[i];
     if (former != nullptr && i < from) {
@@ -117,7 +120,11 @@ Values compute(const Piece& piece, const Values* former, size_t from, uint64_t* 
     const std::vector<Array> outputs =
         reference::compute_all(*serialized, inputs, piece.states, piece.type_of_result(op));
     if (work != nullptr) *work += work_of(*serialized, inputs, outputs);
-    for (size_t k = 0; k < outputs.size(); ++k) out[op.outputs[k]] = outputs[k];
+    if (!is_end(op)) {
+      for (size_t k = 0; k < outputs.size(); ++k) out[op.outputs[k]] = outputs[k];
+    } else if (reference::repeats(op, inputs, outputs, &out)) {
+      while (!reference::begins(piece.operators[i], op)) --i;
+    }
   }
   return out;
 }

@@ -27,8 +27,13 @@ uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& 
 
 uint64_t macs_of(const Graph& graph) {
   uint64_t macs = 0;
-  for (const auto& op : graph.table.operators)
-    macs += macs_of(*SerializedOp(*op), [&](TensorId tensor) { return graph.shape(tensor); });
+  std::vector<uint64_t> times = {1};  // of the loops that are open
+  for (const auto& op : graph.table.operators) {
+    if (const fbs::LoopBeginT* loop = op->params.AsLoopBegin())
+      times.push_back(times.back() * (loop->unlimited ? 1 : static_cast<uint64_t>(graph.shape(op->inputs.front())[0])));
+    if (op->params.AsLoopEnd()) times.pop_back();
+    macs += times.back() * macs_of(*SerializedOp(*op), [&](TensorId tensor) { return graph.shape(tensor); });
+  }
   return macs;
 }
 

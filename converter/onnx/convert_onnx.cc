@@ -160,6 +160,7 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
     Imported imported = import_model(model, {.shapes = shapes,
                                              .constants = constants,
                                              .disabled_patterns = {without.begin(), without.end()},
+                                             .open_sizes = !request.dynamic.empty(),
                                              .taps = names});
     if (imported.graph->table.outputs.empty())
       fail("%s: output '%s' is the same for every input: nothing is left to run",

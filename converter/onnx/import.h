@@ -1,5 +1,5 @@
 // One import: walks the nodes of a file and adds them to a graph. importer.cc: inputs, nodes and outputs;
-// import_bodies.cc: graphs inside nodes.
+// import_bodies.cc: graphs inside nodes; import_loops.cc: bodies that stay loops.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,35 @@
 namespace ferry::onnx {
 
 using Typed = std::pair<Value, Type>;  // with its type in the file
+
+// Maximum number of nodes that the iterations of all loops become.
+inline constexpr size_t kMaxUnrolledNodes = 10000;
+
+// A Loop or a Scan, in the names and values of its node.
+struct Repeated {
+  // Inputs of which the body sees a slice per step; outputs that a step adds a slice to.
+  struct Slices {
+    std::string name;  // in the body
+    int64_t axis = 0;
+    bool reversed = false;
+    Typed all = {};  // of an input
+  };
+
+  Value count;                   // the number of steps: one integer; unknown: there is no limit but the condition
+  std::optional<int64_t> limit;  // its maximum; nothing: there is none
+  std::string index, going;      // what the body calls the number of a step and the condition; "": it has none
+  std::string condition;         // what the body calls the next condition; "": it has none
+  std::vector<std::string> states, next_states;  // in the body
+  std::vector<Typed> initial;                    // of the states
+  std::vector<Slices> scanned, stacked;
+};
+
+// What a loop gives: the states after it, what it stacked, and the number of steps.
+struct LoopResults {
+  std::vector<Typed> states, stacked;
+  Tensor count;
+  bool counted = false;  // the run sets the number of steps
+};
 
 class Importer {
  public:
@@ -33,7 +62,16 @@ class Importer {
   void add_both_branches(const Node& node, Tensor condition);
   void add_loop(const Node& node);
   void add_scan(const Node& node);
+  void unroll_loop(const Node& node);
+  void unroll_scan(const Node& node, const Repeated& loop);
   void add_sequence_map(const Node& node);
+  std::optional<LoopResults> add_repeated(const Node& node, const Repeated& loop);
+  LoopResults add_between(const Node& node, const Repeated& loop);
+  std::optional<int64_t> limit_of_steps(const Node& node) const;
+  std::optional<Repeated> loop_of(const Node& node);
+  std::optional<Repeated> scan_of(const Node& node);
+  bool keeps_loop(const Node& node, const Repeated& loop);
+  void set_results(const Node& node, const Repeated& loop, const LoopResults& results);
   bool refuses_counted(const Node& node, const std::vector<std::string>& names);
   bool add_body(const Node& node, const std::vector<Typed>& inputs);
   std::vector<Typed> values_of(std::span<const std::string> names);
@@ -69,6 +107,7 @@ class Importer {
   std::map<TensorId, Tensor> int32_;     // what Int8 tensors are to functions that do not read them
   bool folded_ = false;                  // operators of known nodes
   size_t unrolled_ = 0;                  // nodes of iterations
+  size_t loops_ = 0;                     // that are open
   size_t entered_ = 0;                   // constants of branches and bodies, each time they are entered
 };
 

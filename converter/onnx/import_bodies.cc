@@ -1,5 +1,5 @@
-// Graphs inside nodes: the branches of an If, and the bodies of Loop, Scan and SequenceMap. They are imported in place
-// of the node, a body once per iteration.
+// Graphs inside nodes that are imported in place of the node: the branches of an If, and the bodies of Loop, Scan and
+// SequenceMap once per iteration.
 #include "converter/onnx/import.h"
 
 #include <algorithm>
@@ -10,8 +10,6 @@
 namespace ferry::onnx {
 namespace {
 
-// Maximum number of nodes that the iterations of all loops become.
-constexpr size_t kMaxUnrolledNodes = 10000;
 // Maximum number of constants that branches and bodies of loops bring, counted each time that they are entered.
 constexpr size_t kMaxEntered = 10'000'000;
 
@@ -170,15 +168,9 @@ bool Importer::add_body(const Node& node, const std::vector<Typed>& inputs) {
 // Imports the body once per iteration. The count must follow from the trip count and the conditions. If a condition is
 // computed, the iterations up to the trip count are imported, and those after the last one do not change the state.
 // All iterations share the body's constants.
-void Importer::add_loop(const Node& node) {
-  for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  if (refuses_counted(node, node.inputs)) return;
+void Importer::unroll_loop(const Node& node) {
   const Branch& body = node.branches.front();
-  const size_t carried = body.inputs.size() - std::min<size_t>(body.inputs.size(), 2);
-  if (body.inputs.size() < 2 || body.outputs.size() < carried + 1 || node.inputs.size() < carried + 2 ||
-      node.outputs.size() + 1 > body.outputs.size())
-    return give_reason(node, "its body has " + std::to_string(body.inputs.size()) + " inputs and " +
-                                 std::to_string(body.outputs.size()) + " outputs, which do not fit the node's");
+  const size_t carried = body.inputs.size() - 2;
   const auto depends = [&](const std::string& name, const char* what, const char* also = "") {
     if (!std::holds_alternative<Unknown>(values_[name]))
       give_reason(node, std::string("its ") + what + " '" + name + "' depends on the graph's inputs" + also);
@@ -253,37 +245,17 @@ void Importer::add_loop(const Node& node) {
 }
 
 // Imports the body once per element of the scanned inputs.
-void Importer::add_scan(const Node& node) {
-  for (const std::string& output : node.outputs) values_[output] = Unknown{};
-  if (refuses_counted(node, node.inputs)) return;
+void Importer::unroll_scan(const Node& node, const Repeated& loop) {
   const Branch& body = node.branches.front();
   Op op(node, *graph_, {}, {});
   try {
-    if (node.opset < 9) op.refuse("it is of opset %d: export with opset 9 or later", node.opset);
-    const int64_t scanned = op.integer("num_scan_inputs", 0);
-    if (scanned < 1 || scanned > static_cast<int64_t>(body.inputs.size()) || node.inputs.size() < body.inputs.size() ||
-        body.outputs.size() != node.outputs.size())
-      op.refuse("its body has %zu inputs and %zu outputs, which do not fit the node's", body.inputs.size(),
-                body.outputs.size());
-    const size_t inputs = static_cast<size_t>(scanned), carried = body.inputs.size() - inputs;
-    if (body.outputs.size() < carried) op.refuse("its body has no output for a state");
-    const size_t outputs = body.outputs.size() - carried;
-    const auto list = [&](const char* name, size_t size) {
-      const std::vector<int64_t> given = op.integers(name, std::vector<int64_t>(size, 0));
-      if (given.size() != size) op.refuse("attribute '%s' has %zu values, expected %zu", name, given.size(), size);
-      return given;
-    };
-    const std::vector<int64_t> axes = list("scan_input_axes", inputs),
-                               backwards = list("scan_input_directions", inputs);
-    const std::vector<int64_t> to_axes = list("scan_output_axes", outputs);
-    const std::vector<int64_t> to_backwards = list("scan_output_directions", outputs);
+    const size_t carried = loop.states.size(), outputs = loop.stacked.size();
     add_constants(body);
-    std::vector<Typed> state = values_of(std::span(node.inputs).first(carried));
+    std::vector<Typed> state = loop.initial;
     std::vector<Items> whole, stacked(outputs);  // inputs by step; outputs by step
-    for (const Typed& x : values_of(std::span(node.inputs).subspan(carried, inputs))) {
-      if (std::holds_alternative<Unknown>(x.first)) return;
-      whole.push_back(unstacked(op, x.first, x.second, axes[whole.size()]));
-      if (backwards[whole.size() - 1] != 0) std::reverse(whole.back().items.begin(), whole.back().items.end());
+    for (const Repeated::Slices& x : loop.scanned) {
+      whole.push_back(unstacked(op, x.all.first, x.all.second, x.axis));
+      if (x.reversed) std::reverse(whole.back().items.begin(), whole.back().items.end());
       if (whole.back().items.size() != whole[0].items.size())
         op.refuse("its scanned inputs have %zu and %zu elements", whole[0].items.size(), whole.back().items.size());
     }
@@ -300,9 +272,10 @@ void Importer::add_scan(const Node& node) {
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
-      if (i >= carried && to_backwards[i - carried] != 0)
+      if (i >= carried && loop.stacked[i - carried].reversed)
         std::reverse(stacked[i - carried].items.begin(), stacked[i - carried].items.end());
-      set_value(node.outputs[i], i < carried ? state[i] : joined(op, stacked[i - carried], to_axes[i - carried], true));
+      set_value(node.outputs[i],
+                i < carried ? state[i] : joined(op, stacked[i - carried], loop.stacked[i - carried].axis, true));
     }
   } catch (const Error& error) {
     give_reason(node, error.what());

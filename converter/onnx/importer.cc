@@ -178,12 +178,15 @@ void Importer::add_node(const Node& node) {
   if (!function) return give_reason(node, why_unsupported(node));
   if (unknown) return;  // its producer has already given the reason
   for (size_t i = 0; i < inputs.size() && reads_of(node) != Reads::Sequences; ++i) {
-    const bool sequence = std::holds_alternative<Sequence>(inputs[i]);
+    const bool sequence = std::holds_alternative<Sequence>(inputs[i]) || std::holds_alternative<Rows>(inputs[i]);
     if (sequence || std::holds_alternative<Absent>(inputs[i]))
       return give_reason(node,
                          "input " + std::to_string(i) + " '" + node.inputs[i] +
                              (sequence ? "' is a sequence of tensors" : "' is an optional value without an element"));
   }
+  if (node.op != "ConcatFromSequence" &&
+      std::any_of(inputs.begin(), inputs.end(), [](const Value& v) { return std::holds_alternative<Rows>(v); }))
+    return give_reason(node, "it reads a sequence that a loop collects, which only ConcatFromSequence can do");
   const std::optional<Tensor> moved = give_integers(node, &inputs, &types);
   const size_t before = graph_->table.operators.size();
   const OpsetRow* row = find_opset_row(node);
@@ -224,7 +227,7 @@ void Importer::add_node(const Node& node) {
 // rows than the run gives.
 void Importer::add_taps(const std::string& name) {
   const auto names = taps_.find(name);
-  if (names == taps_.end()) return;
+  if (names == taps_.end() || loops_ > 0) return;
   const Value tapped = plain(values_[name], types_[name]);
   const Tensor* tensor = std::get_if<Tensor>(&tapped);
   if (!tensor || graph_->is_constant(tensor->id) || counted_[name].any()) return;
@@ -307,7 +310,7 @@ void Importer::add_outputs() {
         graph_->table.operators.back()->name = output.name;
       } else if (const Tensor* tensor = std::get_if<Tensor>(&found->second)) {
         add_output(output, std::get<Tensor>(plain(*tensor, types_.at(output.name))));
-      } else if (std::holds_alternative<Sequence>(found->second)) {
+      } else if (std::holds_alternative<Sequence>(found->second) || std::holds_alternative<Rows>(found->second)) {
         fail("it is a sequence of tensors, expected a tensor");
       } else if (std::holds_alternative<Absent>(found->second)) {
         fail("it is an optional value without an element, expected a tensor");

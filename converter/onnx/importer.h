@@ -24,6 +24,7 @@ struct ImportOptions {
   std::map<std::string, Array> constants;   // inputs known at conversion: shapes, axes, weights
   std::set<std::string> disabled_patterns;  // patterns (converter/onnx/patterns) to disable; "all"
   DecoderStates* decoder = nullptr;         // of a language model whose cache becomes states: gets them
+  bool open_sizes = false;                  // the graph will be made of several imports at different sizes
   TapNames taps = {};                       // those of constants and inputs, and those inside patterns, are left out
 };
 
@@ -44,7 +45,11 @@ struct Unknown {};
 struct Absent {};
 struct Items;
 using Sequence = std::shared_ptr<const Items>;
-using Value = std::variant<Unknown, Array, Tensor, Sequence, Absent>;
+// A sequence of the file as a loop made it: its tensors are the rows of `all`.
+struct Rows {
+  Tensor all;
+};
+using Value = std::variant<Unknown, Array, Tensor, Sequence, Absent, Rows>;
 
 // A sequence of tensors of the file, whose length is known.
 struct Items {

@@ -50,6 +50,7 @@ void fold(Graph& graph, size_t first, const std::set<TensorId>& seen) {
     const TensorId output = op->outputs.front();
     if (seen.contains(output) || op->outputs.size() > 1) return false;
     if (names_state(op->params.type)) return false;  // its value differs between runs
+    if (bounds_loop(op->params.type)) return false;  // or between steps
     for (TensorId input : op->inputs)                // before any is read: an embedding has gigabytes
       if (!graph.is_constant(input)) return false;
     const auto quantized = [&](TensorId input) { return graph.at(input).quantization != nullptr; };

@@ -10,7 +10,7 @@ void run_passes(Graph& graph, const PassOptions& options) {
       merge_branches,    fold_scale_shift,       multiply_before_upscaling,
       merge_products,    split_linear,           fuse_activation,
       absorb_upsampling, join_siblings,          split_large_weight,
-      absorb_transpose,
+      absorb_transpose,  hoist_from_loops,
   };
   for (auto pass : kPasses) {
     pass(graph, options);
@@ -21,6 +21,7 @@ void run_passes(Graph& graph, const PassOptions& options) {
 void make_channels_last(Graph& graph, const PassOptions& options) {
   sink_transposes(graph, options);
   slice_before_reshape(graph, options);
+  hoist_from_loops(graph, options);
 }
 
 }  // namespace ferry

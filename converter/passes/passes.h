@@ -26,6 +26,8 @@ void sink_transposes(Graph& graph, const PassOptions& options);
 void slice_before_reshape(Graph& graph, const PassOptions& options);
 // Both, as an imported graph needs them before run_passes().
 void make_channels_last(Graph& graph, const PassOptions& options);
+// Moves operators whose results are the same in every step of a loop before it.
+void hoist_from_loops(Graph& graph, const PassOptions& options);
 // Evaluates operators whose inputs are constants, by the reference interpreter; large values when they are read.
 void fold_constants(Graph& graph, const PassOptions& options);
 // The same for the operators from index `first` on, whose values are no outputs or taps: for builders, in work that

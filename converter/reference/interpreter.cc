@@ -1,5 +1,9 @@
 #include "converter/reference/interpreter.h"
 
+#include <algorithm>
+
+#include "sdk/operators/loops.h"
+
 namespace ferry::reference {
 
 Array constant(const Graph& graph, TensorId tensor, Rows rows) {
@@ -29,6 +33,33 @@ std::vector<State> empty_states(const Graph& graph) {
   return states;
 }
 
+bool repeats(const fbs::OperatorT& end, Inputs inputs, const std::vector<Array>& outputs,
+             std::map<TensorId, Array>* values) {
+  using At = LoopEndInputs;
+  const auto states = static_cast<size_t>(end.params.AsLoopEnd()->states);
+  const Array index = *inputs[At::kIndex];
+  const bool follows = another_step(inputs);
+  std::vector<Array> next;
+  for (size_t i = 0; i < states; ++i) next.push_back(*inputs[At::kStates + states + i]);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    Array& value = (*values)[end.outputs[k]];
+    const bool rows = k > states && index.values[0] > 0;
+    const std::vector<double> before = rows ? value.values : std::vector<double>();
+    value = outputs[k];
+    const size_t done =
+        before.size() / static_cast<size_t>(std::max(value.shape[0], 1)) * static_cast<size_t>(index.values[0]);
+    std::copy_n(before.begin(), done, value.values.begin());
+  }
+  if (!follows) return false;
+  (*values)[end.inputs[At::kIndex]].values[0] = index.values[0] + 1;
+  for (size_t i = 0; i < states; ++i) (*values)[end.inputs[At::kStates + i]] = next[i];
+  return true;
+}
+
+bool begins(const fbs::OperatorT& op, const fbs::OperatorT& end) {
+  return op.params.type == fbs::OpParams::LoopBegin && op.outputs.front() == end.inputs[LoopEndInputs::kIndex];
+}
+
 std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, std::vector<State>* states,
                                     Rows rows) {
   const auto& model = graph.table;
@@ -47,7 +78,8 @@ std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>
   std::vector<State> empty = empty_states(graph);
   std::vector<State>& before = states != nullptr ? *states : empty;
   std::vector<State> after = before;
-  for (const auto& op : model.operators) {
+  for (size_t place = 0; place < model.operators.size(); ++place) {
+    const auto& op = model.operators[place];
     std::vector<const Array*> arguments;
     for (TensorId input : op->inputs) {
       if (graph.is_constant(input) && !values.contains(input))
@@ -58,6 +90,11 @@ std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>
     const SerializedOp serialized(*op);
     const std::vector<Array> outputs =
         compute_all(*serialized, arguments, before, type_of(graph.at(op->outputs.front())));
+    if (op->params.type == fbs::OpParams::LoopEnd) {
+      if (!repeats(*op, arguments, outputs, &values)) continue;
+      while (!begins(*model.operators[place], *op)) --place;
+      continue;
+    }
     for (size_t i = 0; i < outputs.size(); ++i) values[op->outputs[i]] = outputs[i];
     if (!changes_state(op->params.type)) continue;
     const uint32_t state = state_of(*serialized);

@@ -25,6 +25,14 @@ Array integer_constant(const Graph& graph, TensorId tensor);
 std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>& inputs,
                                     std::vector<State>* states = nullptr, Rows rows = Rows::Exact);
 
+// What follows a LoopEnd that computed `outputs` from `inputs`: adds the outputs, with the rows of the steps before, to
+// `values`. True: another step follows, for which `values` get the index and the states; it continues after the
+// LoopBegin.
+bool repeats(const fbs::OperatorT& end, Inputs inputs, const std::vector<Array>& outputs,
+             std::map<TensorId, Array>* values);
+// Whether `op` is the LoopBegin of `end`.
+bool begins(const fbs::OperatorT& op, const fbs::OperatorT& end);
+
 // The graph's states, all empty.
 std::vector<State> empty_states(const Graph& graph);
 

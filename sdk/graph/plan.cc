@@ -32,6 +32,13 @@ PerTensor<int> last_uses(const PlanRequest& request) {
     // An unread value needs memory too while it is written.
     for (TensorId v : step.outputs) last[v] = static_cast<int>(s);
   }
+  PerTensor<int> first(request.bytes.size(), kBeforeRun);
+  for (size_t s = 0; s < request.steps.size(); ++s)
+    for (TensorId v : request.steps[s].outputs) first[v] = static_cast<int>(s);
+  for (const Loop& loop : request.loops)
+    for (size_t s = loop.begin + 1; s <= loop.end; ++s)
+      for (TensorId v : request.steps[s].inputs)
+        if (first[v] < static_cast<int>(loop.begin)) last[v] = std::max(last[v], static_cast<int>(loop.end));
   for (TensorId v : request.inputs) last[v] = kAfterRun;
   for (TensorId v : request.kept) last[v] = kAfterRun;
   for (TensorId v : request.cached) last[v] = kAfterRun;
@@ -112,13 +119,16 @@ Plan make_plan(const PlanRequest& request) {
     if (storage_of[value] < 0 && request.bytes[value] > 0)
       storage_of[value] = add(request.bytes[value], kBeforeRun, kAfterRun);
   }
+  std::vector<int> written(request.steps.size());  // the step from which on its outputs are held
+  std::iota(written.begin(), written.end(), 0);
+  for (const Loop& loop : request.loops) written[loop.end] = static_cast<int>(loop.begin);
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const TensorId value = step.outputs[i];
       if (request.bytes[value] == 0) continue;
       int storage = i == 0 ? shared_storage(request, s, storage_of, storages) : -1;
-      if (storage < 0) storage = add(request.bytes[value], static_cast<int>(s), last[value]);
+      if (storage < 0) storage = add(request.bytes[value], written[s], last[value]);
       storage_of[value] = storage;
       Storage& shared = storages[static_cast<size_t>(storage)];
       shared.last = std::max(shared.last, last[value]);

@@ -10,6 +10,7 @@
 
 #include "sdk/model/model.h"
 #include "sdk/model/per_tensor.h"
+#include "sdk/operators/loops.h"
 
 namespace ferry {
 
@@ -24,6 +25,9 @@ struct PlanRequest {
 
   PerTensor<uint64_t> bytes;  // size of each value; 0: not in the arena
   std::vector<Step> steps;
+  // Steps from `begin` to `end` are repeated. What they read from before lives to the end, and what the last step
+  // writes from the beginning on.
+  std::vector<Loop> loops;
   std::vector<TensorId> inputs;     // written by the caller, not by runs: always live
   std::vector<TensorId> kept;       // read by the caller after a run: live to the end
   std::vector<TensorId> cached;     // computed in one run and read in later ones: always live

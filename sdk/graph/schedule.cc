@@ -41,7 +41,7 @@ Schedule make_schedule(const Model& model, std::span<const TensorId> kept) {
     tensors[t] &= static_cast<uint8_t>(~kComputed);
   };
   for (unsigned i = 0; i < count; ++i) {
-    bool static_only = !names_state(op(i).params_type());
+    bool static_only = !names_state(op(i).params_type()) && !bounds_loop(op(i).params_type());
     for (const TensorId t : *op(i).inputs()) static_only &= (tensors[t] & kStatic) != 0 || model.is_constant(t);
     if (!static_only) {
       for (const TensorId t : *op(i).inputs()) keep(t);

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "sdk/model/model.h"
+#include "sdk/model/verify_loops.h"
 #include "sdk/model/verify_names.h"
 #include "sdk/model/verify_recipes.h"
 #include "sdk/model/verify_shared.h"
@@ -49,6 +50,7 @@ class Meaning {
     FERRY_TRY(check_inputs());
     FERRY_TRY(check_bounds());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
+    if constexpr (built_in(fbs::OpParams::LoopBegin)) FERRY_TRY(verify_loops(graph_));
     FERRY_TRY(check_ports("output", graph_.outputs()));
     FERRY_TRY(check_counts());
     FERRY_TRY(check_ports("tap", graph_.taps()));
@@ -168,8 +170,8 @@ Status Meaning::check_outputs(uint32_t index) {
   const char* name = text(op.name());
   const uint32_t inputs = count(op.inputs()), outputs = count(op.outputs());
   if (outputs == 0 || outputs > traits(op.params_type()).outputs)
-    return error(FERRY_CORRUPT, "operator %u '%.64s': %u outputs, expected 1%s", index, name, outputs,
-                 traits(op.params_type()).outputs > 1 ? " or 2" : "");
+    return error(FERRY_CORRUPT, "operator %u '%.64s': %u outputs, expected %s%u", index, name, outputs,
+                 traits(op.params_type()).outputs > 1 ? "1 to " : "", traits(op.params_type()).outputs);
   for (uint32_t i = 0; i < outputs; ++i) {
     const TensorId out = op.outputs()->Get(i);
     if (!exists(out))

@@ -48,6 +48,8 @@
   X(Select,            select,              .in_place = InPlace::Any, .elementwise = true)                \
   X(NonMaxSuppression, non_max_suppression, )                                                             \
   X(Recurrence,        recurrence,          )                                                             \
+  X(LoopBegin,         loop_begin,          .outputs = kMaxOutputs)                                       \
+  X(LoopEnd,           loop_end,            .outputs = kMaxOutputs)                                       \
   X(Requantize,        requantize,          .elementwise = true)                                          \
   X(Lookup,            lookup,              .constants = Constants::AfterFirst, .in_place = InPlace::First, \
                                             .elementwise = true)
@@ -67,7 +69,7 @@
 namespace ferry {
 
 // Maximum over all operators.
-inline constexpr unsigned kMaxOutputs = 2;
+inline constexpr unsigned kMaxOutputs = 64;
 
 struct OperatorTraits {
   // Which inputs are constants. None: none has to be. Weight: input 1 is a weight with one row per output channel, the
@@ -116,6 +118,11 @@ constexpr bool names_state(fbs::OpParams type) {
 
 // The state that the operator names; requires names_state().
 uint32_t state_of(const fbs::Operator& op);
+
+// Whether the operator begins or ends a loop.
+constexpr bool bounds_loop(fbs::OpParams type) {
+  return type == fbs::OpParams::LoopBegin || type == fbs::OpParams::LoopEnd;
+}
 
 // Whether the operator changes the state that it names.
 inline bool changes_state(fbs::OpParams type) { return traits(type).changes_state; }

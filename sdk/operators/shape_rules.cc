@@ -34,7 +34,8 @@ Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std:
     return error(FERRY_CORRUPT, "%s: the operator has no parameters", name);
   const unsigned gives = traits(op.params_type()).outputs;
   if (outputs.empty() || outputs.size() > gives)
-    return error(FERRY_CORRUPT, "%s: %zu outputs, expected 1%s", name, outputs.size(), gives > 1 ? " or 2" : "");
+    return error(FERRY_CORRUPT, "%s: %zu outputs, expected %s%u", name, outputs.size(), gives > 1 ? "1 to " : "",
+                 gives);
   for (const Shape& input : inputs) FERRY_TRY(check_size(name, "input", input));
   Shape shapes[kMaxOutputs];
   switch (op.params_type()) {

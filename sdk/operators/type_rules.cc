@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sdk/operators/loops.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry {
@@ -26,7 +27,7 @@ constexpr uint64_t kinds(Kinds... kind) {
 }
 
 // The types that an operator accepts and outputs. All inputs that may be Float32 or Int32 must have the same of the
-// two.
+// two, unless input 0 is unread.
 struct Rule {
   OpParams op;
   uint64_t kinds;     // of operators with kinds: one bit each
@@ -87,6 +88,8 @@ constexpr Rule kRules[] = {
     {OpParams::CausalConv1d, kAnyKind, {kFloat32, kFloat32, kFloat32}},
     {OpParams::GatedDeltaRule, kAnyKind, {kFloat32, kFloat32, kFloat32}},
     {OpParams::Recurrence, kAnyKind, {kFloat32, kFloat32, kFloat32, kInt32}},
+    {OpParams::LoopBegin, kAnyKind, {kUnread, kInt32, kNumbers}, OutputType::Integer},
+    {OpParams::LoopEnd, kAnyKind, {kUnread, kInt32, kNumbers}, OutputType::Integer},
     {OpParams::Requantize, kinds(DType::Int8), {kFloat32 | kInt8}, OutputType::Int8},
     {OpParams::Requantize, kAnyKind, {kInt8}, OutputType::Float},
     {OpParams::Lookup, kAnyKind, {kInt8, kInt8}, OutputType::OfTable},
@@ -163,6 +166,8 @@ unsigned kind_of(const fbs::Operator& op) {
     case OpParams::CausalConv1d:
     case OpParams::GatedDeltaRule:
     case OpParams::Recurrence:
+    case OpParams::LoopBegin:
+    case OpParams::LoopEnd:
     case OpParams::Lookup: break;
   }
   return 0;
@@ -262,7 +267,7 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
   for (unsigned i = 0; i < inputs.size(); ++i) {
     TypeSet set = rule.inputs[i > 2 && rule.inputs[3] != 0 ? 3 : i < 2 ? i : 2];
     if (set == kUnread) continue;
-    if (i > main && shared(set)) set &= integer(inputs[main]) ? kInt32 : kFloats;
+    if (i > main && shared(set) && rule.inputs[0] != kUnread) set &= integer(inputs[main]) ? kInt32 : kFloats;
     if ((set_of(inputs[i]) & set) == 0)
       return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, in_words(inputs[i]).c_str(),
                    in_words(set).c_str());
@@ -280,9 +285,33 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
   return outputs_integer ? check_parameters(op) : Status();
 }
 
+// The type of output `index` of a LoopEnd: that of a state or of a row.
+Status infer_from_loop(const fbs::LoopEnd& p, std::span<const Type> inputs, size_t index, Type* output) {
+  const auto states = static_cast<size_t>(p.states());
+  const Type& value = inputs[LoopEndInputs::kStates + index - 1 + (index > states ? states : 0)];
+  if (index <= states && inputs[LoopEndInputs::kStates + states + index - 1].dtype != value.dtype)
+    return error(FERRY_UNSUPPORTED, "loop_end: state %zu is of another type in the next step, expected %s", index - 1,
+                 in_words(value).c_str());
+  *output = {value.dtype};
+  return {};
+}
+
 Status infer_types(const fbs::Operator& op, std::span<const Type> inputs, std::span<Type> outputs) {
   FERRY_TRY(infer_type(op, inputs, outputs.data()));
-  for (size_t i = 1; i < outputs.size(); ++i) outputs[i] = inputs[0];  // TopK: the type of x
+  const fbs::LoopEnd* end = op.params_as_LoopEnd();
+  if (end != nullptr)
+    for (const size_t i : {LoopEndInputs::kCount, LoopEndInputs::kCondition})
+      if (set_of(inputs[i]) != kInt32)
+        return error(FERRY_UNSUPPORTED, "loop_end: input %zu is of type %s, expected Int32", i,
+                     in_words(inputs[i]).c_str());
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    if (end != nullptr)
+      FERRY_TRY(infer_from_loop(*end, inputs, i, &outputs[i]));
+    else if (op.params_type() == OpParams::LoopBegin)
+      outputs[i] = {inputs[LoopBeginInputs::kStates + i - 1].dtype};
+    else
+      outputs[i] = inputs[0];  // TopK: the type of x
+  }
   return {};
 }
 

@@ -17,6 +17,9 @@ FERRY_OPERATORS(FERRY_REFERENCE)
 // The second output of top_k: the elements of x at the positions of its first output.
 std::vector<double> values_at(const Array& x, const Array& positions);
 
+// Output `index`, above 0, of loop_begin, or of loop_end after the step that its inputs are of. `first`: output 0.
+std::vector<double> loop_output(const fbs::Operator& op, Inputs inputs, const Array& first, size_t index);
+
 // The states of causal_conv1d and gated_delta_rule after a run; `inputs` as above.
 std::vector<double> inputs_after(Inputs inputs);
 std::vector<double> matrices_after(Inputs inputs);

@@ -6,7 +6,9 @@ void fill_outputs(Function function, const fbs::Operator& op, Inputs operands, s
   Array& output = outputs[0];
   output.values.assign(static_cast<size_t>(output.shape.elements()), 0);
   function(op, operands, output);
-  if (outputs.size() > 1) outputs[1].values = values_at(*operands[0], output);  // top_k's
+  for (size_t i = 1; i < outputs.size(); ++i)
+    outputs[i].values = bounds_loop(op.params_type()) ? loop_output(op, operands, output, i)
+                                                      : values_at(*operands[0], output);  // top_k's
 }
 
 std::vector<double> state_after(const fbs::Operator& op, Inputs operands, const Array& output) {

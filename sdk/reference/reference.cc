@@ -33,6 +33,10 @@ Status check_values(const fbs::Operator& op, Inputs inputs) {
     return check_indices(p->kind(), p->axis(), inputs[0]->shape, *inputs[1]);
   if (const fbs::Scatter* p = op.params_as_Scatter())
     return check_indices(p->where(), p->axis(), inputs[0]->shape, *inputs[1]);
+  if (const fbs::LoopBegin* p = op.params_as_LoopBegin(); p != nullptr && !p->unlimited())
+    if (const auto steps = static_cast<int64_t>(inputs[1]->values[0]); steps > inputs[0]->shape[0])
+      return error(FERRY_INVALID_ARGUMENT, "a loop of %lld steps, at most %d can be computed",
+                   static_cast<long long>(steps), inputs[0]->shape[0]);
   if (op.params_type() != fbs::OpParams::Experts) return {};
   for (const double value : inputs[1]->values)
     if (const auto expert = static_cast<int64_t>(value); expert < 0 || expert >= inputs[3]->shape[0])
@@ -64,16 +68,19 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
   }
   std::vector<StateShape> state_shapes;
   for (const State& state : states) state_shapes.push_back(state.shape);
-  Array output;
-  Type type;
-  FERRY_TRY(infer_shape(op, shapes, &output.shape, state_shapes));
-  FERRY_TRY(infer_type(op, types, &type));
+  const size_t named = op.outputs() == nullptr ? 1 : std::max(op.outputs()->size(), 1u);
+  std::vector<Shape> output_shapes(named);
+  std::vector<Type> output_types(named);
+  FERRY_TRY(infer_shapes(op, shapes, state_shapes, output_shapes));
+  FERRY_TRY(infer_types(op, types, output_types));
   FERRY_TRY(check_values(op, inputs));
-  output.dtype = type.dtype;
+  outputs->clear();
+  for (size_t i = 0; i < named; ++i) outputs->push_back({output_shapes[i], {}, output_types[i].dtype});
+  const Type& type = output_types[0];
   if (type.quantized) {
-    output.scales = {quantization.float_scale};
-    output.zero_point = quantization.zero_point;
-    output.activation = true;
+    outputs->front().scales = {quantization.float_scale};
+    outputs->front().zero_point = quantization.zero_point;
+    outputs->front().activation = true;
   }
   std::vector<const Array*> operands(inputs.begin(), inputs.end());
   Array held;
@@ -82,9 +89,6 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
     held = op.params_type() == fbs::OpParams::Positions ? Array{{state.shape.length}, {}} : held_by(state);
     operands.push_back(&held);
   }
-  outputs->assign(1, output);
-  const size_t named = op.outputs() == nullptr ? 0 : op.outputs()->size();
-  if (op.params_type() == fbs::OpParams::TopK && named > 1) outputs->push_back({output.shape, {}, inputs[0]->dtype});
   const bool integers = set_of(types[0]) == kInt8 || type.quantized;
   fill_outputs(integers ? int8_function_of(op.params_type()) : function_of(op.params_type()), op, operands, *outputs);
   return {};

@@ -36,6 +36,23 @@ size_t position(const Op& op, size_t i, size_t size, size_t end, size_t otherwis
   return static_cast<size_t>(at);
 }
 
+// ConcatFromSequence of the rows of `all`.
+void concat_rows(Op& op, Tensor all) {
+  const int rank = all.shape().rank;
+  const bool new_axis = op.integer("new_axis", 0) != 0;
+  const int axis = op.axis(op.integer("axis", 0), new_axis ? rank : rank - 1);
+  std::vector<int> order;  // the first dimension moves to `axis`
+  for (int d = 1; d < rank; ++d) order.push_back(d);
+  order.insert(order.begin() + axis, 0);
+  const Tensor moved = axis == 0 ? all : transpose(all, order);
+  Dims dims = dims_of(moved);
+  if (!new_axis) {
+    dims[static_cast<size_t>(axis)] *= dims[static_cast<size_t>(axis) + 1];
+    dims.erase(dims.begin() + axis + 1);
+  }
+  op.set(new_axis ? moved : reshape_to(moved, dims), op.type(0));
+}
+
 }  // namespace
 
 std::pair<Value, Type> joined(Op& op, const Items& list, int64_t axis, bool new_axis) {
@@ -108,6 +125,7 @@ void sequence_length(Op& op) {
 void sequence_map(Op& op) { op.refuse("attribute 'body' is missing"); }
 
 void concat_from_sequence(Op& op) {
+  if (const Rows* rows = std::get_if<Rows>(&op.value(0))) return concat_rows(op, rows->all);
   if (!op.has_attribute("axis")) op.refuse("attribute 'axis' is missing");
   const auto all = joined(op, *sequence(op, 0), op.integer("axis", 0), op.integer("new_axis", 0) != 0);
   op.set(all.first, all.second);

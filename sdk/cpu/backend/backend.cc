@@ -125,6 +125,13 @@ class CpuBackend : public Backend {
   // Plans the memory for `layout->shapes` and the bounds. After a failure, the operators may match no layout.
   Status lay_out(const Shapes& bounds, MemoryLayout* layout);
   bool has_room(const Shapes& shapes) const;
+  // The step before the one that follows step `i`, which begins or ends a loop.
+  size_t step_before_next(size_t i, Op::Flow flow) const {
+    const bool repeats = flow == Op::Flow::Repeat;
+    for (const Loop& loop : steps_.loops)
+      if ((repeats ? loop.end : loop.begin) == i) return repeats ? loop.begin : loop.end - 1;
+    return i;
+  }
   bool changed(size_t i, const Shapes& shapes) const;
   void set_states();
   // Returns to layout_ after the operators were changed for another layout. This may allocate operator tables; if there
@@ -220,6 +227,9 @@ Status CpuBackend::lower_all() {
   }
   steps_.inner.resize(steps_.tensor.size());
   form_bands(cpu_, model_, schedule_.operators, readers, &steps_);
+  steps_.loops = loops_among(steps_.list.size(), [&](size_t i) {
+    return steps_.list[i].converts ? fbs::OpParams::NONE : op(i).params_type();
+  });
   return {};
 }
 
@@ -290,6 +300,7 @@ Status CpuBackend::plan(MemoryLayout* layout) const {
     step.view = view != 0 && present(step.inputs[0]) == present(step.outputs[0]);
     request.steps.push_back(std::move(step));
   }
+  request.loops = steps_.loops;
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
   request.kept = kept_;
   request.cached = schedule_.cached;
@@ -464,6 +475,7 @@ Status CpuBackend::run(const std::atomic<Progress>& progress, StaticInputs stati
     FERRY_TRY(steps_.list[i].kernel->run(pool_));
     if (profile)
       microseconds_[steps_.list[i].op] += std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    if (const Op::Flow flow = steps_.list[i].kernel->flow(); flow != Op::Flow::Next) i = step_before_next(i, flow);
   }
   static_known_ = schedule_.has_static_inputs;
   return {};

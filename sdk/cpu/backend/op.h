@@ -35,6 +35,9 @@ class Op {
   }
   // Allocates nothing. Results are bit-identical for every pool.
   virtual Status run(Pool* pool) = 0;
+  // After a run: which step follows. Repeat: the one after the LoopBegin; Leave: the LoopEnd of this LoopBegin.
+  enum class Flow { Next, Repeat, Leave };
+  virtual Flow flow() const { return Flow::Next; }
   // The states as they are before the run. Called before reshape(), and again whenever a length has changed that the
   // operator's shape depends on. For a state of fixed size, query its contents and address in run().
   virtual void set_states(const States&) {}

@@ -110,6 +110,9 @@ class GpuBackend : public Backend, public Interop {
 };
 
 Status GpuBackend::create(const std::vector<uint8_t>& kept_taps) {
+  for (const fbs::Operator* op : *model_.graph().operators())
+    if (bounds_loop(op->params_type()))
+      return error(FERRY_GPU_UNAVAILABLE, "the network has a loop, '%.64s', which the CPU computes", text(op->name()));
   if (options_.gpu == nullptr) {
     FERRY_TRY(Device::open(options_.gpu_device, options_.gpu_cache_dir, options_.gpu_retry, &device_));
   } else {

@@ -1,5 +1,5 @@
 // Common checks of the rules. Each operator has one rule, in windows.cc, arithmetic.cc, norms.cc, attention.cc,
-// movement.cc, indices.cc, recurrence.cc or states.cc.
+// movement.cc, indices.cc, recurrence.cc, loops.cc or states.cc.
 #pragma once
 
 #include <cstdint>
