@@ -1,9 +1,11 @@
 #include "converter/onnx/generalise.h"
 
 #include <algorithm>
+#include <numeric>
 #include <ranges>
 
 #include "converter/passes/passes.h"
+#include "sdk/operators/loops.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type_rules.h"
 
@@ -124,9 +126,15 @@ bool is_leading_part(const Unrepeated& whole, const Unrepeated& part) {
   return true;
 }
 
+bool is_initial_state(const fbs::OperatorT& op, size_t input) {
+  return op.params.AsLoopBegin() && input >= LoopBeginInputs::kStates;
+}
+
 // Whether an input may be an activation where it is a constant now.
 bool accepts_computed(const fbs::OperatorT& op, size_t input) {
-  return op.params.AsBinary() || op.params.AsConcat() || op.params.AsSelect() || op.params.AsGather() ||
+  static_assert(LoopBeginInputs::kExtent == LoopEndInputs::kExtent);
+  return (bounds_loop(op.params.type) && input == LoopBeginInputs::kExtent) || is_initial_state(op, input) ||
+         op.params.AsBinary() || op.params.AsConcat() || op.params.AsSelect() || op.params.AsGather() ||
          (op.params.AsRotaryEmbedding() && input > 0) || (op.params.AsAttention() && input >= 3);
 }
 
@@ -194,7 +202,15 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId t
   for (const auto& port : graph_.table.inputs) values.push_back(port->tensor);
   for (const TensorId input : graph_.table.operators[i]->inputs)
     if (!graph_.is_constant(input)) values.push_back(input);
-  for (size_t k = i; k-- > 0;) values.push_back(graph_.table.operators[k]->outputs.front());
+  size_t ended = 0;  // loops around operator k that end before operator i: their values cannot be read there
+  for (size_t k = i; k-- > 0;) {
+    const fbs::OperatorT& op = *graph_.table.operators[k];
+    if (op.params.AsLoopBegin() && ended > 0)
+      --ended;
+    else if (ended == 0)
+      values.push_back(op.outputs.front());
+    if (op.params.AsLoopEnd()) ++ended;
+  }
   for (const TensorId value : values) {
     Source source{value, {}};
     for (const int wanted : dims)
@@ -325,6 +341,12 @@ void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
     repeat_[tensor] = along;
     return;
   }
+  if (is_initial_state(op, input) && growing.empty() && !along.empty() && is_leading_part(theirs, mine)) {
+    if (const std::optional<Source> source = find_source(i, tensor, along, other)) {
+      spread_[tensor] = {along, *source};
+      return;
+    }
+  }
   repeat_.erase(tensor);
   const std::optional<Source> source = find_source(i, tensor, growing, other);
   const bool cuttable = alike.empty() ? is_leading_part(theirs, mine) : once;
@@ -392,9 +414,11 @@ void Generaliser::check(const Graph& other) {
       return;
     }
     for (size_t k = 0; k < outputs.size(); ++k) shapes[op.outputs[k]] = outputs[k];
-    const Shape& shape = outputs.front();
+    const auto differs = [&](size_t k) { return outputs[k] != other.shape(op.outputs[k]); };
+    std::vector<size_t> places(outputs.size());
+    std::iota(places.begin(), places.end(), size_t{0});
     if (!alike_but_for_sizes(op, at_begins_of(op, *other.table.operators[i], inputs.front())) ||
-        shape != other.shape(op.outputs.front()))
+        std::any_of(places.begin(), places.end(), differs))
       give_reason(op, "its result depends on the remainder of a division of an open size");
   }
 }
@@ -409,7 +433,9 @@ TensorId Generaliser::add_alike(TensorId tensor, const Shape& shape, const std::
 // The constant without repetitions.
 Tensor Generaliser::once(TensorId tensor) {
   if (!once_.contains(tensor)) {
-    const Unrepeated held = hold_once(graph_.values(tensor), graph_.shape(tensor), repeat_.at(tensor));
+    const auto spread = spread_.find(tensor);
+    const std::vector<int>& along = spread != spread_.end() ? spread->second.alike : repeat_.at(tensor);
+    const Unrepeated held = hold_once(graph_.values(tensor), graph_.shape(tensor), along);
     once_[tensor] = add_alike(tensor, held.shape, held.values);
   }
   return {&graph_, once_.at(tensor)};
@@ -430,20 +456,46 @@ Tensor Generaliser::repeated(const std::string& name, TensorId tensor, Tensor li
   return graph_.add_op(name, add, {graph_.add_op(name, mul, {row, zero}), once(tensor)});
 }
 
+// Repeats a constant to sizes of another tensor, by a selection between it and itself under flags of these sizes.
+Tensor Generaliser::spread(const std::string& name, TensorId tensor) {
+  const Spread& how = spread_.at(tensor);
+  const Tensor like{&graph_, how.source.tensor};
+  fbs::SliceT slice;
+  slice.begin.assign(static_cast<size_t>(like.shape().rank), 0);
+  slice.size.assign(slice.begin.size(), 1);
+  fbs::ReshapeT reshape;
+  reshape.shape.assign(static_cast<size_t>(graph_.shape(tensor).rank), 1);
+  for (size_t k = 0; k < how.alike.size(); ++k) {
+    slice.size[static_cast<size_t>(how.source.dims[k])] = -1;
+    reshape.shape[static_cast<size_t>(how.alike[k])] = -2 - how.source.dims[k];
+  }
+  const Tensor part = graph_.add_op(name, slice, {like});
+  fbs::BinaryT equal;
+  equal.kind = fbs::BinaryKind::Equal;
+  const Tensor flags = graph_.add_op(name, equal, {part, part});
+  const Tensor placed = graph_.add_op(name, reshape, {flags, like});
+  const Tensor value = once(tensor);
+  return graph_.add_op(name, fbs::SelectT(), {placed, value, value});
+}
+
 void Generaliser::finish(const std::vector<Shape>& inputs) {
   auto& model = graph_.table;
   std::vector<std::unique_ptr<fbs::OperatorT>> operators;
   operators.swap(model.operators);
+  std::map<TensorId, TensorId> extents;  // of loops, by the index
   for (auto& op : operators) {
     const auto activation =
         std::find_if(op->inputs.begin(), op->inputs.end(), [&](TensorId input) { return !graph_.is_constant(input); });
     const Tensor like{&graph_, activation == op->inputs.end() ? TensorId::None : *activation};
     for (TensorId& input : op->inputs) {
+      if (spread_.contains(input)) input = spread(op->name, input).id;
       if (tables_.contains(input)) input = cut(op->name, input).id;
       if (!repeat_.contains(input)) continue;
       const auto* concat = op->params.AsConcat();
       input = concat ? repeated(op->name, input, like, concat->axis).id : once(input).id;
     }
+    if (op->params.AsLoopBegin()) extents[op->outputs.front()] = op->inputs[LoopBeginInputs::kExtent];
+    if (op->params.AsLoopEnd()) op->inputs[LoopEndInputs::kExtent] = extents.at(op->inputs[LoopEndInputs::kIndex]);
     model.operators.push_back(std::move(op));
   }
   const auto set_shape = [&](TensorId tensor, const Shape& shape) {
@@ -458,6 +510,7 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
     for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
   remove_dead_code(graph_, {});
+  hoist_from_loops(graph_, {});
 }
 
 }  // namespace ferry::onnx

@@ -59,6 +59,13 @@ class Generaliser {
   Tensor cut(const std::string& name, TensorId tensor);
   Tensor once(TensorId tensor);
   Tensor repeated(const std::string& name, TensorId tensor, Tensor like, int axis);
+  Tensor spread(const std::string& name, TensorId tensor);
+
+  // A constant that a run repeats to the sizes of another tensor.
+  struct Spread {
+    std::vector<int> alike;
+    Source source;  // of the sizes of these dimensions
+  };
 
   Graph& graph_;
   int opset_;
@@ -66,6 +73,7 @@ class Generaliser {
   std::set<std::string> named_;                  // operators with a reason
   std::map<TensorId, std::vector<int>> repeat_;  // open dimensions of constants along which all values are equal
   std::map<TensorId, TensorId> once_;            // such constants, to those without repetitions
+  std::map<TensorId, Spread> spread_;            // by the constant
   std::map<TensorId, Table> tables_;             // by the constant
   const Graph* third_ = nullptr;
 };

@@ -48,15 +48,22 @@ Tensor slice_at(Tensor x, int64_t axis, Tensor index) {
   return x.graph->add_op("", gather, {x, index});
 }
 
-Tensor from_the_end(Tensor index, int64_t size) {
-  return binary(fbs::BinaryKind::Sub, scalar(index, static_cast<double>(size - 1)), index);
-}
+// The index that counts from the end: a negative one.
+Tensor from_the_end(Tensor index) { return binary(fbs::BinaryKind::Sub, scalar(index, -1), index); }
 
 int64_t resolved(int64_t axis, int rank, const char* what) {
   const int64_t from_begin = axis < 0 ? axis + rank : axis;
   if (from_begin < 0 || from_begin >= rank)
     fail("%s axis %lld is outside of %d dimensions", what, static_cast<long long>(axis), rank);
   return from_begin;
+}
+
+// The number of steps as a LoopBegin reads it.
+Tensor count_of(Graph& graph, const Repeated& loop) {
+  const Tensor* computed = std::get_if<Tensor>(&loop.count);
+  if (!computed) return integers(graph, "", {-1});
+  const Tensor count = reshape_to(*computed, {1});
+  return binary(fbs::BinaryKind::Max, count, scalar(count, 0));
 }
 
 }  // namespace
@@ -104,12 +111,9 @@ std::optional<Repeated> Importer::loop_of(const Node& node) {
     if (array->floats().front() == 0) loop.limit = 0, loop.count = make_array(Type::Int64, {}, std::vector<int64_t>{0});
     return loop;
   }
-  // No steps if it does not hold: the count or 0.
+  // No steps if it does not hold.
   const Tensor holds = cast_to(reshape_to(std::get<Tensor>(begins), {1}), fbs::DType::Bool);
-  const Tensor count = std::holds_alternative<Unknown>(loop.count)
-                           ? integers(*graph_, "", {INT32_MAX})
-                           : reshape_to(as_tensor(*graph_, loop.count, "the trip count"), {1});
-  loop.count = select(holds, count, integers(*graph_, "", {0}));
+  loop.count = select(holds, count_of(*graph_, loop), integers(*graph_, "", {0}));
   return loop;
 }
 
@@ -243,9 +247,7 @@ LoopResults Importer::add_between(const Node& node, const Repeated& loop) {
   std::vector<int32_t> steps(static_cast<size_t>(limit));
   std::iota(steps.begin(), steps.end(), 0);
   const Tensor extent = integers(graph, node.name + ".steps", steps);
-  Tensor count = integers(graph, "", {INT32_MAX});
-  if (!std::holds_alternative<Unknown>(loop.count))
-    count = reshape_to(as_tensor(graph, loop.count, "the number of steps"), {1});
+  const Tensor count = count_of(graph, loop);
 
   std::vector<Tensor> inputs = {extent, count};
   std::vector<bool> lists;  // by state: a sequence that a step appends to
@@ -268,7 +270,7 @@ LoopResults Importer::add_between(const Node& node, const Repeated& loop) {
   for (const Repeated::Slices& x : loop.scanned) {
     const Tensor all = as_tensor(graph, x.all.first, "scanned input '" + x.name + "'");
     const int64_t axis = resolved(x.axis, all.shape().rank, "scan input");
-    const Tensor index = reshape_to(x.reversed ? from_the_end(now[0], limit) : now[0], {});
+    const Tensor index = reshape_to(x.reversed ? from_the_end(now[0]) : now[0], {});
     set_value(x.name, {slice_at(all, axis, index), x.all.second});
   }
   const size_t before = reasons_.size();
@@ -326,9 +328,9 @@ LoopResults Importer::add_between(const Node& node, const Repeated& loop) {
   for (const Repeated::Slices& y : loop.stacked) {
     Tensor all = after[row++];
     if (y.reversed) {
-      std::reverse(steps.begin(), steps.end());
-      all = slice_at(all, 0, integers(graph, "", steps));
-      std::reverse(steps.begin(), steps.end());
+      std::vector<int32_t> backwards;
+      for (const int32_t step : steps) backwards.push_back(-1 - step);
+      all = slice_at(all, 0, integers(graph, "", backwards));
     }
     out.stacked.emplace_back(moved_to(all, resolved(y.axis, all.shape().rank, "scan output")), result(y.name).second);
   }

@@ -38,7 +38,7 @@ bool repeats(const fbs::OperatorT& end, Inputs inputs, const std::vector<Array>&
   using At = LoopEndInputs;
   const auto states = static_cast<size_t>(end.params.AsLoopEnd()->states);
   const Array index = *inputs[At::kIndex];
-  const bool follows = another_step(inputs);
+  const bool follows = another_step(*SerializedOp(end), inputs);
   std::vector<Array> next;
   for (size_t i = 0; i < states; ++i) next.push_back(*inputs[At::kStates + states + i]);
   for (size_t k = 0; k < outputs.size(); ++k) {

@@ -2,17 +2,30 @@
 #include "sdk/operators/loops.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sdk/reference/ops.h"
 
 namespace ferry::reference {
+namespace {
+
+// Of the inputs of a LoopEnd.
+double steps_of(const fbs::Operator& op, Inputs inputs) {
+  using At = LoopEndInputs;
+  const double count = inputs[At::kCount]->values[0];
+  if (count >= 0) return count;
+  const bool unlimited = op.params_as_LoopEnd()->unlimited();
+  return unlimited ? std::numeric_limits<int32_t>::max() : inputs[At::kExtent]->shape[0];
+}
+
+}  // namespace
 void loop_begin(const fbs::Operator&, Inputs, Array&) {}  // the index is 0
 
 // The number of steps after this one.
-void loop_end(const fbs::Operator&, Inputs inputs, Array& output) {
+void loop_end(const fbs::Operator& op, Inputs inputs, Array& output) {
   using At = LoopEndInputs;
   const double index = inputs[At::kIndex]->values[0];
-  output.values[0] = index < inputs[At::kCount]->values[0] ? index + 1 : 0;
+  output.values[0] = index < steps_of(op, inputs) ? index + 1 : 0;
 }
 
 std::vector<double> loop_output(const fbs::Operator& op, Inputs inputs, const Array& first, size_t index) {
@@ -29,9 +42,9 @@ std::vector<double> loop_output(const fbs::Operator& op, Inputs inputs, const Ar
   return rows;
 }
 
-bool another_step(Inputs inputs) {
+bool another_step(const fbs::Operator& op, Inputs inputs) {
   using At = LoopEndInputs;
-  return inputs[At::kIndex]->values[0] + 1 < inputs[At::kCount]->values[0] && inputs[At::kCondition]->values[0] != 0;
+  return inputs[At::kIndex]->values[0] + 1 < steps_of(op, inputs) && inputs[At::kCondition]->values[0] != 0;
 }
 
 }  // namespace ferry::reference

@@ -49,8 +49,8 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
 // What the state that `op` names and changes is after `op` computed `output`.
 State changed_state(const fbs::Operator& op, Inputs inputs, const Array& output, const State& before);
 
-// Whether another step of a loop follows, given the inputs of its LoopEnd.
-bool another_step(Inputs inputs);
+// Whether another step of a loop follows, given the inputs of its LoopEnd `op`.
+bool another_step(const fbs::Operator& op, Inputs inputs);
 
 // ---- of inputs that are known to fit --------------------------------------------------------------------------------
 

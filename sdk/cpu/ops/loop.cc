@@ -42,15 +42,14 @@ class LoopBegin : public Op {
   }
 
   Status run(Pool*) override {
-    if (first_of(inputs_[At::kCount]) > limit_)
-      return error(FERRY_INVALID_ARGUMENT, "a loop of %d steps, at most %d can be computed",
-                   first_of(inputs_[At::kCount]), limit_);
+    if (const int32_t steps = first_of(inputs_[At::kCount]); steps > limit_)
+      return error(FERRY_INVALID_ARGUMENT, "a loop of %d steps, at most %d can be computed", steps, limit_);
     set(outputs_[0], 0);
     for (size_t i = 0; i + 1 < outputs_.size(); ++i) std::memcpy(outputs_[i + 1], inputs_[At::kStates + i], bytes_[i]);
     return {};
   }
 
-  Flow flow() const override { return first_of(inputs_[At::kCount]) > 0 ? Flow::Next : Flow::Leave; }
+  Flow flow() const override { return first_of(inputs_[At::kCount]) != 0 ? Flow::Next : Flow::Leave; }
 
  private:
   using At = LoopBeginInputs;
@@ -64,10 +63,12 @@ class LoopBegin : public Op {
 
 class LoopEnd : public Op {
  public:
-  explicit LoopEnd(const fbs::LoopEnd& params) : states_(static_cast<size_t>(params.states())) {}
+  explicit LoopEnd(const fbs::LoopEnd& params)
+      : states_(static_cast<size_t>(params.states())), unlimited_(params.unlimited()) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     extent_ = inputs[At::kExtent][0];
+    limit_ = unlimited_ ? INT32_MAX : extent_;
     bytes_.clear();
     for (size_t i = 0; At::kStates + states_ + i < inputs.size(); ++i)
       bytes_.push_back(bytes_of(inputs[At::kStates + states_ + i]));
@@ -86,7 +87,7 @@ class LoopEnd : public Op {
   }
 
   Status run(Pool*) override {
-    const int32_t steps = first_of(inputs_[At::kCount]);
+    const int32_t count = first_of(inputs_[At::kCount]), steps = count < 0 ? limit_ : count;
     int32_t done = first_of(inputs_[At::kIndex]);
     repeats_ = false;
     if (done < steps) {
@@ -134,8 +135,9 @@ class LoopEnd : public Op {
   }
 
   const size_t states_;
+  const bool unlimited_;
   bool repeats_ = false;
-  int32_t extent_ = 0;
+  int32_t extent_ = 0, limit_ = 0;
   char* exchange_ = nullptr;   // for the states' next values, if some of them are states
   std::vector<size_t> bytes_;  // of each state and row
   std::vector<const void*> inputs_;
