@@ -59,12 +59,13 @@ Summary summarize(const std::string& path, const std::string& name) {
   }
   std::stable_sort(s.stored.begin(), s.stored.end(),
                    [](const StoredSummary& a, const StoredSummary& b) { return a.bytes > b.bytes; });
+  MacCounter counter;
   for (const fbs::Operator* op : *graph.operators()) {
     OpSummary o;
     o.name = op->name() ? op->name()->str() : "";
     o.op = op_name(op->params_type());
     o.output = model.shape(output_of(*op));
-    o.macs = macs_of(*op, [&](TensorId tensor) { return model.shape(tensor); });
+    o.macs = counter.count(*op, [&](TensorId tensor) { return model.shape(tensor); });
     for (TensorId input : *op->inputs()) {
       if (model.is_constant(input)) o.parameters += elements(model, input);
     }

@@ -3,6 +3,7 @@
 #include "sdk/operators/operators.h"
 
 namespace ferry {
+namespace {
 
 // Convolution (also deformable) and linear: each output element is a dot product with one row of the weight. Transposed
 // convolution: each input element is multiplied with one row of its group. Experts: each token passes its top experts.
@@ -25,15 +26,22 @@ uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& 
   return static_cast<uint64_t>(macs);
 }
 
-uint64_t macs_of(const Graph& graph) {
-  uint64_t macs = 0;
-  std::vector<uint64_t> times = {1};  // of the loops that are open
-  for (const auto& op : graph.table.operators) {
-    if (const fbs::LoopBeginT* loop = op->params.AsLoopBegin())
-      times.push_back(times.back() * (loop->unlimited ? 1 : static_cast<uint64_t>(graph.shape(op->inputs.front())[0])));
-    if (op->params.AsLoopEnd()) times.pop_back();
-    macs += times.back() * macs_of(*SerializedOp(*op), [&](TensorId tensor) { return graph.shape(tensor); });
+}  // namespace
+
+uint64_t MacCounter::count(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of) {
+  if (const fbs::LoopBegin* loop = op.params_as_LoopBegin()) {
+    const uint64_t steps = loop->unlimited() ? 1 : static_cast<uint64_t>(shape_of(op.inputs()->Get(0))[0]);
+    times_.push_back(times_.back() * steps);
   }
+  if (op.params_as_LoopEnd() != nullptr) times_.pop_back();
+  return times_.back() * macs_of(op, shape_of);
+}
+
+uint64_t macs_of(const Graph& graph) {
+  MacCounter counter;
+  uint64_t macs = 0;
+  for (const auto& op : graph.table.operators)
+    macs += counter.count(*SerializedOp(*op), [&](TensorId tensor) { return graph.shape(tensor); });
   return macs;
 }
 

@@ -28,6 +28,7 @@ struct Repeated {
 
   Value count;                   // the number of steps: one integer; unknown: there is no limit but the condition
   std::optional<int64_t> limit;  // its maximum; nothing: there is none
+  bool unrolls = false;          // the limit is known, so that the steps can be imported one by one
   std::string index, going;      // what the body calls the number of a step and the condition; "": it has none
   std::string condition;         // what the body calls the next condition; "": it has none
   std::vector<std::string> states, next_states;  // in the body

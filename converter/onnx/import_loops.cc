@@ -1,5 +1,5 @@
-// Bodies of Loop and Scan that stay loops: imported once, between a LoopBegin and a LoopEnd. Values from outside are read
-// where they are, slices of scanned inputs are gathered by the number of the step.
+// Bodies of Loop and Scan that stay loops: imported once, between a LoopBegin and a LoopEnd. Values from outside are
+// read where they are, slices of scanned inputs are gathered by the number of the step.
 #include "converter/onnx/import.h"
 
 #include <algorithm>
@@ -61,9 +61,7 @@ int64_t resolved(int64_t axis, int rank, const char* what) {
 // The number of steps as a LoopBegin reads it.
 Tensor count_of(Graph& graph, const Repeated& loop) {
   const Tensor* computed = std::get_if<Tensor>(&loop.count);
-  if (!computed) return integers(graph, "", {-1});
-  const Tensor count = reshape_to(*computed, {1});
-  return binary(fbs::BinaryKind::Max, count, scalar(count, 0));
+  return computed ? *computed : integers(graph, "", {-1});
 }
 
 }  // namespace
@@ -102,8 +100,13 @@ std::optional<Repeated> Importer::loop_of(const Node& node) {
       loop.count = Unknown{};
     else
       loop.limit = static_cast<int64_t>(steps);
+    loop.unrolls = loop.limit.has_value();
   } else {
     loop.limit = limit_of_steps(node);
+    if (const Tensor* computed = std::get_if<Tensor>(&loop.count)) {
+      const Tensor wanted = reshape_to(*computed, {1});
+      loop.count = binary(fbs::BinaryKind::Max, wanted, scalar(wanted, 0));  // below 0 means something else in a blob
+    }
   }
   if (node.inputs[1].empty()) return loop;
   const Value begins = one(node.inputs[1], "condition");
@@ -159,21 +162,21 @@ std::optional<Repeated> Importer::scan_of(const Node& node) {
   for (size_t i = 0; i < outputs; ++i)
     loop.stacked.push_back({.name = body.outputs[carried + i], .axis = to_axes[i], .reversed = to_backwards[i] != 0});
   loop.count = make_array(Type::Int64, {}, std::vector<int64_t>{*loop.limit});
+  loop.unrolls = true;
   return loop;
 }
 
 // Whether the loop stays one, or can neither stay one nor be unrolled. Then the outputs are set, or reasons are given.
 bool Importer::keeps_loop(const Node& node, const Repeated& loop) {
-  const bool known = std::holds_alternative<Array>(loop.count);
   const double nodes =
       static_cast<double>(loop.limit.value_or(0)) * static_cast<double>(node.branches.front().nodes.size() + 1);
-  if (loop.limit == 0 || (known && !options_.open_sizes && nodes <= kMaxNodesToUnroll)) return false;
+  if (loop.limit == 0 || (loop.unrolls && !options_.open_sizes && nodes <= kMaxNodesToUnroll)) return false;
   const size_t before = reasons_.size();
   if (const std::optional<LoopResults> results = add_repeated(node, loop)) {
     set_results(node, loop, *results);
     return true;
   }
-  if (!known || nodes + static_cast<double>(unrolled_) > static_cast<double>(kMaxUnrolledNodes)) return true;
+  if (!loop.unrolls || nodes + static_cast<double>(unrolled_) > static_cast<double>(kMaxUnrolledNodes)) return true;
   reasons_.resize(before);
   return false;
 }
@@ -286,6 +289,7 @@ LoopResults Importer::add_between(const Node& node, const Repeated& loop) {
     out.counted = !known || known->elements() != 1 || known->floats().front() == 0;
     condition = reshape_to(as_tensor(graph, value, "condition '" + loop.condition + "'"), {1});
   }
+  if (!loop.limit && !out.counted) fail("nothing ends it: no trip count, and a condition that always holds");
   out.counted = out.counted || !std::holds_alternative<Array>(loop.count);
   std::vector<Tensor> ends = {extent, now[0], count, condition}, next, rows;
   ends.insert(ends.end(), now.begin() + 1, now.end());

@@ -425,12 +425,12 @@ TEST(HostileOperators, CountsOfOneAreNotBroadcast) {
   return model;
 }
 
-TEST(HostileOperators, LoopsThatTheRunEndsHaveATripCountAndAStateOfOneShape) {
+TEST(HostileOperators, LoopsThatTheRunEndsHaveAStateOfOneShape) {
   EXPECT_EQ(sentence_of(repeated(3, "Neg")), "");
-  EXPECT_EQ(sentence_of(repeated(kHuge, "Neg")),
-            "its condition 'c' depends on the graph's inputs, and no trip count limits it");
-  EXPECT_EQ(sentence_of(repeated(-1, "Neg")),
-            "its condition 'c' depends on the graph's inputs, and no trip count limits it");
+  EXPECT_EQ(sentence_of(repeated(kHuge, "Neg")), "");
+  EXPECT_EQ(sentence_of(repeated(-1, "Neg")), "");
+  EXPECT_EQ(sentence_of(repeated(-1, "Transpose")), "state 'after' is [2,3] before a step, and [3,2] after it");
+  EXPECT_EQ(sentence_of(repeated(-1, "SequenceConstruct")), "state 'after' is no tensor");
   EXPECT_EQ(
       sentence_of(repeated(3, "Transpose")),
       "its number of iterations depends on the graph's inputs, and 'after' is no tensor of one type and one shape "

@@ -476,6 +476,50 @@ TEST(ShapeRules, Recurrence) {
                  "recurrence: clip is -1, expected more than 0");
 }
 
+TEST(ShapeRules, Loops) {
+  using Begin = fbs::LoopBeginT;
+  using End = fbs::LoopEndT;
+  expect_shape(Begin(), {{5, 2}, {1}, {3, 4}, {}}, {1});
+  expect_refusal(Begin(), {{5}}, FERRY_CORRUPT, "loop_begin: takes 2 to 65 inputs, got 1");
+  expect_refusal(Begin(), {{}, {1}}, FERRY_SHAPE_MISMATCH,
+                 "loop_begin: the extent has no dimension, expected the number of steps as its first");
+  expect_refusal(Begin(), {{5}, {2}}, FERRY_SHAPE_MISMATCH, "loop_begin: count [2], expected [1]");
+  const auto end = [](int states, bool unlimited = false) {
+    return with<End>([=](End& p) { p.states = states, p.unlimited = unlimited; });
+  };
+  const std::vector<Shape> inputs = {{5, 2}, {1}, {1}, {1}, {3, 4}, {3, 4}, {7}};
+  expect_shape(end(1), inputs, {1});
+  expect_refusal(end(1, true), inputs, FERRY_CORRUPT, "loop_end: 1 rows of an unlimited number of steps");
+  expect_refusal(end(-1), inputs, FERRY_CORRUPT, "loop_end: -1 states, expected 0 to 63");
+  expect_refusal(end(2), inputs, FERRY_CORRUPT, "loop_end: takes 8 to 69 inputs, got 7");
+  expect_refusal(end(1), {{5, 2}, {1}, {1}, {1}, {3, 4}, {4, 3}}, FERRY_SHAPE_MISMATCH,
+                 "loop_end: state 0 is [3,4], but [4,3] in the next step");
+  expect_refusal(end(0), {{5}, {}, {1}, {1}}, FERRY_SHAPE_MISMATCH, "loop_end: index [], expected [1]");
+  expect_refusal(end(0), {{5}, {1}, {1}, {1, 1}}, FERRY_SHAPE_MISMATCH, "loop_end: condition [1,1], expected [1]");
+  expect_refusal(end(0), {{5}, {1}, {1}, {1}, {1, 1, 1, 1, 1, 1}}, FERRY_SHAPE_MISMATCH,
+                 "loop_end: the output has more than 6 dimensions");
+
+  const fbs::LoopEndT one = end(1);
+  fbs::OperatorT op;
+  op.params.Set(fbs::LoopEndT(one));
+  const SerializedOp serialized(op);
+  Shape shapes[3];
+  ASSERT_TRUE(infer_shapes(*serialized, inputs, {}, shapes).ok());
+  EXPECT_EQ(to_string(shapes[1]), "[3,4]");
+  EXPECT_EQ(to_string(shapes[2]), "[5,7]");
+  using fbs::DType;
+  const Type f{DType::Float32}, i{DType::Int32};
+  Type types[3];
+  EXPECT_TRUE(infer_types(*serialized, std::vector<Type>{f, i, i, i, i, i, f}, types).ok());
+  EXPECT_EQ(types[0].dtype, DType::Int32);
+  EXPECT_EQ(types[1].dtype, DType::Int32);
+  EXPECT_EQ(types[2].dtype, DType::Float32);
+  EXPECT_EQ(infer_types(*serialized, std::vector<Type>{f, i, i, i, i, f, f}, types).message(),
+            "loop_end: state 0 is of another type in the next step, expected Int32");
+  EXPECT_EQ(infer_types(*serialized, std::vector<Type>{f, i, i, f, i, i, f}, types).message(),
+            "loop_end: input 3 is of type Float32, expected Int32");
+}
+
 TEST(TypeRules, ListTheElementTypesOfOperators) {
   using fbs::DType;
   const auto expect = [](auto params, const std::vector<Type>& inputs, DType gives, const char* refusal = "") {

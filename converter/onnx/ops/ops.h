@@ -260,7 +260,7 @@ void sequence_empty(Op& op);
 void sequence_erase(Op& op);
 void sequence_insert(Op& op);
 void sequence_length(Op& op);
-void sequence_map(Op& op);  // one without a body: others are imported by their bodies
+void without_body(Op& op);  // Loop, Scan, SequenceMap: others are imported by their bodies
 void split_to_sequence(Op& op);
 // The slices of x along `axis`, without that dimension.
 Items unstacked(Op& op, const Value& x, Type type, int64_t axis);

@@ -122,7 +122,7 @@ void sequence_length(Op& op) {
   op.set(make_vector({size}).reshaped({}));
 }
 
-void sequence_map(Op& op) { op.refuse("attribute 'body' is missing"); }
+void without_body(Op& op) { op.refuse("attribute 'body' is missing"); }
 
 void concat_from_sequence(Op& op) {
   if (const Rows* rows = std::get_if<Rows>(&op.value(0))) return concat_rows(op, rows->all);

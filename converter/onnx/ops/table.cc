@@ -8,8 +8,6 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr const char* kBody = "its number of iterations must be known at conversion";
-constexpr const char* kTrips = "its number of iterations, or a maximum of it, must be known at conversion";
 constexpr const char* kCondition =
     "its condition must be known at conversion, or both branches return tensors of one type and one shape";
 constexpr const char* kImage = "the network's inputs are pixels: decode the image before";
@@ -111,7 +109,7 @@ constexpr OpRow kOps[] = {
     {"LinearAttention", linear_attention},
     {"Log", log},
     {"LogSoftmax", log_softmax},
-    {"Loop", nullptr, kTrips},
+    {"Loop", without_body, nullptr, Reads::Sequences},
     {"LpNormalization", lp_normalization},
     {"LpPool", lp_pool},
     {"MatMul", matmul},
@@ -171,7 +169,7 @@ constexpr OpRow kOps[] = {
     {"RotaryEmbedding", rotary_embedding},
     {"Round", round},
     {"STFT", stft},
-    {"Scan", nullptr, kBody},
+    {"Scan", without_body},
     {"Scatter", scatter_elements},
     {"ScatterElements", scatter_elements},
     {"ScatterND", scatter_nd},
@@ -182,7 +180,7 @@ constexpr OpRow kOps[] = {
     {"SequenceErase", sequence_erase, nullptr, Reads::Sequences},
     {"SequenceInsert", sequence_insert, nullptr, Reads::Sequences},
     {"SequenceLength", sequence_length, nullptr, Reads::Sequences},
-    {"SequenceMap", sequence_map, nullptr, Reads::Sequences},
+    {"SequenceMap", without_body, nullptr, Reads::Sequences},
     {"Shape", shape},
     {"Shrink", shrink},
     {"Sigmoid", sigmoid},
