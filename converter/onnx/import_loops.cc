@@ -289,7 +289,8 @@ LoopResults Importer::add_between(const Node& node, const Repeated& loop) {
     out.counted = !known || known->elements() != 1 || known->floats().front() == 0;
     condition = reshape_to(as_tensor(graph, value, "condition '" + loop.condition + "'"), {1});
   }
-  if (!loop.limit && !out.counted) fail("nothing ends it: no trip count, and a condition that always holds");
+  if (std::holds_alternative<Unknown>(loop.count) && !out.counted)
+    fail("nothing ends it: no trip count, and a condition that always holds");
   out.counted = out.counted || !std::holds_alternative<Array>(loop.count);
   std::vector<Tensor> ends = {extent, now[0], count, condition}, next, rows;
   ends.insert(ends.end(), now.begin() + 1, now.end());
