@@ -50,8 +50,13 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
     fixture->entries.back().name = fixture->entries.back().module = probe_name(tensor);
   };
   for (const auto& input : copy.inputs) tap(input->tensor);
-  for (const auto& op : copy.operators)
+  size_t loops = 0;  // that are open: what they compute cannot be tapped
+  for (const auto& op : copy.operators) {
+    if (op->params.AsLoopBegin()) ++loops;
+    if (op->params.AsLoopEnd()) --loops;
+    if (loops > 0) continue;
     for (TensorId output : op->outputs) tap(output);
+  }
   return assemble(copy, data);
 }
 
@@ -87,7 +92,7 @@ double squared_error(const Array& ours, const Array& right) {
   return std::isfinite(error) ? error / square : std::numeric_limits<double>::infinity();
 }
 
-// The error of each operator of the graph for the inputs that it had.
+// The error of each operator of the graph for the inputs that it had; of a loop, at its end, for the inputs of the loop.
 std::vector<double> operator_errors(const Model& model, const Fixture& fixture, const ferry_session_options& session) {
   Fixture probing = fixture;
   const Network network(tapped(model, &probing), probing, session);
@@ -95,19 +100,37 @@ std::vector<double> operator_errors(const Model& model, const Fixture& fixture, 
   Graph graph;
   model.graph().UnPackTo(&graph.table);
   const std::vector<reference::State> states = reference::empty_states(graph);
-  std::vector<double> errors;
-  for (const fbs::Operator* op : *model.graph().operators()) {
+  const auto& operators = graph.table.operators;
+  std::vector<double> errors(operators.size());
+  std::map<TensorId, Array> in_loops;  // values of the loops that are open, by the reference
+  size_t loops = 0;
+  for (size_t place = 0; place < operators.size(); ++place) {
+    const fbs::OperatorT& op = *operators[place];
     std::vector<Array> inputs;
-    for (TensorId input : *op->inputs())
-      inputs.push_back(model.is_constant(input) ? constant(model, input, network.on_gpu(errors.size()))
-                                                : value(model, input, computed));
+    for (const TensorId input : op.inputs) {
+      const auto inside = in_loops.find(input);
+      inputs.push_back(model.is_constant(input)   ? constant(model, input, network.on_gpu(place))
+                       : inside != in_loops.end() ? inside->second
+                                                  : value(model, input, computed));
+    }
     std::vector<const Array*> pointers;
     for (const Array& input : inputs) pointers.push_back(&input);
-    const std::vector<Array> right = reference::compute_all(*op, pointers, states);
-    double error = 0;
-    for (unsigned i = 0; i < right.size(); ++i)
-      error = std::max(error, squared_error(value(model, op->outputs()->Get(i), computed), right[i]));
-    errors.push_back(error);
+    std::vector<Array> right = reference::compute_all(*SerializedOp(op), pointers, states);
+    if (op.params.AsLoopBegin()) ++loops;
+    if (op.params.AsLoopEnd()) {
+      if (reference::repeats(op, pointers, right, &in_loops)) {
+        while (!reference::begins(*operators[place], op)) --place;
+        continue;
+      }
+      for (size_t i = 0; i < right.size(); ++i) right[i] = in_loops.at(op.outputs[i]);
+      if (--loops == 0) in_loops.clear();
+    }
+    for (size_t i = 0; i < right.size(); ++i) {
+      if (loops > 0)
+        in_loops[op.outputs[i]] = std::move(right[i]);
+      else
+        errors[place] = std::max(errors[place], squared_error(value(model, op.outputs[i], computed), right[i]));
+    }
   }
   return errors;
 }
