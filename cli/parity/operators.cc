@@ -92,7 +92,8 @@ double squared_error(const Array& ours, const Array& right) {
   return std::isfinite(error) ? error / square : std::numeric_limits<double>::infinity();
 }
 
-// The error of each operator of the graph for the inputs that it had; of a loop, at its end, for the inputs of the loop.
+// The error of each operator of the graph for the inputs that it had; of a loop, at its end, for the inputs of the
+// loop.
 std::vector<double> operator_errors(const Model& model, const Fixture& fixture, const ferry_session_options& session) {
   Fixture probing = fixture;
   const Network network(tapped(model, &probing), probing, session);

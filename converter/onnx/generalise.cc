@@ -134,8 +134,9 @@ bool is_initial_state(const fbs::OperatorT& op, size_t input) {
 bool accepts_computed(const fbs::OperatorT& op, size_t input) {
   static_assert(LoopBeginInputs::kExtent == LoopEndInputs::kExtent);
   return (bounds_loop(op.params.type) && input == LoopBeginInputs::kExtent) || is_initial_state(op, input) ||
-         op.params.AsBinary() || op.params.AsConcat() || op.params.AsSelect() || op.params.AsGather() ||
-         (op.params.AsRotaryEmbedding() && input > 0) || (op.params.AsAttention() && input >= 3);
+         op.params.AsBinary() || op.params.AsMatMul() || op.params.AsConcat() || op.params.AsSelect() ||
+         op.params.AsGather() || (op.params.AsRotaryEmbedding() && input > 0) ||
+         (op.params.AsAttention() && input >= 3);
 }
 
 // Whether an input that is constant along these dimensions may have size 1 there.
@@ -368,6 +369,7 @@ std::vector<Shape> Generaliser::table_shapes(const Graph& other) const {
 
 void Generaliser::lengthen_tables(const Graph& largest) {
   if (!same_operators(largest)) return;
+  std::vector<TensorId> wholes;  // equal tables are one
   for (auto& [tensor, table] : tables_) {
     const auto reads = [&, wanted = tensor](const auto& op) {
       return std::find(op->inputs.begin(), op->inputs.end(), wanted) != op->inputs.end();
@@ -378,11 +380,21 @@ void Generaliser::lengthen_tables(const Graph& largest) {
       whole = hold_once(largest.values(tensor), largest.shape(tensor), table.alike);
     const auto& ops = graph_.table.operators;
     if (!whole.values.empty() && whole.alike && is_leading_part(whole, part))
-      table.whole = add_alike(tensor, whole.shape, whole.values);
+      table.whole = whole_table(tensor, whole.shape, whole.values, &wholes);
     else
       give_reason(**std::find_if(ops.begin(), ops.end(), reads),
                   "its constant '" + graph_.at(tensor).name + "' is of another kind for a large open size");
   }
+}
+
+// The constant with these values: one of `wholes`, or a new one.
+TensorId Generaliser::whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values,
+                                  std::vector<TensorId>* wholes) {
+  for (const TensorId whole : *wholes)
+    if (graph_.shape(whole) == shape && graph_.dtype(whole) == graph_.dtype(tensor) && graph_.values(whole) == values)
+      return whole;
+  wholes->push_back(add_alike(tensor, shape, values));
+  return wholes->back();
 }
 
 // Slices the table to the size of its source.

@@ -55,6 +55,8 @@ class Generaliser {
   int32_t scale_of(const fbs::OperatorT& op, int dim, const Graph& other) const;
   std::optional<Source> find_source(size_t i, TensorId tensor, const std::vector<int>& dims, const Graph& other) const;
   void give_reason(const fbs::OperatorT& op, const std::string& what);
+  TensorId whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values,
+                       std::vector<TensorId>* wholes);
   TensorId add_alike(TensorId tensor, const Shape& shape, const std::vector<double>& values);
   Tensor cut(const std::string& name, TensorId tensor);
   Tensor once(TensorId tensor);

@@ -178,10 +178,15 @@ void cum_sum(Op& op) {
   std::vector<double> weight(static_cast<size_t>(size * size), 0.0);
   for (int64_t to = 0; to < size; ++to)
     for (int64_t from = 0; from < size; ++from)
-      if (adds(to, from)) weight[static_cast<size_t>(to * size + from)] = 1;
+      if (adds(to, from)) weight[static_cast<size_t>(from * size + to)] = 1;
+  // A matrix product, since its matrix may be a part of a larger one if the length is open.
   const Tensor ones = op.graph().add_constant(op.node().name + ".ones",
                                               Shape{static_cast<int32_t>(size), static_cast<int32_t>(size)}, weight);
-  const Tensor sums = op.graph().add_op("", fbs::LinearT{}, {swap_with_last(op.floating(0), axis), ones});
+  Tensor x = swap_with_last(op.floating(0), axis);
+  const Dims dims = dims_of(x);
+  if (dims.size() == 1) x = reshape_to(x, {1, size});
+  Tensor sums = op.graph().add_op("", fbs::MatMulT{}, {x, ones});
+  if (dims.size() == 1) sums = reshape_to(sums, dims);
   op.set(cast_to(swap_with_last(sums, axis), op.tensor(0).dtype()));
 }
 
