@@ -19,6 +19,10 @@ void forget_sizes(fbs::OperatorT& op) {
   if (may_be_sized_by_input(op.params.type)) op.inputs.resize(1);
   if (auto* reshape = op.params.AsReshape()) reshape->shape.clear();
   if (auto* slice = op.params.AsSlice()) slice->size.clear();
+  if (auto* pad = op.params.AsPad()) {
+    pad->after.clear();
+    pad->multiple.clear();
+  }
   if (auto* resize = op.params.AsResize2d()) resize->scale_h = resize->scale_w = resize->height = resize->width = 1;
   if (auto* reverse = op.params.AsWindowReverse()) reverse->height = reverse->width = 1;
 }
@@ -41,9 +45,15 @@ fbs::OperatorT at_begins_of(const fbs::OperatorT& op, const fbs::OperatorT& othe
   fbs::OperatorT out = other;
   const fbs::SliceT* slice = op.params.AsSlice();
   fbs::SliceT* theirs = out.params.AsSlice();
-  if (slice && theirs && slice->begin.size() == theirs->begin.size())
-    for (size_t d = 0; d < slice->begin.size(); ++d)
-      if (slice->begin[d] < 0) theirs->begin[d] -= input[static_cast<int>(d)];
+  if (!slice || !theirs || slice->begin.size() != theirs->begin.size()) return out;
+  for (size_t d = 0; d < slice->begin.size(); ++d) {
+    const int32_t size = theirs->size[d];
+    if (slice->begin[d] == kLastElements) {
+      if (size == -1 || theirs->begin[d] + size == input[static_cast<int>(d)]) theirs->begin[d] = kLastElements;
+    } else if (slice->begin[d] < 0) {
+      theirs->begin[d] -= input[static_cast<int>(d)];
+    }
+  }
   return out;
 }
 
@@ -190,15 +200,22 @@ int32_t Generaliser::scale_of(const fbs::OperatorT& op, int dim, const Graph& ot
   return scale;
 }
 
-// Finds a value computed before operator `i` whose dimensions equal `dims` of `tensor` in every graph. Prefers inputs,
-// which stay in memory anyway, then the nearest value.
+// Dimension `dim` of `tensor` as a dimension of `value`, divided by `divisor`, if it is that in every graph.
+std::optional<SizeCode> Generaliser::size_in(TensorId value, int32_t divisor, TensorId tensor, int dim,
+                                             const Graph& other) const {
+  for (int d = 0; d < graph_.shape(value).rank; ++d)
+    for (const bool up : {false, true}) {
+      const SizeCode code{d, divisor, up};
+      const auto fits = [&](const Graph& graph) { return code.of(graph.shape(value)[d]) == graph.shape(tensor)[dim]; };
+      if (fits(graph_) && fits(other) && (!third_ || fits(*third_))) return code;
+    }
+  return {};
+}
+
+// Finds a value computed before operator `i` whose dimensions equal `dims` of `tensor` in every graph, or give them
+// divided by a small number. Prefers inputs, which stay in memory anyway, then the nearest value.
 std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId tensor, const std::vector<int>& dims,
                                                             const Graph& other) const {
-  const auto has = [&](TensorId value, int d, int wanted) {
-    return graph_.shape(value)[d] == graph_.shape(tensor)[wanted] &&
-           other.shape(value)[d] == other.shape(tensor)[wanted] &&
-           (!third_ || third_->shape(value)[d] == third_->shape(tensor)[wanted]);
-  };
   std::vector<TensorId> values;
   for (const auto& port : graph_.table.inputs) values.push_back(port->tensor);
   for (const TensorId input : graph_.table.operators[i]->inputs)
@@ -212,16 +229,15 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId t
       values.push_back(op.outputs.front());
     if (op.params.AsLoopEnd()) ++ended;
   }
-  for (const TensorId value : values) {
-    Source source{value, {}};
-    for (const int wanted : dims)
-      for (int d = 0; d < graph_.shape(value).rank; ++d)
-        if (has(value, d, wanted)) {
-          source.dims.push_back(d);
-          break;
-        }
-    if (source.dims.size() == dims.size()) return source;
-  }
+  constexpr int32_t kMaxDivisor = 32;
+  for (int32_t divisor = 1; divisor <= kMaxDivisor; ++divisor)
+    for (const TensorId value : values) {
+      Source source{value, {}};
+      for (const int wanted : dims)
+        if (const std::optional<SizeCode> size = size_in(value, divisor, tensor, wanted, other))
+          source.sizes.push_back(*size);
+      if (source.sizes.size() == dims.size()) return source;
+    }
   return {};
 }
 
@@ -229,8 +245,7 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId t
 void Generaliser::open_sizes(size_t i, const Graph& other) {
   fbs::OperatorT& op = *graph_.table.operators[i];
   const TensorId output = op.outputs.front();
-  const Shape in_a = graph_.shape(op.inputs.front()), out_a = graph_.shape(output);
-  const Shape in_b = other.shape(op.inputs.front()), out_b = other.shape(output);
+  const Shape out_a = graph_.shape(output), out_b = other.shape(output);
   std::vector<int> dims;        // output dimensions whose sizes follow another tensor
   std::vector<int32_t*> sizes;  // their sizes
   if (auto* reshape = op.params.AsReshape()) {
@@ -254,10 +269,16 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
   } else if (auto* slice = op.params.AsSlice()) {
     for (int d = 0; d < out_a.rank; ++d) {
       const int32_t begin = slice->begin[static_cast<size_t>(d)];
-      const int32_t begin_a = begin < 0 ? begin + in_a[d] : begin, begin_b = begin < 0 ? begin + in_b[d] : begin;
       int32_t& size = slice->size[static_cast<size_t>(d)];
+      if (size == -1 && begin == kLastElements) size = out_a[d];
       if (out_a[d] == out_b[d]) continue;
-      if (begin_a + out_a[d] == in_a[d] && begin_b + out_b[d] == in_b[d]) {
+      const auto reaches_end = [&](const Graph* graph) {
+        if (!graph) return true;
+        const fbs::OperatorT& same = *graph->table.operators[i];
+        const int32_t in = graph->shape(same.inputs.front())[d];
+        return (begin < 0 ? begin + in : begin) + graph->shape(same.outputs.front())[d] == in;
+      };
+      if (begin != kLastElements && reaches_end(&graph_) && reaches_end(&other) && reaches_end(third_)) {
         size = -1;
       } else {
         dims.push_back(d);
@@ -284,20 +305,48 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
   const std::optional<Source> source = dims.empty() ? std::nullopt : find_source(i, output, dims, other);
   if (!source) return;
   op.inputs.push_back(source->tensor);
-  for (size_t k = 0; k < sizes.size(); ++k) *sizes[k] = -2 - source->dims[k];
+  for (size_t k = 0; k < sizes.size(); ++k) *sizes[k] = source->sizes[k].encode();
 }
 
-// Lets a slice begin at a place from the end, if that is one for both sizes: the last element.
+// Lets a pad reach the next multiple, if that is what its sizes have in common.
+void Generaliser::open_padding(size_t i, const Graph& other) {
+  const fbs::OperatorT& op = *graph_.table.operators[i];
+  if (!op.params.AsPad() || op.params.AsPad()->multiple.empty()) return;
+  fbs::PadT& pad = *graph_.table.operators[i]->params.AsPad();
+  for (int d = 0; d < graph_.shape(op.outputs.front()).rank; ++d) {
+    const auto at = static_cast<size_t>(d);
+    const auto differs = [&](const Graph* graph) {
+      return graph && graph->table.operators[i]->params.AsPad()->after[at] != pad.after[at];
+    };
+    if (!differs(&other) && !differs(third_)) continue;
+    const auto fits = [&](const Graph* graph, int32_t multiple) {
+      if (!graph) return true;
+      const int32_t size = graph->shape(op.inputs.front())[d] + pad.before[at];
+      return (size + multiple - 1) / multiple * multiple == graph->shape(op.outputs.front())[d];
+    };
+    for (int32_t multiple = graph_.shape(op.outputs.front())[d]; multiple > 1 && pad.multiple[at] == 1; --multiple)
+      if (fits(&graph_, multiple) && fits(&other, multiple) && fits(third_, multiple)) pad.multiple[at] = multiple;
+    if (pad.multiple[at] > 1) pad.after[at] = 0;
+  }
+}
+
+// Lets a slice begin at a place from the end, if that is one for both sizes (the last element), or take the last
+// elements, if both end at the end.
 void Generaliser::open_begin(size_t i, const Graph& other) {
   fbs::SliceT* slice = graph_.table.operators[i]->params.AsSlice();
   const fbs::SliceT* same = other.table.operators[i]->params.AsSlice();
   if (!slice || !same || slice->begin.size() != same->begin.size()) return;
-  const Shape a = graph_.shape(graph_.table.operators[i]->inputs.front());
-  const Shape b = other.shape(other.table.operators[i]->inputs.front());
+  const fbs::OperatorT& op = *graph_.table.operators[i];
+  const Shape a = graph_.shape(op.inputs.front()), b = other.shape(op.inputs.front());
+  const Shape to_a = graph_.shape(op.outputs.front()), to_b = other.shape(op.outputs.front());
   for (int d = 0; d < a.rank; ++d) {
     int32_t& begin = slice->begin[static_cast<size_t>(d)];
     const int32_t theirs = same->begin[static_cast<size_t>(d)];
-    if (begin >= 0 && begin != theirs && begin - a[d] == theirs - b[d]) begin -= a[d];
+    if (begin < 0 || begin == theirs) continue;
+    if (begin - a[d] == theirs - b[d])
+      begin -= a[d];
+    else if (begin + to_a[d] == a[d] && theirs + to_b[d] == b[d])
+      begin = kLastElements;
   }
 }
 
@@ -312,6 +361,7 @@ void Generaliser::include_operator(size_t i, const Graph& other) {
     if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is supported for one size only");
     if (constant && !same_constant(graph_, other, op.inputs[k])) include_constant(i, k, other);
   }
+  open_padding(i, other);
   if (outputs_shape(op, other)) return;
   open_sizes(i, other);
   const TensorId output = op.outputs.front();
@@ -405,7 +455,7 @@ Tensor Generaliser::cut(const std::string& name, TensorId tensor) {
   slice.begin.assign(static_cast<size_t>(whole.shape().rank), 0);
   slice.size.assign(slice.begin.size(), -1);
   for (size_t k = 0; k < table.growing.size(); ++k)
-    slice.size[static_cast<size_t>(table.growing[k])] = -2 - table.source.dims[k];
+    slice.size[static_cast<size_t>(table.growing[k])] = table.source.sizes[k].encode();
   return graph_.add_op(name, slice, {whole, {&graph_, table.source.tensor}});
 }
 
@@ -478,10 +528,10 @@ Tensor Generaliser::spread(const std::string& name, TensorId tensor) {
   fbs::ReshapeT reshape;
   reshape.shape.assign(static_cast<size_t>(graph_.shape(tensor).rank), 1);
   for (size_t k = 0; k < how.alike.size(); ++k) {
-    slice.size[static_cast<size_t>(how.source.dims[k])] = -1;
-    reshape.shape[static_cast<size_t>(how.alike[k])] = -2 - how.source.dims[k];
+    slice.size[static_cast<size_t>(how.source.sizes[k].dim)] = how.source.sizes[k].encode();
+    reshape.shape[static_cast<size_t>(how.alike[k])] = how.source.sizes[k].encode();
   }
-  const Tensor part = graph_.add_op(name, slice, {like});
+  const Tensor part = graph_.add_op(name, slice, {like, like});
   fbs::BinaryT equal;
   equal.kind = fbs::BinaryKind::Equal;
   const Tensor flags = graph_.add_op(name, equal, {part, part});
@@ -513,6 +563,10 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
   const auto set_shape = [&](TensorId tensor, const Shape& shape) {
     graph_.at(tensor).shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
   };
+  for (const auto& op : model.operators)  // what the importer let be generalised, and is the same for all sizes
+    if (auto* pad = op->params.AsPad();
+        pad && std::all_of(pad->multiple.begin(), pad->multiple.end(), [](int32_t multiple) { return multiple == 1; }))
+      pad->multiple.clear();
   for (size_t i = 0; i < inputs.size(); ++i) set_shape(model.inputs[i]->tensor, inputs[i]);
   for (const auto& op : model.operators) {
     std::vector<Shape> outputs(op->outputs.size());
@@ -521,6 +575,7 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
     if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().data());
     for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
+  fold_padding(graph_, {});
   remove_dead_code(graph_, {});
   hoist_from_loops(graph_, {});
 }

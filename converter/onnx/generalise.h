@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converter/onnx/importer.h"
+#include "sdk/operators/size_code.h"
 
 namespace ferry::onnx {
 
@@ -35,10 +36,10 @@ class Generaliser {
   void finish(const std::vector<Shape>& inputs);
 
  private:
-  // The tensor whose dimensions determine sizes of an operator or of a table.
+  // The tensor whose dimensions, or parts of them, determine sizes of an operator or of a table.
   struct Source {
     TensorId tensor = TensorId::None;
-    std::vector<int> dims;
+    std::vector<SizeCode> sizes;
   };
   struct Table {
     std::vector<int> alike;           // dimensions along which all values are equal, stored once
@@ -51,8 +52,10 @@ class Generaliser {
   void include_operator(size_t i, const Graph& other);
   void include_constant(size_t i, size_t input, const Graph& other);
   void open_begin(size_t i, const Graph& other);
+  void open_padding(size_t i, const Graph& other);
   void open_sizes(size_t i, const Graph& other);
   int32_t scale_of(const fbs::OperatorT& op, int dim, const Graph& other) const;
+  std::optional<SizeCode> size_in(TensorId value, int32_t divisor, TensorId tensor, int dim, const Graph& other) const;
   std::optional<Source> find_source(size_t i, TensorId tensor, const std::vector<int>& dims, const Graph& other) const;
   void give_reason(const fbs::OperatorT& op, const std::string& what);
   TensorId whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values,

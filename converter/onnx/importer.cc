@@ -193,6 +193,7 @@ void Importer::add_node(const Node& node) {
   Node adapted;  // the node by today's rules, if it is of an older opset
   if (row && row->adapt) adapted = node;
   Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
+  op.set_open_sizes(options_.open_sizes);
   try {
     if (row && row->adapt) row->adapt(op, &adapted);
     std::vector<Counted> counted;

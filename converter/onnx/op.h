@@ -39,6 +39,10 @@ class Op {
   int opset() const { return node_.opset; }
 
   const DecoderStates* decoder() const { return decoder_; }
+  // Whether the graph will be made of several imports at different sizes, so that the operators should not depend on
+  // sizes where that costs little.
+  bool open_sizes() const { return open_sizes_; }
+  void set_open_sizes(bool open) { open_sizes_ = open; }
 
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
@@ -109,6 +113,7 @@ class Op {
   const Attribute* attribute(const std::string& name, Attribute::Kind kind) const;
 
   const DecoderStates* decoder_;
+  bool open_sizes_ = false;
   const Node& node_;
   Graph& graph_;
   std::vector<Value> inputs_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sdk/operators/size_code.h"
 #include "text_generated.h"
 
 namespace ferry {
@@ -42,9 +43,31 @@ bool needs_version_4(const fbs::GraphT& graph) {
          std::any_of(graph.graphs.begin(), graph.graphs.end(), [](const auto& g) { return needs_version_4(*g); });
 }
 
+bool needs_version_5(const fbs::OperatorT& op) {
+  const auto divided = [](int32_t size) { return size <= -2 - 8; };
+  const auto* slice = op.params.AsSlice();
+  const auto* reshape = op.params.AsReshape();
+  const auto* resize = op.params.AsResize2d();
+  const auto* reverse = op.params.AsWindowReverse();
+  const auto* pad = op.params.AsPad();
+  return (pad && !pad->multiple.empty()) ||
+         (slice && (std::any_of(slice->size.begin(), slice->size.end(), divided) ||
+                    std::count(slice->begin.begin(), slice->begin.end(), kLastElements) > 0)) ||
+         (reshape && std::any_of(reshape->shape.begin(), reshape->shape.end(), divided)) ||
+         (resize && (divided(resize->height) || divided(resize->width))) ||
+         (reverse && (divided(reverse->height) || divided(reverse->width)));
+}
+
+bool needs_version_5(const fbs::GraphT& graph) {
+  return std::any_of(graph.operators.begin(), graph.operators.end(),
+                     [](const auto& op) { return needs_version_5(*op); }) ||
+         std::any_of(graph.graphs.begin(), graph.graphs.end(), [](const auto& g) { return needs_version_5(*g); });
+}
+
 }  // namespace
 
 uint32_t format_version(const fbs::GraphT& graph) {
+  if (needs_version_5(graph)) return 5;
   return needs_version_4(graph) ? 4 : needs_version_3(graph) ? 3 : needs_version_2(graph) ? 2 : 1;
 }
 

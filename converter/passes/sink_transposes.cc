@@ -357,6 +357,7 @@ bool Sinker::sink(const Op& op) {
   if (auto* pad = params.AsPad()) {
     pad->before = reordered(pad->before, v.perm);
     pad->after = reordered(pad->after, v.perm);
+    if (!pad->multiple.empty()) pad->multiple = reordered(pad->multiple, v.perm);
   } else if (auto* slice = params.AsSlice()) {
     slice->begin = reordered(slice->begin, v.perm);
     slice->size = reordered(slice->size, v.perm);

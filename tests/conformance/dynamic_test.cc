@@ -84,6 +84,18 @@ TEST(Dynamic, TextsAreOfAnyLength) {
 // A sum over all previous positions is a product with a part of a matrix.
 TEST(Dynamic, CumulativeSumsAreOfAnyLength) { expect_agreement(options_for("sums", {"sequence"}, {"tokens=1x4"})); }
 
+// Sizes that are parts of an open one, rounded down, and what is left.
+TEST(Dynamic, PartsOfAnOpenSize) {
+  expect_agreement(options_for("halves", {"batch", "sequence"}, {"tokens=1x8x8"}));
+  expect_agreement(options_for("half_size", {"height", "width"}, {"input=1x3x16x24"}));
+}
+
+// Also from sizes that need no padding.
+TEST(Dynamic, PaddingReachesTheNextMultiple) {
+  expect_agreement(options_for("multiples", {"height", "width"}, {"input=1x3x16x24"}));
+  expect_agreement(options_for("multiples", {"height", "width"}, {"input=1x3x15x17"}));
+}
+
 // Positions that count from the end.
 TEST(Dynamic, TheLastTokenIsReadAtAnyLength) {
   expect_agreement(options_for("last", {"batch", "sequence"}, {"tokens=1x4x8"}));

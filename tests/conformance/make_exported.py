@@ -382,6 +382,49 @@ class Sums(nn.Module):
         return tokens.cumsum(1)
 
 
+class Halves(nn.Module):
+    """Both halves of the tokens, and every other one, forwards and backwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, tokens):
+        x = self.linear(tokens)
+        half = tokens.shape[1] // 2
+        ends = x[:, :half].mean(1) * x[:, half:].mean(1)
+        return ends + x[:, ::2].mean(1) * x[:, 1::2].mean(1) + x.flip(1)[:, 0]
+
+
+class Multiples(nn.Module):
+    """Sides are padded to a multiple of four, halved and doubled, and cropped."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 6, 3, padding=1)
+        self.down = nn.Conv2d(6, 6, 2, 2)
+        self.up = nn.ConvTranspose2d(6, 3, 2, 2)
+
+    def forward(self, x):
+        height, width = x.shape[2:]
+        y = nn.functional.pad(x, (0, (4 - width % 4) % 4, 0, (4 - height % 4) % 4))
+        y = self.up(torch.relu(self.down(self.first(y))))
+        return y[:, :, :height, :width] + x
+
+
+class HalfSize(nn.Module):
+    """A map of half the sides, and back."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3, padding=1)
+
+    def forward(self, x):
+        size = x.shape[2] // 2, x.shape[3] // 2
+        y = nn.functional.interpolate(x, size=size, mode="bilinear", align_corners=False)
+        return nn.functional.interpolate(self.conv(y), size=x.shape[2:], mode="bilinear", align_corners=False)
+
+
 class Recurrent(nn.Module):
     """A bidirectional LSTM of two layers, a GRU with a state in and out, and an RNN."""
 
@@ -412,6 +455,9 @@ DYNAMIC = {
     "pyramid": (Pyramid, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 37, 54)}),
     "map_of_tokens": (Tokens, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 23, 18)}),
     "squeeze": (Squeeze, {"x": {0: "batch", 1: "frames"}}, {"x": (2, 1, 8)}),
+    "halves": (Halves, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (2, 13, 8)}),
+    "multiples": (Multiples, {"input": {2: "height", 3: "width"}}, {"input": (1, 3, 22, 25)}),
+    "half_size": (HalfSize, {"input": {2: "height", 3: "width"}}, {"input": (1, 3, 23, 26)}),
     "sums": (Sums, {"tokens": {1: "sequence"}}, {"tokens": (1, 7)}),
     "recurrent": (Recurrent, {"frames": {0: "time"}}, {"frames": (1000, 2, 5), "state": (1, 2, 7)}),
     "positions": (Positions, {"tokens": {1: "sequence"}}, {"tokens": (1, 7, 8)}),

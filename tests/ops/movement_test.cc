@@ -1,4 +1,5 @@
 // Operators that move values without computing: exact.
+#include "sdk/operators/size_code.h"
 #include "tests/ops/harness.h"
 
 namespace ferry::testing {
@@ -102,6 +103,21 @@ TEST(Pad, MatchesTheOracle) {
   expect_like_oracle(pad({0, 0, 0, 4}, {0, 0, 0, 0}, 3), {input({3, 3, 5, 5})}, 0);
   expect_like_oracle(pad({0, 0, 0, 4}, {0, 0, 0, 1}, 3), {input({3, 3, 5, 5})}, 0);
   expect_like_oracle(pad({0, 0, 0, 1}, {0, 0, 0, 0}, 3), {input({3, 3, 5, 1})}, 0);
+}
+
+TEST(Pad, ReachesMultiples) {
+  fbs::PadT p = pad({0, 1, 2, 0}, {0, 3, 0, 0}, 3);
+  p.multiple = {1, 8, 5, 4};
+  expect_like_oracle(p, {input({2, 5, 6, 7})}, 0);
+  p.multiple = {3, 9, 8, 7};
+  expect_like_oracle(p, {input({2, 5, 6, 7})}, 0);
+}
+
+TEST(Slice, OfTheLastElements) {
+  fbs::SliceT p = slice({0, kLastElements, 0, kLastElements}, {-1, 3, -1, 4});
+  expect_like_oracle(p, {input({2, 5, 6, 8})}, 0);
+  p = slice({0, kLastElements, 1, 0}, {-1, SizeCode{2, 2, true}.encode(), SizeCode{1, 2}.encode(), -1});
+  expect_like_oracle(p, {input({2, 5, 6, 8}), input({1, 7, 7})}, 0);
 }
 
 TEST(PadOracle, CountsByHand) {

@@ -1,5 +1,6 @@
 // Shape inference, and the parameters and inputs that it refuses, with their messages.
 #include "sdk/operators/shape_rules.h"
+#include "sdk/operators/size_code.h"
 #include "sdk/operators/type_rules.h"
 
 #include <gtest/gtest.h>
@@ -374,7 +375,7 @@ TEST(ShapeRules, Slice) {
   expect_refusal(slice({1, 0}, {-4, -1}), {{4, 5}, {1, 3}}, FERRY_CORRUPT,
                  "slice: a size refers to dimension 2 of a second input, which is missing");
   expect_refusal(slice({1, 0}, {2, -kHuge}), {{4, 5}}, FERRY_CORRUPT,
-                 "slice: a size refers to dimension 2147483645 of a second input, which is missing");
+                 "slice: a size refers to dimension 5 of a second input, which is missing");
   expect_refusal(slice({2, 0}, {-3, -1}), {{4, 5}, {1, 3}}, FERRY_SHAPE_MISMATCH,
                  "slice: elements 2 to 5 of dimension 0 are outside input [4,5]");
   expect_refusal(slice({3, 0}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
@@ -474,6 +475,40 @@ TEST(ShapeRules, Recurrence) {
                  {{7, 3, 20}, {20, 5}, {2, 3, 5}}, FERRY_UNSUPPORTED, "recurrence: unknown cell 9");
   expect_refusal(lstm([](fbs::RecurrenceT& p) { p.clip = -1; }), {{7, 3, 20}, {20, 5}, {2, 3, 5}}, FERRY_CORRUPT,
                  "recurrence: clip is -1, expected more than 0");
+}
+
+TEST(ShapeRules, SizesAreParts) {
+  const auto slice = [](std::vector<int32_t> begin, std::vector<int32_t> size) {
+    return with<fbs::SliceT>([&](fbs::SliceT& p) { p.begin = begin, p.size = size; });
+  };
+  const auto part = [](int dim, int32_t divisor, bool up) { return SizeCode{dim, divisor, up}.encode(); };
+  for (const int32_t divisor : {1, 2, 3, 32})
+    for (const bool up : {false, true})
+      for (int dim = 0; dim < FERRY_MAX_RANK; ++dim) {
+        const SizeCode back = SizeCode::decode(part(dim, divisor, up));
+        EXPECT_EQ(back.dim, dim);
+        EXPECT_EQ(back.divisor, divisor);
+        EXPECT_EQ(back.up, up);
+      }
+  EXPECT_EQ(part(1, 1, false), -3) << "as in earlier versions";
+  expect_shape(slice({0, 0}, {-1, part(1, 2, false)}), {{2, 7}, {3, 7}}, {2, 3});
+  expect_shape(slice({0, 0}, {-1, part(1, 2, true)}), {{2, 7}, {3, 7}}, {2, 4});
+  expect_shape(slice({0, kLastElements}, {-1, part(1, 2, true)}), {{2, 7}, {3, 7}}, {2, 4});
+  expect_refusal(slice({0, kLastElements}, {-1, 8}), {{2, 7}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements -1 to 7 of dimension 1 are outside input [2,7]");
+  expect_refusal(slice({0, kLastElements}, {-1, -1}), {{2, 7}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements 8 to 7 of dimension 1 are outside input [2,7]");
+  expect_refusal(slice({0, 0}, {-1, part(1, 8, false)}), {{2, 7}, {3, 7}}, FERRY_SHAPE_MISMATCH,
+                 "slice: a size is dimension 1 of [3,7] divided by 8, which is 0");
+  expect_refusal(slice({0, 0}, {-1, kLowest}), {{2, 7}, {3, 7}}, FERRY_CORRUPT,
+                 "slice: a size refers to dimension 6 of a second input, which is missing");
+  const auto pad = [](std::vector<int32_t> multiple) {
+    return with<fbs::PadT>([&](fbs::PadT& p) { p.before = {0, 1}, p.after = {0, 2}, p.multiple = multiple; });
+  };
+  expect_shape(pad({1, 4}), {{3, 5}}, {3, 8});
+  expect_shape(pad({5, 4}), {{3, 6}}, {5, 12});
+  expect_refusal(pad({0, 4}), {{3, 5}}, FERRY_CORRUPT, "pad: an entry of multiple is 0, expected 1 to 1048576");
+  expect_refusal(pad({4}), {{3, 5}}, FERRY_SHAPE_MISMATCH, "pad: multiple has 1 entries for input [3,5], expected 2");
 }
 
 TEST(ShapeRules, Loops) {

@@ -171,7 +171,10 @@ void slice(Op& op) {
     const int64_t stride = step > 0 ? step : step == std::numeric_limits<int64_t>::min() ? size + 1 : -step;
     const int64_t count = length <= 0 ? 0 : (length - 1) / stride + 1;
     const std::vector<int64_t> positions = range(begin, count, count > 1 ? step : 1);
-    x = pick(op, x, axes[i], positions);
+    // An end that is the size may be less than that of another size.
+    const Tensor* tensor = std::get_if<Tensor>(&x);
+    const bool whole = op.open_sizes() && tensor && count == size && step == 1 && (*ends)[i] == size;
+    x = whole ? slice(*tensor, axes[i], 0, static_cast<int>(size)) : pick(op, x, axes[i], positions);
   }
   op.set(x);
 }
@@ -291,7 +294,8 @@ void pad(Op& op) {
     params.before = to_int32(before);
     params.after = to_int32(after);
     params.value = static_cast<float>(value);
-    const bool none = std::all_of(given->begin(), given->end(), [](int64_t p) { return p <= 0; });
+    const bool none = std::all_of(given->begin(), given->end(), [](int64_t p) { return p <= 0; }) && !op.open_sizes();
+    if (op.open_sizes()) params.multiple.assign(rank, 1);  // until the sizes show which
     return op.set(none ? x : op.graph().add_op("", params, {x}));
   }
   if (mode != "edge" && mode != "reflect" && mode != "wrap") op.refuse("attribute 'mode' is '%s'", mode.c_str());

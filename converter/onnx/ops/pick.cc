@@ -45,14 +45,28 @@ Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
   return reshape_to(slice(reshape_to(x, rows), axis + 1, static_cast<int>(column), 1), dims);
 }
 
+Tensor gathered(Op& op, Tensor x, int axis, const std::vector<int64_t>& positions) {
+  fbs::GatherT gather;
+  gather.axis = axis;
+  return op.graph().add_op("", gather,
+                           {x, add_constant(op.graph(), op.node().name + ".places", make_vector(positions))});
+}
+
 }  // namespace
 
 Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& positions) {
   if (positions.empty()) op.refuse("the result is an empty tensor");
   const auto count = static_cast<int64_t>(positions.size());
   const int64_t step = count > 1 ? positions[1] - positions[0] : 1;
-  bool regular = step > 0;
-  for (size_t i = 1; i < positions.size(); ++i) regular = regular && positions[i] - positions[i - 1] == step;
+  bool even = true;
+  for (size_t i = 1; i < positions.size(); ++i) even = even && positions[i] - positions[i - 1] == step;
+  if (op.open_sizes() && even && step != 1 && step != 0) {
+    // Of a length that is open, positions that begin alike whatever it is: downwards they count from the end.
+    std::vector<int64_t> places = positions;
+    for (int64_t& place : places) place -= step < 0 ? dims_of(x)[static_cast<size_t>(axis)] : 0;
+    return gathered(op, x, axis, places);
+  }
+  const bool regular = even && step > 0;
   if (regular && count == dims_of(x)[static_cast<size_t>(axis)]) return x;
   if (regular && step == 1) return slice(x, axis, static_cast<int>(positions[0]), static_cast<int>(count));
   if (regular && x.shape().rank < FERRY_MAX_RANK) return strided(x, axis, positions[0], count, step);
@@ -63,12 +77,7 @@ Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& positions) {
     else
       ++runs.back().second;
   }
-  if (runs.size() > kMaxPieces) {
-    fbs::GatherT gather;
-    gather.axis = axis;
-    return op.graph().add_op("", gather,
-                             {x, add_constant(op.graph(), op.node().name + ".places", make_vector(positions))});
-  }
+  if (runs.size() > kMaxPieces) return gathered(op, x, axis, positions);
   std::vector<Tensor> pieces;
   for (const auto& [first, size] : runs)
     pieces.push_back(slice(x, axis, static_cast<int>(first), static_cast<int>(size)));

@@ -20,15 +20,15 @@ class Pad : public MoveOp {
   Pad(const fbs::Pad& params, uint32_t value, size_t element_bytes)
       : MoveOp(element_bytes), params_(params), value_(value) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     // Merges inner dimensions without padding into the next outer one.
     rank_ = 0;
     for (int i = x.rank; i-- > 0;) {
-      const unsigned u = static_cast<unsigned>(i);
-      Dimension d{static_cast<size_t>(x[i]), static_cast<size_t>(params_.before()->Get(u)),
-                  static_cast<size_t>(params_.after()->Get(u))};
+      const auto size = static_cast<size_t>(x[i]);
+      const auto before = static_cast<size_t>(params_.before()->Get(static_cast<unsigned>(i)));
+      Dimension d{size, before, static_cast<size_t>(output[i]) - before - size};
       if (rank_ > 0 && dims_[rank_ - 1].before == 0 && dims_[rank_ - 1].after == 0) {
         const size_t inner = dims_[--rank_].size;
         d = {d.size * inner, d.before * inner, d.after * inner};

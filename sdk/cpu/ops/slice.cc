@@ -4,7 +4,7 @@
 #include "sdk/cpu/ops/move.h"
 #include "sdk/cpu/ops/rows.h"
 #include "sdk/cpu/xnnpack/operator.h"
-#include "sdk/operators/slice_begin.h"
+#include "sdk/operators/size_code.h"
 
 namespace ferry::cpu {
 namespace {
@@ -25,7 +25,7 @@ class Slice : public MoveOp {
     first_ = 0;
     for (int i = 0; i < x.rank; ++i) {
       const size_t stride = elements(x, i + 1, x.rank) * element_bytes_;
-      first_ += static_cast<size_t>(slice_begin(params_, i, x)) * stride;
+      first_ += static_cast<size_t>(slice_begin(params_, i, x, output[i])) * stride;
       if (i < row_begin) rows_.append(static_cast<size_t>(output[i]), stride);
     }
     return {};

@@ -6,6 +6,7 @@
 #include "sdk/gpu/lowering/partition.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/shape_rules.h"
+#include "sdk/operators/size_code.h"
 
 namespace ferry::gpu {
 namespace {
@@ -236,7 +237,8 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       const Shape small = kMoved(*output);
       for (int d = 0; d < x.rank; ++d) {
         const int32_t begin = op.params_as_Slice()->begin()->Get(static_cast<unsigned>(d));
-        x[d] = std::min(x[d], (begin < 0 ? -begin : begin + small[d]) + 2);  // a negative one counts from the end
+        const int32_t read = begin == kLastElements ? small[d] : begin < 0 ? -begin : begin + small[d];
+        x[d] = std::min(x[d], read + 2);
       }
       *output = small;
       return shrink_sizes();

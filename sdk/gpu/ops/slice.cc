@@ -1,6 +1,6 @@
 #include "sdk/gpu/lowering/lowerings.h"
 #include "sdk/gpu/lowering/strided_copy.h"
-#include "sdk/operators/slice_begin.h"
+#include "sdk/operators/size_code.h"
 
 namespace ferry::gpu {
 
@@ -10,7 +10,7 @@ Status lower_slice(const Problem& problem, int, Lowering* out) {
   for (int d = 0; d < problem.output.rank; ++d) {
     const int64_t stride = stored_stride(problem.inputs[0], d);
     dims.push_back({.size = problem.output[d], .stride = stride});
-    base += slice_begin(*problem.op.params_as_Slice(), d, problem.inputs[0]) * stride;
+    base += slice_begin(*problem.op.params_as_Slice(), d, problem.inputs[0], problem.output[d]) * stride;
   }
   return add_strided_copy(std::move(dims), base, 0, out);
 }

@@ -1,5 +1,5 @@
 #include "sdk/operators/shape_rules/rules.h"
-#include "sdk/operators/slice_begin.h"
+#include "sdk/operators/size_code.h"
 
 #include <array>
 #include <limits>
@@ -45,11 +45,13 @@ namespace {
 Status resolve_size(const char* op, Shapes inputs, int32_t* size) {
   FERRY_TRY(check_count(op, inputs, 1, 2));
   if (*size >= -1) return {};
-  const int32_t dim = -(*size + 2);
-  if (inputs.size() < 2 || dim >= inputs[1].rank)
-    return error(FERRY_CORRUPT, "%s: a size refers to dimension %d of a second input, which is missing", op, dim);
-  *size = inputs[1][dim];
-  return {};
+  const SizeCode code = SizeCode::decode(*size);
+  if (inputs.size() < 2 || code.dim >= inputs[1].rank)
+    return error(FERRY_CORRUPT, "%s: a size refers to dimension %d of a second input, which is missing", op, code.dim);
+  *size = code.of(inputs[1][code.dim]);
+  if (*size > 0) return {};
+  return error(FERRY_SHAPE_MISMATCH, "%s: a size is dimension %d of %s divided by %d, which is 0", op, code.dim,
+               in_words(inputs[1]).c_str(), code.divisor);
 }
 
 }  // namespace
@@ -77,10 +79,17 @@ Status rule(const char* op, const fbs::Pad& p, Shapes inputs, Shape* output) {
   const Shape& x = inputs[0];
   FERRY_TRY(check_length(op, "before", p.before(), x));
   FERRY_TRY(check_length(op, "after", p.after(), x));
+  if (p.multiple() != nullptr) FERRY_TRY(check_length(op, "multiple", p.multiple(), x));
   for (int i = 0; i < x.rank; ++i) {
     FERRY_TRY(check_parameter(op, "an entry of before", at(p.before(), i), 0));
     FERRY_TRY(check_parameter(op, "an entry of after", at(p.after(), i), 0));
-    FERRY_TRY(append(op, int64_t{x[i]} + at(p.before(), i) + at(p.after(), i), output));
+    int64_t size = int64_t{x[i]} + at(p.before(), i) + at(p.after(), i);
+    if (p.multiple() != nullptr) {
+      FERRY_TRY(check_parameter(op, "an entry of multiple", at(p.multiple(), i), 1));
+      const int64_t multiple = at(p.multiple(), i);
+      size = (size + multiple - 1) / multiple * multiple;
+    }
+    FERRY_TRY(append(op, size, output));
   }
   return {};
 }
@@ -145,9 +154,9 @@ Status rule(const char* op, const fbs::Slice& p, Shapes inputs, Shape* output) {
   for (int i = 0; i < x.rank; ++i) {
     int32_t given = at(p.size(), i);
     FERRY_TRY(resolve_size(op, inputs, &given));
-    const int64_t begin = slice_begin(p, i, x);
     int64_t size = given;
     if (size == 0) return error(FERRY_CORRUPT, "%s: dimension %d has size 0, expected another", op, i);
+    const int64_t begin = slice_begin(p, i, x, size);
     if (size == -1) size = x[i] - begin;
     if (begin < 0 || size < 1 || begin + size > x[i])
       return error(FERRY_SHAPE_MISMATCH, "%s: elements %lld to %lld of dimension %d are outside input %s", op,
