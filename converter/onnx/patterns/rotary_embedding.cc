@@ -1,5 +1,7 @@
 // x * cos + rotated(x) * sin, with a head's channels rotated by halves, (-second, first), or in pairs, (-x1, x0, -x3,
-// x2...). x is N,heads,L,D or N,L,heads,D; cos and sin are constants.
+// x2...). x is N,heads,L,D or N,L,heads,D; cos and sin are the same for all samples and heads.
+#include <array>
+
 #include "converter/graph/ops.h"
 #include "converter/onnx/patterns/graph_matcher.h"
 
@@ -46,24 +48,39 @@ std::optional<Rotated> rotated(const GraphMatcher& m, TensorId tensor) {
   return Rotated{*x, interleaved};
 }
 
-// The operands of a product with a constant: value and constant; nothing if `tensor` is something else.
-std::optional<std::pair<TensorId, TensorId>> scaled(GraphMatcher& m, TensorId tensor) {
+// The operands of a product.
+std::optional<std::array<TensorId, 2>> factors(const GraphMatcher& m, TensorId tensor) {
   const fbs::OperatorT* op = m.producer(tensor, fbs::OpParams::Binary);
   if (!op || op->params.AsBinary()->kind != fbs::BinaryKind::Mul) return {};
-  const bool second = m.graph().is_constant(op->inputs[1]);
-  if (!second && !m.graph().is_constant(op->inputs[0])) return {};
-  return std::pair(op->inputs[second ? 0 : 1], op->inputs[second ? 1 : 0]);
+  return std::array{op->inputs[0], op->inputs[1]};
 }
 
-// `constant` as [L,D], if it has exactly one value per position and channel; positions are dimension `axis` of 4.
-std::optional<Tensor> table(GraphMatcher& m, TensorId constant, int axis, int length, int channels) {
-  Shape wanted{1, 1, 1, channels}, given = m.shape(constant);
+// x, and what it and its rotation are multiplied with.
+struct Turned {
+  Rotated of;
+  TensorId cos, sin;
+};
+
+std::optional<Turned> turned(const GraphMatcher& m, TensorId plain, TensorId other) {
+  const auto a = factors(m, plain), b = factors(m, other);
+  if (!a || !b) return {};
+  for (const size_t i : {0, 1})
+    for (const size_t j : {0, 1})
+      if (const auto rotation = rotated(m, (*b)[j]); rotation && rotation->x == (*a)[i])
+        return Turned{*rotation, (*a)[1 - i], (*b)[1 - j]};
+  return {};
+}
+
+// `values` as [L,D], if there is exactly one per position and channel; positions are dimension `axis` of 4.
+std::optional<Tensor> table(GraphMatcher& m, TensorId values, int axis, int length, int channels) {
+  Shape wanted{1, 1, 1, channels}, given = m.shape(values);
   if (given.rank > 4) return {};
   wanted[axis] = length;
   for (int i = 0; i < given.rank; ++i)
     if (given[given.rank - 1 - i] != wanted[3 - i]) return {};
   if (given.elements() != int64_t{length} * channels) return {};
-  return m.graph().add_constant(m.graph().at(constant).name, Shape{length, channels}, m.graph().values(constant));
+  if (!m.graph().is_constant(values)) return reshape(m.tensor(values), {length, channels});
+  return m.graph().add_constant(m.graph().at(values).name, Shape{length, channels}, m.graph().values(values));
 }
 
 }  // namespace
@@ -73,20 +90,18 @@ void recognise_rotary_embedding(GraphMatcher& m) {
     const auto* sum = m.at(i).params.AsBinary();
     if (!sum || sum->kind != fbs::BinaryKind::Add) continue;
     for (const size_t side : {0, 1}) {
-      const auto plain = scaled(m, m.at(i).inputs[side]), other = scaled(m, m.at(i).inputs[1 - side]);
-      const auto rotation = other ? rotated(m, other->first) : std::nullopt;
-      if (!plain || !rotation || rotation->x != plain->first || m.shape(rotation->x).rank != 4) continue;
-      const Shape d = m.shape(rotation->x);
+      const auto found = turned(m, m.at(i).inputs[side], m.at(i).inputs[1 - side]);
+      if (!found || m.shape(found->of.x).rank != 4) continue;
+      const Shape d = m.shape(found->of.x);
       // Positions are dimension 2 or 1, whichever the tables fit.
       for (const int axis : {2, 1}) {
-        const auto cos = table(m, plain->second, axis, d[axis], d[3]),
-                   sin = table(m, other->second, axis, d[axis], d[3]);
+        const auto cos = table(m, found->cos, axis, d[axis], d[3]), sin = table(m, found->sin, axis, d[axis], d[3]);
         if (!cos || !sin) continue;
-        const Tensor x = m.tensor(rotation->x);
+        const Tensor x = m.tensor(found->of.x);
         const int heads = d[3 - axis];
         const Tensor rows = reshape(axis == 2 ? transpose(x, {0, 2, 1, 3}) : x, {d[0], d[axis], heads * d[3]});
         const Tensor y =
-            reshape(rotary_embedding(rows, *cos, *sin, heads, rotation->interleaved), {d[0], d[axis], heads, d[3]});
+            reshape(rotary_embedding(rows, *cos, *sin, heads, found->of.interleaved), {d[0], d[axis], heads, d[3]});
         fbs::TransposeT back;
         back.perm = axis == 2 ? std::vector<int32_t>{0, 2, 1, 3} : std::vector<int32_t>{0, 1, 2, 3};
         m.rewrite(i, back, {y});
