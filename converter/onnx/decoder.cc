@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "converter/onnx/cached_attention.h"
+#include "converter/onnx/cached_model.h"
 #include "converter/onnx/dynamic.h"
+#include "converter/onnx/float_activations.h"
 #include "converter/onnx/op.h"
 #include "converter/passes/passes.h"
 
@@ -13,15 +16,13 @@ namespace {
 // Maximum number of tokens of one run, and default of the maximum length, as for language models from checkpoints.
 constexpr int64_t kMaxRun = 512, kDefaultMaxLength = 4096;
 
-bool is_attention(const Node& node) { return node.domain == "com.microsoft" && node.op == "GroupQueryAttention"; }
-
-// Inputs of GroupQueryAttention.
-constexpr size_t kPastKey = 3, kPastValue = 4, kLengths = 5, kTotal = 6, kCosines = 7;
-
-const ValueInfo* find_value(const std::vector<ValueInfo>& values, const std::string& name) {
-  const auto found = std::find_if(values.begin(), values.end(), [&](const ValueInfo& v) { return v.name == name; });
-  return found == values.end() ? nullptr : &*found;
+bool is_attention(const Node& node) {
+  return (node.domain == "com.microsoft" && node.op == "GroupQueryAttention") ||
+         (node.domain == "ferry" && node.op == "CachedAttention");
 }
+
+// Inputs of GroupQueryAttention; CachedAttention has the first five.
+constexpr size_t kPastKey = 3, kPastValue = 4, kLengths = 5, kTotal = 6, kCosines = 7;
 
 std::string input_of(const Node& node, size_t i) { return i < node.inputs.size() ? node.inputs[i] : ""; }
 
@@ -44,8 +45,6 @@ void limit_rows(const Model& model, const std::string& table, Decoder* decoder) 
   decoder->rows = decoder->rows == 0 ? rows : std::min(decoder->rows, rows);
 }
 
-constexpr const char* kOrdinary = " (with --shape for every input, the file is an ordinary network)";
-
 // A reason for each node but the attention's that reads the mask or a cache: there, they are not what it expects.
 std::vector<Reason> foreign_readers(const Model& model, const Decoder& decoder) {
   std::vector<Reason> reasons;
@@ -58,7 +57,7 @@ std::vector<Reason> foreign_readers(const Model& model, const Decoder& decoder) 
       const bool past = is_attention(node) && (i == kPastKey || i == kPastValue);
       if (decoder.caches.contains(name) && !past)
         reasons.push_back({node.op, node.name, node.opset,
-                           "it reads the cache '" + name + "', which only GroupQueryAttention may read" + kOrdinary});
+                           "it reads the cache '" + name + "', which only attention may read" + kOrdinary});
       if (!name.empty() && of_mask.contains(name) && !length) reads_mask = true;
     }
     if (reads_mask && is_attention(node))
@@ -74,9 +73,7 @@ std::vector<Reason> foreign_readers(const Model& model, const Decoder& decoder) 
   return reasons;
 }
 
-}  // namespace
-
-std::optional<Decoder> find_decoder(const Model& model) {
+std::optional<Decoder> read_decoder(const Model& model) {
   Decoder decoder;
   for (const Node& node : model.nodes) {
     if (is_attention(node)) {
@@ -103,18 +100,35 @@ std::optional<Decoder> find_decoder(const Model& model) {
     decoder.logits = output.name;
   }
   if (decoder.ids.empty() || decoder.logits.empty()) return {};
-  std::vector<Reason> reasons = foreign_readers(model, decoder);
+  return decoder;
+}
+
+}  // namespace
+
+std::optional<Decoder> find_decoder(const Model& model) {
+  std::optional<Decoder> decoder = read_decoder(model);
+  if (!decoder) return {};
+  std::vector<Reason> reasons = foreign_readers(model, *decoder);
   if (!reasons.empty()) throw Refused(model.path.filename().string(), std::move(reasons));
   return decoder;
 }
 
-std::unique_ptr<Graph> build_decoder(const Model& model, const DecoderRequest& request, const TapNames& taps) {
-  const std::optional<Decoder> decoder = find_decoder(model);
-  if (!decoder) return nullptr;
+std::unique_ptr<Graph> build_decoder(const Model& quantised, const DecoderRequest& request, const TapNames& taps) {
+  const Model file = with_float_activations(quantised);
+  std::optional<Decoder> decoder = find_decoder(file);
+  std::optional<CachedModel> cached;
+  if (!decoder) {
+    cached = with_cached_attention(file, request.max_length.value_or(kDefaultMaxLength));
+    if (!cached) return nullptr;
+    decoder = read_decoder(cached->model);
+    if (!decoder) return nullptr;
+    decoder->rows = cached->rows;
+  }
+  const Model& model = cached ? cached->model : file;
   const int64_t rows = decoder->rows > 0 ? decoder->rows : kDefaultMaxLength;
   const int64_t length = request.max_length.value_or(std::min(rows, kDefaultMaxLength));
   if (length < 1 || (decoder->rows > 0 && length > rows))
-    fail("--max-length %lld: the rotary caches of %s have %lld positions", static_cast<long long>(length),
+    fail("--max-length %lld: the tables of %s have %lld positions", static_cast<long long>(length),
          model.path.filename().string().c_str(), static_cast<long long>(rows));
   const auto import_at = [&](const std::map<std::string, Dims>& shapes) {
     DecoderStates states{*decoder, to_int32({length})[0], {}, {}};

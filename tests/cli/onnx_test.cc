@@ -68,22 +68,32 @@ TEST_F(Onnx, ValuesAreTappedByModuleNodeAndName) {
   EXPECT_EQ(run({"verify", "certified.ferry"}).exit_code, 0);
 }
 
-// Decoders with a cache continue token ids as ONNX Runtime does (tests/conformance/make_decoders.py).
+// Decoders with a cache continue token ids as ONNX Runtime does (tests/conformance/make_decoders.py), and transformers
+// (export_decoders.py).
 TEST_F(Onnx, DecodersWithACacheContinueTexts) {
-  for (const char* name : {"rotary_inside", "rotary_outside", "norms_of_heads"}) {
+  const std::filesystem::path language = source_folder() / "tests/data/onnx/language";
+  for (const char* name : {"rotary_inside", "rotary_outside", "norms_of_heads", "llama", "llama_quantised",
+                           "llama_merged", "mistral", "gpt2", "gpt_neox", "opt"}) {
     SCOPED_TRACE(name);
-    const std::filesystem::path folder = source_folder() / "tests/data/onnx/language" / name;
-    const Result done = run({"convert", (folder / "model.onnx").string(), "-o", "net.ferry"});
+    const Result done = run({"convert", (language / name / "model.onnx").string(), "-o", "net.ferry"});
     ASSERT_EQ(done.exit_code, 0) << done.err;
-    const auto expected = nlohmann::json::parse(read_text(folder / "generate.json"));
-    std::string prompt;
-    for (const int id : expected["prompt"]) prompt += (prompt.empty() ? "" : ",") + std::to_string(id);
-    const Result text = run({"run", "net.ferry", "--tokens", prompt, "--max-tokens", "24", "--json"});
-    ASSERT_EQ(text.exit_code, 0) << text.err;
-    EXPECT_EQ(nlohmann::json::parse(text.out)["tokens"], expected["tokens"]);
+    const auto expected = nlohmann::json::parse(read_text(language / name / "generate.json"));
+    // The long prompt is longer than a run.
+    for (const std::string begin : {"", "long_"}) {
+      if (!expected.contains(begin + "prompt")) continue;
+      std::string prompt;
+      for (const int id : expected[begin + "prompt"]) prompt += (prompt.empty() ? "" : ",") + std::to_string(id);
+      const auto tokens = expected[begin + "tokens"];
+      const Result text =
+          run({"run", "net.ferry", "--tokens", prompt, "--max-tokens", std::to_string(tokens.size()), "--json"});
+      ASSERT_EQ(text.exit_code, 0) << text.err;
+      EXPECT_EQ(nlohmann::json::parse(text.out)["tokens"], tokens);
+    }
   }
-  const std::string last = (source_folder() / "tests/data/onnx/language/rotary_inside/model.onnx").string();
-  EXPECT_REFUSED(run({"convert", last, "-o", "net.ferry", "--max-length", "49"}), "rotary caches");
+  const std::string gpt2 = (language / "gpt2" / "model.onnx").string();
+  EXPECT_REFUSED(run({"convert", gpt2, "-o", "net.ferry", "--max-length", "65"}), "have 64 positions");
+  const std::string last = (language / "rotary_inside" / "model.onnx").string();
+  EXPECT_REFUSED(run({"convert", last, "-o", "net.ferry", "--max-length", "49"}), "have 48 positions");
   EXPECT_REFUSED(run({"convert", last, "-o", "net.ferry", "--mean", "0.5"}), "not for a language model");
   EXPECT_REFUSED(run({"convert", kNet, "-o", "net.ferry", "--max-length", "9"}), "no language model with a cache");
 }

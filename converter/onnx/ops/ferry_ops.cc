@@ -62,6 +62,55 @@ void ferry_attention(Op& op) {
                  : transpose(reshape_to(y, {length, heads, width}), {1, 0, 2}));
 }
 
+// Attention to the tokens of earlier runs as well (converter/onnx/cached_attention.h): q [1,H,L,D] or [H,L,D], new keys
+// and values [1,G,L,D]; they are appended to the states that the next inputs, the past, become. `rank`: of the result.
+void ferry_cached_attention(Op& op) {
+  constexpr size_t kQuery = 0, kKey = 1, kValue = 2, kPastKey = 3, kPastValue = 4;
+  if (!op.decoder() || op.input_count() != 5 || op.node().outputs.size() != 3)
+    op.refuse("it is a node of language models");
+  const Dims q = op.dims(kQuery), k = op.dims(kKey), v = op.dims(kValue);
+  const size_t rank = q.size();
+  if ((rank != 3 && (rank != 4 || q[0] != 1)) || k.size() != 4 || v.size() != 4 || k[0] != 1 || v[0] != 1 ||
+      q[rank - 1] != k[3] || v[1] != k[1] || k[1] < 1 || q[rank - 3] % k[1] != 0)
+    op.refuse("attention of %s, %s and %s: they do not fit", to_string(q).c_str(), to_string(k).c_str(),
+              to_string(v).c_str());
+  const int64_t heads = q[rank - 3], length = q[rank - 2];
+  const auto joined = [](Tensor x, const Dims& d) {
+    return reshape_to(transpose(reshape_to(x, {1, d[0], d[1], d[2]}), {0, 2, 1, 3}), {1, d[1], d[0] * d[2]});
+  };
+  const auto appended = [&](size_t fresh, size_t past) {
+    const auto state = op.decoder()->states.find(op.node().inputs[past]);
+    if (state == op.decoder()->states.end()) op.refuse("input %zu is no cache of the file", past);
+    const Dims d = op.dims(fresh);
+    return ferry::append(joined(op.tensor(fresh), {d[1], d[2], d[3]}), state->second);
+  };
+  fbs::AttentionT params;
+  params.heads = to_int32({heads})[0];
+  params.kv_heads = to_int32({k[1]})[0];
+  params.scale = static_cast<float>(op.number("scale", 1));
+  params.causal = true;
+  params.window = to_int32({op.integer("window", 0)})[0];
+  const std::vector<Tensor> inputs = {joined(op.tensor(kQuery), {heads, length, q[rank - 1]}), appended(kKey, kPastKey),
+                                      appended(kValue, kPastValue)};
+  const Tensor y = transpose(reshape_to(op.graph().add_op("", params, inputs), {1, length, heads, v[3]}), {0, 2, 1, 3});
+  op.set(0, op.integer("rank", 4) == 4 ? y : reshape_to(y, {heads, length, v[3]}));
+  // The outputs of the cache are not read.
+  for (const size_t i : {1, 2}) op.set(i, make_array(Type::Float32, {0}, std::vector<double>{}));
+}
+
+// Positions of this run's tokens, plus an offset, along one of `rank` dimensions.
+void ferry_positions(Op& op) {
+  if (!op.decoder()) op.refuse("it is a node of language models");
+  const int64_t rank = op.integer("rank", 1), axis = op.integer("axis", 0);
+  if (rank < 1 || rank > FERRY_MAX_RANK || axis < 0 || axis >= rank) op.refuse("it is a node of language models");
+  const Tensor positions = *op.decoder()->positions;
+  Dims dims(static_cast<size_t>(rank), 1);
+  dims[static_cast<size_t>(axis)] = dims_of(positions)[1];
+  const Tensor moved = reshape_to(positions + scalar(positions, static_cast<double>(op.integer("offset", 0))), dims);
+  const auto type = static_cast<Type>(op.integer("type", 0));
+  op.set(is_float(type) ? cast_to(moved, fbs::DType::Float32) : moved, type);
+}
+
 // -infinity where the condition equals attribute 'when', else 0.
 void ferry_filled_places(Op& op) {
   if (!op.known(0)) {

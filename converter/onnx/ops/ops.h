@@ -272,8 +272,10 @@ void tf_idf_vectorizer(Op& op);
 
 // ferry_ops.cc
 void ferry_attention(Op& op);
+void ferry_cached_attention(Op& op);
 void ferry_filled_places(Op& op);
 void ferry_layer_norm(Op& op);
+void ferry_positions(Op& op);
 void ferry_rms_norm(Op& op);
 void ferry_gelu(Op& op);
 void ferry_gelu_tanh(Op& op);

@@ -225,12 +225,14 @@ constexpr OpRow kOps[] = {
 // Operators that patterns insert.
 constexpr OpRow kFerryOps[] = {
     {"Attention", ferry_attention},
+    {"CachedAttention", ferry_cached_attention},
     {"FilledPlaces", ferry_filled_places},
     {"Gelu", ferry_gelu},
     {"GeluTanh", ferry_gelu_tanh},
     {"GroupNorm", ferry_group_norm},
     {"HardSwish", hard_swish},
     {"LayerNorm", ferry_layer_norm},
+    {"Positions", ferry_positions},
     {"QuantizeDequantize", ferry_quantize_dequantize},
     {"RmsNorm", ferry_rms_norm},
     {"Silu", ferry_silu},
