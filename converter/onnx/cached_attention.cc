@@ -99,7 +99,7 @@ void find_source(const Matcher& m, Cache* cache) {
   }
 }
 
-// Files of half precision cast the cache to and from it.
+// Files of float16 cast the cache to and from it.
 std::string before_casts(const Matcher& m, const std::string& value) {
   std::string at = m.origin(value);
   while (const Node* cast = m.producer(at, "Cast")) at = m.origin(cast->inputs.front());
