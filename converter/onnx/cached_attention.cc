@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "converter/onnx/cached_model.h"
+#include "converter/onnx/expanded_attention.h"
 #include "converter/onnx/patterns/matcher.h"
 
 namespace ferry::onnx {
@@ -311,7 +312,9 @@ std::optional<CachedModel> cached_model(const Model& model, int64_t length) {
 
 }  // namespace
 
-std::optional<CachedModel> with_cached_attention(const Model& model, int64_t length) {
+std::optional<CachedModel> with_cached_attention(const Model& file, int64_t length) {
+  Model model = file;
+  expand_attention(&model);
   const auto choice = std::find_if(model.nodes.begin(), model.nodes.end(), [](const Node& node) {
     return node.op == "If" && node.domain.empty() && !node.inputs.empty() && node.inputs[0] == kUseCache &&
            node.branches.size() == 2;

@@ -73,7 +73,7 @@ TEST_F(Onnx, ValuesAreTappedByModuleNodeAndName) {
 TEST_F(Onnx, DecodersWithACacheContinueTexts) {
   const std::filesystem::path language = source_folder() / "tests/data/onnx/language";
   for (const char* name : {"rotary_inside", "rotary_outside", "norms_of_heads", "llama", "llama_quantised",
-                           "llama_merged", "mistral", "gpt2", "gpt_neox", "opt"}) {
+                           "llama_merged", "attention_operators", "mistral", "gpt2", "gpt_neox", "opt"}) {
     SCOPED_TRACE(name);
     const Result done = run({"convert", (language / name / "model.onnx").string(), "-o", "net.ferry"});
     ASSERT_EQ(done.exit_code, 0) << done.err;

@@ -147,6 +147,51 @@ def quantised(path, target):
     onnx.save(model, target)
 
 
+def with_attention_operators(path):
+    """With the attention of opset 23, which reads the past in the first layer, and the concatenated cache in others."""
+    model = onnx.load(path)
+    graph = model.graph
+    producers = {o: node for node in graph.node for o in node.output}
+    replaced, caches = {}, {}
+    for node in graph.node:
+        if node.op_type == "Concat" and node.output[0].startswith("present."):
+            caches[node.output[0]] = node
+    for layer, softmax in enumerate(n for n in graph.node if n.op_type == "Softmax"):
+        last = softmax
+        while last.op_type != "MatMul":
+            last = next(n for n in graph.node if last.output[0] in n.input)
+        masked = producers[softmax.input[0]]
+        scores = producers[producers[masked.input[0]].input[0]]
+        present = [f"present.{layer}.{part}" for part in ("key", "value")]
+        if layer == 0:
+            fresh, past = ([caches[p].input[i] for p in present] for i in (1, 0))
+            mask = producers[masked.input[1]].input[0]  # before it is cut to the length of the cache
+            node = helper.make_node("Attention", [scores.input[0], *fresh, mask, *past],
+                                    [last.output[0], *present], name=last.name)
+            for name in present:
+                replaced[caches[name].name] = None
+        else:
+            node = helper.make_node("Attention", [scores.input[0], *present, masked.input[1]], last.output,
+                                    name=last.name, scale=float(SIZE**-0.5))
+        replaced[last.name] = node
+    nodes = []
+    for node in graph.node:
+        if node.op_type == "ReduceMean":  # its axes are an input since opset 18
+            axes = next(a for a in node.attribute if a.name == "axes")
+            graph.initializer.append(numpy_helper.from_array(np.array(axes.ints, np.int64), node.name + ".axes"))
+            node.input.append(node.name + ".axes")
+            node.attribute.remove(axes)
+        node = replaced.get(node.name, node)
+        if node is not None:
+            nodes.append(node)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    del model.opset_import[:]
+    model.opset_import.append(helper.make_opsetid("", 23))
+    model.ir_version = 10
+    onnx.save(model, path)
+
+
 def write_json(folder, name, value):
     with open(os.path.join(folder, name), "w") as f:
         json.dump(value, f)
@@ -175,6 +220,8 @@ def write(out, name, model, positions=True, kinds=("past",), long_prompt=0):
             os.remove(file)
     else:
         os.replace(*files.values(), path)
+    if name.endswith("operators"):
+        with_attention_operators(path)
     if name.endswith("quantised"):
         quantised(path, path)
         with_dequantised_weights(model)
@@ -193,6 +240,7 @@ def llama(**options):
 NEW = {
     "llama": lambda out, name: write(out, name, llama(num_key_value_heads=2), long_prompt=600),
     "llama_quantised": lambda out, name: write(out, name, llama(num_key_value_heads=2)),
+    "attention_operators": lambda out, name: write(out, name, llama(num_key_value_heads=2)),
     "mistral": lambda out, name: write(out, name, build("Mistral", **SIZES, num_key_value_heads=2, sliding_window=7)),
     "gpt2": lambda out, name: write(out, name, build("GPT2", vocab_size=VOCABULARY, n_embd=WIDTH, n_layer=LAYERS,
                                                      n_head=HEADS, n_positions=64), positions=False),

@@ -125,6 +125,12 @@ void ferry_filled_places(Op& op) {
   op.set(make_array(Type::Float32, condition.dims, values));
 }
 
+// A mask of booleans, or of additive terms, as additive terms.
+void ferry_mask_bias(Op& op) {
+  if (op.type(0) == Type::Bool) return ferry_filled_places(op);
+  op.set(op.value(0), op.type(0));
+}
+
 void ferry_gelu(Op& op) { op.set(unary(op.tensor(0), fbs::UnaryKind::Gelu)); }
 void ferry_gelu_tanh(Op& op) { op.set(unary(op.tensor(0), fbs::UnaryKind::GeluTanh)); }
 void ferry_silu(Op& op) { op.set(unary(op.tensor(0), fbs::UnaryKind::Silu)); }

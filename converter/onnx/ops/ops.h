@@ -275,6 +275,7 @@ void ferry_attention(Op& op);
 void ferry_cached_attention(Op& op);
 void ferry_filled_places(Op& op);
 void ferry_layer_norm(Op& op);
+void ferry_mask_bias(Op& op);
 void ferry_positions(Op& op);
 void ferry_rms_norm(Op& op);
 void ferry_gelu(Op& op);

@@ -232,6 +232,7 @@ constexpr OpRow kFerryOps[] = {
     {"GroupNorm", ferry_group_norm},
     {"HardSwish", hard_swish},
     {"LayerNorm", ferry_layer_norm},
+    {"MaskBias", ferry_mask_bias},
     {"Positions", ferry_positions},
     {"QuantizeDequantize", ferry_quantize_dequantize},
     {"RmsNorm", ferry_rms_norm},
