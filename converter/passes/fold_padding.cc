@@ -35,7 +35,8 @@ void fold_padding(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
   for (const auto& op : graph.table.operators) {
     const auto* pad = op->params.AsPad();
-    if (!pad || !pad->multiple.empty() || pad->before.size() != 4 || pad->before[0] + pad->before[3] + pad->after[0] + pad->after[3] != 0)
+    if (!pad || !pad->multiple.empty() || pad->before.size() != 4 ||
+        pad->before[0] + pad->before[3] + pad->after[0] + pad->after[3] != 0)
       continue;
     const TensorId padded = op->outputs.front();
     fbs::OperatorT* reader = rewriter.only_reader(padded);
