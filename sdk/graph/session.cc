@@ -283,6 +283,7 @@ Status Session::run(StaticInputs static_inputs) {
   answered_ = false;
   begin();
   const RunEnd end(progress_, !in_runs_);
+  const WeightCheck::DuringRun during(model_->weight_check());
   const StatesLock lock(states().get());
   Status status = lock.status();
   if (status.ok()) status = follow_states();

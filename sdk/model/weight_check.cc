@@ -2,9 +2,11 @@
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "sdk/attempt.h"
@@ -16,6 +18,15 @@ namespace {
 
 constexpr size_t kCheckedAtOnce = size_t{1} << 20;  // bytes: without a thread, and between looks at stopping_
 constexpr int kNice = 10;
+constexpr int kShareOfRuns = 100;    // one part in so many
+constexpr double kLeastWork = 1e-4;  // seconds between two pauses
+
+// Of the calling thread.
+double cpu_seconds() {
+  timespec time = {};
+  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 uint64_t memory_bytes() {
   return static_cast<uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
@@ -28,7 +39,11 @@ WeightCheck::WeightCheck(std::vector<Part> parts, const Mapping& mapping)
     : parts_(std::move(parts)), mapping_(mapping) {}
 
 WeightCheck::~WeightCheck() {
-  stopping_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
   if (has_thread_) pthread_join(thread_, nullptr);
 }
 
@@ -57,6 +72,8 @@ Status WeightCheck::status() const {
 
 Status WeightCheck::wait() {
   std::unique_lock lock(mutex_);
+  awaited_ = true;
+  changed_.notify_all();
   changed_.wait(lock, [&] { return state_ != State::Running; });
   if (state_ == State::Idle) check();
   return status();
@@ -67,13 +84,13 @@ void* WeightCheck::enter(void* self) {
 #if defined(__linux__)
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
 #endif
-  const Part* damaged = own.find_damage();
+  const Part* damaged = own.find_damage(/*in_thread=*/true);
   const std::lock_guard lock(own.mutex_);
   own.finish(damaged);
   return nullptr;
 }
 
-void WeightCheck::check() { finish(find_damage()); }
+void WeightCheck::check() { finish(find_damage(/*in_thread=*/false)); }
 
 void WeightCheck::finish(const Part* damaged) {
   damaged_ = damaged;
@@ -87,7 +104,20 @@ void WeightCheck::finish(const Part* damaged) {
   });
 }
 
-const WeightCheck::Part* WeightCheck::find_damage() const {
+// A nice thread still delays threads that wait for each other where no core is free, so it must mostly sleep.
+void WeightCheck::give_way(double* since) {
+  const double now = cpu_seconds(), worked = now - *since;
+  const bool run = runs_ > 0 && !awaited_;
+  if (run && worked < kLeastWork) return;
+  *since = now;
+  if (!run) return;
+  std::unique_lock lock(mutex_);
+  const std::chrono::duration<double> pause(worked * (kShareOfRuns - 1));
+  changed_.wait_for(lock, pause, [&] { return stopping_ || awaited_; });
+}
+
+const WeightCheck::Part* WeightCheck::find_damage(bool in_thread) {
+  double since = cpu_seconds();
   for (const Part& part : parts_) {
     Xxh64 hash;
     for (size_t at = 0; at < part.bytes.size() && !stopping_; at += kCheckedAtOnce) {
@@ -95,6 +125,7 @@ const WeightCheck::Part* WeightCheck::find_damage() const {
       hash.update(piece);
       // Large constants are mostly read in packed form.
       if (piece.size() == kCheckedAtOnce && !part.in_use) mapping_.forget(piece);
+      if (in_thread) give_way(&since);
     }
     if (stopping_) return nullptr;
     if (std::max<uint64_t>(hash.digest(), 1) != part.checksum) return &part;  // 0 is none

@@ -39,9 +39,20 @@ class WeightCheck {
   // check leaves such a record. Little is checked at once, otherwise in a thread of low priority. What exceeds half of
   // the machine's memory is left to wait(), since reading it would push the weights in use out of memory.
   void begin(const char* cache_dir);
+  // While one exists, a run computes: the thread takes 1 % of a core at most, so that the run has all cores for itself.
+  class DuringRun {
+   public:
+    explicit DuringRun(WeightCheck& check) : check_(check) { ++check_.runs_; }
+    ~DuringRun() { --check_.runs_; }
+    DuringRun(const DuringRun&) = delete;
+    DuringRun& operator=(const DuringRun&) = delete;
+
+   private:
+    WeightCheck& check_;
+  };
   // FERRY_CORRUPT, with the name of the part: damage was found so far.
   Status status() const;
-  // Completes the check, also one that was not begun. FERRY_CORRUPT likewise.
+  // Completes the check without regard to runs, also one that was not begun. FERRY_CORRUPT likewise.
   Status wait();
 
  private:
@@ -50,8 +61,9 @@ class WeightCheck {
   static void* enter(void* self);
   void check();  // with the lock, like finish()
   void finish(const Part* damaged);
-  const Part* find_damage() const;  // null: none, or stopped
-  uint64_t checksum() const;        // of all checksums
+  const Part* find_damage(bool in_thread);  // null: none, or stopped
+  void give_way(double* since);             // to runs; CPU seconds of the thread at the last call that slept
+  uint64_t checksum() const;                // of all checksums
 
   const std::vector<Part> parts_;
   const Mapping& mapping_;
@@ -61,7 +73,8 @@ class WeightCheck {
   State state_ = State::Idle;
   bool has_thread_ = false;
   pthread_t thread_ = {};
-  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> stopping_ = false, awaited_ = false;
+  std::atomic<int> runs_ = 0;
   std::atomic<const Part*> damaged_ = nullptr;
 };
 

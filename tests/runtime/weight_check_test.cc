@@ -170,6 +170,21 @@ TEST_F(WeightChecks, ARecordStandsForThem) {
   EXPECT_EQ(run(), FERRY_CORRUPT);
 }
 
+// A run under way delays the thread, but neither the small check without one, nor who waits for the result.
+TEST_F(WeightChecks, CompleteBesideARun) {
+  for (const std::vector<std::byte>& blob : {large_blob(), small_blobs().front().blob}) {
+    const Parts parts(blob);
+    size_t buffer = 1;
+    while (parts.model.buffers.at(buffer)->checksum == 0) ++buffer;
+    write(with_flipped_bit(blob, parts, buffer, 0));
+    std::shared_ptr<Model> model;
+    ASSERT_TRUE(Model::open(path().c_str(), &model).ok());
+    const WeightCheck::DuringRun during(model->weight_check());
+    model->weight_check().begin(nullptr);
+    EXPECT_EQ(model->weight_check().wait().code(), FERRY_CORRUPT);
+  }
+}
+
 // A model that is closed at once ends its check.
 TEST_F(WeightChecks, EndWithTheModel) {
   write(large_blob());
