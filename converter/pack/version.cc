@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sdk/model/tensor_id.h"
 #include "sdk/operators/size_code.h"
 #include "text_generated.h"
 
