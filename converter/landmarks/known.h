@@ -16,6 +16,8 @@ struct Network {
   int visibility = -1;    // the column with the logit of the probability that a point is visible
   bool heatmaps = false;  // an output [1,h,w,rows] with the logits of each point's place refines the points
   bool handed = false;    // the second output of one element is the probability of the first label
+  // Further outputs in this order, x and y each: the points that they refine or add. Later ones win.
+  std::vector<std::vector<int>> refinements = {};
   std::vector<std::string> labels;
   std::vector<std::string> names = {};    // of the points
   std::vector<std::vector<int>> lines{};  // polylines through points

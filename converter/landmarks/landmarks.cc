@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "converter/detect/outputs.h"
 #include "converter/graph/elementary.h"
@@ -28,7 +29,18 @@ struct Found {
   TensorId points = TensorId::None;
   std::vector<TensorId> singles;  // outputs of one element
   TensorId heatmaps = TensorId::None;
+  std::vector<TensorId> refinements = {};
 };
+
+// The outputs with refinements of the points; fewer than the network has if one is missing.
+std::vector<TensorId> find_refinements(const Graph& graph, const Network& network) {
+  std::vector<TensorId> found;
+  for (const auto& port : graph.table.outputs)
+    if (found.size() < network.refinements.size() && graph.dtype(port->tensor) == fbs::DType::Float32 &&
+        elements(graph, *port) == 2 * static_cast<int64_t>(network.refinements[found.size()].size()))
+      found.push_back(port->tensor);
+  return found;
+}
 
 Found find_network(const Graph& graph, const std::string& detector, const std::string& file) {
   Found found;
@@ -39,11 +51,14 @@ Found find_network(const Graph& graph, const std::string& detector, const std::s
   for (const Network& network : known_networks()) {
     if (network.detector != detector) continue;
     const int64_t size = int64_t{network.rows} * network.columns;
-    expected += (expected.empty() ? "" : " or ") + std::to_string(size);
+    std::vector<TensorId> refinements = find_refinements(graph, network);
+    if (refinements.size() < network.refinements.size()) continue;
+    if (network.refinements.empty()) expected += (expected.empty() ? "" : " or ") + std::to_string(size);
     for (const auto& port : graph.table.outputs) {
       if (found.network || graph.dtype(port->tensor) != fbs::DType::Float32 || elements(graph, *port) != size) continue;
       found.network = &network;
       found.points = port->tensor;
+      found.refinements = std::move(refinements);
     }
   }
   for (const auto& port : graph.table.outputs) {
@@ -115,11 +130,32 @@ Tensor refined(Tensor points, Tensor heatmaps) {
   return concat(axes, 2);
 }
 
+// `points` [1,P,2] with those of further outputs: [1,network.points,2].
+Tensor merged(Tensor points, const Found& found) {
+  Graph& graph = *points.graph;
+  const Network& network = *found.network;
+  std::vector<int32_t> row_of(static_cast<size_t>(network.points));
+  std::iota(row_of.begin(), row_of.end(), 0);
+  std::vector<Tensor> parts = {points};
+  int32_t row = network.rows;
+  for (size_t i = 0; i < found.refinements.size(); ++i) {
+    const std::vector<int>& list = network.refinements[i];
+    for (const int point : list) row_of[static_cast<size_t>(point)] = row++;
+    parts.push_back(reshape({&graph, found.refinements[i]}, {1, static_cast<int32_t>(list.size()), 2}));
+  }
+  fbs::GatherT gather;
+  gather.axis = 1;
+  const Tensor rows = graph.add_constant("", Shape{network.points}, std::move(row_of));
+  return graph.add_op("", gather, {concat(parts, 1), rows});
+}
+
 void set_outputs(Graph& graph, const Found& found, const Shape& input) {
   const Network& network = *found.network;
   const Tensor rows = reshape({&graph, found.points}, {1, network.rows, network.columns});
   const Tensor pixel = graph.add_constant("", Shape{2}, std::vector<double>{1.0 / input[2], 1.0 / input[1]});
-  Tensor points = slice(rows, 2, 0, 2) * pixel;
+  Tensor points = slice(rows, 2, 0, 2);
+  if (!found.refinements.empty()) points = merged(points, found);
+  points = points * pixel;
   if (found.heatmaps != TensorId::None) points = refined(points, {&graph, found.heatmaps});
   points = slice(points, 1, 0, network.points);
   const Tensor score = probability({&graph, found.singles[0]});

@@ -234,9 +234,11 @@ constexpr LaterRow kLater[] = {
 
 constexpr CustomRow kCustom[] = {
     {"Convolution2DTransposeBias", convolution_2d_transpose_bias},
+    {"Landmarks2TransformMatrix", landmarks_to_transform_matrix},
     {"MaxPoolingWithArgmax2D", max_pooling_with_argmax_2d},
     {"MaxUnpooling2D", max_unpooling_2d},
     {"TFLite_Detection_PostProcess", detection_postprocess},
+    {"TransformLandmarks", transform_landmarks},
     {"TransformTensor", transform_tensor},
     {"TransformTensorBilinear", transform_tensor_bilinear},
 };

@@ -41,9 +41,9 @@ class Landmarks : public ::testing::Test {
   }
   // The points of make_landmarks.py, of which every `step`-th is recorded, within a hundredth of the object's size. The
   // first network sees an image that another program resized.
-  static void expect_reference(const Json& answer, const char* photo, size_t step) {
+  static void expect_reference(const Json& answer, const char* key, size_t step) {
     std::ifstream file(source_folder() / "tests" / "data" / "tflite" / "landmarks.json");
-    const Json expected = Json::parse(file)[photo];
+    const Json expected = Json::parse(file)[key];
     ASSERT_TRUE(answer.contains("boxes"));
     ASSERT_EQ(answer["boxes"].size(), expected.size());
     for (const Json& object : expected) {
@@ -84,6 +84,16 @@ TEST_F(Landmarks, OfFacesAreThoseOfTheReference) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "points.png"));
   const Result shown = ferry(folder_.path(), {"inspect", "points.ferry"});
   EXPECT_NE(shown.out.find("landmarks by graph points, objects from 0.5"), std::string::npos) << shown.out;
+}
+
+// Lips and eyes are refined, and irises added.
+TEST_F(Landmarks, OfFacesWithAttentionAreThoseOfTheReference) {
+  const auto mesh = package(kMesh);
+  if (skipped_) GTEST_SKIP() << "face-mesh is not in the cache (scripts/fetch-npm), or ../shared is not here";
+  convert({mesh / kDetector, "--landmarks", mesh / "face_landmark_with_attention.tflite"});
+  const Json answer = run("face.jpg");
+  expect_reference(answer, "attention", 8);
+  EXPECT_EQ(answer["boxes"][0]["landmarks"].size(), 478u);
 }
 
 TEST_F(Landmarks, OfBodiesAreThoseOfTheReference) {

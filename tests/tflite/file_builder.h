@@ -105,9 +105,9 @@ class FileBuilder {
     operators_.emplace_back(fbb.EndTable(table));
   }
   void custom(const std::string& name, const std::vector<int>& inputs, const std::vector<int>& outputs,
-              const std::vector<uint8_t>& options) {
+              const std::vector<uint8_t>& options, int version = 1) {
     const auto code = schema::BuiltinOperator::CUSTOM;
-    codes_.push_back(schema::CreateOperatorCode(fbb, static_cast<int8_t>(code), fbb.CreateString(name), 1, code));
+    codes_.push_back(schema::CreateOperatorCode(fbb, static_cast<int8_t>(code), fbb.CreateString(name), version, code));
     operators_.push_back(schema::CreateOperator(fbb, static_cast<uint32_t>(codes_.size() - 1), fbb.CreateVector(inputs),
                                                 fbb.CreateVector(outputs), schema::BuiltinOptions::NONE, 0,
                                                 fbb.CreateVector(options)));

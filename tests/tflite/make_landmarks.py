@@ -21,6 +21,8 @@ import tempfile
 import numpy as np
 from PIL import Image
 
+from interpret_attention import interpret_attention
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SHARED = pathlib.Path(os.environ.get("FERRY_SHARED", ROOT.parent / "shared"))
@@ -35,10 +37,30 @@ KINDS = {
                  start=0, end=2, angle=90, scale=2.6, shift=-0.5, around=False, raw_score=False),
 }
 THRESHOLD, OVERLAP = 0.5, 0.3
+# The points that the further outputs of the network with attention refine or add: lips, eyes, irises
+# (tensors_to_face_landmarks_with_attention.pbtxt).
+REFINED = [
+    [*(61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291), *(185, 40, 39, 37, 0, 267, 269, 270, 409),
+     *(78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308), *(191, 80, 81, 82, 13, 312, 311, 310, 415),
+     *(76, 77, 90, 180, 85, 16, 315, 404, 320, 307, 306), *(184, 74, 73, 72, 11, 302, 303, 304, 408),
+     *(62, 96, 89, 179, 86, 15, 316, 403, 319, 325, 292), *(183, 42, 41, 38, 12, 268, 271, 272, 407)],
+    [*(33, 7, 163, 144, 145, 153, 154, 155, 133), *(246, 161, 160, 159, 158, 157, 173),
+     *(130, 25, 110, 24, 23, 22, 26, 112, 243), *(247, 30, 29, 27, 28, 56, 190),
+     *(226, 31, 228, 229, 230, 231, 232, 233, 244), *(113, 225, 224, 223, 222, 221, 189),
+     *(35, 124, 46, 53, 52, 65), *(143, 111, 117, 118, 119, 120, 121, 128, 245), *(156, 70, 63, 105, 66, 107, 55, 193)],
+    [*(263, 249, 390, 373, 374, 380, 381, 382, 362), *(466, 388, 387, 386, 385, 384, 398),
+     *(359, 255, 339, 254, 253, 252, 256, 341, 463), *(467, 260, 259, 257, 258, 286, 414),
+     *(446, 261, 448, 449, 450, 451, 452, 453, 464), *(342, 445, 444, 443, 442, 441, 413),
+     *(265, 353, 276, 283, 282, 295), *(372, 340, 346, 347, 348, 349, 350, 357, 465),
+     *(383, 300, 293, 334, 296, 336, 285, 417)],
+    range(468, 473), range(473, 478),
+]
 
 
 def interpret(network, values):
     """The outputs of a network, flat."""
+    if "with_attention" in str(network):
+        return interpret_attention(network, values)
     for script in ("interpret.cjs", "interpret_litert.cjs"):  # the second one has custom operators
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
@@ -146,6 +168,10 @@ def landmarks(kind, detector, network, photo):
             continue
         points = next(o for o in outputs if o.size == kind["rows"] * kind["columns"])
         points = points.reshape(kind["rows"], -1)[:, :2] / side
+        if kind["rows"] == 468 and len(outputs) > 2:
+            points = np.concatenate([points, np.zeros((10, 2))])
+            for rows, output in zip(REFINED, outputs[1:]):
+                points[rows] = output.reshape(-1, 2) / side
         for output in outputs:
             if kind["rows"] == 39 and output.size == 64 * 64 * 39:
                 points = refined(points, sigmoid(output.reshape(64, 64, 39)))[:33]
@@ -163,12 +189,14 @@ def main():
     mesh, pose = map(pathlib.Path, fetched)
     faces = landmarks(KINDS["face"], mesh / "face_detection_short_range.tflite", mesh / "face_landmark.tflite",
                       SHARED / "photos" / "face.jpg")
+    attention = landmarks(KINDS["face"], mesh / "face_detection_short_range.tflite",
+                          mesh / "face_landmark_with_attention.tflite", SHARED / "photos" / "face.jpg")
     body = landmarks(KINDS["body"], pose / "pose_detection.tflite", pose / "pose_landmark_lite.tflite",
                      SHARED / "photos" / "grace_hopper.bmp")
-    for face in faces:
+    for face in faces + attention:
         face["points"] = face["points"][::8]  # 59 of 468 are enough
     target = HERE.parent / "data" / "tflite" / "landmarks.json"
-    target.write_text(json.dumps({"face.jpg": faces, "grace_hopper.bmp": body}, separators=(",", ":")) + "\n")
+    target.write_text(json.dumps({"face.jpg": faces, "attention": attention, "grace_hopper.bmp": body}, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // MediaPipe's networks (scripts/fetch-npm), against samples of what TensorFlow Lite's interpreters compute of them
-// (make_mediapipe.py): float16 and sparse weights, a custom operator.
+// (make_mediapipe.py): float16 and sparse weights, custom operators.
 #include <gtest/gtest.h>
 
 #include "converter/checkpoint/checkpoint.h"
@@ -46,6 +46,7 @@ TEST_P(TfliteMediaPipe, ComputesWhatTheInterpreterDoes) {
 INSTANTIATE_TEST_SUITE_P(, TfliteMediaPipe,
                          ::testing::Values(Network{"face_detection_short_range", "face-detection-0.4.1657300184"},
                                            Network{"face_detection_full_range_sparse", "face-detection-0.4.1657300184"},
+                                           Network{"face_landmark_with_attention", "face-mesh-0.4.1657299874"},
                                            Network{"hand_landmark_lite", "hands-0.4.1675469240"},
                                            Network{"pose_landmark_lite", "pose-0.5.1675469404"},
                                            Network{"selfie_segmentation", "selfie-segmentation-0.1.1675465747"}),

@@ -1,8 +1,8 @@
 // TFLite_Detection_PostProcess: SSD's boxes from encodings, scores of classes and anchors. Sources: TensorFlow Lite's
 // detection_postprocess.cc for what it computes, which names its options.
-#include <flatbuffers/flexbuffers.h>
 #include <cmath>
 
+#include "converter/tflite/custom_options.h"
 #include "converter/tflite/detection_head.h"
 #include "converter/tflite/ops/ops.h"
 
@@ -11,37 +11,7 @@ namespace {
 
 constexpr int kMostBoxes = 4096;
 
-// The custom options, a map of numbers.
-class Options {
- public:
-  explicit Options(const Op& op) : op_(op), bytes_(op.custom_options().begin(), op.custom_options().end()) {
-    constexpr size_t kSmallest = 3;  // bytes: a value, its type and its width
-    if (bytes_.size() < kSmallest || !flexbuffers::VerifyBuffer(bytes_.data(), bytes_.size()) ||
-        !flexbuffers::GetRoot(bytes_).IsMap())
-      op.refuse("its options are no map");
-    map_ = flexbuffers::GetRoot(bytes_).AsMap();
-  }
-
-  bool flag(const char* name) const { return map_[name].AsBool(); }
-  int count(const char* name, int otherwise, int most) const {
-    const flexbuffers::Reference value = map_[name];
-    const int64_t number = value.IsNull() ? otherwise : value.AsInt64();
-    if (number < 1 || number > most) op_.refuse("%s is %lld", name, static_cast<long long>(number));
-    return static_cast<int>(number);
-  }
-  double number(const char* name, double least) const {
-    const double value = map_[name].AsDouble();
-    if (!std::isfinite(value) || value < least) op_.refuse("%s is %g", name, value);
-    return value;
-  }
-
- private:
-  const Op& op_;
-  std::vector<uint8_t> bytes_;  // aligned, as the file's need not be
-  flexbuffers::Map map_ = flexbuffers::Map::EmptyMap();
-};
-
-DetectionHead read_head(Op& op, const Options& options) {
+DetectionHead read_head(Op& op, const CustomOptions& options) {
   constexpr double kLeastScale = 1e-6;
   DetectionHead head;
   head.boxes = op.tensor(0);
@@ -116,7 +86,7 @@ Tensor suppressed(const DetectionHead& head, Tensor boxes, Tensor scores, int mo
 }  // namespace
 
 void detection_postprocess(Op& op) {
-  const Options options(op);
+  const CustomOptions options(op);
   const DetectionHead head = read_head(op, options);
   op.set_detection_head(head);
   Graph& graph = op.graph();

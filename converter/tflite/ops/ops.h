@@ -31,6 +31,10 @@ void max_unpooling_2d(Op& op);            // custom
 void transform_tensor(Op& op);            // custom
 void transform_tensor_bilinear(Op& op);   // custom
 
+// landmarks.cc
+void landmarks_to_transform_matrix(Op& op);  // custom
+void transform_landmarks(Op& op);            // custom
+
 // matrix.cc
 void fully_connected(Op& op);
 void batch_matmul(Op& op);
