@@ -21,7 +21,7 @@ using Type = FileBuilder::Type;
 
 std::string case_file(const std::string& name) {
   for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases(), &detection::cases(),
-                            &control::cases(), &parts::cases()})
+                            &control::cases(), &parts::cases(), &scatters::cases()})
     for (const OperatorCase& c : *cases) {
       if (c.name != name) continue;
       FileBuilder b;
@@ -61,10 +61,30 @@ TEST(TfliteHostile, TruncatedAtEachByte) {
 TEST(TfliteHostile, WordsReplaced) {
   const ScratchFolder folder;
   int broken = 0;
-  for (const char* name :
-       {"densify", "strided_slice", "depthwise", "split_v", "transpose_conv_same", "int8_conv_same",
-        "int8_concatenation", "lstm_clipped", "lstm_step_projected", "lstm_step_basic", "if_computed_true",
-        "while_counted", "reverse_sequence", "update_slice", "matrix_set_diag", "detection_postprocess_by_class"}) {
+  for (const char* name : {"densify",
+                           "strided_slice",
+                           "depthwise",
+                           "split_v",
+                           "transpose_conv_same",
+                           "int8_conv_same",
+                           "int8_concatenation",
+                           "lstm_clipped",
+                           "lstm_step_projected",
+                           "lstm_step_basic",
+                           "if_computed_true",
+                           "while_counted",
+                           "reverse_sequence",
+                           "update_slice",
+                           "matrix_set_diag",
+                           "detection_postprocess_by_class",
+                           "sparse_to_dense",
+                           "segment_sum",
+                           "unsorted_segment_max",
+                           "conv_3d_same",
+                           "conv_3d_transpose_same",
+                           "atan2",
+                           "lstm_normalised",
+                           "bidirectional_rnn_auxiliary"}) {
     const std::string whole = case_file(name);
     for (size_t at = 0; at + 4 <= whole.size(); at += 4)
       for (const int32_t value : {-1, 0, 1 << 20, INT32_MAX}) {

@@ -28,6 +28,9 @@ const std::vector<OperatorCase>& cases();
 namespace parts {
 const std::vector<OperatorCase>& cases();
 }
+namespace scatters {
+const std::vector<OperatorCase>& cases();
+}
 namespace detection {
 const std::vector<OperatorCase>& cases();
 }

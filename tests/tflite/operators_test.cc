@@ -87,6 +87,9 @@ INSTANTIATE_TEST_SUITE_P(Recurrent, TfliteOperator, ::testing::ValuesIn(recurren
 INSTANTIATE_TEST_SUITE_P(Parts, TfliteOperator, ::testing::ValuesIn(parts::cases()),
                          [](const auto& c) { return c.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(Scatters, TfliteOperator, ::testing::ValuesIn(scatters::cases()),
+                         [](const auto& c) { return c.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Control, TfliteOperator, ::testing::ValuesIn(control::cases()),
                          [](const auto& c) { return c.param.name; });
 
@@ -188,7 +191,7 @@ TEST(TfliteOperators, AreWrittenForTheInterpreter) {
   const char* to = std::getenv("FERRY_WRITE_TFLITE");
   if (to == nullptr) GTEST_SKIP() << "FERRY_WRITE_TFLITE names no folder";
   for (const auto* cases : {&operator_cases(), &on_integers::cases(), &recurrent::cases(), &detection::cases(),
-                            &control::cases(), &parts::cases()})
+                            &control::cases(), &parts::cases(), &scatters::cases()})
     for (const OperatorCase& c : *cases) write_case(fs::path(to) / c.name, c);
 }
 

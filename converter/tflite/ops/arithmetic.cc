@@ -1,4 +1,7 @@
 // Functions of two or more inputs, broadcast as in NumPy.
+#include <numbers>
+
+#include "converter/graph/trigonometry.h"
 #include "converter/tflite/ops/ops.h"
 
 namespace ferry::tflite {
@@ -44,6 +47,18 @@ void floor_div(Op& op) {
   const Tensor a = op.tensor(0), b = op.tensor(1);
   if (a.dtype() == fbs::DType::Float32) return op.set(unary(binary(Binary::Div, a, b), fbs::UnaryKind::Floor));
   op.set(binary(Binary::Div, a - binary(Binary::Mod, a, b), b));
+}
+
+// inputs: y, x. The angle of (x, y), 0 for the origin.
+void atan2(Op& op) {
+  const Tensor y = op.tensor(0), x = op.tensor(1), zero = scalar(x, 0);
+  const Tensor on_axis = binary(Binary::Equal, x, zero),
+               at_origin = binary(Binary::And, on_axis, binary(Binary::Equal, y, zero));
+  const Tensor ratio = binary(Binary::Div, y, select(on_axis, zero, x));  // no negative zero
+  const Tensor half_turn =
+      select(binary(Binary::Less, y, zero), scalar(x, -std::numbers::pi), scalar(x, std::numbers::pi));
+  const Tensor turned = select(binary(Binary::Less, x, zero), half_turn, zero);
+  op.set(arc_tangent(select(at_origin, zero, ratio)) + turned);
 }
 
 void add_n(Op& op) {

@@ -8,14 +8,6 @@
 namespace ferry::tflite {
 namespace {
 
-template <typename Params>
-void set_padding(Params* params, Padded rows, Padded columns) {
-  params->pad_top = rows.before;
-  params->pad_bottom = rows.after;
-  params->pad_left = columns.before;
-  params->pad_right = columns.after;
-}
-
 template <typename Params, typename Options>
 Tensor convolved(const Op& op, Params params, const Options& o, Tensor filter) {
   const Shape x = map_shape(op, 0), w = filter.shape();
@@ -50,7 +42,8 @@ Tensor by_outputs(Tensor filter) {
   return graph.add_constant(graph.at(filter.id).name, Shape{from[3], from[1], from[2], 1}, std::move(moved));
 }
 
-// Filters are O,H,W,I. `height` and `width`: of the output, whose forward convolution would have this padding.
+}  // namespace
+
 Tensor transposed(const Op& op, Tensor x, Tensor filter, schema::Padding padding, int32_t stride_h, int32_t stride_w,
                   int32_t height, int32_t width, bool bias, size_t bias_input) {
   const Shape from = x.shape(), w = filter.shape();
@@ -74,8 +67,6 @@ Tensor transposed(const Op& op, Tensor x, Tensor filter, schema::Padding padding
   if (bias) inputs.push_back(op.weight(bias_input, "the bias"));
   return op.graph().add_op("", params, inputs);
 }
-
-}  // namespace
 
 void conv_2d(Op& op) {
   const Tensor filter = filter_of(op);

@@ -1,4 +1,4 @@
-// Operators that read or write by indices.
+// Operators that read by indices.
 #include <numeric>
 
 #include "converter/tflite/ops/ops.h"
@@ -24,29 +24,6 @@ void gather_nd(Op& op) {
   fbs::GatherT params;
   params.kind = fbs::GatherKind::Tuples;
   op.set(op.graph().add_op("", params, {op.tensor(0), op.tensor(1)}));
-}
-
-// inputs: indices, updates, shape; updates of one position are added.
-void scatter_nd(Op& op) {
-  const std::vector<int64_t> to = op.integers(2, "the shape");
-  Shape shape;
-  int64_t elements = 1;
-  if (to.size() > FERRY_MAX_RANK) op.refuse("%zu dimensions, at most %d", to.size(), FERRY_MAX_RANK);
-  for (const int64_t size : to) {
-    if (size < 1 || size > kMaxElements / elements) op.refuse("a size of %lld", static_cast<long long>(size));
-    elements *= size;
-    shape[shape.rank++] = static_cast<int32_t>(size);
-  }
-  op.count_computed(elements);
-  const Tensor updates = op.tensor(1);
-  const auto n = static_cast<size_t>(elements);
-  const Tensor zeros = updates.dtype() == fbs::DType::Int32
-                           ? op.graph().add_constant("", shape, std::vector<int32_t>(n))
-                           : op.graph().add_constant("", shape, std::vector<float>(n));
-  fbs::ScatterT params;
-  params.where = fbs::GatherKind::Tuples;
-  params.kind = fbs::ScatterKind::Add;
-  op.set(op.graph().add_op("", params, {zeros, op.tensor(0), updates}));
 }
 
 // inputs: indices, depth, the value at an index and elsewhere.

@@ -11,6 +11,10 @@ void depthwise_conv_2d(Op& op);
 void transpose_conv(Op& op);
 void convolution_2d_transpose_bias(Op& op);  // custom, of MediaPipe
 
+// convolution_3d.cc
+void conv_3d(Op& op);
+void conv_3d_transpose(Op& op);
+
 // detection.cc
 void detection_postprocess(Op& op);  // custom
 
@@ -88,6 +92,7 @@ void cast(Op& op);
 // arithmetic.cc
 void add(Op& op);
 void add_n(Op& op);
+void atan2(Op& op);
 void div(Op& op);
 void equal(Op& op);
 void floor_div(Op& op);
@@ -143,6 +148,15 @@ void matrix_diag(Op& op);
 void matrix_set_diag(Op& op);
 void reverse_sequence(Op& op);
 
+// scatter.cc
+void scatter_nd(Op& op);
+void segment_sum(Op& op);
+void sparse_to_dense(Op& op);
+void unsorted_segment_max(Op& op);
+void unsorted_segment_min(Op& op);
+void unsorted_segment_prod(Op& op);
+void unsorted_segment_sum(Op& op);
+
 // movement.cc
 void batch_to_space_nd(Op& op);
 void concatenation(Op& op);
@@ -167,7 +181,6 @@ void embedding_lookup(Op& op);
 void gather(Op& op);
 void gather_nd(Op& op);
 void one_hot(Op& op);
-void scatter_nd(Op& op);
 
 // resize.cc
 void resize_bilinear(Op& op);

@@ -11,7 +11,8 @@ using Act = schema::ActivationFunctionType;
 using Cell = fbs::RecurrentCell;
 using Kind = fbs::GateFunctionKind;
 
-constexpr int kMaxUnrolled = 512;  // steps that become operators each
+constexpr int kMaxUnrolled = 512;   // steps that become operators each
+constexpr float kEpsilon = 1e-12f;  // of a variance, against a division by 0
 
 std::unique_ptr<fbs::GateFunction> gate(const Op& op, Act function) {
   switch (function) {
@@ -24,10 +25,10 @@ std::unique_ptr<fbs::GateFunction> gate(const Op& op, Act function) {
 
 Tensor joined(const std::vector<Tensor>& parts, int axis) { return parts.size() == 1 ? parts[0] : concat(parts, axis); }
 
-// The steps of input 0, [T,N,C].
-Tensor steps_of(const Op& op, bool time_major) {
-  const Tensor x = op.tensor(0);
-  if (x.shape().rank != 3) op.refuse("its input has %d dimensions, expected 3", x.shape().rank);
+// The steps of an input, [T,N,C].
+Tensor steps_of(const Op& op, bool time_major, size_t input = 0) {
+  const Tensor x = op.tensor(input);
+  if (x.shape().rank != 3) op.refuse("input %zu has %d dimensions, expected 3", input, x.shape().rank);
   return time_major ? x : ferry::transpose(x, {1, 0, 2});
 }
 
@@ -49,13 +50,28 @@ Tensor parameter(const Op& op, size_t i, int rows, int columns) {
   return value;
 }
 
+// Input `i` for the first of `inputs` channels, and `auxiliary` for the last ones.
+Tensor input_weight(const Op& op, size_t i, std::optional<size_t> auxiliary, int hidden, int inputs) {
+  if (!auxiliary) return parameter(op, i, hidden, inputs);
+  const Shape more = op.shape(*auxiliary);
+  if (more.rank != 2 || more[1] >= inputs) op.refuse("input %zu is %s", *auxiliary, to_string(more).c_str());
+  return concat({parameter(op, i, hidden, inputs - more[1]), parameter(op, *auxiliary, hidden, more[1])}, 1);
+}
+
 // One direction of an LSTM, whose parameters are inputs `first` on: four input weights, four recurrent ones, three
 // peepholes and four biases, each in the order input, forget, cell, output, and a projection. Without an input gate it
-// is 1 - the forget gate.
+// is 1 - the forget gate. `normalisation`: the first of four inputs that layer normalisations multiply by; `auxiliary`:
+// that of four more input weights, for further channels of x.
 class Lstm {
  public:
-  Lstm(Op& op, size_t first, Act function, float cell_clip, bool reverse)
-      : op_(op), first_(first), clip_(cell_clip), coupled_(!op.has(first)) {
+  Lstm(Op& op, size_t first, Act function, float cell_clip, bool reverse, std::optional<size_t> normalisation = {},
+       std::optional<size_t> auxiliary = {})
+      : op_(op),
+        first_(first),
+        clip_(cell_clip),
+        coupled_(!op.has(first)),
+        normalisation_(normalisation),
+        auxiliary_(auxiliary) {
     hidden_ = op.shape(first + kForget)[0];
     params_.cell = Cell::Lstm;
     params_.reverse = reverse;
@@ -72,39 +88,21 @@ class Lstm {
 
   // The states after one step of x [N,C]. A projection's result is clipped to `clip`, if that is above 0.
   States step(Tensor x, const States& before, float clip) {
-    const int inputs = x.shape()[1], outputs = before.hidden.shape()[1];
-    const Tensor bias = by_gate([&](size_t g) { return parameter(op_, first_ + kBias + g, hidden_, 0); });
-    const Tensor weight = by_gate([&](size_t g) { return parameter(op_, first_ + g, hidden_, inputs); });
-    const Tensor r = by_gate([&](size_t g) { return parameter(op_, first_ + kRecurrent + g, hidden_, outputs); });
-    const Tensor z = op_.graph().add_op("", fbs::LinearT{}, {x, weight, bias}) +
-                     op_.graph().add_op("", fbs::LinearT{}, {before.hidden, r});
-    States after = stepped(z, 1, before.cell);
-    if (op_.has(first_ + kProjection)) {
-      std::vector<Tensor> in = {after.hidden, parameter(op_, first_ + kProjection, outputs, hidden_)};
-      if (op_.has(first_ + kProjection + 1)) in.push_back(parameter(op_, first_ + kProjection + 1, outputs, 0));
-      after.hidden = op_.graph().add_op("", fbs::LinearT{}, in);
-      if (clip > 0) after.hidden = clamp(after.hidden, -clip, clip);
-    }
-    return after;
+    const Tensor z = projected(x) + op_.graph().add_op("", fbs::LinearT{}, {before.hidden, recurrent_weight()});
+    return stepped(z, before.cell, clip);
   }
 
   // The hidden state of each step of x [T,N,C]: [T,N,H].
-  Tensor over(Tensor x) {
-    if (op_.has(first_ + kProjection)) op_.refuse("it projects its output, which is not supported");
-    const int inputs = x.shape()[2];
-    const Tensor bias = by_gate([&](size_t g) { return parameter(op_, first_ + kBias + g, hidden_, 0); });
-    const Tensor weight = by_gate([&](size_t g) { return parameter(op_, first_ + g, hidden_, inputs); });
-    const Tensor projected = op_.graph().add_op("", fbs::LinearT{}, {x, weight, bias});
-    const Tensor r = by_gate([&](size_t g) { return parameter(op_, first_ + kRecurrent + g, hidden_, hidden_); });
+  Tensor over(Tensor x, float clip) {
     // Each step adds at most 1 to the magnitude of a cell, by tanh.
     const int steps = x.shape()[0];
-    if (clip_ > 0 && !(params_.g->kind() == Kind::Tanh && static_cast<float>(steps) <= clip_))
-      return unrolled(projected, r);
-    std::vector<Tensor> rows = {r};
+    const bool clips = clip_ > 0 && !(params_.g->kind() == Kind::Tanh && static_cast<float>(steps) <= clip_);
+    if (clips || normalisation_ || op_.has(first_ + kProjection)) return unrolled(projected(x), clip);
+    std::vector<Tensor> rows = {recurrent_weight()};
     for (const size_t i : {0, 2, 1})  // input, output, forget
       if (params_.peepholes) rows.push_back(reshape(peephole(i), {1, hidden_}));
     const Tensor y =
-        op_.graph().add_op("", fbs::RecurrenceT(params_), {projected, joined(rows, 0), zeros(op_, 2, hidden_)});
+        op_.graph().add_op("", fbs::RecurrenceT(params_), {projected(x), joined(rows, 0), zeros(op_, 2, hidden_)});
     return ferry::slice(y, 0, 2, -1);
   }
 
@@ -118,6 +116,23 @@ class Lstm {
     const Tensor forget = of(1);
     return concat({coupled_ ? forget * -1.0 : of(0), of(3), forget, of(2)}, 0);
   }
+  // The elements of h.
+  int outputs() const { return op_.has(first_ + kProjection) ? op_.shape(first_ + kProjection)[0] : hidden_; }
+  // What the gates get of x [...,C], with the biases, unless a normalisation comes between.
+  Tensor projected(Tensor x) {
+    const int inputs = x.shape()[x.shape().rank - 1];
+    std::vector<Tensor> in = {x, by_gate([&](size_t g) { return gate_weight(g, inputs); })};
+    if (!normalisation_) in.push_back(by_gate([&](size_t g) { return bias(g); }));
+    return op_.graph().add_op("", fbs::LinearT{}, in);
+  }
+  Tensor gate_weight(size_t gate, int inputs) {
+    const std::optional<size_t> more = auxiliary_ ? std::optional(*auxiliary_ + gate) : std::nullopt;
+    return input_weight(op_, first_ + gate, more, hidden_, inputs);
+  }
+  Tensor recurrent_weight() {
+    return by_gate([&](size_t g) { return parameter(op_, first_ + kRecurrent + g, hidden_, outputs()); });
+  }
+  Tensor bias(size_t gate) { return parameter(op_, first_ + kBias + gate, hidden_, 0); }
   Tensor peephole(size_t gate) {
     if (gate == 0 && coupled_) return peephole(1) * -1.0;
     return parameter(op_, first_ + kPeepholes + gate, hidden_, 0);
@@ -131,58 +146,75 @@ class Lstm {
     }
   }
 
-  // Operators for each step: the cells are clamped.
-  Tensor unrolled(Tensor projected, Tensor r) {
-    const int steps = projected.shape()[0];
+  // Operators for each step, for what the recurrence lacks.
+  Tensor unrolled(Tensor inputs, float clip) {
+    const int steps = inputs.shape()[0], batch = inputs.shape()[1];
     if (steps > kMaxUnrolled)
-      op_.refuse("its cells are clipped to %g over %d steps, at most %d steps", static_cast<double>(clip_), steps,
-                 kMaxUnrolled);
+      op_.refuse("it clips, projects or normalises over %d steps, at most %d", steps, kMaxUnrolled);
+    const Tensor weight = recurrent_weight();
     std::vector<Tensor> hidden(static_cast<size_t>(steps));
-    std::optional<Tensor> h, c;
+    std::optional<States> last;
     for (int k = 0; k < steps; ++k) {
       const int t = params_.reverse ? steps - 1 - k : k;
-      Tensor z = ferry::slice(projected, 0, t, 1);
-      if (h) z = z + op_.graph().add_op("", fbs::LinearT{}, {*h, r});
-      const States after = stepped(z, 2, c);
-      c = after.cell;
-      h = after.hidden;
-      hidden[static_cast<size_t>(t)] = *h;
+      Tensor z = reshape(ferry::slice(inputs, 0, t, 1), {batch, inputs.shape()[2]});
+      if (last) z = z + op_.graph().add_op("", fbs::LinearT{}, {last->hidden, weight});
+      last = stepped(z, last ? std::optional(last->cell) : std::nullopt, clip);
+      hidden[static_cast<size_t>(t)] = reshape(last->hidden, {1, batch, outputs()});
     }
     return joined(hidden, 0);
   }
 
-  // One step of the gates' arguments z, side by side along `axis`, without what peepholes add. Without `before` the
-  // cells are zeros.
-  States stepped(Tensor z, int axis, std::optional<Tensor> before) {
-    const auto part = [&](int g) { return ferry::slice(z, axis, g * hidden_, hidden_); };
-    const auto seen = [&](Tensor x, size_t g, std::optional<Tensor> cell) {
-      return params_.peepholes && cell ? x + *cell * peephole(g) : x;
+  // One step of the gates' arguments z [N,4H], without what peepholes add. Without `before` the cells are zeros.
+  States stepped(Tensor z, std::optional<Tensor> before, float clip) {
+    // In the graph's order, and by the file's number of the gate.
+    const auto argument = [&](int part, size_t g, std::optional<Tensor> cell) {
+      const Tensor of_gate = ferry::slice(z, 1, part * hidden_, hidden_);
+      const bool sees = params_.peepholes && cell;
+      return normalised(sees ? of_gate + *cell * peephole(g == 3 ? 2 : g) : of_gate, g);
     };
-    const Tensor forget = ferry::sigmoid(seen(part(2), 1, before));
-    const Tensor input = coupled_ ? (forget * -1.0) + 1.0 : ferry::sigmoid(seen(part(0), 0, before));
-    const Tensor added = input * activation(part(3));
+    const Tensor forget = ferry::sigmoid(argument(2, 1, before));
+    const Tensor input = coupled_ ? (forget * -1.0) + 1.0 : ferry::sigmoid(argument(0, 0, before));
+    const Tensor added = input * activation(argument(3, 2, {}));
     Tensor cell = before ? forget * *before + added : added;
     if (clip_ > 0) cell = clamp(cell, -clip_, clip_);
-    return {ferry::sigmoid(seen(part(1), 2, cell)) * activation(cell), cell};
+    return {hidden_of(ferry::sigmoid(argument(1, 3, cell)) * activation(cell), clip), cell};
+  }
+
+  // The argument of a gate with layer normalisation (Ba et al., 2016), whose bias is added after it.
+  Tensor normalised(Tensor x, size_t gate) {
+    if (!normalisation_) return x;
+    fbs::LayerNormT params;
+    params.epsilon = kEpsilon;
+    return op_.graph().add_op("", params, {x, parameter(op_, *normalisation_ + gate, hidden_, 0), bias(gate)});
+  }
+
+  Tensor hidden_of(Tensor y, float clip) {
+    if (!op_.has(first_ + kProjection)) return y;
+    std::vector<Tensor> in = {y, parameter(op_, first_ + kProjection, outputs(), hidden_)};
+    if (op_.has(first_ + kProjection + 1)) in.push_back(parameter(op_, first_ + kProjection + 1, outputs(), 0));
+    const Tensor h = op_.graph().add_op("", fbs::LinearT{}, in);
+    return clip > 0 ? clamp(h, -clip, clip) : h;
   }
 
   Op& op_;
   size_t first_;
   float clip_;
   bool coupled_;
+  std::optional<size_t> normalisation_, auxiliary_;
   int hidden_ = 0;
   fbs::RecurrenceT params_;
 };
 
-// Inputs `first` on: the input weight, the recurrent one and the bias.
-Tensor rnn(Op& op, Tensor x, size_t first, Act function, bool reverse) {
+// Inputs `first` on: the input weight, the recurrent one and the bias. `auxiliary`: the input weight of the last
+// channels.
+Tensor rnn(Op& op, Tensor x, size_t first, Act function, bool reverse, std::optional<size_t> auxiliary = {}) {
   const int hidden = op.shape(first)[0];
   fbs::RecurrenceT params;
   params.cell = Cell::Rnn;
   params.reverse = reverse;
   params.f = gate(op, function);
-  const Tensor projected = op.graph().add_op(
-      "", fbs::LinearT{}, {x, parameter(op, first, hidden, x.shape()[2]), parameter(op, first + 2, hidden, 0)});
+  const Tensor weight = input_weight(op, first, auxiliary, hidden, x.shape()[2]);
+  const Tensor projected = op.graph().add_op("", fbs::LinearT{}, {x, weight, parameter(op, first + 2, hidden, 0)});
   const Tensor y = op.graph().add_op("", std::move(params),
                                      {projected, parameter(op, first + 1, hidden, hidden), zeros(op, 1, hidden)});
   return ferry::slice(y, 0, 1, -1);
@@ -195,28 +227,42 @@ void set_directions(Op& op, Tensor forward, Tensor backward, bool time_major, bo
   op.set(1, in_order(backward, time_major));
 }
 
-void refuse_more(const Op& op, size_t first, size_t count, const char* what) {
-  for (size_t i = first; i < first + count; ++i)
-    if (op.has(i)) op.refuse("it has %s (input %zu), which is not supported", what, i);
+// The first of an LSTM's factors of layer normalisations. Those of the forget gate are there if any are.
+std::optional<size_t> normalisation_of(const Op& op) { return op.has(21) ? std::optional<size_t>(20) : std::nullopt; }
+
+struct Steps {
+  Tensor forward, backward;  // [T,N,C]
+  bool auxiliary = false;    // their last channels have weights of their own
+};
+
+// What two directions read. An auxiliary input without weights (one of which is input `weight`) is the backward one's.
+Steps steps_of_directions(const Op& op, bool time_major, size_t auxiliary, size_t weight) {
+  const Tensor x = steps_of(op, time_major);
+  if (!op.has(auxiliary)) return {x, x};
+  const Tensor more = steps_of(op, time_major, auxiliary);
+  if (!op.has(weight)) return {x, more};
+  const Tensor both = concat({x, more}, 2);
+  return {both, both, true};
 }
 
 }  // namespace
 
 void unidirectional_sequence_lstm(Op& op) {
   const auto& o = op.options<schema::UnidirectionalSequenceLSTMOptions>();
-  refuse_more(op, 20, 4, "a layer normalisation");
   if (o.diagonal_recurrent_tensors()) op.refuse("its recurrent weights are diagonals");
-  const Tensor y = Lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false).over(steps_of(op, o.time_major()));
-  op.set(in_order(y, o.time_major()));
+  Lstm lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false, normalisation_of(op));
+  op.set(in_order(lstm.over(steps_of(op, o.time_major()), o.proj_clip()), o.time_major()));
 }
 
 void bidirectional_sequence_lstm(Op& op) {
   const auto& o = op.options<schema::BidirectionalSequenceLSTMOptions>();
-  refuse_more(op, 39, 9, "an auxiliary input");
-  const Tensor x = steps_of(op, o.time_major());
-  const Tensor forward = Lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false).over(x);
-  const Tensor backward = Lstm(op, 18, o.fused_activation_function(), o.cell_clip(), true).over(x);
-  set_directions(op, forward, backward, o.time_major(), o.merge_outputs());
+  const Steps x = steps_of_directions(op, o.time_major(), 39, 40 + 1);
+  const auto direction = [&](size_t first, Tensor of, bool reverse, size_t auxiliary) {
+    const std::optional<size_t> more = x.auxiliary ? std::optional(auxiliary) : std::nullopt;
+    return Lstm(op, first, o.fused_activation_function(), o.cell_clip(), reverse, {}, more).over(of, o.proj_clip());
+  };
+  set_directions(op, direction(1, x.forward, false, 40), direction(18, x.backward, true, 44), o.time_major(),
+                 o.merge_outputs());
 }
 
 void unidirectional_sequence_rnn(Op& op) {
@@ -227,11 +273,13 @@ void unidirectional_sequence_rnn(Op& op) {
 
 void bidirectional_sequence_rnn(Op& op) {
   const auto& o = op.options<schema::BidirectionalSequenceRNNOptions>();
-  refuse_more(op, 9, 3, "an auxiliary input");
-  const Tensor x = steps_of(op, o.time_major());
-  const Tensor forward = rnn(op, x, 1, o.fused_activation_function(), false);
-  const Tensor backward = rnn(op, x, 5, o.fused_activation_function(), true);
-  set_directions(op, forward, backward, o.time_major(), o.merge_outputs());
+  const Steps x = steps_of_directions(op, o.time_major(), 9, 10);
+  const auto direction = [&](size_t first, Tensor of, bool reverse, size_t auxiliary) {
+    const std::optional<size_t> more = x.auxiliary ? std::optional(auxiliary) : std::nullopt;
+    return rnn(op, of, first, o.fused_activation_function(), reverse, more);
+  };
+  set_directions(op, direction(1, x.forward, false, 10), direction(5, x.backward, true, 11), o.time_major(),
+                 o.merge_outputs());
 }
 
 namespace {
@@ -271,10 +319,9 @@ void basic_lstm_step(Op& op) {
 void lstm_step(Op& op) {
   const auto& o = op.options<schema::LSTMOptions>();
   if (o.kernel_type() == schema::LSTMKernelType::BASIC) return basic_lstm_step(op);
-  refuse_more(op, 20, 4, "a layer normalisation");
   const Tensor x = op.tensor(0);
   if (x.shape().rank != 2) op.refuse("its input has %d dimensions, expected 2", x.shape().rank);
-  Lstm lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false);
+  Lstm lstm(op, 1, o.fused_activation_function(), o.cell_clip(), false, normalisation_of(op));
   const auto after = lstm.step(x, {op.state(18), op.state(19)}, o.proj_clip());
   op.set_state(18, after.hidden);
   op.set_state(19, after.cell);
