@@ -1,5 +1,5 @@
-// Inverses of trigonometric functions and hyperbolic functions, composed of operators so that small arguments keep their
-// precision in float32.
+// Inverses of trigonometric functions and hyperbolic functions, composed of operators so that small arguments keep
+// their precision in float32.
 #pragma once
 
 #include "converter/graph/graph.h"

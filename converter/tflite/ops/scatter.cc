@@ -86,7 +86,8 @@ void scatter_nd(Op& op) {
   op.set(op.graph().add_op("", params, {filled(op, shape, updates, 0), op.tensor(0), updates}));
 }
 
-// inputs: indices (one, a list, or a list of tuples), the shape, a value or one for each index, and the value elsewhere.
+// inputs: indices (one, a list, or a list of tuples), the shape, a value or one for each index, and the value
+// elsewhere.
 void sparse_to_dense(Op& op) {
   const Shape shape = checked_shape(op, op.integers(1, "the shape"));
   Tensor indices = op.tensor(0), values = op.tensor(2);
