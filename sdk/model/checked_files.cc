@@ -38,7 +38,8 @@ bool was_checked(const std::string& folder, const FileStamp& file, uint64_t chec
   if (folder.empty()) return false;
   const Descriptor record(::open(record_of(folder, file).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::array<char, 256> text;
-  const ssize_t size = record.ok() ? ::read(record.get(), text.data(), text.size()) : 0;
+  const bool own = record.ok() && check_file_is_own(record.get()).ok();
+  const ssize_t size = own ? ::read(record.get(), text.data(), text.size()) : 0;
   return size > 0 && text_of(file, checksum) == std::string_view(text.data(), static_cast<size_t>(size));
 }
 

@@ -1,8 +1,10 @@
 // Tuning chooses among the applicable alternatives, once per device and signature, and never changes results.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "converter/pack/pack.h"
 #include "sdk/gpu/backend/tune.h"
@@ -130,6 +132,27 @@ TEST_F(Tune, IsDoneOnceAndKept) {
     ASSERT_TRUE(gpu::tune(*model_, shapes_, kept_, *device, gpu::Storage::Float16, &measured).ok());
     EXPECT_EQ(measured, chosen);
   }
+}
+
+// What somebody put in the place of the file is not opened: a FIFO would wait for its writer.
+TEST_F(Tune, AFifoInTheCacheIsNoFile) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path().string();
+  SessionOptions options;
+  options.num_threads = 1;
+  options.backend = FERRY_BACKEND_GPU;
+  options.gpu_required = true;
+  options.gpu_device = test_gpus()[0].c_str();
+  options.gpu_cache_dir = folder.c_str();
+  const std::vector<float> expected = run(options);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  ASSERT_FALSE(files.empty());
+  for (const auto& path : files) {
+    std::filesystem::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  }
+  EXPECT_EQ(run(options), expected);
 }
 
 // A choice of another build, or a damaged one, is ignored if it does not apply.

@@ -166,6 +166,10 @@ TEST_F(WeightChecks, ARecordStandsForThem) {
   EXPECT_EQ(run(), FERRY_OK);
   remember_checked(cache_.path(), *mapping->file(), checksums.digest() + 1);
   EXPECT_EQ(run(), FERRY_CORRUPT) << "of another blob";
+  remember_checked(cache_.path(), *mapping->file(), checksums.digest());
+  for (const auto& file : std::filesystem::directory_iterator(cache_.path()))
+    std::filesystem::permissions(file, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  EXPECT_EQ(run(), FERRY_CORRUPT) << "anybody may have written it";
   std::filesystem::remove_all(cache_.path());
   EXPECT_EQ(run(), FERRY_CORRUPT);
 }

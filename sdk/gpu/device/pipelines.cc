@@ -1,6 +1,8 @@
 #include "sdk/gpu/device/pipelines.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -35,10 +37,13 @@ using File = std::unique_ptr<FILE, CloseFile>;
 
 // The text and the driver's bytes of an undamaged file of this build; otherwise empty.
 bool read_file(const std::string& path, std::string* text, std::vector<char>* cache) {
-  const File file(std::fopen(path.c_str(), "rb"));
+  // Neither a link of others nor a FIFO, whose opening would wait for a writer.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const File file(fd < 0 ? nullptr : fdopen(fd, "rb"));
+  if (file == nullptr && fd >= 0) ::close(fd);
   FileHeader header;
   const FileHeader ours;
-  if (file == nullptr || !check_file_is_own(fileno(file.get())).ok()) return false;
+  if (file == nullptr || !check_file_is_own(fd).ok()) return false;
   if (std::fread(&header, sizeof header, 1, file.get()) != 1) return false;
   if (std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0 || header.shaders != ours.shaders) return false;
   struct stat info;
