@@ -91,7 +91,7 @@ Status NewFile::open(const std::string& path, const Options& options) {
   options_ = options;
   replaces_ = false;
   if (path.empty()) return error(FERRY_IO_ERROR, "'': cannot be written: a file needs a name");
-  FERRY_TRY(find_destination());
+  if (options.like_former) FERRY_TRY(find_destination());
   const size_t base = folder_of(destination_).size();
   if (through_ < 0)
     return create(folder_of(destination_), destination_.substr(base),

@@ -21,10 +21,12 @@ namespace ferry {
 class NewFile {
  public:
   struct Options {
-    bool durable = true;      // on the disk before it has its name: for results of long work. A cache needs it not.
-    bool like_former = true;  // with the mode and owner of the file that it replaces
-    bool rewritten = false;   // write_at() and path() are used, also for a device
-    mode_t mode = 0666;       // of a file that replaces none, without the bits of umask()
+    bool durable = true;  // on the disk before it has its name: for results of long work. A cache needs it not.
+    // With the mode and owner of the file that it replaces. A cache's is false: then the file also replaces a link, a
+    // device or a FIFO of its name, which somebody else may have put there.
+    bool like_former = true;
+    bool rewritten = false;  // write_at() and path() are used, also for a device
+    mode_t mode = 0666;      // of a file that replaces none, without the bits of umask()
   };
 
   NewFile() = default;

@@ -243,5 +243,20 @@ TEST(Temporaries, AreRemoved) {
   EXPECT_EQ(names_below(folder.path()), std::vector<std::string>{"kept"});
 }
 
+// Writing through a FIFO waits for a reader, and a link leads to another file.
+TEST(NewFile, OfACacheReplacesWhatHasItsName) {
+  const ScratchFolder folder;
+  const fs::path other = folder.write("other", "kept");
+  const std::string pipe = folder.path() / "pipe", link = folder.path() / "link";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink(other, link);
+  for (const std::string& path : {pipe, link}) {
+    ASSERT_TRUE(replace_file(path, bytes_of("new"), {.durable = false, .like_former = false}).ok());
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path))) << path;
+    EXPECT_EQ(fs::file_size(path), 3u);
+  }
+  EXPECT_EQ(fs::file_size(other), 4u);
+}
+
 }  // namespace
 }  // namespace ferry
