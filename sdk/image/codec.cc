@@ -126,6 +126,9 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     if (g_starved) return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
     return error(FERRY_IMAGE_DAMAGED, "%s: damaged image (%s)", name, reason);
   }
+  // stb_image accepts a BMP of no columns.
+  if (width < 1 || height < 1)
+    return error(FERRY_IMAGE_DAMAGED, "%s: damaged image (%dx%d pixels, expected at least 1x1)", name, width, height);
   out->adopt(rgb.release(), width, height, 3);
   const bool has_exif = starts_like_a_jpeg(bytes, size) || starts_like_a_png(bytes, size);
   return has_exif ? make_upright(exif_orientation(bytes, size), out) : Status();
