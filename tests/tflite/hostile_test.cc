@@ -126,6 +126,14 @@ TEST(TfliteHostile, Shapes) {
   EXPECT_NE(refused(folder, abs_file({1, 1, 1, 1, 1, 1, 1}, {0}, {1}, {1})).find("7 dimensions"), std::string::npos);
 }
 
+TEST(TfliteHostile, PackOfOtherShapes) {
+  FileBuilder b;
+  const int x = b.input({2, 3}), other = b.input({}), y = b.activation({2, 3, 2});
+  b.op(Op::PACK, {x, other}, {y}, Kind::PackOptions, schema::CreatePackOptions(b.fbb, 2, 2).Union());
+  const ScratchFolder folder;
+  EXPECT_NE(refused(folder, b.finish({y})).find("inputs [2,3] and []"), std::string::npos);
+}
+
 TEST(TfliteHostile, ConstantsOfAnotherSize) {
   FileBuilder b;
   const int x = b.input({2, 3}), c = b.constant({2, 3}, random_values(5, 1)), y = b.activation({2, 3});

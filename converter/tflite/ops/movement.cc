@@ -57,6 +57,8 @@ void pack(Op& op) {
   if (op.input_count() == 0) op.refuse("it has no input");
   const int axis = op.axis(o.axis(), op.shape(0).rank + 1);
   for (size_t i = 0; i < op.input_count(); ++i) {
+    if (op.shape(i) != op.shape(0))
+      op.refuse("inputs %s and %s", to_string(op.shape(0)).c_str(), to_string(op.shape(i)).c_str());
     std::vector<int32_t> dims = dims_of(op.tensor(i));
     dims.insert(dims.begin() + axis, 1);
     parts.push_back(reshape_to(op.tensor(i), dims));
