@@ -667,7 +667,7 @@ Tensor valid_flags(Op& op, size_t i, Tensor flags) {
 
 void import_counted(Op& op, OpFunction function) {
   const std::string& name = op.node().op;
-  if (!op.node().domain.empty() && op.node().domain != "ai.onnx")
+  if (!op.node().domain.empty() && op.node().domain != "ai.onnx" && op.node().domain != "ferry")
     op.refuse("the size of an input follows from values, which is supported for ONNX's own operators only");
   bool sizes_only = op.known();
   for (size_t i = 0; i < op.input_count(); ++i) sizes_only = sizes_only && op.counted(i).sizes.empty();
@@ -677,7 +677,9 @@ void import_counted(Op& op, OpFunction function) {
   if (!contains(kReadsSizes, name)) op.use_sizes_in_run();
   if (row != std::end(kRows)) return row->import(op, function);
   if (contains(kElementwise, name)) return elementwise(op, function);
-  if (name == "NonZero" || name == "NonMaxSuppression" || name == "Compress") return function(op);
+  static constexpr std::string_view kOwnCounts[] = {"Compress", "KeypointsOfHeatmaps", "NonMaxSuppression", "NonZero",
+                                                    "PasteMasks"};
+  if (contains(kOwnCounts, name)) return function(op);
   for (size_t i = 0; i < op.input_count(); ++i)
     if (is_counted(op.counted(i).sizes)) op.refuse("the size of input %zu follows from values", i);
   function(op);

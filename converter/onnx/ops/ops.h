@@ -270,6 +270,10 @@ std::pair<Value, Type> joined(Op& op, const Items& list, int64_t axis, bool new_
 // tf_idf.cc
 void tf_idf_vectorizer(Op& op);
 
+// box_loops.cc: as the loops that they replace, of the trip count and the initial states
+void ferry_paste_masks(Op& op);            // masks, boxes
+void ferry_keypoints_of_heatmaps(Op& op);  // maps, their number of channels, sizes as integers and exact, corners
+
 // ferry_ops.cc
 void ferry_attention(Op& op);
 void ferry_cached_attention(Op& op);

@@ -81,6 +81,7 @@ void Matcher::replace(const Node* last, const std::string& op, std::vector<std::
   node.op = op;
   node.domain = "ferry";
   node.inputs = std::move(inputs);
+  node.branches.clear();
   node.attributes = std::move(attributes);
   for (const std::string& input : node.inputs) readers_[input].insert(index);
 }

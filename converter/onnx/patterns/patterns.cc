@@ -22,6 +22,8 @@ constexpr Pattern kPatterns[] = {
     {"group_norm", recognise_group_norm, nullptr},
     {"attention", recognise_attention, nullptr},
     {"quantize_dequantize", recognise_quantize_dequantize, nullptr},
+    {"paste_masks", recognise_paste_masks, nullptr},
+    {"heatmaps", recognise_heatmaps, nullptr},
     {"batched_attention", nullptr, recognise_batched_attention},
     {"rotary_embedding", nullptr, recognise_rotary_embedding},
     {"pixel_shuffle", nullptr, recognise_pixel_shuffle},
