@@ -36,7 +36,8 @@ Array read_array(const CheckpointTensor& tensor) {
 }
 
 // Inputs ("input") or outputs in the order of the model's.
-Arrays read_arrays(const fs::path& folder, const std::vector<onnx::ValueInfo>& values, const std::string& kind) {
+Arrays read_arrays(const fs::path& folder, const std::vector<onnx::ValueInfo>& values, const std::string& kind,
+                   int data_set = 0) {
   Arrays arrays;
   if (const fs::path file = folder / (kind == "input" ? "inputs.safetensors" : "expected.safetensors");
       fs::exists(file)) {
@@ -44,9 +45,9 @@ Arrays read_arrays(const fs::path& folder, const std::vector<onnx::ValueInfo>& v
     for (const onnx::ValueInfo& value : values) arrays.push_back(read_array(checkpoint->tensors().at(value.name)));
     return arrays;
   }
-  const fs::path data_set = folder / "test_data_set_0";
+  const fs::path data = folder / ("test_data_set_" + std::to_string(data_set));
   for (int i = 0;; ++i) {
-    const fs::path file = data_set / (kind + "_" + std::to_string(i) + ".pb");
+    const fs::path file = data / (kind + "_" + std::to_string(i) + ".pb");
     if (!fs::exists(file)) return arrays;
     arrays.push_back(onnx::read_tensor_file(file));
   }
@@ -74,14 +75,14 @@ std::string compare(const std::string& name, const Array& expected, const onnx::
 
 // Compares the results of the blob of `graph` with the expected ones; empty if they agree.
 std::string compare_blob(const Graph& graph, const onnx::Model& model, const Arrays& inputs, const Arrays& outputs,
-                         const Tolerance& tolerance) {
+                         const Tolerance& tolerance, const std::string& gpu = "") {
   const std::vector<std::byte> packed = pack(graph);
   AlignedBytes blob(packed);
   BlobTensors given, computed;
   for (size_t i = 0; i < model.inputs.size() && i < inputs.size(); ++i) {
     given[model.inputs[i].name] = {inputs[i].dims, inputs[i].floats()};
   }
-  if (const std::string problem = run_blob(blob.data(), blob.size(), given, &computed); !problem.empty())
+  if (const std::string problem = run_blob(blob.data(), blob.size(), given, &computed, gpu); !problem.empty())
     return problem;
   for (size_t i = 0; i < model.outputs.size(); ++i) {
     const auto found = computed.find(model.outputs[i].name);
@@ -244,10 +245,11 @@ Outcome run_case(const fs::path& folder, const Tolerance& tolerance, const std::
   return outcome;
 }
 
-std::string compare_at_sizes(const Graph& graph, const fs::path& folder, const Tolerance& tolerance) {
+std::string compare_at_sizes(const Graph& graph, const fs::path& folder, const Tolerance& tolerance, int data_set,
+                             const std::string& gpu) {
   const onnx::Model model = onnx::read_model(folder / "model.onnx");
-  return compare_blob(graph, model, read_arrays(folder, model.inputs, "input"),
-                      read_arrays(folder, model.outputs, "output"), tolerance);
+  return compare_blob(graph, model, read_arrays(folder, model.inputs, "input", data_set),
+                      read_arrays(folder, model.outputs, "output", data_set), tolerance, gpu);
 }
 
 }  // namespace ferry::testing

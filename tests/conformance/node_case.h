@@ -39,7 +39,8 @@ Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance
                  const std::set<std::string>& disabled = {});
 
 // Compares the results of the blob of `graph`, at the sizes of the folder's inputs, with the expected ones; empty if
-// they agree.
-std::string compare_at_sizes(const Graph& graph, const std::filesystem::path& folder, const Tolerance& tolerance);
+// they agree. `data_set`: the number of test_data_set_N. `gpu`: a device (gpus.h); empty: the CPU.
+std::string compare_at_sizes(const Graph& graph, const std::filesystem::path& folder, const Tolerance& tolerance,
+                             int data_set = 0, const std::string& gpu = "");
 
 }  // namespace ferry::testing

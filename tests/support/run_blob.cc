@@ -43,10 +43,17 @@ void set_source_dims(std::vector<int64_t> dims, Tensor* t) {
 
 }  // namespace
 
-std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inputs, BlobTensors* outputs) {
+std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inputs, BlobTensors* outputs,
+                     const std::string& gpu) {
   Result<Model> model = Model::open_memory(blob, size);
   if (!model) return model.error();
-  Result<Session> session = model->session();
+  SessionOptions options;
+  if (!gpu.empty()) {
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_device = gpu.c_str();
+    options.gpu_required = true;
+  }
+  Result<Session> session = model->session(options);
   if (!session) return session.error();
   std::vector<Tensor> sizes = model->inputs();
   for (Tensor& input : sizes) set_source_dims(inputs.at(input.name).dims, &input);

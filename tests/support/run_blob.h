@@ -17,7 +17,8 @@ struct BlobTensor {
 };
 using BlobTensors = std::map<std::string, BlobTensor>;
 
-// Empty, or why it does not run. `blob` is aligned to 64.
-std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inputs, BlobTensors* outputs);
+// Empty, or why it does not run. `blob` is aligned to 64. `gpu`: a device (gpus.h); empty: the CPU.
+std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inputs, BlobTensors* outputs,
+                     const std::string& gpu = "");
 
 }  // namespace ferry::testing
