@@ -55,6 +55,21 @@ TEST(NonMaxSuppression, MatchesTheOracle) {
   }
 }
 
+// Boxes along a diagonal, three at each place, whose distance is below, near and far above their size.
+TEST(NonMaxSuppression, MatchesTheOracleForBoxesThatAreFarApart) {
+  for (const double step : {0.3, 3.0, 700.0}) {
+    std::vector<double> corners, scores;
+    for (int i = 0; i < 300; ++i) {
+      const double at = step * (i % 100) - 40, size = 2 + i % 7 * 0.25;
+      corners.insert(corners.end(), {at, at, at + size, at + size});
+      scores.push_back((i * 37 % 101) / 101.0);
+    }
+    SCOPED_TRACE(step);
+    expect_like_oracle(suppression(300, 0.4f, 0.05f), {given({1, 300, 4}, corners), given({1, 1, 300}, scores)}, 0, {},
+                       true);
+  }
+}
+
 // Of two boxes that overlap by half, the better one remains. Without a sufficient score all rows are -1.
 TEST(NonMaxSuppression, CountsByHand) {
   const Operand boxes = given({1, 3, 4}, {0, 0, 2, 2, 2, 3, 0, 0, 5, 5, 6, 6});
