@@ -22,7 +22,11 @@ TEST(TopK, MatchesTheOracle) {
         expect_like_oracle(top_k(k, smallest, later), {input({3, 5, 7})}, 0);
         expect_like_oracle(top_k(k, smallest, later), {ints({3, 5, 7}, -2, 3)}, 0);  // many are equal
       }
-      expect_like_oracle(top_k(5, smallest, later), {input({3, 300})}, 0);
+      for (const int k : {5, 100, 300}) {
+        expect_like_oracle(top_k(k, smallest, later), {input({3, 300})}, 0);
+        expect_like_oracle(top_k(k, smallest, later), {ints({3, 300}, 0, 1)}, 0);
+        expect_like_oracle(top_k(k, smallest, later), {ints({3, 300}, 4, 4)}, 0);
+      }
       expect_like_oracle(top_k(5, smallest, later), {input({3, 2048}, -1, 1)}, 0);
       expect_like_oracle(top_k(5, smallest, later), {ints({3, 20000}, -1e6, 1e6)}, 0);  // the CPU computes integers
       expect_like_oracle(top_k(1, smallest, later), {ints({1}, -0x1p31, 0x1p31)}, 0);

@@ -76,15 +76,37 @@ class TopK : public Op {
       *out = 0;
       for (int32_t i = 1; i < static_cast<int32_t>(row_); ++i)
         if (better(i, *out)) *out = i;
-    } else {
+    } else if (!divide(better.x, out)) {
       int32_t* order = order_ + index * row_;
       std::iota(order, order + row_, 0);
-      std::partial_sort(order, order + k, order + row_, better);
+      if (k <= row_ / 8) {  // the heap of partial_sort rejects most elements at once
+        std::partial_sort(order, order + k, order + row_, better);
+      } else {
+        if (k < row_) std::nth_element(order, order + k, order + row_, better);
+        std::sort(order, order + k, better);
+      }
       std::copy_n(order, k, out);
     }
     if (values_ == nullptr) return;
     for (size_t i = 0; i < k; ++i) static_cast<T*>(values_)[index * k + i] = better.x[out[i]];
   }
+
+  // Conditions, in long rows, are 0 or 1: those of one value precede those of the other. False for other values.
+  bool divide(const int32_t* x, int32_t* out) const {
+    const auto [low, high] = std::minmax_element(x, x + row_);
+    if (int64_t{*high} - *low > 1) return false;
+    const int32_t values[] = {params_.smallest() ? *low : *high, params_.smallest() ? *high : *low};
+    const size_t k = static_cast<size_t>(params_.k());
+    size_t count = 0;
+    for (const int32_t value : values) {
+      for (size_t i = 0; i < row_ && count < k; ++i) {
+        const size_t at = params_.later() ? row_ - 1 - i : i;
+        if (x[at] == value) out[count++] = static_cast<int32_t>(at);
+      }
+    }
+    return true;
+  }
+  bool divide(const float*, int32_t*) const { return false; }
 
   const fbs::TopK& params_;
   bool integers_;
