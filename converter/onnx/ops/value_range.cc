@@ -26,15 +26,16 @@ class Ranges {
 
   Range of(TensorId tensor, Elements e) {
     constexpr int64_t kLargestStep = 1 << 20;
-    if (--budget_ <= 0 || e.step > kLargestStep) return {};
+    if (e.step > kLargestStep) return {};
     if (graph_.is_constant(tensor)) return of_constant(tensor, e);
+    if (--budget_ <= 0) return {};
     const auto found = producers_.find(tensor);
     return found == producers_.end() ? Range{} : of_output(*found->second, e);
   }
 
  private:
   Range of_constant(TensorId tensor, Elements e) {
-    constexpr size_t kMost = 1 << 16;
+    constexpr size_t kMost = 1 << 12;
     const std::vector<double> values = graph_.values(tensor);
     if (values.empty() || values.size() > kMost) return {};
     Range range{values[0], values[0]};
@@ -96,7 +97,22 @@ class Ranges {
     return all.value_or(Range{});
   }
 
-  // A slice of the last dimension keeps the step of its rows; one of the first dimension keeps the elements of a row.
+  // Rows keep their elements; a column is every so many elements.
+  Range of_gather(const fbs::OperatorT& op, Elements e) {
+    const fbs::GatherT& gather = *op.params.AsGather();
+    const Shape in = graph_.shape(op.inputs[0]);
+    if (gather.kind != fbs::GatherKind::Slices) return of(op.inputs[0], kAll);
+    int64_t inner = 1;
+    for (int d = gather.axis + 1; d < in.rank; ++d) inner *= in[d];
+    const TensorId index = op.inputs[1];
+    if (inner == 1 && graph_.is_constant(index) && graph_.shape(index).elements() == 1) {
+      const int64_t size = in[gather.axis], at = to_integer(graph_.values(index)[0]);
+      return of(op.inputs[0], {e.step * size, e.first * size + (at < 0 ? at + size : at)});
+    }
+    return of(op.inputs[0], inner % e.step == 0 ? e : kAll);
+  }
+
+  // As of_gather.
   Range of_slice(const fbs::OperatorT& op, Elements e) {
     const Shape in = graph_.shape(op.inputs[0]), out = graph_.shape(op.outputs[0]);
     const std::vector<int32_t>& begin = op.params.AsSlice()->begin;
@@ -109,20 +125,10 @@ class Ranges {
     if (cut < 0) return of(op.inputs[0], e);
     int64_t inner = 1;
     for (int d = cut + 1; d < in.rank; ++d) inner *= in[d];
-    if (inner % e.step == 0) return of(op.inputs[0], e);
     const auto at = static_cast<size_t>(cut);
     if (inner * out[cut] == 1 && at < begin.size() && begin[at] >= 0)
       return of(op.inputs[0], {e.step * in[cut], e.first * in[cut] + begin[at]});
-    return of(op.inputs[0], kAll);
-  }
-
-  Range of_gather(const fbs::OperatorT& op, Elements e) {
-    const fbs::GatherT& gather = *op.params.AsGather();
-    const Shape in = graph_.shape(op.inputs[0]);
-    int64_t row = 1;
-    for (int d = 1; d < in.rank; ++d) row *= in[d];
-    const bool rows = gather.kind == fbs::GatherKind::Slices && gather.axis == 0 && row % e.step == 0;
-    return of(op.inputs[0], rows ? e : kAll);
+    return of(op.inputs[0], inner % e.step == 0 ? e : kAll);
   }
 
   Range of_output(const fbs::OperatorT& op, Elements e) {
@@ -142,7 +148,7 @@ class Ranges {
 
   const Graph& graph_;
   std::map<TensorId, const fbs::OperatorT*> producers_;
-  int budget_ = 4096;  // expressions whose parts are used twice would otherwise take exponential work
+  int budget_ = 1024;  // expressions whose parts are used twice would otherwise take exponential work
 };
 
 }  // namespace

@@ -75,6 +75,22 @@ void fold_rows(const float* x, size_t rows, size_t stride, size_t count, double*
     for (size_t i = 0; i < count; ++i) values[i] = Function::apply(values[i], static_cast<double>(from[i]));
 }
 
+// A contiguous row in lanes; other rows as above.
+FERRY_KERNEL void fold_maxima(const float* x, size_t rows, size_t stride, size_t count, double* values) {
+  if (stride != 1 || count != 1) return fold_rows<float, Max>(x, rows, stride, count, values);
+  float lanes[16];
+  std::fill_n(lanes, 16, -std::numeric_limits<float>::infinity());
+  size_t i = 0;
+  for (; i + 16 <= rows; i += 16) {
+    for (size_t k = 0; k < 16; ++k) {
+      const float b = x[i + k];
+      lanes[k] = (b > lanes[k]) | (b != b) ? b : lanes[k];
+    }
+  }
+  fold_rows<float, Max>(lanes, 16, 1, 1, values);
+  fold_rows<float, Max>(x + i, rows - i, 1, 1, values);
+}
+
 struct Folding {
   double first;  // the result for no elements
   // Folds `rows` rows into `values`; a row of contiguous elements is folded as `count` rows of one element.
@@ -84,7 +100,7 @@ struct Folding {
 Folding folding(fbs::ReduceKind kind, bool integer) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (kind) {
-    case fbs::ReduceKind::Max: return {-kInfinity, integer ? fold_rows<int32_t, Max> : fold_rows<float, Max>};
+    case fbs::ReduceKind::Max: return {-kInfinity, integer ? fold_rows<int32_t, Max> : fold_maxima};
     case fbs::ReduceKind::Min: return {kInfinity, integer ? fold_rows<int32_t, Min> : fold_rows<float, Min>};
     case fbs::ReduceKind::Prod: return {1, integer ? fold_rows<int32_t, MultiplyIntegers> : fold_rows<float, Multiply>};
     case fbs::ReduceKind::Mean:
