@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "converter/onnx/importer.h"
 #include "converter/onnx/patterns/patterns.h"
 #include "models/families.h"
 #include "tests/conformance/node_case.h"
@@ -78,6 +79,20 @@ TEST_P(LoopOverBoxes, IsRecognisedOnlyIfEveryNodeIsAsExpected) {
     node.op = node.op == "Sub" ? "Add" : "Sub";
     EXPECT_FALSE(is_recognised(model, GetParam().second)) << before.op << " " << before.outputs[0];
     node.op = before.op;
+  }
+}
+
+// The maximum size of resized heatmaps is that of the image to which boxes are clipped.
+TEST(Heatmaps, NeedBoxesOfABoundedSize) {
+  onnx::Model model = onnx::read_model(folder_of("keypointrcnn") / "model.onnx");
+  for (onnx::Node& node : model.nodes)
+    if (node.op == "Min") node.op = "Max";
+  try {
+    onnx::import_model(model, {});
+    FAIL() << "it is imported";
+  } catch (const onnx::Refused& refused) {
+    EXPECT_NE(std::string(refused.what()).find("expected boxes that are clipped to the image"), std::string::npos)
+        << refused.what();
   }
 }
 

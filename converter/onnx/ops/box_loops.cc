@@ -75,7 +75,7 @@ Tensor cubic_weights(Op& op, Tensor size, int64_t count, int64_t from) {
   constexpr int64_t kBeyond = 2;  // neighbours outside of the map, which have the value of its edge
   const Tensor position = positions_in_map(binary(Binary::Min, places(op, count, 1), size + -1.0), size, from);
   const Tensor around = places(op, from + 2 * kBeyond, 2, -kBeyond);
-  std::vector<double> edges(static_cast<size_t>((from + 2 * kBeyond) * from), 0);
+  std::vector<double> edges(static_cast<size_t>(count_computed({from + 2 * kBeyond, from})), 0);
   for (int64_t i = 0; i < from + 2 * kBeyond; ++i)
     edges[static_cast<size_t>(i * from + std::clamp<int64_t>(i - kBeyond, 0, from - 1))] = 1;
   const Shape shape{static_cast<int32_t>(from + 2 * kBeyond), static_cast<int32_t>(from)};
@@ -93,11 +93,13 @@ std::pair<Tensor, Tensor> best(Tensor x) {
   return {reshape_to(found[0], dims), reshape_to(found[1], dims)};
 }
 
+constexpr int64_t kMaxBoxes = 4096;  // each is a few operators
+
 // The maximum of every row of resized maps [N,K,H']: in groups of boxes, since resized maps are large.
 Tensor maxima_of_rows(Tensor maps, Tensor rows, Tensor columns) {
   constexpr int64_t kGroup = int64_t{1} << 24;
   const Dims d = dims_of(maps);
-  const int64_t height = dims_of(rows)[1], width = dims_of(columns)[1], each = d[1] * height * width;
+  const int64_t height = dims_of(rows)[1], width = dims_of(columns)[1], each = count_elements({d[1], height, width});
   const int64_t group = std::clamp<int64_t>(kGroup / each, 1, d[0]);
   std::vector<Tensor> parts;
   for (int64_t at = 0; at < d[0]; at += group) {
@@ -129,7 +131,6 @@ void ferry_paste_masks(Op& op) {
               to_string(image).c_str());
   refuse_counted(op, 2);
   refuse_counted(op, 3);
-  count_computed({masks[0], image[1], image[2]});
   const Tensor corners = reshape_to(op.floating(3), {masks[0], 4, 1});
   const auto corner = [&](int i) { return ferry::slice(corners, 1, i, 1); };
   const Tensor rows = pasting_weights(op, corner(1), corner(3), image[1], masks[2]);
@@ -151,7 +152,8 @@ void ferry_keypoints_of_heatmaps(Op& op) {
       op.refuse("input %zu is %s for heatmaps %s", i, to_string(op.dims(i)).c_str(), to_string(maps).c_str());
   }
   const int64_t width = largest_size(op, 5, "widths"), height = largest_size(op, 6, "heights");
-  count_computed({maps[1], height, width});
+  if (maps[0] > kMaxBoxes)
+    op.refuse("%lld boxes, at most %lld", static_cast<long long>(maps[0]), static_cast<long long>(kMaxBoxes));
   const auto of_boxes = [&](size_t i) { return reshape_to(op.floating(i), {maps[0], 1, 1}); };
   const auto whole = [&](size_t i) { return unary(of_boxes(i), Unary::Floor); };
   const Tensor heatmaps = op.floating(3);
@@ -170,7 +172,7 @@ void ferry_keypoints_of_heatmaps(Op& op) {
     return (reshape_to(cast_to(place, fbs::DType::Float32), {maps[0], 1, maps[1]}) + 0.5) * factor + of_boxes(offset);
   };
   const Tensor x = in_image(column, 5, 7, 9), y = in_image(row, 6, 8, 10);
-  const std::vector<double> ones(static_cast<size_t>(maps[0] * maps[1]), 1);
+  const std::vector<double> ones(static_cast<size_t>(count_computed({maps[0], maps[1]})), 1);
   const Tensor visible =
       add_constant(op.graph(), op.node().name + ".visible", make_array(Type::Float32, {maps[0], 1, maps[1]}, ones));
   const auto count = iterations(op, maps[0]);
