@@ -43,7 +43,7 @@ TEST_P(Detection, FindsTheSameOnTheGpu) {
   expect_agreement(gpus.front());
 }
 
-INSTANTIATE_TEST_SUITE_P(Torchvision, Detection,
+INSTANTIATE_TEST_SUITE_P(Torch, Detection,
                          ::testing::Values("fasterrcnn", "fcos", "keypointrcnn", "maskrcnn", "retinanet", "ssd"),
                          [](const auto& name) { return std::string(name.param); });
 
@@ -96,7 +96,7 @@ TEST(Heatmaps, NeedBoxesOfABoundedSize) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Torchvision, LoopOverBoxes,
+INSTANTIATE_TEST_SUITE_P(Torch, LoopOverBoxes,
                          ::testing::Values(std::pair{"maskrcnn", "PasteMasks"},
                                            std::pair{"keypointrcnn", "KeypointsOfHeatmaps"}),
                          [](const auto& loop) { return std::string(loop.param.first); });

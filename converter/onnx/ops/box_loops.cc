@@ -1,5 +1,5 @@
-// Loops over a detector's boxes (patterns/box_loops.cc), for all boxes at once. A box resizes its map by a factor of its
-// own along each side, so the maps are multiplied by weights that are computed from the boxes.
+// Loops over a detector's boxes (patterns/box_loops.cc), for all boxes at once. A box resizes its map by a factor of
+// its own along each side, so the maps are multiplied by weights that are computed from the boxes.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -27,7 +27,8 @@ Tensor positions_in_map(Tensor pixels, Tensor size, int64_t from) {
   return (pixels + 0.5) * binary(Binary::Div, scalar(size, static_cast<double>(from)), size) + -0.5;
 }
 
-// The loop's trip count as the size of its outputs' first dimension, which is at most `bound`; nothing if it is `bound`.
+// The loop's trip count as the size of its outputs' first dimension, which is at most `bound`; nothing if it is
+// `bound`.
 std::optional<Tensor> iterations(Op& op, int64_t bound) {
   if (op.known(0)) {
     if (const double count = op.single(0, "the trip count"); count != static_cast<double>(bound))
@@ -69,8 +70,8 @@ Tensor cubic(Tensor d) {
   return select(binary(Binary::Less, d, scalar(d, 1)), near, far);
 }
 
-// Weights of a map's elements [N,count,from] in maps that are resized to `size` [N,1,1] of at most `count`. Those beyond
-// are copies of the last one.
+// Weights of a map's elements [N,count,from] in maps that are resized to `size` [N,1,1] of at most `count`. Those
+// beyond are copies of the last one.
 Tensor cubic_weights(Op& op, Tensor size, int64_t count, int64_t from) {
   constexpr int64_t kBeyond = 2;  // neighbours outside of the map, which have the value of its edge
   const Tensor position = positions_in_map(binary(Binary::Min, places(op, count, 1), size + -1.0), size, from);

@@ -1,5 +1,5 @@
-// Loops over the boxes of a detector, as torchvision's exporter writes them: Mask R-CNN pastes each mask into the image,
-// Keypoint R-CNN searches the maximum of each heatmap. They become nodes that compute all boxes at once.
+// Loops over the boxes of a detector, as torchvision's exporter writes them: Mask R-CNN pastes each mask into the
+// image, Keypoint R-CNN searches the maximum of each heatmap. They become nodes that compute all boxes at once.
 #include "converter/onnx/patterns/loop_body.h"
 
 namespace ferry::onnx {
