@@ -84,7 +84,8 @@ FERRY_KERNEL void fold_maxima(const float* x, size_t rows, size_t stride, size_t
   for (; i + 16 <= rows; i += 16) {
     for (size_t k = 0; k < 16; ++k) {
       const float b = x[i + k];
-      lanes[k] = (b > lanes[k]) | (b != b) ? b : lanes[k];
+      const bool takes = (b > lanes[k]) | (b != b);
+      lanes[k] = takes ? b : lanes[k];
     }
   }
   fold_rows<float, Max>(lanes, 16, 1, 1, values);
