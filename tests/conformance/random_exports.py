@@ -58,7 +58,7 @@ def layer(random, x):
     channels, height, width = x.shape[1:]
     even = channels % 2 == 0
     kinds = ["conv", "conv", "depthwise", "act", "act", "batch", "pool", "branch", "function", "up", "deconv", "norm"]
-    kinds += ["attention", "group", "shuffle"] if even else []
+    kinds += ["attention", "group", "shuffle"] if even and channels * height * width > 2 else []
     kind = random.choice(kinds)
     out = int(random.integers(1, 7)) * 2
     if kind == "conv":
