@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "converter/onnx/op.h"
+#include "converter/onnx/ops/ops.h"
 
 namespace ferry::onnx {
 namespace {
@@ -279,7 +279,8 @@ void gathered_nd(Op& op, OpFunction) {
 // Padding among the updates goes to an additional row, which is cut off.
 void scattered(Op& op, OpFunction) {
   if (op.text("reduction", "none") != "none") op.refuse("attribute 'reduction' with counted indices");
-  const bool tuples = op.node().op == "ScatterND";
+  const bool rows = op.node().op == "ScatterRows" && scatters_rows(op);
+  const bool tuples = op.node().op == "ScatterND" || rows;
   const int axis = tuples ? 0 : op.axis(op.integer("axis", 0), op.rank(0));
   const auto at = static_cast<size_t>(axis);
   const Tensor x = tensor_of(op, 0), updates = cast_to(tensor_of(op, 2), x.dtype());
@@ -289,9 +290,10 @@ void scattered(Op& op, OpFunction) {
   pad.after[at] = 1;
   const Tensor longer = op.graph().add_op("", pad, {x});
   const int64_t size = op.dims(0)[at];
-  Tensor index = cast_to(tensor_of(op, 1), fbs::DType::Int32);
+  Tensor index = cast_to(tensor_of(op, rows ? 3 : 1), fbs::DType::Int32);
+  if (rows) index = reshape_to(index, {op.dims(3)[0], 1});
   const Sizes& data = op.counted(0).sizes;
-  const int64_t depth = tuples ? op.dims(1).back() : 1;
+  const int64_t depth = tuples ? dims_of(index).back() : 1;
   std::vector<Tensor> lengths;  // what negative indices count from
   std::vector<int64_t> beyond(static_cast<size_t>(depth), 0);
   beyond[0] = size;
@@ -299,7 +301,8 @@ void scattered(Op& op, OpFunction) {
     lengths.push_back(size_at(data, d) ? *data[d] : integers(op.graph(), {1}, {op.dims(0)[d]}));
   const Tensor from_end = binary(Binary::Add, index, lengths.size() == 1 ? lengths[0] : concat(lengths, 0));
   index = select(binary(Binary::Less, index, scalar(index, 0)), from_end, index);
-  if (const auto mask = valid(op.dims(1), op.counted(1).sizes))
+  const Sizes& sizes = op.counted(1).sizes;
+  if (const auto mask = rows ? valid(dims_of(index), {size_at(sizes, 0), {}}) : valid(op.dims(1), sizes))
     index = select(*mask, index, integers(op.graph(), {depth}, beyond));
   fbs::ScatterT params;
   params.where = tuples ? fbs::GatherKind::Tuples : fbs::GatherKind::Elements;
@@ -583,6 +586,7 @@ constexpr Row kRows[] = {
     {"RoiAlign", regions},
     {"ScatterElements", scattered},
     {"ScatterND", scattered},
+    {"ScatterRows", scattered},
     {"Shape", shape_of},
     {"Size", shape_of},
     {"Slice", sliced},

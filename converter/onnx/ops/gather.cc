@@ -178,6 +178,21 @@ void scatter_elements(Op& op) {
   scatter_known(op, elements_along(op, op.dims(0), op.array(1, "indices"), axis));
 }
 
+bool scatters_rows(const Op& op) {
+  const Dims dims = op.dims(0), indices = op.dims(1), rows = op.dims(3);
+  for (size_t d = 1; d < op.counted(1).sizes.size(); ++d)
+    if (op.counted(1).sizes[d]) return false;
+  return !op.known(1) && !op.known(3) && dims.size() > 1 && rows.size() == dims.size() && indices == op.dims(2) &&
+         op.axis(op.integer("axis", 0), op.rank(0)) == 0 && rows[0] == indices[0] && count_elements(rows) == rows[0] &&
+         indices.size() == dims.size() && std::equal(dims.begin() + 1, dims.end(), indices.begin() + 1);
+}
+
+void ferry_scatter_rows(Op& op) {
+  if (!scatters_rows(op)) return scatter_elements(op);
+  op.replace_input(1, reshape_to(op.tensor(3), {op.dims(3)[0], 1}));
+  scatter(op, fbs::GatherKind::Tuples, 0);
+}
+
 void scatter_nd(Op& op) {
   if (!op.known()) return scatter(op, fbs::GatherKind::Tuples, 0);
   const Dims dims = op.dims(0);

@@ -126,6 +126,9 @@ void gather_elements(Op& op);
 void gather_nd(Op& op);
 void scatter_elements(Op& op);
 void scatter_nd(Op& op);
+void ferry_scatter_rows(Op& op);  // as ScatterElements, and the indices before they were expanded
+// Whether those are one index for each row.
+bool scatters_rows(const Op& op);
 
 // reduce.cc
 void reduce_mean(Op& op);

@@ -238,6 +238,7 @@ constexpr OpRow kFerryOps[] = {
     {"Positions", ferry_positions},
     {"QuantizeDequantize", ferry_quantize_dequantize},
     {"RmsNorm", ferry_rms_norm},
+    {"ScatterRows", ferry_scatter_rows},
     {"Silu", ferry_silu},
 };
 

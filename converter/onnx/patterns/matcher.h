@@ -67,5 +67,6 @@ void recognise_attention(Matcher& matcher);
 void recognise_quantize_dequantize(Matcher& matcher);
 void recognise_paste_masks(Matcher& matcher);
 void recognise_heatmaps(Matcher& matcher);
+void recognise_scatter_rows(Matcher& matcher);
 
 }  // namespace ferry::onnx

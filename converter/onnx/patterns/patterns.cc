@@ -24,6 +24,7 @@ constexpr Pattern kPatterns[] = {
     {"quantize_dequantize", recognise_quantize_dequantize, nullptr},
     {"paste_masks", recognise_paste_masks, nullptr},
     {"heatmaps", recognise_heatmaps, nullptr},
+    {"scatter_rows", recognise_scatter_rows, nullptr},
     {"batched_attention", nullptr, recognise_batched_attention},
     {"rotary_embedding", nullptr, recognise_rotary_embedding},
     {"pixel_shuffle", nullptr, recognise_pixel_shuffle},
