@@ -13,10 +13,12 @@ void top_k(const fbs::Operator& op, Inputs inputs, Array& output) {
   for (size_t r = 0; r < inputs[0]->values.size() / row; ++r) {
     const double* x = inputs[0]->values.data() + r * row;
     const auto larger = [x](size_t a, size_t b) { return std::isnan(x[a]) ? !std::isnan(x[b]) : x[a] > x[b]; };
+    const auto better = [&](size_t a, size_t b) {
+      if (larger(a, b) || larger(b, a)) return larger(a, b) != p.smallest();
+      return (a < b) != p.later();
+    };
     std::iota(order.begin(), order.end(), size_t{0});
-    if (p.later()) std::reverse(order.begin(), order.end());
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return p.smallest() ? larger(b, a) : larger(a, b); });
+    std::sort(order.begin(), order.end(), better);
     for (size_t i = 0; i < k; ++i) output.values[r * k + i] = static_cast<double>(order[i]);
   }
 }

@@ -145,13 +145,12 @@ Status find_landmarks(Networks& networks, const TaskRequest& request, Answer* an
         const bool known = std::any_of(found.begin(), found.end(), [&](const ferry_detection& other) {
           return overlap(other.box, object.box) > kSameObject;
         });
-        if (!known) found.push_back(object);
+        const auto better = [](const ferry_detection& a, const ferry_detection& b) { return a.score > b.score; };
+        if (!known) found.insert(std::upper_bound(found.begin(), found.end(), object, better), object);
       }
     }
     tell();
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const ferry_detection& a, const ferry_detection& b) { return a.score > b.score; });
   finish_boxes(request.frame, *params.detection(), answer);
   return {};
 }
