@@ -390,10 +390,15 @@ void reduced(Op& op, OpFunction) {
 // A slice along a counted dimension from a known place, in steps of 1.
 void sliced(Op& op, OpFunction function) {
   const auto begins = op.input_or_attribute(1, "starts"), ends = op.input_or_attribute(2, "ends");
-  std::vector<int64_t> list(begins->size());
+  if (!begins || !ends) op.refuse("starts or ends are missing");
+  std::vector<int64_t> list(begins->size()), steps(begins->size(), 1);
   std::iota(list.begin(), list.end(), 0);
   if (const auto given = op.input_or_attribute(3, "axes")) list = *given;
+  if (op.has(4)) steps = op.array(4, "steps").ints();
   const std::vector<int> axes = op.axes(list, op.rank(0));
+  if (begins->size() != axes.size() || ends->size() != axes.size() || steps.size() != axes.size())
+    op.refuse("%zu starts, %zu ends and %zu steps for %zu axes", begins->size(), ends->size(), steps.size(),
+              axes.size());
   Sizes sizes = op.counted(0).sizes;
   sizes.resize(static_cast<size_t>(op.rank(0)));
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -401,7 +406,7 @@ void sliced(Op& op, OpFunction function) {
     if (op.counted(1).least || (op.counted(2).least && op.node().inputs.size() > 2 && begins->size() > 1))
       op.refuse("a slice whose beginning follows from values");
     if (!size && !op.counted(2).least) continue;
-    const int64_t step = op.has(4) ? op.array(4, "steps").ints()[i] : 1, begin = (*begins)[i], end = (*ends)[i];
+    const int64_t step = steps[i], begin = (*begins)[i], end = (*ends)[i];
     const int64_t bound = op.dims(0)[static_cast<size_t>(axes[i])];
     if (step != 1 || begin < 0 || end < 0)
       op.refuse("a slice of a counted dimension from %lld to %lld in steps of %lld", static_cast<long long>(begin),

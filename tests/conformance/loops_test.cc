@@ -11,14 +11,14 @@ namespace {
 
 constexpr Tolerance kLoopTolerance{.relative = 0, .absolute = 1e-6, .of_largest = 1e-5};
 
-std::filesystem::path folder_of(const std::string& name) {
+std::filesystem::path loop_folder(const std::string& name) {
   return source_folder() / "tests" / "data" / "onnx" / "loops" / name;
 }
 
 class Loops : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Loops, StayLoops) {
-  Outcome outcome = run_case(folder_of(GetParam()), kLoopTolerance);
+  Outcome outcome = run_case(loop_folder(GetParam()), kLoopTolerance);
   EXPECT_EQ(outcome.verdict, Verdict::Passed) << outcome.reason;
   EXPECT_EQ(outcome.operators["LoopBegin"], 1u);
   EXPECT_EQ(outcome.operators["LoopEnd"], 1u);
@@ -31,10 +31,10 @@ INSTANTIATE_TEST_SUITE_P(All, Loops, ::testing::Values("stacked", "exchanged", "
 TEST(LoopsOfOpenLength, AreComputedAtAnyOther) {
   const auto expect_agreement = [](const char* name, const std::vector<std::string>& open) {
     ConvertOptions options;
-    options.checkpoint = folder_of(name) / "model.onnx";
+    options.checkpoint = loop_folder(name) / "model.onnx";
     for (const std::string& dimension : open) options.settings.add("dynamic", dimension);
     const std::unique_ptr<Graph> graph = convert_to_graph(options);
-    EXPECT_EQ(compare_at_sizes(*graph, folder_of(name), kLoopTolerance), "") << name;
+    EXPECT_EQ(compare_at_sizes(*graph, loop_folder(name), kLoopTolerance), "") << name;
   };
   expect_agreement("stacked", {"T", "N"});
   expect_agreement("exchanged", {"T", "N"});

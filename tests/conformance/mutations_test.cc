@@ -89,11 +89,9 @@ TEST_P(Mutations, NeverCrash) {
 INSTANTIATE_TEST_SUITE_P(Of, Mutations,
                          ::testing::Values("cnn", "detector", "vit", "rms", "squeeze", "segmenter", "encoder",
                                            "decoder", "text", "rotary_text", "pyramid", "language/opt",
-                                           "language/llama_merged"),
-                         [](const auto& network) {
-                           const std::string name = network.param;
-                           return name.substr(name.find('/') + 1);
-                         });
+                                           "language/llama_merged", "detection/maskrcnn", "detection/keypointrcnn",
+                                           "loops/stacked", "loops/counted"),
+                         [](const auto& network) { return fs::path(network.param).filename().string(); });
 
 }  // namespace
 }  // namespace ferry::testing
