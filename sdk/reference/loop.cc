@@ -1,4 +1,4 @@
-// One step of a loop; whoever computes a graph repeats it (converter/reference/interpreter.h).
+// One step of a loop; the interpreter repeats it (converter/reference/interpreter.h).
 #include "sdk/operators/loops.h"
 
 #include <algorithm>

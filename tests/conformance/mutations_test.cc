@@ -27,7 +27,9 @@ std::map<std::string, onnx::Dims> shapes_of(const std::string& network) {
   if (network == "squeeze") return {{"x", {2, 1, 8}}};
   if (network == "text") return {{"tokens", {2, 4}}, {"mask", {2, 4}}};
   if (network == "rotary_text") return {{"tokens", {2, 4, 16}}};
-  if (network == "pyramid") return {{"input", {1, 3, 16, 16}}};
+  if (network == "pyramid" || network == "multiples") return {{"input", {1, 3, 16, 16}}};
+  if (network == "halves") return {{"tokens", {1, 8, 8}}};
+  if (network == "loops/stacked") return {{"x", {150, 2, 8}}};
   return {};
 }
 
@@ -36,6 +38,9 @@ std::vector<std::string> open_dimensions(const std::string& network) {
   if (network == "decoder") return {"batch"};
   if (network == "encoder" || network == "text" || network == "rotary_text") return {"batch", "sequence"};
   if (network == "segmenter" || network == "pyramid") return {"batch", "height", "width"};
+  if (network == "loops/stacked") return {"T", "N"};
+  if (network == "multiples") return {"height", "width"};
+  if (network == "halves") return {"batch", "sequence"};
   return {};
 }
 
@@ -90,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Mutations,
                          ::testing::Values("cnn", "detector", "vit", "rms", "squeeze", "segmenter", "encoder",
                                            "decoder", "text", "rotary_text", "pyramid", "language/opt",
                                            "language/llama_merged", "detection/maskrcnn", "detection/keypointrcnn",
-                                           "loops/stacked", "loops/counted"),
+                                           "loops/stacked", "loops/counted", "multiples", "halves"),
                          [](const auto& network) { return fs::path(network.param).filename().string(); });
 
 }  // namespace

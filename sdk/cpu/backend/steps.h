@@ -27,7 +27,7 @@ struct Step {
 
 struct Steps {
   std::vector<Step> list;
-  std::vector<Loop> loops;  // of positions in the list
+  std::vector<Loop> loops;     // of positions in the list
   PerTensor<TensorId> tensor;  // of each value: its tensor
   PerTensor<TensorId> copies;  // of each tensor: the value in the other precision, or the tensor itself
   PerTensor<uint8_t> float16;  // of each value: 1 if it is float16
