@@ -112,8 +112,9 @@ void WeightCheck::give_way(double* since) {
   *since = now;
   if (!run) return;
   std::unique_lock lock(mutex_);
-  const std::chrono::duration<double> pause(worked * (kShareOfRuns - 1));
-  changed_.wait_for(lock, pause, [&] { return stopping_ || awaited_; });
+  // Of the system's clock: to wait by another one is newer than Android 7.
+  const auto pause = std::chrono::microseconds(static_cast<int64_t>(worked * (kShareOfRuns - 1) * 1e6));
+  changed_.wait_until(lock, std::chrono::system_clock::now() + pause, [&] { return stopping_ || awaited_; });
 }
 
 const WeightCheck::Part* WeightCheck::find_damage(bool in_thread) {

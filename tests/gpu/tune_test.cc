@@ -142,7 +142,8 @@ TEST_F(Tune, AFifoInTheCacheIsNoFile) {
   options.num_threads = 1;
   options.backend = FERRY_BACKEND_GPU;
   options.gpu_required = true;
-  options.gpu_device = test_gpus()[0].c_str();
+  const std::string gpu = test_gpus()[0];
+  options.gpu_device = gpu.c_str();
   options.gpu_cache_dir = folder.c_str();
   const std::vector<float> expected = run(options);
   std::vector<std::filesystem::path> files;
