@@ -1,4 +1,6 @@
 // Convolutions in 3D: the kernel's cells along the depth become channels of 2D maps. Maps are N,D,H,W,C.
+#include <limits>
+
 #include "converter/tflite/ops/ops.h"
 #include "converter/tflite/ops/window.h"
 
@@ -15,6 +17,15 @@ Shape volume_shape(const Op& op, size_t input) {
   return shape;
 }
 
+// A size of 32 bits.
+int32_t product(const Op& op, std::initializer_list<int32_t> sizes) {
+  int64_t all = 1;
+  for (const int32_t size : sizes)
+    if (all *= size; all > std::numeric_limits<int32_t>::max())
+      op.refuse("sizes whose product %lld exceeds 32 bits", static_cast<long long>(all));
+  return static_cast<int32_t>(all);
+}
+
 // x [N,D,H,W,C], whose depth has what `depth` reaches, as maps [N*outputs,H,W,KD*C].
 Tensor as_maps(const Op& op, Tensor x, const Depth& depth) {
   const Shape from = x.shape();
@@ -26,7 +37,8 @@ Tensor as_maps(const Op& op, Tensor x, const Depth& depth) {
                         ? ferry::slice(x, 1, first, depth.outputs)
                         : pick(op, x, 1, depth.outputs, [&](int64_t i) { return first + i * depth.stride; }));
   }
-  return reshape_to(concat(cells, 4), {from[0] * depth.outputs, from[2], from[3], from[4] * depth.kernel});
+  return reshape_to(concat(cells, 4),
+                    {product(op, {from[0], depth.outputs}), from[2], from[3], product(op, {from[4], depth.kernel})});
 }
 
 // The filter KD,KH,KW,... as O,KH,KW,KD*I. `backwards`: it has O before I, and its depth is reversed.
@@ -64,12 +76,13 @@ Tensor with_margins(Tensor x, int32_t before, int32_t after) {
 }
 
 // Inserts stride - 1 planes of zeros between those of x.
-Tensor spread(Tensor x, int32_t stride) {
+Tensor spread(const Op& op, Tensor x, int32_t stride) {
   if (stride == 1) return x;
   const Shape s = x.shape();
-  const Tensor planes = reshape_to(x, {s[0], s[1], 1, s[2] * s[3] * s[4]});
+  const Tensor planes = reshape_to(x, {s[0], s[1], 1, product(op, {s[2], s[3], s[4]})});
   const Tensor padded = tflite::pad(planes, {0, 0, 0, 0}, {0, 0, stride - 1, 0});
-  return ferry::slice(reshape_to(padded, {s[0], s[1] * stride, s[2], s[3], s[4]}), 1, 0, (s[1] - 1) * stride + 1);
+  return ferry::slice(reshape_to(padded, {s[0], product(op, {s[1], stride}), s[2], s[3], s[4]}), 1, 0,
+                      (s[1] - 1) * stride + 1);
 }
 
 }  // namespace
@@ -112,7 +125,7 @@ void conv_3d_transpose(Op& op) {
   check_window(op, {o.stride_d(), w[0], x[1]});
   // Along the depth, it is a convolution over the input with zeros between its planes.
   const auto outputs = static_cast<int32_t>(to[1]);
-  const Tensor planes = spread(op.tensor(2), o.stride_d());
+  const Tensor planes = spread(op, op.tensor(2), o.stride_d());
   const int32_t before = w[0] - 1 - padding_of(o.padding(), outputs, w[0], o.stride_d(), 1).before;
   const Tensor padded = with_margins(planes, before, outputs + w[0] - 1 - before - planes.shape()[1]);
   const Tensor maps = as_maps(op, padded, {w[0], 1, 1, outputs});
