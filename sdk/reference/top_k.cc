@@ -15,7 +15,7 @@ void top_k(const fbs::Operator& op, Inputs inputs, Array& output) {
     const auto larger = [x](size_t a, size_t b) { return std::isnan(x[a]) ? !std::isnan(x[b]) : x[a] > x[b]; };
     const auto better = [&](size_t a, size_t b) {
       if (larger(a, b) || larger(b, a)) return larger(a, b) != p.smallest();
-      return (a < b) != p.later();
+      return p.later() ? a > b : a < b;
     };
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), better);

@@ -25,7 +25,7 @@ struct Better {
   bool operator()(int32_t a, int32_t b) const {
     const int64_t left = order_of(x[a]), right = order_of(x[b]);
     if (left != right) return (left > right) != smallest;
-    return (a < b) != later;
+    return later ? a > b : a < b;
   }
 };
 
