@@ -120,7 +120,7 @@ def made(seed):
 def main():
     args = run_ferry.arguments(__doc__).parse_args()
     warnings.filterwarnings("ignore")
-    wrong, refused = [], []
+    verdicts = run_ferry.Verdicts(args)
     with tempfile.TemporaryDirectory() as root:
         for seed in range(args.seed, args.seed + args.count):
             net, x = made(seed)
@@ -130,12 +130,8 @@ def main():
             torch.onnx.export(net, x, path, input_names=["x"], output_names=["y"], opset_version=16)
             with torch.no_grad():
                 y = net.double()(x.double()).float()
-            got = run_ferry.run_ferry(args.ferry, path, {"x": x.numpy()}, folder)
-            if isinstance(got, str):
-                refused.append((seed, got))
-            elif why := run_ferry.difference(got, {"y": y.numpy()}, args.bound):
-                wrong.append((seed, why))
-    return run_ferry.summary(wrong, refused, args.count)
+            verdicts.judge(seed, path, {"x": x.numpy()}, {"y": y.numpy()}, folder)
+    return verdicts.summary(args.count)
 
 
 if __name__ == "__main__":

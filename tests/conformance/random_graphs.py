@@ -252,7 +252,7 @@ def main():
     parser.add_argument("--only", help="a regular expression: graphs that have such an operator")
     args = parser.parse_args()
     runtime = Runtime()
-    wrong, refused, operators, made, none = [], [], {}, 0, 0
+    verdicts, operators, made, none = run_ferry.Verdicts(args, KNOWN), {}, 0, 0
     with tempfile.TemporaryDirectory() as root:
         root = args.keep or root
         for seed in range(args.seed, args.seed + args.count):
@@ -269,20 +269,14 @@ def main():
             for node in model.graph.node:
                 operators[node.op_type] = operators.get(node.op_type, 0) + 1
             made += 1
-            got = run_ferry.run_ferry(args.ferry, path, inputs, folder)
-            if isinstance(got, str):
-                if not any(re.search(k, got) for k in KNOWN):
-                    refused.append((seed, got))
-            elif why := run_ferry.difference(got, expected, args.bound):
-                wrong.append((seed, why))
-                continue
-            if args.write and further and model.ByteSize() < 1 << 14 and not isinstance(got, str):
+            agrees = verdicts.judge(seed, path, inputs, expected, folder)
+            if args.write and further and model.ByteSize() < 1 << 14 and agrees:
                 write_case(os.path.join(args.write, str(seed)), model, inputs, expected)
             if not args.keep:
                 for name in os.listdir(folder):
                     os.remove(os.path.join(folder, name))
     print("%d seeds made no graph; operators: %s" % (none, ", ".join("%s %d" % o for o in sorted(operators.items()))))
-    return run_ferry.summary(wrong, refused, made)
+    return verdicts.summary(made)
 
 
 if __name__ == "__main__":

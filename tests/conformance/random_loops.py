@@ -8,7 +8,6 @@ stacked; conditions; loops in loops; trip counts that are known or an input. Som
 FOLDER and the exit code are those of random_graphs.py.
 """
 import os
-import re
 import sys
 import tempfile
 
@@ -178,7 +177,7 @@ class Maker:
 
 def main():
     args = run_ferry.arguments(__doc__).parse_args()
-    runtime, wrong, refused, skipped = Runtime(), [], [], 0
+    runtime, verdicts, skipped = Runtime(), run_ferry.Verdicts(args, KNOWN), 0
     with tempfile.TemporaryDirectory() as root:
         for seed in range(args.seed, args.seed + args.count):
             made = Maker(seed)
@@ -192,14 +191,9 @@ def main():
             if expected is None:
                 skipped += 1
                 continue
-            got = run_ferry.run_ferry(args.ferry, path, inputs, folder)
-            if isinstance(got, str):
-                if not any(re.search(known, got) for known in KNOWN):
-                    refused.append((seed, got))
-            elif why := run_ferry.difference(got, expected, args.bound):
-                wrong.append((seed, why))
+            verdicts.judge(seed, path, inputs, expected, folder)
     print("%d graphs are not valid" % skipped)
-    return run_ferry.summary(wrong, refused, args.count)
+    return verdicts.summary(args.count - skipped)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 import argparse
 import json
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -70,10 +71,29 @@ def difference(got, expected, bound):
     return ""
 
 
-def summary(wrong, refused, count):
-    print("%d networks: %d agree, %d refused, %d wrong" % (count, count - len(wrong) - len(refused), len(refused),
-                                                           len(wrong)))
-    for kind, list_ in (("refused", refused), ("wrong", wrong)):
-        for seed, why in list_:
-            print("  %s: seed %d: %s" % (kind, seed, why))
-    return 1 if wrong or refused else 0
+class Verdicts:
+    """What comes of many networks. `known`: patterns of sentences with which Ferry refuses by design."""
+
+    def __init__(self, args, known=()):
+        self.args, self.known, self.wrong, self.refused = args, known, [], []
+
+    def judge(self, seed, path, inputs, expected, folder):
+        """Whether the file agrees with `expected`."""
+        got = run_ferry(self.args.ferry, path, inputs, folder)
+        if isinstance(got, str):
+            if not any(re.search(known, got) for known in self.known):
+                self.refused.append((seed, got))
+            return False
+        why = difference(got, expected, self.args.bound)
+        if why:
+            self.wrong.append((seed, why))
+        return not why
+
+    def summary(self, count):
+        wrong, refused = self.wrong, self.refused
+        print("%d networks: %d agree, %d refused, %d wrong" % (count, count - len(wrong) - len(refused), len(refused),
+                                                               len(wrong)))
+        for kind, list_ in (("refused", refused), ("wrong", wrong)):
+            for seed, why in list_:
+                print("  %s: seed %d: %s" % (kind, seed, why))
+        return 1 if wrong or refused else 0
