@@ -63,7 +63,7 @@ class Importer {
   void add_both_branches(const Node& node, Tensor condition);
   void add_loop(const Node& node);
   void add_scan(const Node& node);
-  void unroll_loop(const Node& node);
+  void unroll_loop(const Node& node, const Repeated& loop);
   void unroll_scan(const Node& node, const Repeated& loop);
   void add_sequence_map(const Node& node);
   std::optional<LoopResults> add_repeated(const Node& node, const Repeated& loop);

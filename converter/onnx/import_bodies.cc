@@ -165,26 +165,12 @@ bool Importer::add_body(const Node& node, const std::vector<Typed>& inputs) {
   return reasons_.size() == before && !refuses_counted(node, body.outputs);
 }
 
-// Imports the body once per iteration. The count must follow from the trip count and the conditions. If a condition is
-// computed, the iterations up to the trip count are imported, and those after the last one do not change the state.
+// Imports the body once per iteration; the loop has a limit. If a condition is computed, the iterations up to it are
+// imported, and those after the last one do not change the state.
 // All iterations share the body's constants.
-void Importer::unroll_loop(const Node& node) {
+void Importer::unroll_loop(const Node& node, const Repeated& loop) {
   const Branch& body = node.branches.front();
-  const size_t carried = body.inputs.size() - 2;
-  const auto depends = [&](const std::string& name, const char* what, const char* also = "") {
-    if (!std::holds_alternative<Unknown>(values_[name]))
-      give_reason(node, std::string("its ") + what + " '" + name + "' depends on the graph's inputs" + also);
-    return false;
-  };
-  double count = HUGE_VAL;
-  if (!node.inputs[0].empty()) {
-    const Array* array = std::get_if<Array>(&values_[node.inputs[0]]);
-    if (!array || array->elements() != 1) {
-      depends(node.inputs[0], "trip count");
-      return;
-    }
-    count = array->floats().front();
-  }
+  const size_t carried = loop.states.size();
   bool runs = true;
   std::optional<Tensor> going;  // whether an iteration is run, if that is computed
   const auto decide = [&](const std::string& name, const char* what) {
@@ -193,18 +179,21 @@ void Importer::unroll_loop(const Node& node) {
       return true;
     }
     const Tensor* computed = std::get_if<Tensor>(&values_[name]);
-    if (!computed || types_[name] != Type::Bool || count_elements(dims_of(*computed)) != 1) return depends(name, what);
-    if (count > static_cast<double>(kMaxUnrolledNodes)) return depends(name, what, ", and no trip count limits it");
+    if (!computed || types_[name] != Type::Bool || count_elements(dims_of(*computed)) != 1) {
+      if (!std::holds_alternative<Unknown>(values_[name]))
+        give_reason(node, std::string("its ") + what + " '" + name + "' depends on the graph's inputs");
+      return false;
+    }
     const Tensor holds = cast_to(reshape_to(*computed, {1}), fbs::DType::Bool);
     going = going ? binary(fbs::BinaryKind::And, *going, holds) : holds;
     return true;
   };
   if (!node.inputs[1].empty() && !decide(node.inputs[1], "condition")) return;
   add_constants(body);
-  std::vector<Typed> state = values_of(std::span(node.inputs).subspan(2, carried));
-  std::vector<Items> stacked(body.outputs.size() - 1 - carried);
+  std::vector<Typed> state = loop.initial;
+  std::vector<Items> stacked(loop.stacked.size());
   std::optional<Tensor> length;  // of the stacked outputs, if it is computed
-  for (int64_t i = 0; runs && static_cast<double>(i) < count; ++i) {
+  for (int64_t i = 0; runs && i < *loop.limit; ++i) {
     std::vector<Typed> inputs = {{make_array(Type::Int64, {}, std::vector<int64_t>{i}), Type::Int64},
                                  {make_array(Type::Bool, {}, std::vector<int64_t>{1}), Type::Bool}};
     inputs.insert(inputs.end(), state.begin(), state.end());
@@ -256,8 +245,6 @@ void Importer::unroll_scan(const Node& node, const Repeated& loop) {
     for (const Repeated::Slices& x : loop.scanned) {
       whole.push_back(unstacked(op, x.all.first, x.all.second, x.axis));
       if (x.reversed) std::reverse(whole.back().items.begin(), whole.back().items.end());
-      if (whole.back().items.size() != whole[0].items.size())
-        op.refuse("its scanned inputs have %zu and %zu elements", whole[0].items.size(), whole.back().items.size());
     }
     for (size_t t = 0; t < whole[0].items.size(); ++t) {
       std::vector<Typed> values = state;

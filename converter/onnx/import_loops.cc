@@ -186,7 +186,7 @@ void Importer::add_loop(const Node& node) {
   if (refuses_counted(node, node.inputs)) return;
   try {
     const std::optional<Repeated> loop = loop_of(node);
-    if (loop && !keeps_loop(node, *loop)) unroll_loop(node);
+    if (loop && !keeps_loop(node, *loop)) unroll_loop(node, *loop);
   } catch (const Error& error) {
     give_reason(node, error.what());
   }
