@@ -179,8 +179,12 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const std::map<std::string, Dims> shapes = parse_shapes(request.shapes);
   const Build build = [&](const TapNames& names, const std::vector<std::string>& without) {
     if (request.dynamic.empty()) return import_with(shapes, names, without);
-    return import_dynamic(model, request.dynamic, shapes,
-                          [&](const std::map<std::string, Dims>& at) { return import_with(at, names, without); });
+    std::unique_ptr<Graph> graph =
+        import_dynamic(model, request.dynamic, shapes,
+                       [&](const std::map<std::string, Dims>& at) { return import_with(at, names, without); });
+    // Padding stays apart while it is generalised.
+    if (request.passes) fold_padding(*graph, {.keep_taps = !names.empty()});
+    return graph;
   };
   std::unique_ptr<Graph> graph = build(taps, request.without);
   check_taps(model, request.taps, *graph, build, request.without);

@@ -575,7 +575,6 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
     if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().data());
     for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
-  fold_padding(graph_, {});
   remove_dead_code(graph_, {});
   hoist_from_loops(graph_, {});
 }
