@@ -103,6 +103,7 @@ Piece cut(const Source& source, TensorId target, const Values& given) {
 
 Values compute(const Piece& piece, const Values* former, size_t from, uint64_t* work) {
   Values out;
+  const auto op_at = [&](size_t i) -> const fbs::OperatorT& { return piece.operators[i]; };
   const auto is_end = [](const fbs::OperatorT& op) { return op.params.type == fbs::OpParams::LoopEnd; };
   if (std::any_of(piece.operators.begin(), piece.operators.end(), is_end)) from = 0;  // every step is computed again
   for (size_t i = 0; i < piece.operators.size(); ++i) {
@@ -120,11 +121,10 @@ Values compute(const Piece& piece, const Values* former, size_t from, uint64_t* 
     const std::vector<Array> outputs =
         reference::compute_all(*serialized, inputs, piece.states, piece.type_of_result(op));
     if (work != nullptr) *work += work_of(*serialized, inputs, outputs);
-    if (!is_end(op)) {
+    if (is_end(op))
+      i = reference::end_step(i, op_at, inputs, outputs, &out);
+    else
       for (size_t k = 0; k < outputs.size(); ++k) out[op.outputs[k]] = outputs[k];
-    } else if (reference::repeats(op, inputs, outputs, &out)) {
-      while (!reference::begins(piece.operators[i], op)) --i;
-    }
   }
   return out;
 }

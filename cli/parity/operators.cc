@@ -119,8 +119,9 @@ std::vector<double> operator_errors(const Model& model, const Fixture& fixture, 
     std::vector<Array> right = reference::compute_all(*SerializedOp(op), pointers, states);
     if (op.params.AsLoopBegin()) ++loops;
     if (op.params.AsLoopEnd()) {
-      if (reference::repeats(op, pointers, right, &in_loops)) {
-        while (!reference::begins(*operators[place], op)) --place;
+      const auto op_at = [&](size_t i) -> const fbs::OperatorT& { return *operators[i]; };
+      if (const size_t after = reference::end_step(place, op_at, pointers, right, &in_loops); after != place) {
+        place = after;
         continue;
       }
       for (size_t i = 0; i < right.size(); ++i) right[i] = in_loops.at(op.outputs[i]);

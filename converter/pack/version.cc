@@ -45,18 +45,17 @@ bool needs_version_4(const fbs::GraphT& graph) {
 }
 
 bool needs_version_5(const fbs::OperatorT& op) {
-  const auto divided = [](int32_t size) { return size <= -2 - 8; };
   const auto* slice = op.params.AsSlice();
   const auto* reshape = op.params.AsReshape();
   const auto* resize = op.params.AsResize2d();
   const auto* reverse = op.params.AsWindowReverse();
   const auto* pad = op.params.AsPad();
   return (pad && !pad->multiple.empty()) ||
-         (slice && (std::any_of(slice->size.begin(), slice->size.end(), divided) ||
+         (slice && (std::any_of(slice->size.begin(), slice->size.end(), SizeCode::is_part) ||
                     std::count(slice->begin.begin(), slice->begin.end(), kLastElements) > 0)) ||
-         (reshape && std::any_of(reshape->shape.begin(), reshape->shape.end(), divided)) ||
-         (resize && (divided(resize->height) || divided(resize->width))) ||
-         (reverse && (divided(reverse->height) || divided(reverse->width)));
+         (reshape && std::any_of(reshape->shape.begin(), reshape->shape.end(), SizeCode::is_part)) ||
+         (resize && (SizeCode::is_part(resize->height) || SizeCode::is_part(resize->width))) ||
+         (reverse && (SizeCode::is_part(reverse->height) || SizeCode::is_part(reverse->width)));
 }
 
 bool needs_version_5(const fbs::GraphT& graph) {

@@ -33,9 +33,10 @@ std::vector<State> empty_states(const Graph& graph) {
   return states;
 }
 
-bool repeats(const fbs::OperatorT& end, Inputs inputs, const std::vector<Array>& outputs,
-             std::map<TensorId, Array>* values) {
+size_t end_step(size_t place, const std::function<const fbs::OperatorT&(size_t)>& op_at, Inputs inputs,
+                const std::vector<Array>& outputs, std::map<TensorId, Array>* values) {
   using At = LoopEndInputs;
+  const fbs::OperatorT& end = op_at(place);
   const auto states = static_cast<size_t>(end.params.AsLoopEnd()->states);
   const Array index = *inputs[At::kIndex];
   const bool follows = another_step(*SerializedOp(end), inputs);
@@ -50,14 +51,12 @@ bool repeats(const fbs::OperatorT& end, Inputs inputs, const std::vector<Array>&
         before.size() / static_cast<size_t>(std::max(value.shape[0], 1)) * static_cast<size_t>(index.values[0]);
     std::copy_n(before.begin(), done, value.values.begin());
   }
-  if (!follows) return false;
+  if (!follows) return place;
   (*values)[end.inputs[At::kIndex]].values[0] = index.values[0] + 1;
   for (size_t i = 0; i < states; ++i) (*values)[end.inputs[At::kStates + i]] = next[i];
-  return true;
-}
-
-bool begins(const fbs::OperatorT& op, const fbs::OperatorT& end) {
-  return op.params.type == fbs::OpParams::LoopBegin && op.outputs.front() == end.inputs[LoopEndInputs::kIndex];
+  while (op_at(place).params.type != fbs::OpParams::LoopBegin || op_at(place).outputs.front() != end.inputs[At::kIndex])
+    --place;
+  return place;
 }
 
 std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, std::vector<State>* states,
@@ -91,8 +90,8 @@ std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>
     const std::vector<Array> outputs =
         compute_all(*serialized, arguments, before, type_of(graph.at(op->outputs.front())));
     if (op->params.type == fbs::OpParams::LoopEnd) {
-      if (!repeats(*op, arguments, outputs, &values)) continue;
-      while (!begins(*model.operators[place], *op)) --place;
+      const auto op_at = [&](size_t i) -> const fbs::OperatorT& { return *model.operators[i]; };
+      place = end_step(place, op_at, arguments, outputs, &values);
       continue;
     }
     for (size_t i = 0; i < outputs.size(); ++i) values[op->outputs[i]] = outputs[i];

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -25,13 +26,11 @@ Array integer_constant(const Graph& graph, TensorId tensor);
 std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>& inputs,
                                     std::vector<State>* states = nullptr, Rows rows = Rows::Exact);
 
-// What follows a LoopEnd that computed `outputs` from `inputs`: adds the outputs, with the rows of the steps before, to
-// `values`. True: another step follows, for which `values` get the index and the states; it continues after the
-// LoopBegin.
-bool repeats(const fbs::OperatorT& end, Inputs inputs, const std::vector<Array>& outputs,
-             std::map<TensorId, Array>* values);
-// Whether `op` is the LoopBegin of `end`.
-bool begins(const fbs::OperatorT& op, const fbs::OperatorT& end);
+// What follows the LoopEnd at `place`, which computed `outputs` from `inputs`: adds the outputs, with the rows of the
+// steps before, to `values`. Returns the place after which to continue: of the LoopBegin if another step follows, for
+// which `values` get the index and the states. op_at(i): operator i of the list.
+size_t end_step(size_t place, const std::function<const fbs::OperatorT&(size_t)>& op_at, Inputs inputs,
+                const std::vector<Array>& outputs, std::map<TensorId, Array>* values);
 
 // The graph's states, all empty.
 std::vector<State> empty_states(const Graph& graph);

@@ -15,6 +15,8 @@ struct SizeCode {
   int32_t divisor = 1;
   bool up = false;
 
+  // Whether a size is more than a dimension of the other tensor.
+  static constexpr bool is_part(int32_t size) { return size <= -2 - 8; }
   // Of a size below -1.
   static SizeCode decode(int32_t size) {
     const int64_t code = -2 - int64_t{size}, m = code / 8;

@@ -19,6 +19,7 @@ double steps_of(const fbs::Operator& op, Inputs inputs) {
 }
 
 }  // namespace
+
 void loop_begin(const fbs::Operator&, Inputs, Array&) {}  // the index is 0
 
 // The number of steps after this one.

@@ -125,8 +125,10 @@ class CpuBackend : public Backend {
   // Plans the memory for `layout->shapes` and the bounds. After a failure, the operators may match no layout.
   Status lay_out(const Shapes& bounds, MemoryLayout* layout);
   bool has_room(const Shapes& shapes) const;
-  // The step before the one that follows step `i`, which begins or ends a loop.
-  size_t step_before_next(size_t i, Op::Flow flow) const {
+  // The step before the one that follows step `i`, which has run: itself unless it begins or ends a loop.
+  size_t step_before_next(size_t i) const {
+    const Op::Flow flow = steps_.list[i].kernel->flow();
+    if (flow == Op::Flow::Next) return i;
     const bool repeats = flow == Op::Flow::Repeat;
     for (const Loop& loop : steps_.loops)
       if ((repeats ? loop.end : loop.begin) == i) return repeats ? loop.begin : loop.end - 1;
@@ -475,7 +477,7 @@ Status CpuBackend::run(const std::atomic<Progress>& progress, StaticInputs stati
     FERRY_TRY(steps_.list[i].kernel->run(pool_));
     if (profile)
       microseconds_[steps_.list[i].op] += std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-    if (const Op::Flow flow = steps_.list[i].kernel->flow(); flow != Op::Flow::Next) i = step_before_next(i, flow);
+    if (!steps_.loops.empty()) i = step_before_next(i);
   }
   static_known_ = schedule_.has_static_inputs;
   return {};
