@@ -156,11 +156,12 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const TapNames taps = tap_names(model, request.taps);
   const std::map<std::string, Array> constants = constants_of(model, request.values);
   const auto import_with = [&](const std::map<std::string, Dims>& shapes, const TapNames& names,
-                               const std::vector<std::string>& without) {
+                               const std::vector<std::string>& without, const OpenValues* open = nullptr) {
     Imported imported = import_model(model, {.shapes = shapes,
                                              .constants = constants,
                                              .disabled_patterns = {without.begin(), without.end()},
                                              .open_sizes = !request.dynamic.empty(),
+                                             .open_values = open,
                                              .taps = names});
     if (imported.graph->table.outputs.empty())
       fail("%s: output '%s' is the same for every input: nothing is left to run",
@@ -174,14 +175,15 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
       make_channels_last(*imported.graph, options);
       run_passes(*imported.graph, options);
     }
-    return std::move(imported.graph);
+    return imported;
   };
   const std::map<std::string, Dims> shapes = parse_shapes(request.shapes);
   const Build build = [&](const TapNames& names, const std::vector<std::string>& without) {
-    if (request.dynamic.empty()) return import_with(shapes, names, without);
-    std::unique_ptr<Graph> graph =
-        import_dynamic(model, request.dynamic, shapes,
-                       [&](const std::map<std::string, Dims>& at) { return import_with(at, names, without); });
+    if (request.dynamic.empty()) return import_with(shapes, names, without).graph;
+    const auto import_at = [&](const std::map<std::string, Dims>& at, const OpenValues* open) {
+      return at_size(import_with(at, names, without, open));
+    };
+    std::unique_ptr<Graph> graph = import_dynamic(model, request.dynamic, shapes, import_at);
     // Padding stays apart while it is generalised.
     if (request.passes) fold_padding(*graph, {.keep_taps = !names.empty()});
     return graph;

@@ -130,7 +130,7 @@ std::unique_ptr<Graph> build_decoder(const Model& quantised, const DecoderReques
   if (length < 1 || (decoder->rows > 0 && length > rows))
     fail("--max-length %lld: the tables of %s have %lld positions", static_cast<long long>(length),
          model.path.filename().string().c_str(), static_cast<long long>(rows));
-  const auto import_at = [&](const std::map<std::string, Dims>& shapes) {
+  const auto import_at = [&](const std::map<std::string, Dims>& shapes, const OpenValues*) {
     DecoderStates states{*decoder, to_int32({length})[0], {}, {}};
     Imported imported = import_model(model, {.shapes = shapes,
                                              .constants = {},
@@ -142,7 +142,7 @@ std::unique_ptr<Graph> build_decoder(const Model& quantised, const DecoderReques
       make_channels_last(*imported.graph, options);
       run_passes(*imported.graph, options);
     }
-    return std::move(imported.graph);
+    return AtSize{std::move(imported.graph), {}, {}};
   };
   std::unique_ptr<Graph> graph = import_dynamic(model, {decoder->ids + ":1"}, {}, import_at);
   graph->table.inputs.front()->bound = {1, static_cast<int32_t>(std::min(length, kMaxRun))};

@@ -95,13 +95,105 @@ std::vector<Reason> unsaid_sizes(const Model& model, const std::vector<std::vect
   return reasons;
 }
 
+// A file whose open dimensions are opened in the blob.
+class Opening {
+ public:
+  Opening(const Model& model, std::vector<std::vector<InputDimension>> dimensions, std::map<std::string, Dims> written,
+          const ImportAt& import_at)
+      : model_(model), dimensions_(std::move(dimensions)), written_(std::move(written)), import_at_(import_at) {}
+
+  // Imports the file as it is written and at more sizes.
+  void begin();
+  // One graph for all sizes, or null, with reasons().
+  std::unique_ptr<Graph> generalise();
+  // From now on, constants that follow from sizes are computed in a run. False if no value does.
+  bool compute_in_run();
+  const std::vector<Reason>& reasons() const { return reasons_; }
+
+ private:
+  std::map<std::string, Dims> sizes_at(int64_t times, int64_t more) const;
+  void import_all();
+  AtSize at(const std::map<std::string, Dims>& sizes) const { return import_at_(sizes, open_ ? &*open_ : nullptr); }
+  void upscale(const Generaliser& generaliser, const std::vector<InputDimension>& dimensions,
+               std::map<std::string, Dims>* largest, std::vector<Shape>* largest_tables) const;
+  void lengthen_tables(Generaliser* generaliser) const;
+
+  const Model& model_;
+  const std::vector<std::vector<InputDimension>> dimensions_;
+  const std::map<std::string, Dims> written_;
+  const ImportAt& import_at_;
+  bool smaller_ = false;       // sizes are parts of what is written
+  std::vector<Shape> inputs_;  // of the blob as it is written
+  AtSize one_, other_;
+  std::map<int64_t, AtSize> more_;  // by the number that is added to the sizes of one_
+  std::optional<OpenValues> open_;
+  std::vector<Reason> reasons_;
+};
+
+// Open dimension i is `times` + i times as large as it is written, and `more` on top; or, where the network takes no
+// such sizes, parts of what is written, the smaller for two times.
+std::map<std::string, Dims> Opening::sizes_at(int64_t times, int64_t more) const {
+  std::map<std::string, Dims> sizes = written_;
+  for (size_t i = 0; i < dimensions_.size(); ++i)
+    for (const InputDimension& dimension : dimensions_[i]) {
+      int64_t& size = sizes.at(dimension.input).at(dimension.dim);
+      const auto place_of_name = static_cast<int64_t>(i);
+      const int64_t part = size / (5 - times + place_of_name);
+      size = (smaller_ && part > 1 ? part : size * (times + place_of_name)) + more;
+    }
+  return sizes;
+}
+
+// Padding may go by what is left over when a size is divided, by the number of patches or windows that fit. Sizes that
+// are no multiples show it, where the network takes them.
+void Opening::import_all() {
+  one_ = at(sizes_at(2, 0));
+  other_ = at(sizes_at(3, 0));
+  constexpr int64_t kMore[] = {1, 37, 53, 8, 28, 32};
+  constexpr size_t kEnough = 3;
+  more_.clear();
+  for (const int64_t more : kMore) {
+    if (more_.size() == kEnough) break;
+    try {
+      more_[more] = at(sizes_at(2, more));
+    } catch (const Error&) {
+      continue;  // the network takes no such size
+    }
+  }
+}
+
+void Opening::begin() {
+  const AtSize as_written = at(written_);
+  for (const auto& port : as_written.graph->table.inputs) inputs_.push_back(as_written.graph->shape(port->tensor));
+  try {
+    import_all();
+  } catch (const Error&) {
+    smaller_ = true;
+    import_all();
+  }
+}
+
+bool Opening::compute_in_run() {
+  if (one_.values.empty()) return false;
+  open_.emplace();
+  open_->add(sizes_at(2, 0), std::move(one_.values));
+  open_->add(sizes_at(3, 0), std::move(other_.values));
+  for (auto& [more, at_size] : more_) open_->add(sizes_at(2, more), std::move(at_size.values));
+  try {
+    import_all();
+  } catch (const Error&) {  // the reasons of the first attempt say more
+    return false;
+  }
+  return !one_.tables.empty();
+}
+
 // Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes;
-// but where there is none, as positions may be computed, kLongest or twice what it has in `sizes`. `largest_tables` get
-// as large in each dimension as they are then.
-void upscale(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<InputDimension>& dimensions,
-             const std::map<std::string, Dims>& sizes, std::map<std::string, Dims>* largest,
-             std::vector<Shape>* largest_tables) {
+// but where there is none, as positions may be computed, kLongest or twice its size. `largest_tables` get as large in
+// each dimension as they are then.
+void Opening::upscale(const Generaliser& generaliser, const std::vector<InputDimension>& dimensions,
+                      std::map<std::string, Dims>* largest, std::vector<Shape>* largest_tables) const {
   constexpr int64_t kLongest = 2048;
+  const std::map<std::string, Dims> sizes = sizes_at(2, 0);
   const auto set = [&](std::map<std::string, Dims>* of, int64_t size) {
     for (const InputDimension& dimension : dimensions) of->at(dimension.input).at(dimension.dim) = size;
   };
@@ -110,7 +202,7 @@ void upscale(const Generaliser& generaliser, const ImportAt& import_at, const st
     std::map<std::string, Dims> tried = sizes;
     set(&tried, size);
     try {
-      tables = generaliser.table_shapes(*import_at(tried));
+      tables = generaliser.table_shapes(*at(tried).graph);
       return true;
     } catch (const Error&) {
       return false;
@@ -130,71 +222,73 @@ void upscale(const Generaliser& generaliser, const ImportAt& import_at, const st
     for (int d = 0; d < tables[i].rank; ++d) (*largest_tables)[i][d] = std::max((*largest_tables)[i][d], tables[i][d]);
 }
 
+void Opening::lengthen_tables(Generaliser* generaliser) const {
+  std::map<std::string, Dims> largest = sizes_at(2, 0);
+  std::vector<Shape> tables = generaliser->table_shapes(*one_.graph);
+  for (const std::vector<InputDimension>& of_name : dimensions_) upscale(*generaliser, of_name, &largest, &tables);
+  constexpr int64_t kMaxFoldedElements = int64_t{1} << 26;
+  for (const Shape& table : tables)
+    if (table.elements() > kMaxFoldedElements)
+      fail("%s: a constant that grows with the open sizes would be %s, more than a blob should hold",
+           model_.path.filename().string().c_str(), to_string(table).c_str());
+  generaliser->lengthen_tables(*at(largest).graph);
+}
+
+std::unique_ptr<Graph> Opening::generalise() {
+  Generaliser generaliser(*one_.graph, model_.opset, one_.tables);
+  std::vector<const Graph*> more;
+  for (const auto& [added, at_size] : more_) more.push_back(at_size.graph.get());
+  generaliser.include(*other_.graph, more);
+  for (const Graph* graph : more)
+    if (generaliser.reasons().empty()) generaliser.check(*graph);
+  if (generaliser.reasons().empty() && generaliser.has_tables()) lengthen_tables(&generaliser);
+  reasons_ = generaliser.reasons();
+  if (!reasons_.empty()) return nullptr;
+  generaliser.finish(inputs_);
+  return std::move(one_.graph);
+}
+
+// A constant for one operator, which decides how the blob holds it.
+Tensor copy_of(Graph& graph, TensorId tensor, const std::vector<double>& values) {
+  if (graph.dtype(tensor) != fbs::DType::Int32) return graph.add_constant("", graph.shape(tensor), values);
+  return graph.add_constant("", graph.shape(tensor), std::vector<int32_t>(values.begin(), values.end()));
+}
+
 }  // namespace
+
+AtSize at_size(Imported imported) {
+  AtSize at{std::move(imported.graph), {}, std::move(imported.values)};
+  std::map<TensorId, std::vector<double>> values;
+  std::erase_if(at.graph->table.inputs, [&](const auto& port) {
+    const auto table = imported.tables.find(port->name);
+    if (table == imported.tables.end()) return false;
+    values[port->tensor] = table->second.floats();
+    return true;
+  });
+  for (const auto& op : at.graph->table.operators)
+    for (TensorId& input : op->inputs)
+      if (const auto table = values.find(input); table != values.end()) {
+        input = copy_of(*at.graph, input, table->second).id;
+        at.tables.insert(input);
+      }
+  return at;
+}
 
 std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std::string>& open,
                                       const std::map<std::string, Dims>& shapes, const ImportAt& import_at) {
   std::vector<std::vector<InputDimension>> dimensions;
   for (const std::string& name : open) dimensions.push_back(dimensions_of(model, name));
-  const std::map<std::string, Dims> written = default_shapes(model, dimensions, shapes);
-  // Open dimension i is `times` + i times as large as it is written, and `more` on top; or, where the network takes no
-  // such sizes, parts of what is written, the smaller for two times.
-  bool smaller = false;
-  const auto sizes_at = [&](int64_t times, int64_t more) {
-    std::map<std::string, Dims> sizes = written;
-    for (size_t i = 0; i < dimensions.size(); ++i)
-      for (const InputDimension& dimension : dimensions[i]) {
-        int64_t& size = sizes.at(dimension.input).at(dimension.dim);
-        const auto place_of_name = static_cast<int64_t>(i);
-        const int64_t part = size / (5 - times + place_of_name);
-        size = (smaller && part > 1 ? part : size * (times + place_of_name)) + more;
-      }
-    return sizes;
-  };
-  const auto at = [&](int64_t times, int64_t more) { return import_at(sizes_at(times, more)); };
-  std::vector<Shape> inputs;
-  std::unique_ptr<Graph> graph, other;
-  const auto import_two = [&] {
-    graph = at(2, 0);
-    other = at(3, 0);
-  };
+  Opening opening(model, dimensions, default_shapes(model, dimensions, shapes), import_at);
   try {
-    const std::unique_ptr<Graph> as_written = import_at(written);
-    for (const auto& port : as_written->table.inputs) inputs.push_back(as_written->shape(port->tensor));
-    try {
-      import_two();
-    } catch (const Error&) {
-      smaller = true;
-      import_two();
-    }
+    opening.begin();
   } catch (const Refused& refused) {
     std::vector<Reason> reasons = unsaid_sizes(model, dimensions, shapes);
     reasons.insert(reasons.end(), refused.reasons().begin(), refused.reasons().end());
     throw Refused(refused.file(), reasons);
   }
-  Generaliser generaliser(*graph, model.opset);
-  // Padding may go by what is left over when a size is divided, which an odd size shows, where the network takes one.
-  std::unique_ptr<Graph> odd;
-  try {
-    odd = at(2, 1);
-  } catch (const Error&) {
-  }
-  generaliser.include(*other, odd.get());
-  if (odd && generaliser.reasons().empty()) generaliser.check(*odd);
-  if (generaliser.reasons().empty() && generaliser.has_tables()) {
-    std::map<std::string, Dims> largest = sizes_at(2, 0);
-    std::vector<Shape> tables = generaliser.table_shapes(*graph);
-    for (const std::vector<InputDimension>& of_name : dimensions)
-      upscale(generaliser, import_at, of_name, sizes_at(2, 0), &largest, &tables);
-    constexpr int64_t kMaxFoldedElements = int64_t{1} << 26;
-    for (const Shape& table : tables)
-      if (table.elements() > kMaxFoldedElements)
-        fail("%s: a constant that grows with the open sizes would be %s, more than a blob should hold",
-             model.path.filename().string().c_str(), to_string(table).c_str());
-    generaliser.lengthen_tables(*import_at(largest));
-  }
-  if (!generaliser.reasons().empty()) throw Refused(model.path.filename().string(), generaliser.reasons());
-  generaliser.finish(inputs);
+  std::unique_ptr<Graph> graph = opening.generalise();
+  if (!graph && opening.compute_in_run()) graph = opening.generalise();
+  if (!graph) throw Refused(model.path.filename().string(), opening.reasons());
   return graph;
 }
 

@@ -1,5 +1,6 @@
 // One import: walks the nodes of a file and adds them to a graph. importer.cc: inputs, nodes and outputs;
-// import_bodies.cc: graphs inside nodes; import_loops.cc: bodies that stay loops.
+// import_bodies.cc: graphs inside nodes; import_loops.cc: bodies that stay loops; import_open.cc: what follows from open
+// sizes.
 #pragma once
 
 #include <optional>
@@ -84,6 +85,10 @@ class Importer {
   Value plain(const Value& value, Type type);
   std::optional<Tensor> give_integers(const Node& node, std::vector<Value>* inputs, std::vector<Type>* types);
   void fold(Op* op, size_t first);
+  Tensor add_table(const Array& array);
+  Tensor add_size(const Array& size);
+  Tensor compute_in_run(const std::string& name);
+  void open_inputs(Op* op, bool with_tables);
   void add_constants(const Branch& branch);
   void add_taps(const std::string& name);
   void add_output(const ValueInfo& output, Tensor value);
@@ -106,10 +111,13 @@ class Importer {
   std::set<std::string> output_names_;
   std::set<TensorId> inputs_, outputs_;  // of the graph
   std::map<TensorId, Tensor> int32_;     // what Int8 tensors are to functions that do not read them
-  bool folded_ = false;                  // operators of known nodes
-  size_t unrolled_ = 0;                  // nodes of iterations
-  size_t loops_ = 0;                     // that are open
-  size_t entered_ = 0;                   // constants of branches and bodies, each time they are entered
+  std::map<std::string, std::pair<const Node*, size_t>> producers_;  // and which output, by the value
+  std::map<std::string, Tensor> in_run_;  // values that follow from open sizes, as a run computes them
+  std::map<std::string, Array> tables_;   // Imported::tables
+  bool folded_ = false;                   // operators of known nodes
+  size_t unrolled_ = 0;                   // nodes of iterations
+  size_t loops_ = 0;                      // that are open
+  size_t entered_ = 0;                    // constants of branches and bodies, each time they are entered
 };
 
 }  // namespace ferry::onnx

@@ -63,6 +63,7 @@ void Importer::add_branch(const Node& node) {
     values_[node.outputs[i]] = values_[branch.outputs[i]];
     counted_[node.outputs[i]] = counted_[branch.outputs[i]];
     types_[node.outputs[i]] = types_[branch.outputs[i]];
+    producers_[node.outputs[i]] = producers_[branch.outputs[i]];
     add_taps(node.outputs[i]);
     if (!counted.least) continue;
     // The other branch is empty: so is the output if a run takes that.

@@ -194,6 +194,7 @@ void Importer::add_node(const Node& node) {
   if (row && row->adapt) adapted = node;
   Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
   op.set_open_sizes(options_.open_sizes);
+  if (!op.known()) open_inputs(&op, false);
   try {
     if (row && row->adapt) row->adapt(op, &adapted);
     std::vector<Counted> counted;
@@ -216,6 +217,8 @@ void Importer::add_node(const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     values_[node.outputs[i]] = op.outputs()[i];
+    producers_[node.outputs[i]] = {&node, i};
+    in_run_.erase(node.outputs[i]);
     types_[node.outputs[i]] = op.output_type(i);
     counted_[node.outputs[i]] = op.output_counted(i);
     if (std::holds_alternative<Unknown>(op.outputs()[i]))
@@ -332,13 +335,18 @@ Imported Importer::import() {
     if (std::none_of(model_.inputs.begin(), model_.inputs.end(), [&](const auto& input) { return input.name == name; }))
       reasons_.push_back({"", name, 0, "--shape " + name + ": the graph has no input of that name"});
   }
-  for (const Node& node : apply_patterns(model_, options_.disabled_patterns)) add_node(node);
+  const std::vector<Node> nodes = apply_patterns(model_, options_.disabled_patterns);
+  for (const Node& node : nodes) add_node(node);
   if (folded_) fold_constants(*graph_, {});  // what the other nodes computed of constants
   add_outputs();
   add_counts();
   if (!reasons_.empty()) throw Refused(model_.path.filename().string(), std::move(reasons_));
   apply_patterns(*graph_, options_.disabled_patterns);
-  return {std::move(graph_), std::move(known_outputs_)};
+  Imported imported{
+      .graph = std::move(graph_), .known = std::move(known_outputs_), .values = {}, .tables = std::move(tables_)};
+  for (const auto& [name, value] : values_)
+    if (const Array* array = std::get_if<Array>(&value); array && options_.open_sizes) imported.values[name] = *array;
+  return imported;
 }
 
 Imported import_model(const Model& model, const ImportOptions& options) {

@@ -14,6 +14,7 @@
 #include "converter/graph/graph.h"
 #include "converter/onnx/decoder.h"
 #include "converter/onnx/model.h"
+#include "converter/onnx/open_values.h"
 #include "converter/onnx/taps.h"
 #include "converter/refused.h"
 
@@ -25,6 +26,7 @@ struct ImportOptions {
   std::set<std::string> disabled_patterns;  // patterns (converter/onnx/patterns) to disable; "all"
   DecoderStates* decoder = nullptr;         // of a language model whose cache becomes states: gets them
   bool open_sizes = false;                  // the graph will be made of several imports at different sizes
+  const OpenValues* open_values = nullptr;  // of other imports: what a run computes
   TapNames taps = {};                       // those of constants and inputs, and those inside patterns, are left out
 };
 
@@ -32,8 +34,11 @@ using ferry::Reason;
 using ferry::Refused;
 
 struct Imported {
-  std::unique_ptr<Graph> graph;        // without provenance
-  std::map<std::string, Array> known;  // outputs that depend on no input; the graph has them, too, if it has others
+  std::unique_ptr<Graph> graph;         // without provenance
+  std::map<std::string, Array> known;   // outputs that depend on no input; the graph has them, too, if it has others
+  std::map<std::string, Array> values;  // all values that depend on no input, if sizes are open
+  // Inputs of the graph that stand for constants from which a run computes others, so that no pass folds them.
+  std::map<std::string, Array> tables;
 };
 
 // Throws Refused with all reasons, or Error if the file cannot be read.

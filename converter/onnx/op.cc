@@ -17,12 +17,13 @@ bool Op::known() const {
 
 const Array& Op::array(size_t i, const char* what) const {
   if (!has(i)) refuse("%s (input %zu) is missing", what, i);
+  if (const auto open = open_.find(i); open != open_.end()) return open->second.at_these;
   if (!known(i)) refuse("%s '%s' depends on the graph's inputs, expected a constant", what, node_.inputs[i].c_str());
   return std::get<Array>(inputs_[i]);
 }
 
 Tensor Op::tensor(size_t i) {
-  if (!has(i)) refuse("input %zu is missing", i);
+  value(i);
   if (Tensor* tensor = std::get_if<Tensor>(&inputs_[i])) {
     if (is_int8(*tensor)) *tensor = as_int32(*tensor, types_[i]);
     return *tensor;
@@ -35,9 +36,20 @@ Tensor Op::tensor(size_t i) {
 
 Tensor Op::floating(size_t i) { return cast_to(tensor(i), fbs::DType::Float32); }
 
-const Value& Op::value(size_t i) const {
+const Value& Op::value(size_t i) {
   if (!has(i)) refuse("input %zu is missing", i);
+  if (const auto open = open_.find(i); open != open_.end() && std::holds_alternative<Array>(inputs_[i]))
+    inputs_[i] = open->second.compute();
   return inputs_[i];
+}
+
+void Op::compute_in_run(size_t i, std::vector<bool> varying, std::function<Tensor()> compute) {
+  open_[i] = {std::get<Array>(inputs_[i]), std::move(varying), std::move(compute)};
+}
+
+bool Op::varies(size_t i, size_t element) const {
+  const auto open = open_.find(i);
+  return open != open_.end() && element < open->second.varying.size() && open->second.varying[element];
 }
 
 double Op::single(size_t i, const char* what) const {

@@ -9,6 +9,7 @@
 // To add an operator, add such a function in converter/onnx/ops/ and a row in ops/table.cc.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -47,9 +48,9 @@ class Op {
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
   // Whether input i is a constant; whether all inputs are.
-  bool known(size_t i) const { return has(i) && std::holds_alternative<Array>(inputs_[i]); }
+  bool known(size_t i) const { return has(i) && std::holds_alternative<Array>(inputs_[i]) && !open_.contains(i); }
   bool known() const;
-  // Input i as a constant. Refuses with `what` ("the weight") if it depends on the graph's inputs.
+  // Input i as a constant, at these sizes. Refuses with `what` ("the weight") if it depends on the graph's inputs.
   const Array& array(size_t i, const char* what) const;
   // Input i as a value of the graph: Float32, or Int32 for integers and booleans of the file. If all inputs are
   // constants, they are floating point here, and the result is converted to the file's type.
@@ -57,7 +58,7 @@ class Op {
   // Input i as Float32.
   Tensor floating(size_t i);
   // Input i, unconverted.
-  const Value& value(size_t i) const;
+  const Value& value(size_t i);
   // The value of a constant input with one element.
   double single(size_t i, const char* what) const;
   Dims dims(size_t i) const;
@@ -77,6 +78,14 @@ class Op {
   // For rules of older opsets (versions.h): the same elements in another shape.
   void reshape_input(size_t i, const Dims& to);
   void replace_input(size_t i, Tensor by) { inputs_[i] = by; }
+  // For input i, a constant at these sizes: it is what `compute` adds, unless a function asks for the constant.
+  // `varying`: its elements that differ between the sizes.
+  void compute_in_run(size_t i, std::vector<bool> varying, std::function<Tensor()> compute);
+  // Whether this element of input i differs between open sizes.
+  bool varies(size_t i, size_t element) const;
+  // Adds a constant that grows with an open size, as a leading part of the next: no pass folds it.
+  Tensor add_table(const Array& array) const { return add_table_(array); }
+  void set_add_table(std::function<Tensor(const Array&)> add) { add_table_ = std::move(add); }
   // The integers of input i, or of attribute `name` in older opsets; nothing if both are absent.
   std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
   // Resolves negative axes, which count from `rank`; refuses those out of range.
@@ -110,6 +119,13 @@ class Op {
   [[noreturn, gnu::format(printf, 2, 3)]] void refuse(const char* format, ...) const;
 
  private:
+  // An input that follows from open sizes.
+  struct Open {
+    Array at_these;
+    std::vector<bool> varying;
+    std::function<Tensor()> compute;
+  };
+
   const Attribute* attribute(const std::string& name, Attribute::Kind kind) const;
 
   const DecoderStates* decoder_;
@@ -119,6 +135,8 @@ class Op {
   std::vector<Value> inputs_;
   std::vector<Type> types_;
   std::map<size_t, Tensor> constants_;  // constants of inputs, by index
+  std::map<size_t, Open> open_;         // by the input's index
+  std::function<Tensor(const Array&)> add_table_;
   std::vector<Value> outputs_;
   std::vector<Counted> counted_, outputs_counted_;
   std::vector<Type> output_types_;

@@ -30,6 +30,11 @@ struct SizeCode {
 // A begin of a Slice whose elements are the last ones.
 inline constexpr int32_t kLastElements = INT32_MIN;
 
+// A size of a Slice that leaves out the last `size - kAllBut` elements, fewer than 2^24.
+inline constexpr int32_t kAllBut = INT32_MIN;
+constexpr int32_t all_but(int32_t left) { return kAllBut + left; }
+constexpr bool is_all_but(int32_t size) { return size < kAllBut + (1 << 24); }
+
 // Where a Slice begins in dimension `dim` of its input, of which it takes `size` elements: a negative begin counts from
 // the end. Negative if it is before the first element, which the shape rule refuses.
 inline int64_t slice_begin(const fbs::Slice& slice, int dim, const Shape& input, int64_t size) {

@@ -118,6 +118,7 @@ TEST(Slice, OfTheLastElements) {
   expect_like_oracle(p, {input({2, 5, 6, 8})}, 0);
   p = slice({0, kLastElements, 1, 0}, {-1, SizeCode{2, 2, true}.encode(), SizeCode{1, 2}.encode(), -1});
   expect_like_oracle(p, {input({2, 5, 6, 8}), input({1, 7, 7})}, 0);
+  expect_like_oracle(slice({0, 1, -3, 0}, {all_but(1), all_but(2), all_but(2), all_but(3)}), {input({2, 5, 6, 8})}, 0);
 }
 
 TEST(PadOracle, CountsByHand) {

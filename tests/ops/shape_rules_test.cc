@@ -374,7 +374,7 @@ TEST(ShapeRules, Slice) {
   expect_shape(slice({1, 0}, {-3, -2}), {{4, 5}, {1, 3}}, {3, 1});
   expect_refusal(slice({1, 0}, {-4, -1}), {{4, 5}, {1, 3}}, FERRY_CORRUPT,
                  "slice: a size refers to dimension 2 of a second input, which is missing");
-  expect_refusal(slice({1, 0}, {2, -kHuge}), {{4, 5}}, FERRY_CORRUPT,
+  expect_refusal(slice({1, 0}, {2, -kHuge / 2}), {{4, 5}}, FERRY_CORRUPT,
                  "slice: a size refers to dimension 5 of a second input, which is missing");
   expect_refusal(slice({2, 0}, {-3, -1}), {{4, 5}, {1, 3}}, FERRY_SHAPE_MISMATCH,
                  "slice: elements 2 to 5 of dimension 0 are outside input [4,5]");
@@ -500,8 +500,14 @@ TEST(ShapeRules, SizesAreParts) {
                  "slice: elements 8 to 7 of dimension 1 are outside input [2,7]");
   expect_refusal(slice({0, 0}, {-1, part(1, 8, false)}), {{2, 7}, {3, 7}}, FERRY_SHAPE_MISMATCH,
                  "slice: a size is dimension 1 of [3,7] divided by 8, which is 0");
-  expect_refusal(slice({0, 0}, {-1, kLowest}), {{2, 7}, {3, 7}}, FERRY_CORRUPT,
+  expect_refusal(slice({0, 0}, {-1, kLowest + (1 << 24)}), {{2, 7}, {3, 7}}, FERRY_CORRUPT,
                  "slice: a size refers to dimension 6 of a second input, which is missing");
+  expect_shape(slice({0, 2}, {all_but(0), all_but(3)}), {{2, 7}}, {2, 2});
+  expect_shape(slice({0, -4}, {-1, all_but(1)}), {{2, 7}}, {2, 3});
+  expect_refusal(slice({0, 2}, {-1, all_but(5)}), {{2, 7}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements 2 to 2 of dimension 1 are outside input [2,7]");
+  expect_refusal(slice({0, kLastElements}, {-1, all_but((1 << 24) - 1)}), {{2, 7}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements 8 to -16777208 of dimension 1 are outside input [2,7]");
   const auto pad = [](std::vector<int32_t> multiple) {
     return with<fbs::PadT>([&](fbs::PadT& p) { p.before = {0, 1}, p.after = {0, 2}, p.multiple = multiple; });
   };

@@ -239,8 +239,51 @@ void tile(Op& op) {
   op.set(x);
 }
 
-// Source positions along an axis for reflect, edge and wrap padding.
 namespace {
+
+// Of a Pad, along the axis in place `k` of its list.
+struct PadAxis {
+  size_t k;
+  int axis;
+  int64_t before, after;
+};
+
+// 0, 1... with as many more elements as an open size asks for, up to a multiple.
+Tensor lengthened(Op& op, Tensor places, int64_t more) {
+  fbs::PadT pad;
+  pad.before = {0};
+  pad.after = to_int32({more});
+  pad.multiple = {1};  // until the sizes show which
+  return op.graph().add_op("", pad, {places});
+}
+
+// Pads by an open size: gathers from computed positions.
+Tensor padded_in_run(Op& op, Tensor x, const PadAxis& pad, const std::string& mode, double value) {
+  using Kind = fbs::BinaryKind;
+  if (mode == "wrap") op.refuse("attribute 'mode' is 'wrap' where an open size decides how much is padded");
+  const int64_t size = dims_of(x)[static_cast<size_t>(pad.axis)], total = pad.before + pad.after;
+  const Tensor inside = op.add_table(make_vector(range(0, size))),
+               last = slice(inside, 0, static_cast<int>(size - 1), 1);
+  // As long as the result.
+  const bool centred = op.varies(1, pad.k);
+  const Tensor longer = lengthened(op, lengthened(op, inside, centred ? total : pad.after), centred ? 0 : pad.before);
+  const Tensor all = binary(Kind::Max, longer, op.add_table(make_vector(range(0, size + total))));
+  const Tensor before =
+      centred ? slice(op.tensor(1), 0, static_cast<int>(pad.k), 1) : scalar(all, static_cast<double>(pad.before));
+  const Tensor place = binary(Kind::Sub, all, before);
+  const Tensor nearest = binary(Kind::Min, binary(Kind::Max, place, scalar(place, 0)), last);
+  const Tensor reflected =
+      binary(Kind::Sub, last, unary(binary(Kind::Sub, last, unary(place, fbs::UnaryKind::Abs)), fbs::UnaryKind::Abs));
+  fbs::GatherT gather;
+  gather.axis = pad.axis;
+  const Tensor y = op.graph().add_op("", gather, {x, mode == "reflect" ? reflected : nearest});
+  if (mode != "constant") return y;
+  Dims along(dims_of(x).size(), 1);
+  along[static_cast<size_t>(pad.axis)] = size + total;
+  return select(reshape_to(binary(Kind::Equal, place, nearest), along), y, scalar(y, value));
+}
+
+// Source positions along an axis for reflect, edge and wrap padding.
 
 int64_t padded_place(const std::string& mode, int64_t at, int64_t size) {
   if (mode == "edge") return std::clamp<int64_t>(at, 0, size - 1);
@@ -288,6 +331,13 @@ void pad(Op& op) {
     if (low + high > 0) x = pick(op, x, static_cast<int>(i), range(low, dims[i] - low - high));
     before[i] = std::max<int64_t>(before[i], 0);
     after[i] = std::max<int64_t>(after[i], 0);
+  }
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto at = static_cast<size_t>(axes[k]);
+    const bool plain = mode == "constant" && !op.varies(1, k) && before[at] == 0;  // reaches a multiple at the end
+    if (plain || !(op.varies(1, k) || op.varies(1, axes.size() + k))) continue;
+    x = padded_in_run(op, x, {k, axes[k], before[at], after[at]}, mode, value);
+    before[at] = after[at] = 0;
   }
   if (mode == "constant") {
     fbs::PadT params;

@@ -60,8 +60,8 @@ Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& positions) {
   const int64_t step = count > 1 ? positions[1] - positions[0] : 1;
   bool even = true;
   for (size_t i = 1; i < positions.size(); ++i) even = even && positions[i] - positions[i - 1] == step;
-  if (op.open_sizes() && even && step != 1 && step != 0) {
-    // Of a length that is open, positions that begin alike whatever it is: downwards they count from the end.
+  if (op.open_sizes() && even && step != 1) {
+    // One operator whatever an open length is, of positions that begin alike: downwards they count from the end.
     std::vector<int64_t> places = positions;
     for (int64_t& place : places) place -= step < 0 ? dims_of(x)[static_cast<size_t>(axis)] : 0;
     return gathered(op, x, axis, places);

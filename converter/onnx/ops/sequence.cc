@@ -13,7 +13,7 @@ using microsoft::Argument;
 // More would take longer to import than anyone waits.
 constexpr size_t kMaxItems = 1 << 16;
 
-const Sequence& sequence(const Op& op, size_t i) {
+const Sequence& sequence(Op& op, size_t i) {
   const Sequence* found = std::get_if<Sequence>(&op.value(i));
   const char* is = std::holds_alternative<Absent>(op.value(i)) ? "an optional value without an element" : "a tensor";
   if (!found) op.refuse("input %zu is %s, expected a sequence of tensors", i, is);
@@ -26,7 +26,7 @@ void set_sequence(Op& op, Type type, std::vector<Value> items) {
 }
 
 // The position in input `i`, from 0 to below `end`; `otherwise` if it is omitted. Negative ones count from `size`.
-size_t position(const Op& op, size_t i, size_t size, size_t end, size_t otherwise) {
+size_t position(Op& op, size_t i, size_t size, size_t end, size_t otherwise) {
   if (!op.has(i)) return otherwise;
   const std::vector<int64_t> list = op.array(i, "position").ints();
   if (list.size() != 1) op.refuse("position has %zu values, expected one", list.size());

@@ -153,11 +153,13 @@ Status rule(const char* op, const fbs::Slice& p, Shapes inputs, Shape* output) {
   FERRY_TRY(check_length(op, "size", p.size(), x));
   for (int i = 0; i < x.rank; ++i) {
     int32_t given = at(p.size(), i);
+    const int64_t left = is_all_but(given) ? int64_t{given} - kAllBut : 0;
+    if (is_all_but(given)) given = -1;
     FERRY_TRY(resolve_size(op, inputs, &given));
     int64_t size = given;
     if (size == 0) return error(FERRY_CORRUPT, "%s: dimension %d has size 0, expected another", op, i);
     const int64_t begin = slice_begin(p, i, x, size);
-    if (size == -1) size = x[i] - begin;
+    if (size == -1) size = x[i] - begin - left;
     if (begin < 0 || size < 1 || begin + size > x[i])
       return error(FERRY_SHAPE_MISMATCH, "%s: elements %lld to %lld of dimension %d are outside input %s", op,
                    static_cast<long long>(begin), static_cast<long long>(begin + size), i, in_words(x).c_str());

@@ -40,7 +40,7 @@ std::vector<Argument> results_of(OpFunction function, const Node& node, Graph& g
 
 }  // namespace
 
-Argument argument(const Op& op, size_t i) {
+Argument argument(Op& op, size_t i) {
   Argument input;
   if (!op.has(i)) return input;
   input.value = op.value(i);

@@ -26,7 +26,7 @@ struct Argument {
   Argument(const Array& array) : value(array), type(array.type) {}
 };
 // Input i of the node; omitted if the node has none.
-Argument argument(const Op& op, size_t i);
+Argument argument(Op& op, size_t i);
 
 using Attributes = std::map<std::string, Attribute>;
 Attribute attribute(int64_t value);

@@ -17,7 +17,7 @@ Tensor dequantized(Op& op, size_t first) {
 }
 
 // Whether an operand's real values are known to the graph: they are added and multiplied as such.
-bool has_real_values(const Op& op, size_t first) {
+bool has_real_values(Op& op, size_t first) {
   if (op.known(first)) return op.known(first + 1) && (!op.has(first + 2) || op.known(first + 2));
   const Tensor* x = std::get_if<Tensor>(&op.value(first));
   return x && is_int8(*x);
@@ -30,7 +30,7 @@ Tensor centred(Op& op, size_t first) {
 }
 
 // Whether an input is integers with a scale in the graph, too.
-bool reads_int8(const Op& op) {
+bool reads_int8(Op& op) {
   for (size_t i = 0; i < op.input_count(); ++i) {
     const Tensor* x = op.has(i) ? std::get_if<Tensor>(&op.value(i)) : nullptr;
     if (x && is_int8(*x)) return true;

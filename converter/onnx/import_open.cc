@@ -1,0 +1,79 @@
+// Constants that follow from open sizes, computed by a run: open_values.h.
+#include <numeric>
+
+#include "converter/onnx/import.h"
+#include "converter/onnx/versions.h"
+
+namespace ferry::onnx {
+
+Tensor Importer::add_table(const Array& array) {
+  Shape shape;
+  for (const int32_t d : to_int32(array.dims)) shape[shape.rank++] = d;
+  const std::string name = "table " + std::to_string(tables_.size());
+  tables_[name] = array;
+  return graph_->add_input(name, shape, fbs::Layout::Same, to_dtype(array.type));
+}
+
+// The last of 1, 2... up to the size.
+Tensor Importer::add_size(const Array& size) {
+  std::vector<double> values(static_cast<size_t>(size.floats().at(0)));
+  std::iota(values.begin(), values.end(), 1.0);
+  const auto count = static_cast<int64_t>(values.size());
+  const Tensor table = add_table(make_array(size.type, {count}, values));
+  return reshape_to(slice(table, 0, static_cast<int>(count - 1), 1), size.dims);
+}
+
+// Lets functions that ask for a tensor get these inputs as a run computes them.
+void Importer::open_inputs(Op* op, bool with_tables) {
+  if (!options_.open_values) return;
+  op->set_add_table([this](const Array& array) { return add_table(array); });
+  for (size_t i = 0; i < op->node().inputs.size(); ++i) {
+    const std::string& name = op->node().inputs[i];
+    if (op->known(i) && !counted_[name].any() && options_.open_values->varies(name) &&
+        (with_tables || !options_.open_values->is_table(name)))
+      op->compute_in_run(i, options_.open_values->varying(name), [this, name] { return compute_in_run(name); });
+  }
+}
+
+Tensor Importer::compute_in_run(const std::string& name) {
+  if (const auto found = in_run_.find(name); found != in_run_.end()) return found->second;
+  const Array array = std::get<Array>(values_.at(name));
+  const auto compute = [&] {
+    if (options_.open_values->is_size(name)) return add_size(array);
+    if (options_.open_values->is_table(name)) return add_table(array);
+    const auto [producer, output] = producers_[name];
+    const OpFunction function = producer ? find_op(*producer) : nullptr;
+    if (!function) fail("'%s' depends on an open size", name.c_str());  // of a body
+    const Node& node = *producer;
+    if (node.op == "Shape") {
+      std::vector<Tensor> sizes;
+      for (const int64_t size : array.ints()) sizes.push_back(add_size(make_vector({size})));
+      return sizes.size() == 1 ? sizes[0] : concat(sizes, 0);
+    }
+    std::vector<Value> inputs;
+    std::vector<Type> types;
+    for (const std::string& input : node.inputs) {
+      inputs.push_back(input.empty() ? Value() : values_.at(input));
+      const Array* known = std::get_if<Array>(&inputs.back());
+      types.push_back(known ? known->type : types_[input]);
+    }
+    const OpsetRow* row = find_opset_row(node);
+    Node adapted = node;
+    Op op(adapted, *graph_, std::move(inputs), std::move(types));
+    op.set_open_sizes(true);
+    open_inputs(&op, true);
+    try {
+      if (row && row->adapt) row->adapt(op, &adapted);
+      function(op);
+    } catch (const Error& error) {
+      fail("'%s', which follows from an open size: %s", name.c_str(), error.what());
+    }
+    if (const Tensor* tensor = std::get_if<Tensor>(&op.outputs()[output])) return *tensor;
+    fail("'%s' depends on an open size", name.c_str());
+  };
+  const Tensor computed = compute();
+  if (loops_ == 0) in_run_[name] = computed;
+  return computed;
+}
+
+}  // namespace ferry::onnx

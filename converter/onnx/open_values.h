@@ -1,0 +1,41 @@
+// Constants of a file that follow from its open sizes: which ones a run computes instead.
+//
+// An import at one size folds them. Where imports at several sizes give constants of one kind, each a leading part of
+// the next, the blob holds the longest (generalise.h). Others, such as coordinates divided by a size, are computed by
+// operators from tables: positions 0, 1... and the sizes themselves, which are last elements of such tables.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "converter/onnx/array.h"
+
+namespace ferry::onnx {
+
+class OpenValues {
+ public:
+  using Known = std::map<std::string, Array>;  // by the value's name
+  using Shapes = std::map<std::string, Dims>;  // by the input
+
+  // What an import at these sizes knew.
+  void add(const Shapes& inputs, Known known);
+
+  // Whether the value differs between the sizes.
+  bool varies(const std::string& name) const;
+  // The elements that differ between the sizes; empty if their number does.
+  std::vector<bool> varying(const std::string& name) const;
+  // Whether the value at one size is a leading part of that at another one.
+  bool is_table(const std::string& name) const;
+  // Whether the value is a single number that is a part of an input's dimension at every size.
+  bool is_size(const std::string& name) const;
+
+ private:
+  // Of every import.
+  std::vector<const Array*> arrays_of(const std::string& name) const;
+
+  std::vector<Shapes> inputs_;
+  std::vector<Known> known_;
+};
+
+}  // namespace ferry::onnx
