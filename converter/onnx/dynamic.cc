@@ -244,6 +244,7 @@ std::unique_ptr<Graph> Opening::generalise() {
   if (generaliser.reasons().empty() && generaliser.has_tables()) lengthen_tables(&generaliser);
   reasons_ = generaliser.reasons();
   if (!reasons_.empty()) return nullptr;
+  generaliser.lengthen_progressions();
   generaliser.finish(inputs_);
   return std::move(one_.graph);
 }

@@ -365,7 +365,8 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
     std::vector<Shape> outputs(op->outputs.size());
     const SerializedOp serialized(*op);
     const Status status = infer_shapes(*serialized, input_shapes(*op, graph_), graph_.state_shapes(), outputs);
-    if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().data());
+    if (!status.ok())
+      fail("'%s' at the sizes of --shape: %s: give larger sizes there", op->name.c_str(), status.message().data());
     for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
   remove_dead_code(graph_, {});

@@ -29,12 +29,14 @@ class Generaliser {
   // Obstacles; each operator is named once.
   const std::vector<Reason>& reasons() const { return reasons_; }
   // Whether there are tables: constants that grow with an open size, each a leading part of the next (position
-  // embeddings).
+  // embeddings), other than arithmetic progressions, which need no graph to go on.
   bool has_tables() const;
-  // Shapes of the tables in `other`, in order.
+  // Shapes of these tables in `other`, in order.
   std::vector<Shape> table_shapes(const Graph& other) const;
-  // Replaces the tables by those of `largest`, imported at the maximum size.
+  // Replaces these tables by those of `largest`, imported at the maximum size.
   void lengthen_tables(const Graph& largest);
+  // Continues the others.
+  void lengthen_progressions();
   // Stores repeated constants once, and derives every shape from the shapes `inputs`.
   void finish(const std::vector<Shape>& inputs);
 
@@ -50,9 +52,11 @@ class Generaliser {
     std::vector<Source> repeats;      // of their sizes, if a run repeats the values
     std::vector<int> growing;         // dimensions that are sliced
     Source source;                    // of their sizes
+    bool progression = false;         // goes on as it begins, in equal steps
     TensorId whole = TensorId::None;  // the longest version
   };
 
+  static bool needs_graph(const Table& table);
   bool same_operators(const Graph& other);
   Shape shape_at(const fbs::OperatorT& op, TensorId constant, const Graph& other,
                  const std::map<TensorId, Shape>& shapes) const;
@@ -66,8 +70,7 @@ class Generaliser {
   std::optional<Source> find_source(size_t i, TensorId tensor, const std::vector<int>& dims,
                                     int32_t max_left = 0) const;
   void give_reason(const fbs::OperatorT& op, const std::string& what);
-  TensorId whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values,
-                       std::vector<TensorId>* wholes);
+  TensorId whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values);
   TensorId add_alike(TensorId tensor, const Shape& shape, const std::vector<double>& values);
   bool find_sources(size_t i, TensorId tensor, bool repeats_in_run, Table* table) const;
   Tensor in_run(const std::string& name, TensorId tensor);
@@ -89,6 +92,7 @@ class Generaliser {
   std::map<TensorId, std::vector<int>> repeat_;  // open dimensions of constants along which all values are equal
   std::map<TensorId, TensorId> once_;            // such constants, to those without repetitions
   std::map<TensorId, Table> tables_;             // by the constant
+  std::vector<TensorId> wholes_;                 // of tables; equal ones are one
   std::vector<const Graph*> others_;             // of other sizes
 };
 

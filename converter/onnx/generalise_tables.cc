@@ -35,6 +35,29 @@ bool accepts_unrepeated(const fbs::OperatorT& op, size_t input, const std::vecto
   return op.params.AsAttention() && input >= 3 && along == std::vector<int>{0};
 }
 
+// The table with `size` elements along dimension `dim`, in which it goes on as its first two elements do.
+Unrepeated continued(const Unrepeated& table, int dim, int32_t size) {
+  Unrepeated longer{.shape = table.shape, .values = {}};
+  longer.shape[dim] = size;
+  size_t inner = 1;
+  for (int d = dim + 1; d < table.shape.rank; ++d) inner *= static_cast<size_t>(table.shape[d]);
+  longer.values.resize(static_cast<size_t>(longer.shape.elements()));
+  for (size_t element = 0; element < longer.values.size(); ++element) {
+    const size_t row = element / inner, i = row % static_cast<size_t>(size);
+    const size_t first =
+        row / static_cast<size_t>(size) * static_cast<size_t>(table.shape[dim]) * inner + element % inner;
+    const double step = table.values[first + inner] - table.values[first];
+    longer.values[element] = table.values[first] + static_cast<double>(i) * step;
+  }
+  return longer;
+}
+
+// Whether it is an arithmetic progression along its only growing dimension.
+bool is_progression(const Unrepeated& table, const std::vector<int>& growing) {
+  if (growing.size() != 1 || table.shape[growing[0]] < 3) return false;
+  return continued(table, growing[0], table.shape[growing[0]]).values == table.values;
+}
+
 }  // namespace
 
 // Finds out how the blob holds input `input` of operator `i`, a constant that differs between the sizes: dimensions along
@@ -68,11 +91,14 @@ void Generaliser::include_constant(size_t i, size_t input) {
   }
   const bool computes = accepts_computed(op, input) || computed_.contains(tensor);
   const bool repeats_in_run = !once || op.params.AsConcat();
-  if (nested && varies && computes && find_sources(i, tensor, repeats_in_run, &table))
+  if (nested && varies && computes && find_sources(i, tensor, repeats_in_run, &table)) {
+    table.progression =
+        everywhere([&](const Graph& graph) { return is_progression(once_in(graph, table.alike), table.growing); });
     tables_[tensor] = table;
-  else
-    give_reason(
-        op, "its constant '" + graph_.at(tensor).name + "' of shape " + to_string(shape) + " depends on an open size");
+    return;
+  }
+  give_reason(
+      op, "its constant '" + graph_.at(tensor).name + "' of shape " + to_string(shape) + " depends on an open size");
 }
 
 // Finds what determines the sizes of a table. If a run must repeat it and nothing says how often, it grows.
@@ -94,14 +120,17 @@ bool Generaliser::find_sources(size_t i, TensorId tensor, bool repeats_in_run, T
   return source.has_value();
 }
 
+// Whether the longest version is what an import gives.
+bool Generaliser::needs_graph(const Table& table) { return !table.growing.empty() && !table.progression; }
+
 bool Generaliser::has_tables() const {
-  return std::any_of(tables_.begin(), tables_.end(), [](const auto& table) { return !table.second.growing.empty(); });
+  return std::any_of(tables_.begin(), tables_.end(), [](const auto& table) { return needs_graph(table.second); });
 }
 
 std::vector<Shape> Generaliser::table_shapes(const Graph& other) const {
   std::vector<Shape> shapes;
   for (const auto& [tensor, table] : tables_) {
-    if (table.growing.empty()) continue;
+    if (!needs_graph(table)) continue;
     shapes.push_back(other.shape(tensor));
     for (const int d : table.alike) shapes.back()[d] = 1;
   }
@@ -110,9 +139,8 @@ std::vector<Shape> Generaliser::table_shapes(const Graph& other) const {
 
 void Generaliser::lengthen_tables(const Graph& largest) {
   if (!same_operators(largest)) return;
-  std::vector<TensorId> wholes;  // equal tables are one
   for (auto& [tensor, table] : tables_) {
-    if (table.growing.empty()) continue;
+    if (!needs_graph(table)) continue;
     const auto reads = [&, wanted = tensor](const auto& op) {
       return std::find(op->inputs.begin(), op->inputs.end(), wanted) != op->inputs.end();
     };
@@ -122,21 +150,31 @@ void Generaliser::lengthen_tables(const Graph& largest) {
       whole = hold_once(largest.values(tensor), largest.shape(tensor), table.alike);
     const auto& ops = graph_.table.operators;
     if (!whole.values.empty() && whole.alike && is_leading_part(whole, part))
-      table.whole = whole_table(tensor, whole.shape, whole.values, &wholes);
+      table.whole = whole_table(tensor, whole.shape, whole.values);
     else
       give_reason(**std::find_if(ops.begin(), ops.end(), reads),
                   "its constant '" + graph_.at(tensor).name + "' is of another kind for a large open size");
   }
 }
 
-// The constant with these values: one of `wholes`, or a new one.
-TensorId Generaliser::whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values,
-                                  std::vector<TensorId>* wholes) {
-  for (const TensorId whole : *wholes)
+void Generaliser::lengthen_progressions() {
+  constexpr int32_t kLongest = 8192;
+  for (auto& [tensor, table] : tables_) {
+    if (!table.progression) continue;
+    const Unrepeated part = hold_once(graph_.values(tensor), graph_.shape(tensor), table.alike);
+    const int dim = table.growing[0];
+    const Unrepeated whole = continued(part, dim, std::max(kLongest, 2 * part.shape[dim]));
+    table.whole = whole_table(tensor, whole.shape, whole.values);
+  }
+}
+
+// The constant with these values: an earlier one, or a new one.
+TensorId Generaliser::whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values) {
+  for (const TensorId whole : wholes_)
     if (graph_.shape(whole) == shape && graph_.dtype(whole) == graph_.dtype(tensor) && graph_.values(whole) == values)
       return whole;
-  wholes->push_back(add_alike(tensor, shape, values));
-  return wholes->back();
+  wholes_.push_back(add_alike(tensor, shape, values));
+  return wholes_.back();
 }
 
 // The table as a run has it: sliced to the size of its source, and repeated.

@@ -88,7 +88,10 @@ class Importer {
   Tensor add_table(const Array& array);
   Tensor add_size(const Array& size);
   Tensor compute_in_run(const std::string& name);
-  void open_inputs(Op* op, bool with_tables);
+  // Which known inputs a run computes: those that follow from sizes but for tables; those; or all.
+  enum class Opened : uint8_t { WithoutTables, WithTables, Everything };
+  void open_inputs(Op* op, Opened opened);
+  std::vector<Value> outputs_in_run(const Node& node, Opened opened);
   void add_constants(const Branch& branch);
   void add_taps(const std::string& name);
   void add_output(const ValueInfo& output, Tensor value);

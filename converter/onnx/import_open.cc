@@ -1,10 +1,26 @@
 // Constants that follow from open sizes, computed by a run: open_values.h.
 #include <numeric>
+#include <set>
 
 #include "converter/onnx/import.h"
 #include "converter/onnx/versions.h"
 
 namespace ferry::onnx {
+namespace {
+
+// Whether the operators from `first` on compute a value of constants alone.
+bool folds(Tensor value, size_t first) {
+  const auto& operators = value.graph->table.operators;
+  std::set<TensorId> computed;
+  for (size_t i = first; i < operators.size(); ++i) {
+    for (const TensorId input : operators[i]->inputs)
+      if (!value.graph->is_constant(input) && !computed.contains(input)) return false;
+    computed.insert(operators[i]->outputs.begin(), operators[i]->outputs.end());
+  }
+  return computed.contains(value.id) || value.graph->is_constant(value.id);
+}
+
+}  // namespace
 
 Tensor Importer::add_table(const Array& array) {
   Shape shape;
@@ -24,15 +40,36 @@ Tensor Importer::add_size(const Array& size) {
 }
 
 // Lets functions that ask for a tensor get these inputs as a run computes them.
-void Importer::open_inputs(Op* op, bool with_tables) {
+void Importer::open_inputs(Op* op, Opened opened) {
   if (!options_.open_values) return;
   op->set_add_table([this](const Array& array) { return add_table(array); });
+  const OpenValues& values = *options_.open_values;
   for (size_t i = 0; i < op->node().inputs.size(); ++i) {
     const std::string& name = op->node().inputs[i];
-    if (op->known(i) && !counted_[name].any() && options_.open_values->varies(name) &&
-        (with_tables || !options_.open_values->is_table(name)))
-      op->compute_in_run(i, options_.open_values->varying(name), [this, name] { return compute_in_run(name); });
+    if (!op->known(i) || counted_[name].any()) continue;
+    const bool opens = opened == Opened::Everything ||
+                       (values.varies(name) && (opened == Opened::WithTables || !values.is_table(name)));
+    if (opens) op->compute_in_run(i, values.varying(name), [this, name] { return compute_in_run(name); });
   }
+}
+
+// The outputs of a node whose inputs are known, as a run computes them.
+std::vector<Value> Importer::outputs_in_run(const Node& node, Opened opened) {
+  std::vector<Value> inputs;
+  std::vector<Type> types;
+  for (const std::string& input : node.inputs) {
+    inputs.push_back(input.empty() ? Value() : values_.at(input));
+    const Array* known = std::get_if<Array>(&inputs.back());
+    types.push_back(known ? known->type : types_[input]);
+  }
+  const OpsetRow* row = find_opset_row(node);
+  Node adapted = node;
+  Op op(adapted, *graph_, std::move(inputs), std::move(types));
+  op.set_open_sizes(true);
+  open_inputs(&op, opened);
+  if (row && row->adapt) row->adapt(op, &adapted);
+  find_op(node)(op);
+  return op.outputs();
 }
 
 Tensor Importer::compute_in_run(const std::string& name) {
@@ -42,33 +79,23 @@ Tensor Importer::compute_in_run(const std::string& name) {
     if (options_.open_values->is_size(name)) return add_size(array);
     if (options_.open_values->is_table(name)) return add_table(array);
     const auto [producer, output] = producers_[name];
-    const OpFunction function = producer ? find_op(*producer) : nullptr;
-    if (!function) fail("'%s' depends on an open size", name.c_str());  // of a body
-    const Node& node = *producer;
-    if (node.op == "Shape") {
+    if (!producer || !find_op(*producer)) fail("'%s' depends on an open size", name.c_str());  // of a body
+    if (producer->op == "Shape") {
       std::vector<Tensor> sizes;
       for (const int64_t size : array.ints()) sizes.push_back(add_size(make_vector({size})));
       return sizes.size() == 1 ? sizes[0] : concat(sizes, 0);
     }
-    std::vector<Value> inputs;
-    std::vector<Type> types;
-    for (const std::string& input : node.inputs) {
-      inputs.push_back(input.empty() ? Value() : values_.at(input));
-      const Array* known = std::get_if<Array>(&inputs.back());
-      types.push_back(known ? known->type : types_[input]);
-    }
-    const OpsetRow* row = find_opset_row(node);
-    Node adapted = node;
-    Op op(adapted, *graph_, std::move(inputs), std::move(types));
-    op.set_open_sizes(true);
-    open_inputs(&op, true);
     try {
-      if (row && row->adapt) row->adapt(op, &adapted);
-      function(op);
+      // Where sizes are parameters only, of a resize, constants must not be folded either.
+      for (const Opened opened : {Opened::WithTables, Opened::Everything}) {
+        const size_t before = graph_->table.operators.size();
+        const Value value = outputs_in_run(*producer, opened)[output];
+        const Tensor* tensor = std::get_if<Tensor>(&value);
+        if (tensor && !folds(*tensor, before)) return *tensor;
+      }
     } catch (const Error& error) {
       fail("'%s', which follows from an open size: %s", name.c_str(), error.what());
     }
-    if (const Tensor* tensor = std::get_if<Tensor>(&op.outputs()[output])) return *tensor;
     fail("'%s' depends on an open size", name.c_str());
   };
   const Tensor computed = compute();

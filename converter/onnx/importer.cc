@@ -194,7 +194,7 @@ void Importer::add_node(const Node& node) {
   if (row && row->adapt) adapted = node;
   Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
   op.set_open_sizes(options_.open_sizes);
-  if (!op.known()) open_inputs(&op, false);
+  if (!op.known()) open_inputs(&op, Opened::WithoutTables);
   try {
     if (row && row->adapt) row->adapt(op, &adapted);
     std::vector<Counted> counted;

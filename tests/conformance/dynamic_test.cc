@@ -102,6 +102,24 @@ TEST(Dynamic, TheLastTokenIsReadAtAnyLength) {
   expect_agreement(options_for("last", {"sequence"}, {"tokens=2x5x8"}));
 }
 
+// What is left between a first and a last token, and tokens at computed places.
+TEST(Dynamic, TokensWithoutTheEnds) {
+  expect_agreement(options_for("inner", {"sequence"}, {"tokens=2x8x8"}));
+  expect_agreement(options_for("picked", {"batch", "sequence"}, {"tokens=1x8"}));
+}
+
+// Coordinates, masks and paddings that no constant holds for every size.
+TEST(Dynamic, WhatFollowsFromSizesIsComputed) {
+  expect_agreement(options_for("grid_rotary", {"batch", "height", "width"}, {"input=1x3x16x32"}));
+  expect_agreement(options_for("windows", {"batch", "height", "width"}, {"input=1x3x16x32"}));
+  expect_agreement(options_for("windows", {"height", "width"}, {"input=2x3x17x23"}));
+  expect_agreement(options_for("centred", {"height", "width"}, {"input=1x3x16x32"}));
+  expect_agreement(options_for("resampled", {"height", "width"}, {"input=1x3x16x32"}));
+  ConvertOptions plain = options_for("grid_rotary", {"batch", "height", "width"}, {"input=1x3x16x32"});
+  plain.settings.add("no-recognise", "all");
+  expect_agreement(plain);
+}
+
 // A thousand steps, of a blob that was made for four.
 TEST(Dynamic, RecurrentLayersRunAnyNumberOfSteps) {
   expect_agreement(options_for("recurrent", {"time"}, {"frames=4x2x5", "state=1x2x7"}));

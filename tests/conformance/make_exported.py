@@ -425,6 +425,125 @@ class HalfSize(nn.Module):
         return nn.functional.interpolate(self.conv(y), size=x.shape[2:], mode="bilinear", align_corners=False)
 
 
+class GridRotary(nn.Module):
+    """Attention between patches, rotated by coordinates of -1 to 1 whatever the number of patches (DINOv3)."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 16, 4, 4)
+        self.qkv = nn.Linear(16, 48)
+        self.register_buffer("frequencies", torch.tensor([3.14, 10.5]))
+
+    def forward(self, x):
+        y = self.patches(x)
+        batch, width, rows, columns = y.shape
+        places = [2 * (torch.arange(n, dtype=torch.float32) + 0.5) / n - 1 for n in (rows, columns)]
+        grid = torch.stack(torch.meshgrid(*places, indexing="ij"), -1).flatten(0, 1)
+        angles = (grid[:, :, None] * self.frequencies).flatten(1, 2).repeat(1, 2)
+        q, k, v = self.qkv(y.flatten(2).transpose(1, 2)).reshape(batch, -1, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        turn = lambda z: z * angles.cos() + torch.cat([-z[..., 4:], z[..., :4]], -1) * angles.sin()
+        z = torch.softmax(turn(q) @ turn(k).transpose(-1, -2) / 8 ** 0.5, -1) @ v
+        return z.transpose(1, 2).reshape(batch, -1, width).mean(1)
+
+
+class Windows(nn.Module):
+    """A layer of a Swin transformer as transformers writes it: shifted windows of a padded map, with a mask."""
+
+    window, shift, heads = 4, 2, 2
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 16, 2, 2)
+        self.qkv = nn.Linear(16, 48)
+        self.out = nn.Linear(16, 16)
+
+    def split(self, x):
+        batch, rows, columns, width = x.shape
+        x = x.view(batch, rows // self.window, self.window, columns // self.window, self.window, width)
+        return x.permute(0, 1, 3, 2, 4, 5).reshape(-1, self.window ** 2, width)
+
+    def mask(self, rows, columns):
+        regions = torch.zeros((1, rows, columns, 1))
+        slices = slice(0, -self.window), slice(-self.window, -self.shift), slice(-self.shift, None)
+        for i, (of_rows, of_columns) in enumerate((a, b) for a in slices for b in slices):
+            regions[:, of_rows, of_columns, :] = i
+        regions = self.split(regions).squeeze(-1)
+        differs = regions[:, None] - regions[:, :, None]
+        return differs.masked_fill(differs != 0, -100.0).masked_fill(differs == 0, 0.0)
+
+    def forward(self, x):
+        y = self.patches(x).permute(0, 2, 3, 1)
+        batch, height, breadth, width = y.shape
+        pad = lambda size: (self.window - size % self.window) % self.window
+        y = nn.functional.pad(y, (0, 0, 0, pad(breadth), 0, pad(height)))
+        _, rows, columns, _ = y.shape
+        tokens = self.split(torch.roll(y, (-self.shift, -self.shift), (1, 2)))
+        q, k, v = (z.view(-1, self.window ** 2, self.heads, 8).transpose(1, 2) for z in self.qkv(tokens).chunk(3, -1))
+        scores = q @ k.transpose(-1, -2) / 8 ** 0.5
+        mask = self.mask(rows, columns)
+        scores = scores.view(batch, mask.shape[0], self.heads, self.window ** 2, -1) + mask[:, None][None]
+        scores = scores.view(-1, self.heads, self.window ** 2, self.window ** 2)
+        y = self.out((torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(-1, self.window ** 2, width))
+        y = y.view(-1, rows // self.window, columns // self.window, self.window, self.window, width)
+        y = y.permute(0, 1, 3, 2, 4, 5).reshape(-1, rows, columns, width)
+        return torch.roll(y, (self.shift, self.shift), (1, 2))[:, :height, :breadth]
+
+
+class Inner(nn.Module):
+    """Tokens without the first or the last ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, tokens):
+        return self.linear(tokens)[:, 1:-1] + tokens[:, 2:] * tokens[:, :-2]
+
+
+class Picked(nn.Module):
+    """The token of each text at a place that is computed, as CLIP's."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(100, 8)
+
+    def forward(self, tokens):
+        y = self.embedding(tokens)
+        return y[torch.arange(y.shape[0]), tokens.argmax(-1)]
+
+
+class Centred(nn.Module):
+    """Sides are reflected up to a multiple of eight, half of it on either side, and repeated at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(5, 6, 3, padding=1)
+
+    def forward(self, x):
+        height, width = x.shape[2:]
+        rows, columns = [torch.linspace(-1, 1, n) for n in (height, width)]
+        places = torch.stack(torch.meshgrid(rows, columns, indexing="ij")).expand(x.shape[0], 2, height, width)
+        x = torch.cat([x, places], 1)
+        more = (8 - height % 8) % 8, (8 - width % 8) % 8
+        y = nn.functional.pad(x, (more[1] // 2, more[1] - more[1] // 2, more[0] // 2, more[0] - more[0] // 2),
+                              mode="reflect")
+        return self.conv(y), self.conv(nn.functional.pad(x, (1, more[1], 2, more[0]), mode="replicate"))
+
+
+class Resampled(nn.Module):
+    """Position embeddings resized to the number of patches (timm's dynamic_img_size)."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 8, 4, 4)
+        self.positions = nn.Parameter(torch.randn(1, 25, 8))
+
+    def forward(self, x):
+        y = self.patches(x)
+        places = self.positions.reshape(1, 5, 5, 8).permute(0, 3, 1, 2)
+        return y + nn.functional.interpolate(places, size=y.shape[2:], mode="bicubic", align_corners=False)
+
+
 class Recurrent(nn.Module):
     """A bidirectional LSTM of two layers, a GRU with a state in and out, and an RNN."""
 
@@ -459,6 +578,12 @@ DYNAMIC = {
     "multiples": (Multiples, {"input": {2: "height", 3: "width"}}, {"input": (1, 3, 22, 25)}),
     "half_size": (HalfSize, {"input": {2: "height", 3: "width"}}, {"input": (1, 3, 23, 26)}),
     "sums": (Sums, {"tokens": {1: "sequence"}}, {"tokens": (1, 7)}),
+    "grid_rotary": (GridRotary, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 26, 44)}),
+    "windows": (Windows, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 22, 38)}),
+    "inner": (Inner, {"tokens": {1: "sequence"}}, {"tokens": (2, 13, 8)}),
+    "picked": (Picked, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (3, 11)}),
+    "centred": (Centred, {"input": {2: "height", 3: "width"}}, {"input": (1, 3, 21, 25)}),
+    "resampled": (Resampled, {"input": {2: "height", 3: "width"}}, {"input": (1, 3, 14, 31)}),
     "recurrent": (Recurrent, {"frames": {0: "time"}}, {"frames": (1000, 2, 5), "state": (1, 2, 7)}),
     "positions": (Positions, {"tokens": {1: "sequence"}}, {"tokens": (1, 7, 8)}),
     "last": (Last, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (2, 7, 8)}),
@@ -509,7 +634,7 @@ def build_varied(build):
 
 
 def random_input(network, name, size):
-    if network == "text" and name == "tokens":
+    if network in ("text", "picked") and name == "tokens":
         return torch.randint(0, 20, size)
     if network in ("text", "padded") and name == "mask":
         keep = torch.rand(size) > 0.3

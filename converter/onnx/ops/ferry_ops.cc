@@ -41,7 +41,9 @@ void ferry_attention(Op& op) {
                                 together(op.tensor(2), {0, 2, 1, 3}, {1, 0, 2}, keys, width)};
   std::optional<Tensor> mask;
   if (op.has(3)) {
-    const Dims dims = op.dims(3), group = op.array(4, "the shape of the scores").ints();
+    const Dims dims = op.dims(3);
+    const Dims group =
+        reshaped_dims(op, {batch, heads, length, keys}, op.array(4, "the shape of the scores").ints(), true);
     if (!samples || group.size() != 5 || group[2] != heads || group[3] != length || group[4] != keys ||
         dims.size() != 5 || dims[0] != 1 || dims[1] != group[1] || dims[2] != 1)
       op.refuse("the mask %s is added to scores of %s", to_string(dims).c_str(), to_string(group).c_str());

@@ -38,12 +38,7 @@ void dropout(Op& op) {
   }
 }
 
-void reshape(Op& op) {
-  const auto given = op.input_or_attribute(1, "shape");
-  if (!given) op.refuse("it has no shape");
-  Dims to = *given;
-  const Dims from = op.dims(0);
-  const bool copy_zero = op.integer("allowzero", 0) == 0;
+Dims reshaped_dims(Op& op, const Dims& from, Dims to, bool copy_zero) {
   int64_t known = 1;
   std::optional<size_t> inferred;
   for (size_t i = 0; i < to.size(); ++i) {
@@ -63,7 +58,13 @@ void reshape(Op& op) {
     if (known == 0 || all % known != 0) op.refuse("%s does not fit %s", to_string(to).c_str(), to_string(from).c_str());
     to[*inferred] = all / known;
   }
-  set_reshaped(op, to);
+  return to;
+}
+
+void reshape(Op& op) {
+  const auto given = op.input_or_attribute(1, "shape");
+  if (!given) op.refuse("it has no shape");
+  set_reshaped(op, reshaped_dims(op, op.dims(0), *given, op.integer("allowzero", 0) == 0));
 }
 
 void flatten(Op& op) {

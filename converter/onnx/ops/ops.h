@@ -107,6 +107,8 @@ void gemm(Op& op);
 void identity(Op& op);
 void dropout(Op& op);
 void reshape(Op& op);
+// The shape `to` of a Reshape from `from`: -1 is inferred, 0 copied from the input if `copy_zero`.
+Dims reshaped_dims(Op& op, const Dims& from, Dims to, bool copy_zero);
 void flatten(Op& op);
 void squeeze(Op& op);
 void unsqueeze(Op& op);
