@@ -104,15 +104,20 @@ class Opening {
 
   // Imports the file as it is written and at more sizes.
   void begin();
-  // One graph for all sizes, or null, with reasons().
-  std::unique_ptr<Graph> generalise();
-  // From now on, constants that follow from sizes are computed in a run. False if no value does.
-  bool compute_in_run();
+  // One graph for all sizes, or null, with reasons(). `grids`: it may hold constants that grow in several dimensions.
+  std::unique_ptr<Graph> generalise(bool grids);
+  // Imports the file again, for which a run computes constants that follow from sizes: those that are no tables, or
+  // those and tables. False if it computes none.
+  bool compute_in_run(bool tables);
+  // Imports the file again with constants.
+  void compute_nothing();
   const std::vector<Reason>& reasons() const { return reasons_; }
 
  private:
   std::map<std::string, Dims> sizes_at(int64_t times, int64_t more) const;
   void import_all();
+  bool import_more();
+  std::vector<const Graph*> others() const;
   AtSize at(const std::map<std::string, Dims>& sizes) const { return import_at_(sizes, open_ ? &*open_ : nullptr); }
   void upscale(const Generaliser& generaliser, const std::vector<InputDimension>& dimensions,
                std::map<std::string, Dims>* largest, std::vector<Shape>* largest_tables) const;
@@ -124,9 +129,9 @@ class Opening {
   const ImportAt& import_at_;
   bool smaller_ = false;       // sizes are parts of what is written
   std::vector<Shape> inputs_;  // of the blob as it is written
-  AtSize one_, other_;
+  AtSize as_written_, one_, other_;
   std::map<int64_t, AtSize> more_;  // by the number that is added to the sizes of one_
-  std::optional<OpenValues> open_;
+  std::optional<OpenValues> open_, values_;
   std::vector<Reason> reasons_;
 };
 
@@ -144,47 +149,74 @@ std::map<std::string, Dims> Opening::sizes_at(int64_t times, int64_t more) const
   return sizes;
 }
 
-// Padding may go by what is left over when a size is divided, by the number of patches or windows that fit. Sizes that
-// are no multiples show it, where the network takes them.
-void Opening::import_all() {
-  one_ = at(sizes_at(2, 0));
-  other_ = at(sizes_at(3, 0));
-  constexpr int64_t kMore[] = {1, 37, 53, 8, 28, 32};
-  constexpr size_t kEnough = 3;
-  more_.clear();
+// Adds an import at sizes that are no multiples, if the network takes some: padding may go by what is left over when a
+// size is divided, by the number of patches or windows that fit.
+bool Opening::import_more() {
+  constexpr int64_t kMore[] = {1, 38, 55, 8, 28, 32, 2, 3, 5, 7, 11, 13, 18, 22, 25, 31, 64, 96, 112, 160};
   for (const int64_t more : kMore) {
-    if (more_.size() == kEnough) break;
+    if (more_.contains(more)) continue;
     try {
       more_[more] = at(sizes_at(2, more));
     } catch (const Error&) {
-      continue;  // the network takes no such size
+      more_[more] = {};  // the network takes no such size
+      continue;
     }
+    return true;
+  }
+  return false;
+}
+
+std::vector<const Graph*> Opening::others() const {
+  std::vector<const Graph*> graphs = {other_.graph.get()};
+  for (const auto& [added, at_size] : more_)
+    if (at_size.graph) graphs.push_back(at_size.graph.get());
+  return graphs;
+}
+
+void Opening::import_all() {
+  one_ = at(sizes_at(2, 0));
+  other_ = at(sizes_at(3, 0));
+  more_.clear();
+  constexpr int kEnough = 3;
+  for (int i = 0; i < kEnough && import_more(); ++i) {
+  }
+  while (Generaliser(*one_.graph, others(), model_.opset, one_.tables, true).has_ambiguous_padding() && import_more()) {
   }
 }
 
 void Opening::begin() {
-  const AtSize as_written = at(written_);
-  for (const auto& port : as_written.graph->table.inputs) inputs_.push_back(as_written.graph->shape(port->tensor));
+  as_written_ = at(written_);
+  for (const auto& port : as_written_.graph->table.inputs) inputs_.push_back(as_written_.graph->shape(port->tensor));
   try {
     import_all();
   } catch (const Error&) {
     smaller_ = true;
     import_all();
   }
+  values_.emplace();
+  values_->add(sizes_at(2, 0), one_.values);
+  values_->add(sizes_at(3, 0), other_.values);
+  for (const auto& [more, at_size] : more_)
+    if (at_size.graph) values_->add(sizes_at(2, more), at_size.values);
 }
 
-bool Opening::compute_in_run() {
+bool Opening::compute_in_run(bool tables) {
   if (one_.values.empty()) return false;
-  open_.emplace();
-  open_->add(sizes_at(2, 0), std::move(one_.values));
-  open_->add(sizes_at(3, 0), std::move(other_.values));
-  for (auto& [more, at_size] : more_) open_->add(sizes_at(2, more), std::move(at_size.values));
+  open_ = values_;
+  open_->opens_tables = tables;
   try {
+    as_written_ = at(written_);
     import_all();
-  } catch (const Error&) {  // the reasons of the first attempt say more
+  } catch (const Error&) {
     return false;
   }
   return !one_.tables.empty();
+}
+
+void Opening::compute_nothing() {
+  open_.reset();
+  as_written_ = at(written_);
+  import_all();
 }
 
 // Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes;
@@ -234,19 +266,26 @@ void Opening::lengthen_tables(Generaliser* generaliser) const {
   generaliser->lengthen_tables(*at(largest).graph);
 }
 
-std::unique_ptr<Graph> Opening::generalise() {
-  Generaliser generaliser(*one_.graph, model_.opset, one_.tables);
-  std::vector<const Graph*> more;
-  for (const auto& [added, at_size] : more_) more.push_back(at_size.graph.get());
-  generaliser.include(*other_.graph, more);
-  for (const Graph* graph : more)
+std::unique_ptr<Graph> Opening::generalise(bool grids) {
+  const std::vector<const Graph*> graphs = others();
+  Generaliser generaliser(*one_.graph, graphs, model_.opset, one_.tables, grids);
+  generaliser.include();
+  for (const Graph* graph : graphs)
     if (generaliser.reasons().empty()) generaliser.check(*graph);
   if (generaliser.reasons().empty() && generaliser.has_tables()) lengthen_tables(&generaliser);
   reasons_ = generaliser.reasons();
   if (!reasons_.empty()) return nullptr;
   generaliser.lengthen_progressions();
   generaliser.finish(inputs_);
-  return std::move(one_.graph);
+  const auto &ports = one_.graph->table.outputs, &wanted = as_written_.graph->table.outputs;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Shape is = one_.graph->shape(ports[i]->tensor), should = as_written_.graph->shape(wanted[i]->tensor);
+    if (is != should)
+      reasons_.push_back({"", "", model_.opset,
+                          "output '" + ports[i]->name + "' would be " + to_string(is) +
+                              " at the sizes of --shape, not " + to_string(should)});
+  }
+  return reasons_.empty() ? std::move(one_.graph) : nullptr;
 }
 
 // A constant for one operator, which decides how the blob holds it.
@@ -287,8 +326,16 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
     reasons.insert(reasons.end(), refused.reasons().begin(), refused.reasons().end());
     throw Refused(refused.file(), reasons);
   }
-  std::unique_ptr<Graph> graph = opening.generalise();
-  if (!graph && opening.compute_in_run()) graph = opening.generalise();
+  // Constants are best, since passes fold and fuse them, unless they take the memory of a square.
+  std::unique_ptr<Graph> graph = opening.generalise(false);
+  for (const bool grids : {false, true}) {
+    if (!graph && grids) {
+      opening.compute_nothing();
+      graph = opening.generalise(true);
+    }
+    for (const bool tables : {false, true})
+      if (!graph && opening.compute_in_run(tables)) graph = opening.generalise(grids);
+  }
   if (!graph) throw Refused(model.path.filename().string(), opening.reasons());
   return graph;
 }

@@ -72,13 +72,10 @@ bool outputs_shape(const fbs::OperatorT& op, const Graph& graph) {
          shape == graph.shape(op.outputs.front());
 }
 
-// Whether dimension `i` of the input and the output of `op` are equal in both graphs.
-bool copies(const fbs::OperatorT& op, int i, const Graph& a, const Graph& b) {
-  for (const Graph* graph : {&a, &b}) {
-    const Shape in = graph->shape(op.inputs.front()), out = graph->shape(op.outputs.front());
-    if (i >= in.rank || in[i] != out[i]) return false;
-  }
-  return true;
+// Whether dimension `i` of the input and the output of `op` are equal.
+bool copies(const fbs::OperatorT& op, int i, const Graph& graph) {
+  const Shape in = graph.shape(op.inputs.front()), out = graph.shape(op.outputs.front());
+  return i < in.rank && in[i] == out[i];
 }
 
 bool same_constant(const Graph& a, const Graph& b, TensorId tensor) {
@@ -107,14 +104,15 @@ bool Generaliser::same_operators(const Graph& other) {
   return false;
 }
 
-void Generaliser::include(const Graph& other, const std::vector<const Graph*>& more) {
-  if (!same_operators(other)) return;
-  others_ = {&other};
-  for (const Graph* graph : more)
-    if (graph->table.operators.size() == graph_.table.operators.size() &&
-        graph->table.tensors.size() == graph_.table.tensors.size())
-      others_.push_back(graph);
-  for (size_t i = 0; i < graph_.table.operators.size(); ++i) include_operator(i, other);
+Generaliser::Generaliser(Graph& graph, const std::vector<const Graph*>& others, int opset, std::set<TensorId> computed,
+                         bool grids)
+    : graph_(graph), opset_(opset), grids_(grids), computed_(std::move(computed)) {
+  for (const Graph* other : others)
+    if (same_operators(*other)) others_.push_back(other);
+}
+
+void Generaliser::include() {
+  for (size_t i = 0; i < graph_.table.operators.size() && reasons_.empty(); ++i) include_operator(i);
 }
 
 // Ratio of the output's to the input's dimension, if equal in every graph; else 0.
@@ -176,18 +174,21 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId t
   return {};
 }
 
-// Rewrites sizes of operator `i`, which hold for this graph, so that they hold for `other`, too, if possible.
-void Generaliser::open_sizes(size_t i, const Graph& other) {
+// Rewrites sizes of operator `i`, which hold for this graph, so that they hold for the others, too, if possible.
+void Generaliser::open_sizes(size_t i) {
   fbs::OperatorT& op = *graph_.table.operators[i];
   const TensorId output = op.outputs.front();
-  const Shape out_a = graph_.shape(output), out_b = other.shape(output);
+  const Shape out = graph_.shape(output);
+  const auto is_open = [&](int d) {
+    return !everywhere([&](const Graph& graph) { return graph.shape(output)[d] == out[d]; });
+  };
   std::vector<int> dims;        // output dimensions whose sizes follow another tensor
   std::vector<int32_t*> sizes;  // their sizes
   if (auto* reshape = op.params.AsReshape()) {
-    for (int d = 0; d < out_a.rank; ++d) {
+    for (int d = 0; d < out.rank; ++d) {
       int32_t& size = reshape->shape[static_cast<size_t>(d)];
-      if (out_a[d] == out_b[d]) continue;
-      size = copies(op, d, graph_, other) ? 0 : -1;
+      if (!is_open(d)) continue;
+      size = everywhere([&](const Graph& graph) { return copies(op, d, graph); }) ? 0 : -1;
       if (size == 0) continue;
       dims.push_back(d);
       sizes.push_back(&size);
@@ -202,11 +203,11 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
       break;
     }
   } else if (auto* slice = op.params.AsSlice()) {
-    for (int d = 0; d < out_a.rank; ++d) {
+    for (int d = 0; d < out.rank; ++d) {
       const int32_t begin = slice->begin[static_cast<size_t>(d)];
       int32_t& size = slice->size[static_cast<size_t>(d)];
-      if (size == -1 && begin == kLastElements) size = out_a[d];
-      if (out_a[d] == out_b[d]) continue;
+      if (size == -1 && begin == kLastElements) size = out[d];
+      if (!is_open(d)) continue;
       const auto left_in = [&](const Graph& graph) {
         const fbs::OperatorT& same = *graph.table.operators[i];
         const int32_t in = graph.shape(same.inputs.front())[d];
@@ -223,7 +224,7 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
     }
   } else if (auto* resize = op.params.AsResize2d()) {
     const auto open = [&](int d, int32_t* size, int32_t* scale) {
-      if (out_a[d] == out_b[d]) return;
+      if (!is_open(d)) return;
       if (const int32_t factor = scale_of(op, d)) {
         *size = 0;
         *scale = factor;
@@ -244,68 +245,92 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
   for (size_t k = 0; k < sizes.size(); ++k) *sizes[k] = source->sizes[k].encode();
 }
 
+// What a pad in dimension `d` may reach the next multiple of; empty if its sizes are the same everywhere.
+std::vector<int32_t> Generaliser::multiples_of(size_t i, int d) const {
+  const fbs::OperatorT& op = *graph_.table.operators[i];
+  const fbs::PadT& pad = *op.params.AsPad();
+  const auto at = static_cast<size_t>(d);
+  std::vector<int32_t> multiples;
+  if (everywhere(
+          [&](const Graph& graph) { return graph.table.operators[i]->params.AsPad()->after[at] == pad.after[at]; }))
+    return multiples;
+  for (int32_t multiple = 2; multiple <= graph_.shape(op.outputs.front())[d]; ++multiple)
+    if (everywhere([&](const Graph& graph) {
+          const int32_t size = graph.shape(op.inputs.front())[d] + pad.before[at];
+          return (size + multiple - 1) / multiple * multiple == graph.shape(op.outputs.front())[d];
+        }))
+      multiples.push_back(multiple);
+  return multiples;
+}
+
+bool Generaliser::has_ambiguous_padding() const {
+  for (size_t i = 0; i < graph_.table.operators.size(); ++i) {
+    const fbs::PadT* pad = graph_.table.operators[i]->params.AsPad();
+    for (int d = 0; pad && d < static_cast<int>(pad->multiple.size()); ++d)
+      if (multiples_of(i, d).size() > 1) return true;
+  }
+  return false;
+}
+
 // Lets a pad reach the next multiple, if that is what its sizes have in common.
 void Generaliser::open_padding(size_t i) {
+  fbs::PadT* pad = graph_.table.operators[i]->params.AsPad();
+  for (int d = 0; pad && d < static_cast<int>(pad->multiple.size()); ++d) {
+    const std::vector<int32_t> multiples = multiples_of(i, d);
+    if (multiples.size() != 1) continue;
+    pad->multiple[static_cast<size_t>(d)] = multiples[0];
+    pad->after[static_cast<size_t>(d)] = 0;
+  }
+}
+
+// Lets a slice begin at a place from the end, if that is one for all sizes (the last element), or take the last
+// elements, if all end at the end.
+void Generaliser::open_begin(size_t i) {
   const fbs::OperatorT& op = *graph_.table.operators[i];
-  if (!op.params.AsPad() || op.params.AsPad()->multiple.empty()) return;
-  fbs::PadT& pad = *graph_.table.operators[i]->params.AsPad();
-  for (int d = 0; d < graph_.shape(op.outputs.front()).rank; ++d) {
+  const fbs::SliceT* given = op.params.AsSlice();
+  if (!given) return;
+  const auto in = [&](const Graph& graph, int d) { return graph.shape(graph.table.operators[i]->inputs.front())[d]; };
+  const auto out = [&](const Graph& graph, int d) { return graph.shape(graph.table.operators[i]->outputs.front())[d]; };
+  for (int d = 0; d < static_cast<int>(given->begin.size()); ++d) {
     const auto at = static_cast<size_t>(d);
-    const auto is_same = [&](const Graph& graph) {
-      return graph.table.operators[i]->params.AsPad()->after[at] == pad.after[at];
+    const auto begin_in = [&](const Graph& graph) {
+      const fbs::SliceT* slice = graph.table.operators[i]->params.AsSlice();
+      return slice && slice->begin.size() == given->begin.size() ? slice->begin[at] : INT32_MIN;
     };
-    if (everywhere(is_same)) continue;
-    const auto fits = [&](int32_t multiple) {
-      return everywhere([&](const Graph& graph) {
-        const int32_t size = graph.shape(op.inputs.front())[d] + pad.before[at];
-        return (size + multiple - 1) / multiple * multiple == graph.shape(op.outputs.front())[d];
-      });
-    };
-    for (int32_t multiple = graph_.shape(op.outputs.front())[d]; multiple > 1 && pad.multiple[at] == 1; --multiple)
-      if (fits(multiple)) pad.multiple[at] = multiple;
-    if (pad.multiple[at] > 1) pad.after[at] = 0;
+    const int32_t begin = begin_in(graph_), from_end = begin - in(graph_, d);
+    if (begin < 0 || everywhere([&](const Graph& graph) { return begin_in(graph) == begin; })) continue;
+    int32_t& opened = graph_.table.operators[i]->params.AsSlice()->begin[at];
+    if (everywhere([&](const Graph& graph) { return begin_in(graph) - in(graph, d) == from_end; }))
+      opened = from_end;
+    else if (everywhere([&](const Graph& graph) { return begin_in(graph) + out(graph, d) == in(graph, d); }))
+      opened = kLastElements;
   }
 }
 
-// Lets a slice begin at a place from the end, if that is one for both sizes (the last element), or take the last
-// elements, if both end at the end.
-void Generaliser::open_begin(size_t i, const Graph& other) {
-  fbs::SliceT* slice = graph_.table.operators[i]->params.AsSlice();
-  const fbs::SliceT* same = other.table.operators[i]->params.AsSlice();
-  if (!slice || !same || slice->begin.size() != same->begin.size()) return;
-  const fbs::OperatorT& op = *graph_.table.operators[i];
-  const Shape a = graph_.shape(op.inputs.front()), b = other.shape(op.inputs.front());
-  const Shape to_a = graph_.shape(op.outputs.front()), to_b = other.shape(op.outputs.front());
-  for (int d = 0; d < a.rank; ++d) {
-    int32_t& begin = slice->begin[static_cast<size_t>(d)];
-    const int32_t theirs = same->begin[static_cast<size_t>(d)];
-    if (begin < 0 || begin == theirs) continue;
-    if (begin - a[d] == theirs - b[d])
-      begin -= a[d];
-    else if (begin + to_a[d] == a[d] && theirs + to_b[d] == b[d])
-      begin = kLastElements;
-  }
-}
-
-void Generaliser::include_operator(size_t i, const Graph& other) {
-  open_begin(i, other);
+void Generaliser::include_operator(size_t i) {
+  open_begin(i);
   fbs::OperatorT& op = *graph_.table.operators[i];
-  const fbs::OperatorT& same = *other.table.operators[i];
-  if (!alike_but_for_sizes(op, at_begins_of(op, same, other.shape(same.inputs.front()))))
-    return give_reason(op, "its parameters depend on an open size");
+  for (const Graph* other : others_) {
+    const fbs::OperatorT& same = *other->table.operators[i];
+    if (!alike_but_for_sizes(op, at_begins_of(op, same, other->shape(same.inputs.front()))))
+      return give_reason(op, "its parameters depend on an open size");
+  }
   for (size_t k = 0; k < op.inputs.size(); ++k) {
     const bool constant = graph_.is_constant(op.inputs[k]);
-    if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is supported for one size only");
+    if (!everywhere([&](const Graph& graph) { return graph.is_constant(op.inputs[k]) == constant; }))
+      return give_reason(op, "it is supported for one size only");
     const auto is_same = [&](const Graph& graph) { return same_constant(graph_, graph, op.inputs[k]); };
     if (constant && !everywhere(is_same)) include_constant(i, k);
   }
   open_padding(i);
-  if (outputs_shape(op, other)) return;
-  open_sizes(i, other);
-  const TensorId output = op.outputs.front();
-  if (!outputs_shape(op, other) || !outputs_shape(op, graph_))
-    give_reason(op, "it gives " + to_string(graph_.shape(output)) + " for one size, " + to_string(other.shape(output)) +
-                        " for another, which its parameters cannot express for both");
+  const auto is_right = [&](const Graph& graph) { return outputs_shape(op, graph); };
+  if (everywhere(is_right)) return;
+  open_sizes(i);
+  for (const Graph* other : others_)
+    if (!is_right(*other) || !is_right(graph_))
+      return give_reason(op, "it gives " + to_string(graph_.shape(op.outputs.front())) + " for one size, " +
+                                 to_string(other->shape(op.outputs.front())) +
+                                 " for another, which its parameters cannot express for both");
 }
 
 void Generaliser::check(const Graph& other) {
@@ -369,6 +394,7 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
       fail("'%s' at the sizes of --shape: %s: give larger sizes there", op->name.c_str(), status.message().data());
     for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
+  fold_constants(graph_, {});  // of tables that are the same for all sizes
   remove_dead_code(graph_, {});
   hoist_from_loops(graph_, {});
 }

@@ -16,14 +16,16 @@ namespace ferry::onnx {
 
 class Generaliser {
  public:
-  // `graph`, imported at one size, is generalised in place. `opset`: of the file, for reasons. `computed`: constants
-  // that may be activations to every operator that reads them.
-  Generaliser(Graph& graph, int opset, std::set<TensorId> computed)
-      : graph_(graph), opset_(opset), computed_(std::move(computed)) {}
+  // `graph`, imported at one size, is generalised in place to compute what `others`, imported at other sizes, compute.
+  // `opset`: of the file, for reasons. `computed`: constants that may be activations to every operator that reads them.
+  // `grids`: whether constants may grow in several dimensions.
+  Generaliser(Graph& graph, const std::vector<const Graph*>& others, int opset, std::set<TensorId> computed,
+              bool grids);
 
-  // Generalises the graph so that it also computes what `other` computes at its own size. `more`, graphs of further
-  // sizes, distinguish what follows from sizes from coincidences.
-  void include(const Graph& other, const std::vector<const Graph*>& more);
+  // Generalises the graph.
+  void include();
+  // Whether several multiples explain how far values are padded at these sizes: more sizes tell which.
+  bool has_ambiguous_padding() const;
   // Adds reasons unless the graph, at the size of `other`, equals `other` or rejects that size.
   void check(const Graph& other);
   // Obstacles; each operator is named once.
@@ -60,11 +62,12 @@ class Generaliser {
   bool same_operators(const Graph& other);
   Shape shape_at(const fbs::OperatorT& op, TensorId constant, const Graph& other,
                  const std::map<TensorId, Shape>& shapes) const;
-  void include_operator(size_t i, const Graph& other);
+  void include_operator(size_t i);
+  std::vector<int32_t> multiples_of(size_t i, int d) const;
   void include_constant(size_t i, size_t input);
-  void open_begin(size_t i, const Graph& other);
+  void open_begin(size_t i);
   void open_padding(size_t i);
-  void open_sizes(size_t i, const Graph& other);
+  void open_sizes(size_t i);
   int32_t scale_of(const fbs::OperatorT& op, int dim) const;
   bool add_size(Source* source, int32_t divisor, int32_t max_left, TensorId tensor, int dim) const;
   std::optional<Source> find_source(size_t i, TensorId tensor, const std::vector<int>& dims,
@@ -86,6 +89,7 @@ class Generaliser {
 
   Graph& graph_;
   int opset_;
+  bool grids_;
   std::set<TensorId> computed_;
   std::vector<Reason> reasons_;
   std::set<std::string> named_;                  // operators with a reason

@@ -91,7 +91,8 @@ void Generaliser::include_constant(size_t i, size_t input) {
   }
   const bool computes = accepts_computed(op, input) || computed_.contains(tensor);
   const bool repeats_in_run = !once || op.params.AsConcat();
-  if (nested && varies && computes && find_sources(i, tensor, repeats_in_run, &table)) {
+  const bool grows = grids_ || table.growing.size() < 2;
+  if (nested && varies && computes && grows && find_sources(i, tensor, repeats_in_run, &table)) {
     table.progression =
         everywhere([&](const Graph& graph) { return is_progression(once_in(graph, table.alike), table.growing); });
     tables_[tensor] = table;

@@ -90,6 +90,7 @@ class Importer {
   Tensor compute_in_run(const std::string& name);
   // Which known inputs a run computes: those that follow from sizes but for tables; those; or all.
   enum class Opened : uint8_t { WithoutTables, WithTables, Everything };
+  void set_open(Op* op);
   void open_inputs(Op* op, Opened opened);
   std::vector<Value> outputs_in_run(const Node& node, Opened opened);
   void add_constants(const Branch& branch);

@@ -39,10 +39,13 @@ Tensor Importer::add_size(const Array& size) {
   return reshape_to(slice(table, 0, static_cast<int>(count - 1), 1), size.dims);
 }
 
+// Tells a node's function that sizes are open.
+void Importer::set_open(Op* op) {
+  op->set_open_sizes([this](const Array& array) { return add_table(array); });
+}
+
 // Lets functions that ask for a tensor get these inputs as a run computes them.
 void Importer::open_inputs(Op* op, Opened opened) {
-  if (!options_.open_values) return;
-  op->set_add_table([this](const Array& array) { return add_table(array); });
   const OpenValues& values = *options_.open_values;
   for (size_t i = 0; i < op->node().inputs.size(); ++i) {
     const std::string& name = op->node().inputs[i];
@@ -65,7 +68,7 @@ std::vector<Value> Importer::outputs_in_run(const Node& node, Opened opened) {
   const OpsetRow* row = find_opset_row(node);
   Node adapted = node;
   Op op(adapted, *graph_, std::move(inputs), std::move(types));
-  op.set_open_sizes(true);
+  set_open(&op);
   open_inputs(&op, opened);
   if (row && row->adapt) row->adapt(op, &adapted);
   find_op(node)(op);

@@ -193,8 +193,9 @@ void Importer::add_node(const Node& node) {
   Node adapted;  // the node by today's rules, if it is of an older opset
   if (row && row->adapt) adapted = node;
   Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
-  op.set_open_sizes(options_.open_sizes);
-  if (!op.known()) open_inputs(&op, Opened::WithoutTables);
+  if (options_.open_sizes) set_open(&op);
+  if (!op.known() && options_.open_values)
+    open_inputs(&op, options_.open_values->opens_tables ? Opened::WithTables : Opened::WithoutTables);
   try {
     if (row && row->adapt) row->adapt(op, &adapted);
     std::vector<Counted> counted;

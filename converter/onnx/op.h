@@ -42,8 +42,10 @@ class Op {
   const DecoderStates* decoder() const { return decoder_; }
   // Whether the graph will be made of several imports at different sizes, so that the operators should not depend on
   // sizes where that costs little.
-  bool open_sizes() const { return open_sizes_; }
-  void set_open_sizes(bool open) { open_sizes_ = open; }
+  bool open_sizes() const { return add_table_ != nullptr; }
+  void set_open_sizes(std::function<Tensor(const Array&)> add_table) { add_table_ = std::move(add_table); }
+  // If sizes are open: a constant that grows with them, as a leading part of the next. No pass folds it.
+  Tensor add_table(const Array& array) const { return add_table_(array); }
 
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
@@ -83,9 +85,6 @@ class Op {
   void compute_in_run(size_t i, std::vector<bool> varying, std::function<Tensor()> compute);
   // Whether this element of input i differs between open sizes.
   bool varies(size_t i, size_t element) const;
-  // Adds a constant that grows with an open size, as a leading part of the next: no pass folds it.
-  Tensor add_table(const Array& array) const { return add_table_(array); }
-  void set_add_table(std::function<Tensor(const Array&)> add) { add_table_ = std::move(add); }
   // The integers of input i, or of attribute `name` in older opsets; nothing if both are absent.
   std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
   // Resolves negative axes, which count from `rank`; refuses those out of range.
@@ -129,7 +128,6 @@ class Op {
   const Attribute* attribute(const std::string& name, Attribute::Kind kind) const;
 
   const DecoderStates* decoder_;
-  bool open_sizes_ = false;
   const Node& node_;
   Graph& graph_;
   std::vector<Value> inputs_;

@@ -57,13 +57,25 @@ std::vector<bool> OpenValues::varying(const std::string& name) const {
 }
 
 bool OpenValues::is_table(const std::string& name) const {
-  std::vector<const Array*> arrays = arrays_of(name);
-  for (const Array* array : arrays)
-    if (!array || array->dims.size() > FERRY_MAX_RANK || array->dims.size() != arrays[0]->dims.size()) return false;
-  std::sort(arrays.begin(), arrays.end(), [](const Array* a, const Array* b) { return a->elements() < b->elements(); });
-  for (size_t i = 1; i < arrays.size(); ++i)
-    if (!is_leading_part(whole(*arrays[i]), whole(*arrays[i - 1]))) return false;
-  return true;
+  std::vector<Unrepeated> wholes;
+  for (const Array* array : arrays_of(name)) {
+    if (!array || array->dims.size() > FERRY_MAX_RANK) return false;
+    wholes.push_back(whole(*array));
+    if (wholes.back().shape.rank != wholes[0].shape.rank) return false;
+  }
+  std::vector<int> repeating, growing;
+  for (int d = 0; d < wholes[0].shape.rank; ++d) {
+    const auto is_same = [&](const Unrepeated& w) { return w.shape[d] == wholes[0].shape[d]; };
+    const auto repeats = [&](const Unrepeated& w) { return hold_once(w.values, w.shape, {d}).alike; };
+    if (std::all_of(wholes.begin(), wholes.end(), is_same)) continue;
+    (std::all_of(wholes.begin(), wholes.end(), repeats) ? repeating : growing).push_back(d);
+  }
+  if (growing.size() > 1) return false;
+  std::vector<Unrepeated> once;
+  for (const Unrepeated& w : wholes) once.push_back(hold_once(w.values, w.shape, repeating));
+  return std::all_of(once.begin(), once.end(), [&](const Unrepeated& other) {
+    return is_leading_part(other, once[0]) || is_leading_part(once[0], other);
+  });
 }
 
 bool OpenValues::is_size(const std::string& name) const {

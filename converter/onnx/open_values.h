@@ -15,6 +15,9 @@ namespace ferry::onnx {
 
 class OpenValues {
  public:
+  // Whether operators get tables as activations, too, where they may not read constants that differ.
+  bool opens_tables = false;
+
   using Known = std::map<std::string, Array>;  // by the value's name
   using Shapes = std::map<std::string, Dims>;  // by the input
 
@@ -25,7 +28,8 @@ class OpenValues {
   bool varies(const std::string& name) const;
   // The elements that differ between the sizes; empty if their number does.
   std::vector<bool> varying(const std::string& name) const;
-  // Whether the value at one size is a leading part of that at another one.
+  // Whether the value at one size is a leading part of that at another one, and at most one dimension grows other than
+  // by repeating the values.
   bool is_table(const std::string& name) const;
   // Whether the value is a single number that is a part of an input's dimension at every size.
   bool is_size(const std::string& name) const;

@@ -175,13 +175,24 @@ void cum_sum(Op& op) {
     return op.set(make_array(x.type, x.dims, sums));
   }
   if (size > 1 << 12) op.refuse("sums over %lld elements, at most 4096", static_cast<long long>(size));
-  std::vector<double> weight(static_cast<size_t>(size * size), 0.0);
-  for (int64_t to = 0; to < size; ++to)
-    for (int64_t from = 0; from < size; ++from)
-      if (adds(to, from)) weight[static_cast<size_t>(from * size + to)] = 1;
-  // A matrix product, since its matrix may be a part of a larger one if the length is open.
-  const Tensor ones = op.graph().add_constant(op.node().name + ".ones",
-                                              Shape{static_cast<int32_t>(size), static_cast<int32_t>(size)}, weight);
+  const Tensor ones = [&] {
+    if (op.open_sizes()) {  // computed, as a constant would grow with the square of the length
+      std::vector<int64_t> places(static_cast<size_t>(size));
+      std::iota(places.begin(), places.end(), 0);
+      const Tensor from = op.add_table(make_array(Type::Int64, {size, 1}, places));
+      const Tensor to = op.add_table(make_array(Type::Int64, {1, size}, places));
+      const Tensor &low = reverse ? to : from, &high = reverse ? from : to;
+      const Tensor added = exclusive ? binary(fbs::BinaryKind::Less, low, high)
+                                     : unary(binary(fbs::BinaryKind::Less, high, low), fbs::UnaryKind::Not);
+      return cast_to(added, fbs::DType::Float32);
+    }
+    std::vector<double> weight(static_cast<size_t>(size * size), 0.0);
+    for (int64_t to = 0; to < size; ++to)
+      for (int64_t from = 0; from < size; ++from)
+        if (adds(to, from)) weight[static_cast<size_t>(from * size + to)] = 1;
+    return op.graph().add_constant(op.node().name + ".ones",
+                                   Shape{static_cast<int32_t>(size), static_cast<int32_t>(size)}, weight);
+  }();
   Tensor x = swap_with_last(op.floating(0), axis);
   const Dims dims = dims_of(x);
   if (dims.size() == 1) x = reshape_to(x, {1, size});
