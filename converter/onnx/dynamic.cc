@@ -152,7 +152,7 @@ std::map<std::string, Dims> Opening::sizes_at(int64_t times, int64_t more) const
 // Adds an import at sizes that are no multiples, if the network takes some: padding may go by what is left over when a
 // size is divided, by the number of patches or windows that fit.
 bool Opening::import_more() {
-  constexpr int64_t kMore[] = {1, 38, 55, 8, 28, 32, 2, 3, 5, 7, 11, 13, 18, 22, 25, 31, 64, 96, 112, 160};
+  constexpr int64_t kMore[] = {1, 38, 55, 6, 23, 8, 28, 32, 2, 3, 5, 7, 11, 13, 18, 22, 25, 31, 64, 96, 112, 160};
   for (const int64_t more : kMore) {
     if (more_.contains(more)) continue;
     try {
@@ -177,7 +177,7 @@ void Opening::import_all() {
   one_ = at(sizes_at(2, 0));
   other_ = at(sizes_at(3, 0));
   more_.clear();
-  constexpr int kEnough = 3;
+  constexpr int kEnough = 5;
   for (int i = 0; i < kEnough && import_more(); ++i) {
   }
   while (Generaliser(*one_.graph, others(), model_.opset, one_.tables, true).has_ambiguous_padding() && import_more()) {

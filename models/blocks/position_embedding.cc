@@ -76,20 +76,8 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
   return out;
 }
 
-namespace {
-
-// Maximum side of a grid, in patches, for which the graph stores a table of positions.
-constexpr int kMaxSide = 1024;
-
-// Horner's scheme; the coefficient of the highest power comes first.
-Tensor polynomial(Tensor t, const std::vector<double>& factors) {
-  Tensor sum = t * factors.front();
-  for (size_t i = 1; i + 1 < factors.size(); ++i) sum = (sum + factors[i]) * t;
-  return sum + factors.back();
-}
-
-// 0, 1... up to the size of dimension `dim` of `like`: n,1.
 Tensor positions_along(Tensor like, int dim) {
+  constexpr int kMaxSide = 1024;  // of a grid, in patches
   std::vector<double> all(kMaxSide);
   std::iota(all.begin(), all.end(), 0.0);
   fbs::SliceT params;
@@ -98,13 +86,20 @@ Tensor positions_along(Tensor like, int dim) {
   return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kMaxSide, 1}, std::move(all)), like});
 }
 
-// The number of rows of `positions`, as a tensor.
 Tensor count_of(Tensor positions) {
-  fbs::ReduceT params;
-  params.kind = fbs::ReduceKind::Max;
-  params.axes = {0};
-  params.keep_dims = true;
-  return positions.graph->add_op("", params, {positions}) + 1.0;
+  fbs::SliceT last;
+  last.begin = {-1, 0};
+  last.size = {1, 1};
+  return positions.graph->add_op("", last, {positions}) + 1.0;
+}
+
+namespace {
+
+// Horner's scheme; the coefficient of the highest power comes first.
+Tensor polynomial(Tensor t, const std::vector<double>& factors) {
+  Tensor sum = t * factors.front();
+  for (size_t i = 1; i + 1 < factors.size(); ++i) sum = (sum + factors[i]) * t;
+  return sum + factors.back();
 }
 
 // For each position of an axis of length `count` + `offset`: weights of the `from` source positions and of two beyond

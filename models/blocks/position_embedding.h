@@ -23,4 +23,9 @@ Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool 
 // unchanged.
 Tensor positions_like(Tensor grid, Tensor like, double offset = 0);
 
+// 0, 1... up to the size that dimension `dim` of `like` has at run time, at most 1024: n,1.
+Tensor positions_along(Tensor like, int dim);
+// The number of rows of such positions, as a tensor: 1,1.
+Tensor count_of(Tensor positions);
+
 }  // namespace ferry

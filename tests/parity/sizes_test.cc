@@ -53,7 +53,8 @@ TEST_P(Sizes, BlobOfAnotherSizeComputesTheSame) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Sizes,
                          ::testing::Values(SizesCase{"hf_depth_anything_tiny", ""},
                                            SizesCase{"hf_depth_anything_tiny", "140x42"},
-                                           SizesCase{"hf_segformer_tiny", ""}, SizesCase{"hf_segformer_tiny", "65x71"},
+                                           SizesCase{"hf_dinov3_vits16", "96x160"}, SizesCase{"hf_segformer_tiny", ""},
+                                           SizesCase{"hf_segformer_tiny", "65x71"},
                                            SizesCase{"lraspp_mobilenet_v3_large", ""},
                                            SizesCase{"deeplabv3_resnet50", "33x130"}),
                          [](const auto& tested) {

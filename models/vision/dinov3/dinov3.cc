@@ -3,9 +3,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "converter/graph/elementary.h"
 #include "models/blocks/attention.h"
 #include "models/blocks/mlp.h"
 #include "models/blocks/patch_embed.h"
+#include "models/blocks/position_embedding.h"
 #include "models/vision/classifier.h"
 
 namespace ferry::dinov3 {
@@ -27,30 +29,31 @@ std::vector<double> periods(const Weights& w, int count, double theta) {
   return out;
 }
 
-// The first half of a head's channels has the angles of the row, then of the column; the second half repeats them. The
-// prefix tokens are not rotated.
-RotaryTable rotary(const Weights& w, Grid grid, const Config& config) {
-  const int head = config.width / config.heads, prefix = prefix_of(config);
-  const std::vector<double> wavelengths = periods(w, head / 4, config.theta);
-  const auto coordinate_of = [](int i, int count) { return 2 * (i + 0.5) / count - 1; };
-  std::vector<double> cos(static_cast<size_t>(prefix * head), 1.0), sin(cos.size(), 0.0);
-  for (int y = 0; y < grid.height; ++y) {
-    for (int x = 0; x < grid.width; ++x) {
-      for (int half = 0; half < 2; ++half) {
-        for (const double coordinate : {coordinate_of(y, grid.height), coordinate_of(x, grid.width)}) {
-          for (const double wavelength : wavelengths) {
-            const double angle = 2 * std::numbers::pi * coordinate / wavelength;
-            cos.push_back(std::cos(angle));
-            sin.push_back(std::sin(angle));
-          }
-        }
-      }
-    }
-  }
-  const Shape shape{prefix + grid.size(), head};
-  Graph& graph = w.graph();
-  return {.cos = graph.add_constant("rope.cos", shape, std::move(cos)),
-          .sin = graph.add_constant("rope.sin", shape, std::move(sin))};
+// n,head/4 for the n positions along an axis of the map: of coordinates from -1 to 1.
+Tensor angles(const Weights& w, Tensor map, int dim, const Config& config) {
+  const int count = config.width / config.heads / 4;
+  std::vector<double> frequencies;
+  for (const double wavelength : periods(w, count, config.theta))
+    frequencies.push_back(2 * std::numbers::pi / wavelength);
+  const Tensor positions = positions_along(map, dim);
+  const Tensor share = binary(fbs::BinaryKind::Div, positions + 0.5, count_of(positions));
+  return (share * 2.0 + -1.0) * w.graph().add_constant("rope.frequencies", Shape{1, count}, std::move(frequencies));
+}
+
+// For the patches of `map` at run time. The first half of a head's channels has the angles of the row, then of the
+// column; the second half repeats them. The prefix tokens are not rotated.
+RotaryTable rotary(const Weights& w, Tensor map, const Config& config) {
+  const int head = config.width / config.heads, prefix = prefix_of(config), quarter = head / 4;
+  const Tensor rows = reshape(angles(w, map, 1, config), {-1, 1, quarter});
+  const Tensor columns = reshape(angles(w, map, 2, config), {1, -1, quarter});
+  const Tensor of_row = rows + columns * 0.0, of_column = rows * 0.0 + columns;
+  const Tensor all = reshape(concat({of_row, of_column, of_row, of_column}, 2), {-1, head});
+  const auto after_prefix = [&](fbs::UnaryKind function, double of_prefix) {
+    std::vector<double> first(static_cast<size_t>(prefix * head), of_prefix);
+    return concat({w.graph().add_constant("rope.prefix", Shape{prefix, head}, std::move(first)), unary(all, function)},
+                  0);
+  };
+  return {.cos = after_prefix(fbs::UnaryKind::Cos, 1), .sin = after_prefix(fbs::UnaryKind::Sin, 0)};
 }
 
 Tensor block(Tensor x, const Weights& w, const Config& config, const RotaryTable& rotary) {
@@ -77,22 +80,21 @@ void build(Graph& graph, const Weights& w, const ImageOptions& options) {
 }
 
 void build(Graph& graph, const Weights& w, const ImageOptions& options, const Config& config) {
-  const Grid grid{options.height / config.patch, options.width / config.patch};
   const int width = config.width, prefix = prefix_of(config);
   w["mask_token"].discard();  // masks patches in training
-  const RotaryTable table = rotary(w["rope"], grid, config);
-  tap(slice(table.cos, 0, prefix, grid.size()), w["rope"]);
+  const Tensor map = patch_map(image_input(graph, options), w["patch_embed"], {.out = width, .patch = config.patch});
+  const RotaryTable table = rotary(w["rope"], map, config);
+  tap(slice(table.cos, 0, prefix, -1), w["rope"]);
 
-  Tensor x = patch_map(image_input(graph, options), w["patch_embed"], {.out = width, .patch = config.patch});
-  x = to_tokens(tap(x, w["patch_embed"].channels_last()));
+  Tensor x = to_tokens(tap(map, w["patch_embed"].channels_last()));
   Tensor tokens = w["cls_token"].parameter({1, 1, width});
   if (config.registers > 0)
     tokens = concat({tokens, w["reg_token"].parameter({1, config.registers, width})}, 1);
   else
     w["reg_token"].discard();
-  x = prepend_tokens(x, tokens);
+  x = concat({slice(x, 1, 0, 1) * 0.0 + tokens, x}, 1);  // for any number of samples and patches
   x = tap(tap(x, w["pos_drop"], kBlock), w["norm_pre"]);
-  const auto patches = [&](Tensor all) { return to_map(slice(all, 1, prefix, grid.size()), grid); };
+  const auto patches = [&](Tensor all) { return to_map(slice(all, 1, prefix, -1), map); };
   for (int b = 0; b < config.depth; ++b) {
     x = block(x, w["blocks"][b], config, table);
     // timm's features_only: the last three blocks.
