@@ -2,8 +2,8 @@
 //
 // The file is imported at several sizes, each time as concretely as ever, passes included. What differs between those
 // graphs must follow from the sizes: a reshape copies or infers a dimension, a slice reaches to the end, a resize
-// scales, a constant repeats itself. Constants that differ otherwise are computed in a run (open_values.h). Whatever else
-// differs is a reason why the dimension cannot stay open.
+// scales, a constant repeats itself. Constants that differ otherwise are computed in a run (open_values.h). Whatever
+// else differs is a reason why the dimension cannot stay open.
 #pragma once
 
 #include <functional>

@@ -251,6 +251,8 @@ std::vector<int32_t> Generaliser::multiples_of(size_t i, int d) const {
   const fbs::PadT& pad = *op.params.AsPad();
   const auto at = static_cast<size_t>(d);
   std::vector<int32_t> multiples;
+  if (!everywhere([&](const Graph& graph) { return alike_but_for_sizes(op, *graph.table.operators[i]); }))
+    return multiples;
   if (everywhere(
           [&](const Graph& graph) { return graph.table.operators[i]->params.AsPad()->after[at] == pad.after[at]; }))
     return multiples;

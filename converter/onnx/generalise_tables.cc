@@ -60,8 +60,8 @@ bool is_progression(const Unrepeated& table, const std::vector<int>& growing) {
 
 }  // namespace
 
-// Finds out how the blob holds input `input` of operator `i`, a constant that differs between the sizes: dimensions along
-// which all values are equal once, the others as long as the longest.
+// Finds out how the blob holds input `input` of operator `i`, a constant that differs between the sizes: dimensions
+// along which all values are equal once, the others as long as the longest.
 void Generaliser::include_constant(size_t i, size_t input) {
   const fbs::OperatorT& op = *graph_.table.operators[i];
   const TensorId tensor = op.inputs[input];
@@ -254,8 +254,8 @@ Tensor Generaliser::repeated(const std::string& name, TensorId tensor, Tensor li
   return graph_.add_op(name, add, {graph_.add_op(name, mul, {row, zero}), once(tensor, repeat_.at(tensor))});
 }
 
-// Repeats a value along dimension `dim` to a size of another tensor, by a selection between it and itself under flags of
-// that size.
+// Repeats a value along dimension `dim` to a size of another tensor, by a selection between it and itself under flags
+// of that size.
 Tensor Generaliser::repeated_to(const std::string& name, Tensor value, int dim, const Source& source) {
   const Tensor like{&graph_, source.tensor};
   const SizeCode& size = source.sizes[0];

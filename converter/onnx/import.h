@@ -1,6 +1,6 @@
 // One import: walks the nodes of a file and adds them to a graph. importer.cc: inputs, nodes and outputs;
-// import_bodies.cc: graphs inside nodes; import_loops.cc: bodies that stay loops; import_open.cc: what follows from open
-// sizes.
+// import_bodies.cc: graphs inside nodes; import_loops.cc: bodies that stay loops; import_open.cc: what follows from
+// open sizes.
 #pragma once
 
 #include <optional>

@@ -29,6 +29,7 @@ std::map<std::string, onnx::Dims> shapes_of(const std::string& network) {
   if (network == "rotary_text") return {{"tokens", {2, 4, 16}}};
   if (network == "pyramid" || network == "multiples") return {{"input", {1, 3, 16, 16}}};
   if (network == "halves") return {{"tokens", {1, 8, 8}}};
+  if (network == "grid_rotary" || network == "centred" || network == "windows") return {{"input", {1, 3, 16, 32}}};
   if (network == "loops/stacked") return {{"x", {150, 2, 8}}};
   return {};
 }
@@ -39,7 +40,8 @@ std::vector<std::string> open_dimensions(const std::string& network) {
   if (network == "encoder" || network == "text" || network == "rotary_text") return {"batch", "sequence"};
   if (network == "segmenter" || network == "pyramid") return {"batch", "height", "width"};
   if (network == "loops/stacked") return {"T", "N"};
-  if (network == "multiples") return {"height", "width"};
+  if (network == "multiples" || network == "centred" || network == "windows") return {"height", "width"};
+  if (network == "grid_rotary") return {"batch", "height", "width"};
   if (network == "halves") return {"batch", "sequence"};
   return {};
 }
@@ -95,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Of, Mutations,
                          ::testing::Values("cnn", "detector", "vit", "rms", "squeeze", "segmenter", "encoder",
                                            "decoder", "text", "rotary_text", "pyramid", "language/opt",
                                            "language/llama_merged", "detection/maskrcnn", "detection/keypointrcnn",
-                                           "loops/stacked", "loops/counted", "multiples", "halves"),
+                                           "loops/stacked", "loops/counted", "multiples", "halves", "grid_rotary",
+                                           "centred", "windows"),
                          [](const auto& network) { return fs::path(network.param).filename().string(); });
 
 }  // namespace
