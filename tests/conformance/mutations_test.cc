@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Mutations,
                                            "decoder", "text", "rotary_text", "pyramid", "language/opt",
                                            "language/llama_merged", "detection/maskrcnn", "detection/keypointrcnn",
                                            "loops/stacked", "loops/counted", "multiples", "halves", "grid_rotary",
-                                           "centred", "windows"),
+                                           "centred"),
                          [](const auto& network) { return fs::path(network.param).filename().string(); });
 
 }  // namespace
