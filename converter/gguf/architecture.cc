@@ -13,6 +13,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "qwen3", .model_type = "qwen3", .theta = 10000},
     {.name = "qwen3moe", .model_type = "qwen3_moe", .theta = 10000, .experts = true},
     {.name = "gemma3", .model_type = "gemma3_text", .theta = 1e6, .gemma = true},
+    {.name = "gpt-oss", .model_type = "gpt_oss", .theta = 150000, .experts = true, .sinks = true},
     {.name = "phi3", .model_type = "phi3", .theta = 10000, .fused = true},
 };
 

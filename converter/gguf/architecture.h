@@ -14,6 +14,7 @@ struct Architecture {
   bool gemma = false;                   // norms around attention and MLP, each of which holds 1 + weight
   bool fused = false;                   // ffn_up holds gate and up
   bool experts = false;
+  bool sinks = false;  // GPT-OSS: sinks of attention, its norms' names, biases of router and experts
 };
 
 // Throws Error for another one.

@@ -194,6 +194,10 @@ json config_of(const File& file, const Metadata& metadata) {
   }
   if (architecture.experts) add_experts(s, &c);
   if (architecture.gemma) add_gemma3(s, head, &c);
+  if (architecture.sinks) {
+    c["intermediate_size"] = c["moe_intermediate_size"];
+    c["rope_parameters"]["truncate"] = false;  // bounds of YaRN's ramp, as GPT-OSS has them
+  }
   return c;
 }
 

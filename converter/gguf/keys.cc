@@ -60,6 +60,7 @@ constexpr Rule kLayer[] = {
 constexpr Rule kGemmaLayer[] = {{"post_attention_norm", "post_attention_layernorm"},
                                 {"ffn_norm", "pre_feedforward_layernorm"},
                                 {"post_ffw_norm", "post_feedforward_layernorm"}};
+constexpr Rule kSinksLayer[] = {{"post_attention_norm", "post_attention_layernorm"}, {"ffn_gate_inp", "mlp.router"}};
 constexpr Rule kExperts[] = {
     {"ffn_gate_exps", "gate_proj"}, {"ffn_up_exps", "up_proj"}, {"ffn_down_exps", "down_proj"}};
 
@@ -115,7 +116,13 @@ class Keys {
       add_experts(layer + "mlp.experts.", key, parts, tensor);
       return true;
     }
-    const char* key = architecture_.gemma ? find(kGemmaLayer, parts.module) : nullptr;
+    if (architecture_.sinks && parts.module == "attn_sinks" && parts.leaf == "weight") {
+      put(layer + "self_attn.sinks", parts, tensor);
+      return true;
+    }
+    const char* key = architecture_.gemma   ? find(kGemmaLayer, parts.module)
+                      : architecture_.sinks ? find(kSinksLayer, parts.module)
+                                            : nullptr;
     if (!key) key = find(kLayer, parts.module);
     if (key && architecture_.fused && parts.module == "ffn_up") key = "mlp.gate_up_proj";
     if (key) put(layer + key + "." + std::string(parts.leaf), parts, tensor);
@@ -125,10 +132,11 @@ class Keys {
   std::map<std::string, CheckpointTensor> take() { return std::move(tensors_); }
 
  private:
-  // A tensor of all experts of a layer, [experts, rows, columns], as one each.
+  // A tensor of all experts of a layer, [experts, rows, columns] or a bias [experts, rows], as one each.
   void add_experts(const std::string& prefix, const char* key, const Name& parts, const Tensor& tensor) {
-    if (tensor.shape.size() != 3)
-      fail("%s: has the shape %s, expected three dimensions", tensor.where.c_str(), shape_text(tensor.shape).c_str());
+    if (tensor.shape.size() != (parts.leaf == "bias" ? 2 : 3))
+      fail("%s: has the shape %s, expected %s dimensions", tensor.where.c_str(), shape_text(tensor.shape).c_str(),
+           parts.leaf == "bias" ? "two" : "three");
     const auto count = static_cast<size_t>(tensor.shape.front());
     const size_t bytes = tensor.bytes.size() / count;
     Tensor one = tensor;

@@ -126,15 +126,23 @@ struct Stacks {
 };
 
 Stacks one_by_one(const Weights& w, const Experts& e, int width) {
-  std::vector<Tensor> gate_up, down;
+  std::vector<Tensor> gate_up, down, gate_up_bias, down_bias;
   for (int i = 0; i < e.count; ++i) {
     gate_up.push_back(w[i]["gate_proj"].matrix({e.hidden, width}));
     gate_up.push_back(w[i]["up_proj"].matrix({e.hidden, width}));
     down.push_back(w[i]["down_proj"].matrix({width, e.hidden}));
+    if (!e.bias) continue;
+    gate_up_bias.push_back(w[i]["gate_proj"]("bias", {e.hidden}));
+    gate_up_bias.push_back(w[i]["up_proj"]("bias", {e.hidden}));
+    down_bias.push_back(w[i]["down_proj"]("bias", {width}));
   }
-  return {stacked(w.name() + ".gate_up_proj", gate_up, {e.count, 2 * e.hidden, width}),
-          stacked(w.name() + ".down_proj", down, {e.count, width, e.hidden}),
-          {}};
+  Stacks out{stacked(w.name() + ".gate_up_proj", gate_up, {e.count, 2 * e.hidden, width}),
+             stacked(w.name() + ".down_proj", down, {e.count, width, e.hidden}),
+             {}};
+  if (e.bias)
+    out.biases = {stacked(w.name() + ".gate_up_proj_bias", gate_up_bias, {e.count, 2 * e.hidden}),
+                  stacked(w.name() + ".down_proj_bias", down_bias, {e.count, width})};
+  return out;
 }
 
 // One row per output (transformers 5), or one column per output (the published Qwen3-VL).
@@ -176,9 +184,10 @@ Tensor mixture(Tensor x, const Weights& w, const Experts& e) {
   const Weights inner = w["experts"];
   const Tensor rows = reshape(x, {-1, width});
   const Routing choice = route(rows, w, e);
-  const Stacks stacks = e.interleaved               ? interleaved(inner, e, width)
-                        : inner.has("gate_up_proj") ? all_in_one(inner, e, width)
-                                                    : one_by_one(inner, e, width);
+  const bool each = inner[0]["gate_proj"].has("weight");
+  const Stacks stacks = each            ? one_by_one(inner, e, width)
+                        : e.interleaved ? interleaved(inner, e, width)
+                                        : all_in_one(inner, e, width);
   const Tensor y =
       tap(experts(rows, choice.top_k, choice.weights, stacks.gate_up, stacks.down, e.options, stacks.biases), inner);
   return reshape(y, {1, -1, width});

@@ -33,7 +33,7 @@ struct Experts {
   Router router = {};
   ExpertsOptions options = {};
   bool bias = false;
-  // The checkpoint interleaves gate and up and stores one column per output (GPT-OSS).
+  // A stack of all experts interleaves gate and up and has one column per output (GPT-OSS).
   bool interleaved = false;
   SharedExpert shared = {};
 };

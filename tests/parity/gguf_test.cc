@@ -37,6 +37,7 @@ const std::map<std::string, std::string> kNames = {{"input_layernorm", "attn_nor
                                                    {"pre_feedforward_layernorm", "ffn_norm"},
                                                    {"post_feedforward_layernorm", "post_ffw_norm"},
                                                    {"mlp.gate", "ffn_gate_inp"},
+                                                   {"mlp.router", "ffn_gate_inp"},
                                                    {"mlp.gate_proj", "ffn_gate"},
                                                    {"mlp.up_proj", "ffn_up"},
                                                    {"mlp.gate_up_proj", "ffn_up"},
@@ -75,6 +76,7 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
                                                            {"expert_feed_forward_length", "moe_intermediate_size"}};
     for (const auto& [key, name] : numbers)
       if (config_.contains(name)) file_.number(prefix + key, config_[name]);
+    if (prefix == "gpt-oss.") file_.number(prefix + "expert_feed_forward_length", config_["intermediate_size"]);
     file_.number(prefix + "attention.key_length", static_cast<uint32_t>(head()));
     file_.real(prefix + "attention.layer_norm_rms_epsilon", config_["rms_norm_eps"]);
     if (config_.value("sliding_window", nlohmann::json()).is_number())
@@ -95,7 +97,11 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
     const int rotated = static_cast<int>(head() * rope.value("partial_rotary_factor", 1.0));
     file_.number(prefix + "rope.dimension_count", static_cast<uint32_t>(rotated));
     const std::string type = rope["rope_type"];
-    if (type == "linear") {
+    if (type == "yarn") {
+      file_.text(prefix + "rope.scaling.type", type);
+      file_.real(prefix + "rope.scaling.factor", rope["factor"]);
+      file_.number(prefix + "rope.scaling.original_context_length", rope["original_max_position_embeddings"]);
+    } else if (type == "linear") {
       file_.text(prefix + "rope.scaling.type", type);
       file_.real(prefix + "rope.scaling.factor", rope["factor"]);
     } else if (type == "longrope") {
@@ -134,15 +140,44 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
     return out;
   }
 
+  // GPT-OSS: experts [experts, columns, 2 * rows], gate and up interleaved, become gates and ups [experts, rows,
+  // columns]; biases [experts, 2 * rows] likewise.
+  void write_stack(const std::string& block, const std::string& module, const CheckpointTensor& tensor) {
+    const std::vector<float> values = tensor.to_floats();
+    const bool bias = module.ends_with("_bias"), down = module.find("down") != module.npos;
+    const auto count = static_cast<size_t>(tensor.shape[0]), outputs = static_cast<size_t>(tensor.shape.back());
+    const size_t columns = bias ? 1 : static_cast<size_t>(tensor.shape[1]), parts = down ? 1 : 2;
+    for (size_t part = 0; part < parts; ++part) {
+      std::vector<float> out;
+      for (size_t e = 0; e < count; ++e)
+        for (size_t row = part; row < outputs; row += parts)
+          for (size_t c = 0; c < columns; ++c) out.push_back(values[(e * columns + c) * outputs + row]);
+      const std::string name = down ? "ffn_down_exps" : part == 0 ? "ffn_gate_exps" : "ffn_up_exps";
+      std::vector<int64_t> shape = {tensor.shape[0], tensor.shape.back() / static_cast<int64_t>(parts)};
+      if (!bias) shape.push_back(tensor.shape[1]);
+      file_.tensor(block + name + (bias ? ".bias" : ".weight"), shape, out);
+    }
+  }
+
   void write_tensors(const Checkpoint& checkpoint) {
     std::map<std::string, std::pair<std::vector<int64_t>, std::vector<float>>> experts;
     const std::regex layer(R"(model\.layers\.(\d+)\.(.*)\.(weight|bias))");
     const std::regex expert(R"(mlp\.experts\.(\d+)\.(gate|up|down)_proj)");
+    const std::regex stack(R"(model\.layers\.(\d+)\.mlp\.experts\.((gate_up|down)_proj(_bias)?))");
+    const std::regex sinks(R"(model\.layers\.(\d+)\.self_attn\.sinks)");
     const std::string architecture = GetParam().architecture;
     const bool permuted = architecture == "llama" || architecture == "smollm3";
     for (const auto& [key, tensor] : checkpoint.tensors()) {
       std::vector<float> values = tensor.to_floats();
       std::smatch at, of;
+      if (std::regex_match(key, at, stack)) {
+        write_stack("blk." + at[1].str() + ".", at[2], tensor);
+        continue;
+      }
+      if (std::regex_match(key, at, sinks)) {
+        file_.tensor("blk." + at[1].str() + ".attn_sinks.weight", tensor.shape, values);
+        continue;
+      }
       if (!std::regex_match(key, at, layer)) {
         if (gemma() && key == "model.norm.weight")
           for (float& value : values) value += 1;
@@ -162,7 +197,7 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
         continue;
       }
       std::string name = kNames.at(module);
-      if (gemma() && module == "post_attention_layernorm") name = "post_attention_norm";
+      if ((gemma() || architecture == "gpt-oss") && module == "post_attention_layernorm") name = "post_attention_norm";
       if (gemma() && name.ends_with("norm"))
         for (float& value : values) value += 1;
       const auto rows = static_cast<size_t>(tensor.shape[0]);
@@ -217,6 +252,7 @@ INSTANTIATE_TEST_SUITE_P(, GgufFixture,
                                            GgufCase{"hf_smollm3_tiny", "smollm3"}, GgufCase{"hf_qwen2_tiny", "qwen2"},
                                            GgufCase{"hf_qwen3_tiny", "qwen3"},
                                            GgufCase{"hf_qwen3_moe_tiny", "qwen3moe"},
+                                           GgufCase{"hf_gpt_oss_tiny", "gpt-oss"},
                                            GgufCase{"hf_gemma3_text_tiny", "gemma3"}, GgufCase{"hf_phi3_tiny", "phi3"}),
                          [](const auto& tested) { return std::string(tested.param.fixture); });
 
