@@ -10,6 +10,7 @@
 
 #include "cli/bench_suite.h"
 #include "cli/bench_text.h"
+#include "cli/bench_types.h"
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/gpu_plan.h"
@@ -244,16 +245,20 @@ namespace {
 struct CommandOptions {
   std::vector<std::string> models;
   BenchOptions each;
-  bool suite = false;
-  std::string page;
+  bool suite = false, types = false;
+  std::string output;
 };
 
 int run(CommandOptions o) {
-  if (o.suite) return bench_suite({o.models, o.each, o.page});
-  if (!o.page.empty()) fail("-o %s: a page is written of a suite: add --suite", o.page.c_str());
+  if (o.suite && o.types) fail("--suite times whole blobs, --types the operators of one: give one of them");
+  if (o.suite) return bench_suite({o.models, o.each, o.output});
+  if (!o.types && !o.output.empty())
+    fail("-o %s: only --suite writes a page, and --types a file of times", o.output.c_str());
   if (o.models.size() != 1) fail("one blob is timed at a time, %zu were given: --suite times several", o.models.size());
   o.each.model = o.models.front();
-  return bench(o.each);
+  if (!o.types) return bench(o.each);
+  if (o.output.empty()) fail("--types: expected -o FILE for the times");
+  return bench_types({o.each.model, o.output, o.each.threads, o.each.backend, o.each.runs});
 }
 
 }  // namespace
@@ -270,18 +275,22 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       "\nA language model is timed on a prompt, then on single tokens; the fastest of three --runs counts.\n"
       "\n--suite times several blobs, or all blobs of a folder, each in its own process, with one thread and with\n"
       "--threads, and writes a page with the machine, the date and ferry's commit.\n"
+      "\n--types times every operator in float and on Int8, for `ferry quantise --device`.\n"
       "\nExamples:\n"
       "  ferry bench qwen.ferry --prompt-tokens 512 --new-tokens 128\n"
       "  ferry bench m.ferry --threads 1\n"
       "  ferry bench m.ferry --ops | head -20        the slowest operators\n"
       "  ferry bench m.ferry --runs 200 --json\n"
       "  ferry bench m.ferry --backend gpu --precision f16 --tune\n"
-      "  ferry bench --suite blobs/ -o page.html     all blobs of a folder, as a page");
+      "  ferry bench --suite blobs/ -o page.html     all blobs of a folder, as a page\n"
+      "  ferry bench --types m.ferry -o times.json --threads 1");
   const auto all = std::make_shared<CommandOptions>();
   BenchOptions* o = &all->each;
   app.add_option("MODEL", all->models, "The blob; with --suite blobs, and folders of them").required().type_name("");
   app.add_flag("--suite", all->suite, "Time several blobs in one table");
-  app.add_option("-o,--output", all->page, "With --suite: the page to write (HTML)").type_name("FILE");
+  app.add_flag("--types", all->types, "Time every operator of a float blob in float and on Int8");
+  app.add_option("-o,--output", all->output, "With --suite: the page to write (HTML); with --types: the file of times")
+      .type_name("FILE");
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_thread_options(app, &o->threads);
   app.add_option("--runs", o->runs, "Timed runs after the first. Without it: 20, or 3 of a language model")

@@ -35,4 +35,16 @@ Kernels cpu_kernels() {
   return {here.description + arm_features(), text};
 }
 
+std::string instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vnni")) return "x86-64 avx512vnni";
+  if (__builtin_cpu_supports("avx512f")) return "x86-64 avx512";
+  return __builtin_cpu_supports("avx2") ? "x86-64 avx2" : "other";
+#elif defined(__aarch64__)
+  return arm_features().find("dotprod") != std::string::npos ? "arm64 dotprod" : "arm64";
+#else
+  return "other";
+#endif
+}
+
 }  // namespace ferry::cli

@@ -14,4 +14,7 @@ struct Kernels {
 // Of this machine. Requires that a CPU session was created, which initialises XNNPACK. Throws Error if out of memory.
 Kernels cpu_kernels();
 
+// Of this machine, by the name that its rates have (converter/quantize/times.h).
+std::string instruction_set();
+
 }  // namespace ferry::cli

@@ -31,6 +31,7 @@ class Builder {
     }
     for (size_t i = 0; i < from_.table.operators.size(); ++i) {
       add_operator(i);
+      sources_.back() = i;
       for (const TensorId t : from_.table.operators[i]->outputs)
         if (blocks_[t]) as_float(t);
     }
@@ -38,7 +39,7 @@ class Builder {
     for (const TensorId t : watched) as_float(t);
     for (const auto& tap : from_.table.taps)
       if (floats_[tap->tensor] != TensorId::None) add_port(*tap, floats_[tap->tensor], &to_->table.taps);
-    return {std::move(to_), std::move(floats_)};
+    return {std::move(to_), std::move(sources_), std::move(floats_)};
   }
 
  private:
@@ -79,6 +80,7 @@ class Builder {
     op->outputs = std::move(outputs);
     const TensorId first = op->outputs.front();
     to_->table.operators.push_back(std::move(op));
+    sources_.push_back(IntegerGraph::kConversion);
     return first;
   }
 
@@ -167,6 +169,7 @@ class Builder {
   const Graph& from_;
   const Plan& plan_;
   std::unique_ptr<Graph> to_;
+  std::vector<size_t> sources_;
   PerTensor<TensorId> floats_, integers_;  // the forms of each value; None: not yet there
   PerTensor<bool> blocks_;                 // tapped as the output of a block
 };

@@ -10,7 +10,10 @@
 namespace ferry::int8 {
 
 struct IntegerGraph {
+  static constexpr size_t kConversion = SIZE_MAX;
+
   std::unique_ptr<Graph> graph;
+  std::vector<size_t> sources;  // by operator: the one of the float graph that it computes, or kConversion
   PerTensor<TensorId> floats;  // by tensor of the float graph: the same value as Float32; None if it has no such form
 };
 
