@@ -253,7 +253,7 @@ int run(CommandOptions o) {
   if (o.suite && o.types) fail("--suite times whole blobs, --types the operators of one: give one of them");
   if (o.suite) return bench_suite({o.models, o.each, o.output});
   if (!o.types && !o.output.empty())
-    fail("-o %s: only --suite writes a page, and --types a file of times", o.output.c_str());
+    fail("-o %s: a page is written of a suite: add --suite; times of operators: add --types", o.output.c_str());
   if (o.models.size() != 1) fail("one blob is timed at a time, %zu were given: --suite times several", o.models.size());
   o.each.model = o.models.front();
   if (!o.types) return bench(o.each);

@@ -7,7 +7,9 @@
 #include <memory>
 #include <set>
 
+#include "cli/clock.h"
 #include "cli/command.h"
+#include "cli/kernels.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/samples.h"
@@ -26,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct QuantiseOptions {
-  std::string model, output, bound;
+  std::string model, output, bound, device, budget;
   std::vector<std::string> images;
   bool explain = false;
   ThreadOptions threads;
@@ -90,6 +92,62 @@ bool print_bound(const std::string& text, const int8::Bound& bound, const int8::
   return true;
 }
 
+double budget_of(const std::string& text) {
+  if (text.empty()) return 0;
+  char* end = nullptr;
+  const bool time = text.starts_with("time=");
+  const double value = time ? std::strtod(text.c_str() + 5, &end) : 0;
+  if (time && *end == '\0' && end != text.c_str() + 5 && value >= 1 && value <= 100) return value;
+  fail("--budget %s: expected time=FACTOR of the fastest network's time, as time=1.1", text.c_str());
+}
+
+// A file of `ferry bench --types`, or the name of an instruction set; "": this machine's.
+int8::Times times_of(const std::string& device) {
+  const std::vector<std::string> sets = int8::Times::sets();
+  const std::string name = device.empty() ? instruction_set() : device;
+  if (std::find(sets.begin(), sets.end(), name) != sets.end()) return int8::Times::of_set(name);
+  if (!fs::exists(device))
+    fail("--device %s: there is no such file (`ferry bench --types` writes one), and no rates of that name: %s",
+         device.c_str(), join(sets, ", ").c_str());
+  return int8::Times::read(device);
+}
+
+void print_time(const int8::Times& times, const int8::Prediction& time, size_t operators) {
+  print("time       predicted %.2f ms, %.2f of the float network's (%s", time.chosen / 1e3, time.chosen / time.real,
+        times.source().c_str());
+  if (times.measured() && time.known < operators)
+    print("; %zu of %zu operators by rates, for they are not in it", operators - time.known, operators);
+  print(")\n");
+  if (time.chosen > time.fastest * 1.001)
+    print("           %.2f of the fastest Int8 network's\n", time.chosen / time.fastest);
+}
+
+// Interleaved runs of both blobs in this process.
+void print_measured(const QuantiseOptions& o) {
+  constexpr int kRuns = 15;
+  constexpr double kSeconds = 10;
+  std::vector<ModelHandle> models;
+  std::vector<SessionHandle> sessions;
+  std::vector<double> fastest(2, INFINITY);
+  for (const std::string& path : {o.model, o.output}) {
+    models.push_back(open_model(path));
+    sessions.push_back(create_session(models.back(), session_options(o.threads)));
+    check(ferry_session_run(sessions.back().get()));
+  }
+  int runs = 0;
+  for (const Clock::time_point start = Clock::now(); runs < kRuns && seconds_since(start) < kSeconds; ++runs) {
+    for (size_t i = 0; i < 2; ++i) {
+      const Clock::time_point begin = Clock::now();
+      check(ferry_session_run(sessions[i].get()));
+      fastest[i] = std::min(fastest[i], 1e3 * seconds_since(begin));
+    }
+  }
+  print(
+      "           measured here %.2f ms, %.2f of the float network's: the fastest of %d interleaved runs, %zu "
+      "threads\n",
+      fastest[1], fastest[1] / fastest[0], runs, static_cast<size_t>(report_of(sessions[1].get()).threads));
+}
+
 std::string decibel(const std::optional<double>& value) {
   if (!value) return "";
   return std::isinf(*value) ? "exact" : printed("%.1f dB", *value);
@@ -100,12 +158,14 @@ void print_rows(const Graph& graph, const int8::Result& result) {
   for (const int8::OperatorError& row : result.rows) {
     const fbs::OperatorT& op = *graph.table.operators[row.op];
     const bool concat = op.params.type == fbs::OpParams::Concat, weighted = row.role == int8::Role::Weighted;
-    const char* decision = row.released                    ? "released for the bound"
-                           : row.int8                      ? ""
-                           : weighted                      ? "multiplier beyond the integer arithmetic"
-                           : row.role != int8::Role::Float ? "between Float32 operators"
-                           : concat                        ? "inputs of very different ranges"
-                                                           : "no integer form";
+    const char* decision = row.reason == int8::Reason::Bound  ? "released for the bound"
+                           : row.reason == int8::Reason::Gain ? "released: little time, less error"
+                           : row.reason == int8::Reason::Time ? "Int8 does not pay"
+                           : row.int8                         ? ""
+                           : weighted                         ? "multiplier beyond the integer arithmetic"
+                           : row.role != int8::Role::Float    ? "between Float32 operators"
+                           : concat                           ? "inputs of very different ranges"
+                                                              : "no integer form";
     print("%-32.32s %-10.10s %-8s %10s %10s  %s\n", op.name.c_str(), op_name(op.params.type),
           row.int8 ? "Int8" : "Float32", decibel(row.alone).c_str(), decibel(row.without).c_str(), decision);
   }
@@ -158,6 +218,9 @@ uint64_t write_certified(const Graph& graph, const std::string& path) {
 
 int quantise(const QuantiseOptions& o) {
   int8::SearchOptions options;
+  const int8::Times times = times_of(o.device);
+  options.times = &times;
+  options.budget = budget_of(o.budget);
   if (!o.bound.empty()) options.bound = int8::Bound::parse(o.bound);
   const ModelHandle model = open_model(o.model);
   const std::unique_ptr<Graph> graph = float_graph(o, model);
@@ -187,7 +250,9 @@ int quantise(const QuantiseOptions& o) {
     print_error("ferry quantise: no blob was written\n");
     return kCheckFailed;
   }
+  print_time(times, *result.time, result.rows.size());
   const uint64_t bytes = write_certified(*result.graph, o.output), before = fs::file_size(o.model);
+  print_measured(o);
   print("%s  %s, %.2f of %s\n", o.output.c_str(), bytes_text(bytes).c_str(),
         static_cast<double>(bytes) / static_cast<double>(before), o.model.c_str());
   return kDone;
@@ -220,6 +285,13 @@ void add_quantise(CLI::App& ferry, int* exit_code) {
                  "Release operators to Float32 until this holds: top1=PERCENT of images with\n"
                  "the same best class, or sqnr=DECIBEL of the outputs")
       .type_name("BOUND");
+  app.add_option("--device", o->device,
+                 "What operators cost where the blob will run: a file of `ferry bench --types`, or an\n"
+                 "instruction set, such as \"arm64 dotprod\". Without it: rates of this machine's")
+      .type_name("FILE");
+  app.add_option("--budget", o->budget,
+                 "Spend time on a smaller error: time=1.1 for at most 1.1 times the fastest network's")
+      .type_name("time=FACTOR");
   app.add_flag("--explain", o->explain, "Print what each operator costs");
   add_thread_options(app, &o->threads);
   app.callback([o, exit_code] { *exit_code = quantise(*o); });

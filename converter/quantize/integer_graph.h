@@ -14,7 +14,7 @@ struct IntegerGraph {
 
   std::unique_ptr<Graph> graph;
   std::vector<size_t> sources;  // by operator: the one of the float graph that it computes, or kConversion
-  PerTensor<TensorId> floats;  // by tensor of the float graph: the same value as Float32; None if it has no such form
+  PerTensor<TensorId> floats;   // by tensor of the float graph: the same value as Float32; None if it has no such form
 };
 
 // Whether operator `index` computes on Int8: as the plan says, unless a channel's multiplier would leave the range of

@@ -72,7 +72,32 @@ size_t samples_to_show(double share) {
   return static_cast<size_t>(std::ceil(std::log(1 - kConfidence) / std::log(share)));
 }
 
-Judge::Judge(Graph& graph, const Split& split, int threads) : graph_(graph), split_(split), threads_(threads) {
+double mean_of(const std::vector<double>& scores) {
+  double sum = 0;
+  for (const double s : scores) sum += s;
+  return scores.empty() ? 0 : sum / static_cast<double>(scores.size());
+}
+
+double uncertainty_of(const std::vector<double>& scores) {
+  if (scores.size() < 2) return INFINITY;
+  const double mean = mean_of(scores), freedom = static_cast<double>(scores.size() - 1);
+  double squares = 0;
+  for (const double s : scores) squares += (s - mean) * (s - mean);
+  // Student's t by the expansion of Cornish and Fisher in 1 / degrees of freedom; the first two are exact.
+  constexpr double kNormal = 1.6448536269514722;
+  const auto power = [](int n) { return std::pow(kNormal, n); };
+  double t = kNormal + (power(3) + kNormal) / (4 * freedom) +
+             (5 * power(5) + 16 * power(3) + 3 * kNormal) / (96 * std::pow(freedom, 2)) +
+             (3 * power(7) + 19 * power(5) + 17 * power(3) - 15 * kNormal) / (384 * std::pow(freedom, 3)) +
+             (79 * power(9) + 776 * power(7) + 1482 * power(5) - 1920 * power(3) - 945 * kNormal) /
+                 (92160 * std::pow(freedom, 4));
+  if (scores.size() == 2) t = 6.313751514675043;
+  if (scores.size() == 3) t = 2.919985580353726;
+  return t * std::sqrt(squares / freedom / static_cast<double>(scores.size()));
+}
+
+Judge::Judge(Graph& graph, const Split& split, int threads, Answers* answers)
+    : graph_(graph), split_(split), threads_(threads), answers_(answers) {
   const PerTensor<size_t> producers = producers_of(graph);
   for (const auto& output : graph.table.outputs)
     if (graph.at(output->tensor).dtype == fbs::DType::Float32)
@@ -101,7 +126,7 @@ Judge::Judge(Graph& graph, const Split& split, int threads) : graph_(graph), spl
   }
 }
 
-OutputError Judge::measure(const Plan& plan, const Samples& samples) {
+OutputError Judge::measure(const Plan& plan, const Samples& samples, bool scores) {
   const IntegerGraph integer = integer_graph(graph_, plan, judged_);
   std::vector<TensorId> watched;
   for (const TensorId t : judged_) watched.push_back(integer.floats[t]);
@@ -128,6 +153,7 @@ OutputError Judge::measure(const Plan& plan, const Samples& samples) {
     const double ratio = (signal[i] > 0 ? noise[i] / signal[i] : noise[i]) / static_cast<double>(of);
     (i < outputs_ ? error.noise : error.features) += ratio;
   }
+  if (scores && answers_ != nullptr) error.scores = answers_->compare(*integer_graph(graph_, plan).graph, samples);
   return error;
 }
 

@@ -9,11 +9,15 @@
 
 namespace ferry::int8 {
 
+// A cost that falls by a smaller share may have fallen by chance.
+inline constexpr double kMinGain = 0.005;
+
 struct OutputError {
   double noise = 0;     // power of the difference / power of the float values, mean over the outputs
   double features = 0;  // likewise, of what the last layers of small outputs read; 0 if there are none
   size_t images = 0;
-  size_t agreeing = 0;  // images with the same best class; all where outputs are no classes
+  size_t agreeing = 0;         // images with the same best class; all where outputs are no classes
+  std::vector<double> scores;  // by image, where Answers judged it
 
   // Signal to quantisation noise ratio in dB.
   double sqnr() const;
@@ -28,22 +32,36 @@ double lower_limit(size_t count, size_t total);
 // The number of samples that show a proportion of at least `share` if all of them have the property.
 size_t samples_to_show(double share);
 
+double mean_of(const std::vector<double>& scores);
+// Half the width of a one-sided 95 % confidence interval of the mean (Student 1908); infinite for fewer than 2.
+double uncertainty_of(const std::vector<double>& scores);
+
+// Compares a quantised network's answers (boxes, masks, depth, text) with the float network's.
+class Answers {
+ public:
+  virtual ~Answers() = default;
+  // One score per sample. Throws Error if the network has no such answer.
+  virtual std::vector<double> compare(const Graph& quantised, const Samples& samples) = 0;
+};
+
 class Judge {
  public:
-  // Runs the float network on the samples to tune and to judge with. Keeps its outputs.
-  Judge(Graph& graph, const Split& split, int threads);
+  // Runs the float network on the samples to tune and to judge with. Keeps its outputs. `answers`: may be null.
+  Judge(Graph& graph, const Split& split, int threads, Answers* answers = nullptr);
 
-  OutputError tune(const Plan& plan) { return measure(plan, split_.tune); }
-  OutputError held_out(const Plan& plan) { return measure(plan, split_.held_out); }
+  // `scores`: also those of the answers.
+  OutputError tune(const Plan& plan, bool scores = false) { return measure(plan, split_.tune, scores); }
+  OutputError held_out(const Plan& plan) { return measure(plan, split_.held_out, true); }
   // Whether output 0 holds a value per class, of which the largest counts.
   bool has_classes() const { return classes_; }
 
  private:
-  OutputError measure(const Plan& plan, const Samples& samples);
+  OutputError measure(const Plan& plan, const Samples& samples, bool scores);
 
   Graph& graph_;
   const Split& split_;
   const int threads_;
+  Answers* const answers_;
   std::vector<TensorId> judged_;  // for each output itself, or the logits of its softmax; then the features
   size_t outputs_ = 0;            // of judged_
   bool classes_ = false;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 
 #include "converter/graph/macs.h"
@@ -17,8 +15,6 @@ namespace {
 // Multiply-accumulates of all networks that the search for ranges may run. It is not a time, so every machine makes
 // the same choices.
 constexpr double kWork = 3e12;
-// A range is changed for a smaller error only if the gain is more than chance.
-constexpr double kMinGain = 0.005;
 
 // The samples, in networks of the declared input size: images may be larger.
 double networks_of(const Graph& graph, const Samples& samples) {
@@ -39,12 +35,14 @@ class Search {
         bounds_(bounds_of(graph)),
         roles_(roles_of(graph, distributions_)),
         groups_(graph, roles_),
-        released_(roles_.size()),
-        judge_(graph, split, options.threads) {
+        times_(options.times != nullptr ? std::make_optional<TimeModel>(graph, *options.times) : std::nullopt),
+        releases_(graph, roles_, times_ ? &*times_ : nullptr, options.budget),
+        judge_(graph, split, options.threads, options.answers) {
     plan_.affine.resize(graph.table.tensors.size());
     plan_.weights = nearest_weights(graph, roles_);
     rules_.resize(groups_.members().size());
-    choose_operators();
+    plan_.int8 = releases_.integer();
+    used_ = used_groups();
     choose_rule();
   }
 
@@ -54,7 +52,7 @@ class Search {
   Result run() {
     choose_rounding();
     choose_ranges();
-    if (options_.bound) hold_bound();
+    release();
     Result out;
     out.rows = options_.explain ? explained() : rows();
     out.graph = integer_graph(graph_, plan_).graph;
@@ -67,6 +65,8 @@ class Search {
       out.changed_ranges += used_[g] && rules_[g] != rule_ ? 1 : 0;
     }
     out.rounding = rounding_;
+    if (times_)
+      out.time = Prediction{times_->all_float(), releases_.fastest(), times_->total(plan_.int8), times_->known()};
     return out;
   }
 
@@ -113,13 +113,6 @@ class Search {
   }
 
   // ---- the steps
-
-  void choose_operators() {
-    plan_.int8 = integer_operators(graph_, roles_, released_);
-    used_ = used_groups();
-    if (std::find(plan_.int8.begin(), plan_.int8.end(), true) == plan_.int8.end())
-      fail("no operator of this network can compute on Int8: it has no convolution or linear layer with finite values");
-  }
 
   // One rule for all ranges.
   void choose_rule() {
@@ -174,35 +167,22 @@ class Search {
     }
   }
 
-  Plan without(size_t op) const {
+  Plan with_operators(const std::vector<bool>& integer) const {
     Plan out = plan_;
-    std::vector<bool> released = released_;
-    released[op] = true;
-    out.int8 = integer_operators(graph_, roles_, released);
+    out.int8 = integer;
     return out;
   }
 
-  bool releasable(size_t op) const { return plan_.int8[op] && roles_[op] != Role::Mover; }
-
-  // Releases the operators that cost most, until the bound holds.
-  void hold_bound() {
-    if (options_.bound->holds(error_)) return;
-    std::vector<std::pair<double, size_t>> costs;  // without an operator
-    for (size_t i = 0; i < roles_.size(); ++i) {
-      step("bound")(static_cast<double>(i) / static_cast<double>(roles_.size()));
-      if (releasable(i)) costs.emplace_back(judge_.tune(without(i)).cost(), i);
-    }
-    std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [cost, op] : costs) {
-      const OutputError before = error_;
-      released_[op] = true;
-      plan_.int8 = integer_operators(graph_, roles_, released_);
-      if (std::find(plan_.int8.begin(), plan_.int8.end(), true) == plan_.int8.end())
-        fail("the bound cannot be held by a network with Int8 operators: the best reached %s",
-             options_.bound->reached(before).c_str());
-      error_ = judge_.tune(plan_);
-      if (options_.bound->holds(error_)) break;
-    }
+  void release() {
+    ReleaseOptions options;
+    options.bound = options_.bound ? &*options_.bound : nullptr;
+    options.budget = options_.budget;
+    options.measure = [this](const std::vector<bool>& integer, bool judge) {
+      return judge_.tune(with_operators(integer), judge);
+    };
+    options.progress = step("releasing operators");
+    error_ = releases_.improve(error_, options);
+    plan_.int8 = releases_.integer();
     used_ = used_groups();
   }
 
@@ -210,9 +190,16 @@ class Search {
 
   std::vector<OperatorError> rows() const {
     std::vector<OperatorError> out;
-    for (size_t i = 0; i < roles_.size(); ++i)
-      out.push_back(
-          {.op = i, .role = roles_[i], .int8 = computes_on_integers(graph_, plan_, i), .released = released_[i]});
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      OperatorError& row = out.emplace_back();
+      row.op = i;
+      row.role = roles_[i];
+      row.int8 = computes_on_integers(graph_, plan_, i);
+      row.reason = releases_.reasons()[i];
+      if (!times_) continue;
+      row.real_us = times_->of(i, false);
+      row.int8_us = times_->of(i, true);
+    }
     return out;
   }
 
@@ -225,7 +212,9 @@ class Search {
       alone.int8.assign(roles_.size(), false);
       alone.int8[row.op] = true;
       row.alone = judge_.tune(alone).sqnr();
-      if (row.int8) row.without = judge_.tune(without(row.op)).sqnr();
+      std::vector<bool> released(roles_.size());
+      for (const OperatorError& other : out) released[other.op] = other.reason != Reason::None || other.op == row.op;
+      if (row.int8) row.without = judge_.tune(with_operators(integer_operators(graph_, roles_, released))).sqnr();
     }
     return out;
   }
@@ -237,7 +226,8 @@ class Search {
   const PerTensor<std::optional<Range>> bounds_;
   const std::vector<Role> roles_;
   const ScaleGroups groups_;
-  std::vector<bool> released_;  // by operator
+  const std::optional<TimeModel> times_;
+  Releases releases_;
   Judge judge_;
 
   Plan plan_;
@@ -249,31 +239,6 @@ class Search {
 };
 
 }  // namespace
-
-Bound Bound::parse(const std::string& text) {
-  const size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
-  char* end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  const bool read = !value.empty() && *end == '\0' && number > 0;
-  if (name == "top1" && read && number <= 100) return {Kind::Top1, number};
-  if (name == "sqnr" && read && std::isfinite(number)) return {Kind::Sqnr, number};
-  fail("--bound %s: expected top1=PERCENT, as top1=99, or sqnr=DECIBEL, as sqnr=25", text.c_str());
-}
-
-bool Bound::holds(const OutputError& error) const {
-  return kind == Kind::Top1 ? 100 * error.agreement() >= value : error.sqnr() >= value;
-}
-
-std::string Bound::reached(const OutputError& error) const {
-  char text[64];
-  if (kind == Kind::Top1)
-    std::snprintf(text, sizeof text, "top1=%.1f", 100 * error.agreement());
-  else
-    std::snprintf(text, sizeof text, "sqnr=%.1f", error.sqnr());
-  return text;
-}
 
 Result quantise(Graph& graph, const Split& split, const SearchOptions& options) {
   const auto observed = [&](Graph& of) {

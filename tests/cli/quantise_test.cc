@@ -1,5 +1,8 @@
-// ferry quantise: images, the printed error, bounds, and messages.
+// ferry quantise: images, the printed error, times, bounds, and messages.
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
 #include "sdk/image/codec.h"
@@ -33,6 +36,9 @@ class QuantiseCommand : public ::testing::Test {
 
   Result quantise(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "quantise");
+    // The same choices on every machine.
+    if (std::find(arguments.begin(), arguments.end(), "--device") == arguments.end())
+      arguments.insert(arguments.end(), {"--device", "arm64 dotprod"});
     return ferry(folder_.path(), arguments);
   }
 
@@ -106,6 +112,36 @@ TEST_F(QuantiseCommand, TakesTensorsWhereTheBlobHasNoPreprocessing) {
   EXPECT_NE(result.err.find("flat.safetensors: 'input' is ["), std::string::npos) << result.err;
   write_images("images", 8);
   EXPECT_REFUSED(quantise({"plain.ferry", "--images", "images", "-o", "m8.ferry"}), "has no tensors");
+}
+
+TEST_F(QuantiseCommand, ChoosesByTheTimesOfADevice) {
+  write_images("images", 10);
+  const Result bench = ferry(folder_.path(), {"bench", "--types", "m.ferry", "-o", "times.json", "--runs", "2"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  EXPECT_NE(bench.out.find("conv2d 1x"), std::string::npos) << bench.out;
+  // The classifier is slow on Int8.
+  nlohmann::json times = nlohmann::json::parse(read("times.json"));
+  ASSERT_GT(times["operators"].size(), 3u);
+  for (auto& row : times["operators"]) {
+    row["float_us"] = 10;
+    row["int8_us"] = row["operator"].get<std::string>().starts_with("linear") ? 100 : 1;
+  }
+  folder_.write("planted.json", times.dump());
+  const Result result =
+      quantise({"m.ferry", "--images", "images", "-o", "m8.ferry", "--device", "planted.json", "--explain"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("Int8 does not pay"), std::string::npos) << result.out;
+  for (const char* words : {"predicted", "planted.json, measured on", "measured here"})
+    EXPECT_NE(result.out.find(words), std::string::npos) << words << "\n" << result.out;
+  for (auto& row : times["operators"]) row["int8_us"] = 20;
+  folder_.write("slow.json", times.dump());
+  EXPECT_REFUSED(quantise({"m.ferry", "--images", "images", "-o", "n.ferry", "--device", "slow.json"}),
+                 "no operator of this network is faster on Int8");
+  EXPECT_REFUSED(quantise({"m.ferry", "--images", "images", "-o", "n.ferry", "--device", "none.json"}),
+                 "there is no such file");
+  EXPECT_REFUSED(quantise({"m.ferry", "--images", "images", "-o", "n.ferry", "--budget", "time=0.5"}),
+                 "expected time=FACTOR");
+  EXPECT_FALSE(fs::exists(folder_.path() / "n.ferry"));
 }
 
 TEST_F(QuantiseCommand, JudgesABoundByTheHeldOutImages) {
