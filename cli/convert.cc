@@ -73,8 +73,8 @@ void add_conversion_options(const Command& app, ParsedOptions* parsed) {
   for (const ferry::Source& source : sources()) add(source.options());
 }
 
-Settings settings_of(const ParsedOptions& parsed) {
-  Settings settings;
+ferry::Settings settings_of(const ParsedOptions& parsed) {
+  ferry::Settings settings;
   for (const ParsedOption& p : parsed) {
     if (p.flag || (!p.value.empty() && p.value != p.option.absent)) settings.set(p.option.name, p.value);
     for (const std::string& value : p.values) settings.add(p.option.name, value);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "cli/agreement.h"
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/kernels.h"
@@ -71,24 +72,32 @@ void print_error_of(const int8::Result& result) {
       e.agreeing, e.images, 100 * int8::lower_limit(e.agreeing, e.images));
 }
 
+// ": 299 held-out images without a difference would"
+std::string needed_text(const int8::Bound& bound, const int8::OutputError& error) {
+  const size_t images = bound.images_to_prove(error);
+  if (images == 0) return "";
+  const bool whole = bound.kind == int8::Bound::Kind::Top1 || bound.kind == int8::Bound::Kind::Lines;
+  return ": " + grouped(images) + " held-out images " + (whole ? "without a difference" : "like these") + " would";
+}
+
 // Returns whether the held-out images hold the bound.
 bool print_bound(const std::string& text, const int8::Bound& bound, const int8::Result& result) {
-  const bool holds = bound.holds(result.held_out);
-  const std::string reached = bound.reached(result.held_out);
-  if (!holds) {
+  const int8::OutputError& e = result.held_out;
+  const std::string reached = bound.reached(e);
+  if (!bound.holds(e)) {
     print("bound      %s is broken: the held-out images reach %s\n", text.c_str(), reached.c_str());
     return false;
   }
-  const double share = bound.value / 100;
-  const int8::OutputError& e = result.held_out;
-  if (bound.kind == int8::Bound::Kind::Top1 && int8::lower_limit(e.agreeing, e.images) < share) {
-    const size_t needed = share < 1 ? int8::samples_to_show(share) : 0;
-    print("bound      %s holds on the held-out images (%s), which are too few to prove it%s\n", text.c_str(),
-          reached.c_str(),
-          needed > 0 ? (": " + grouped(needed) + " held-out images without a difference would").c_str() : "");
-  } else {
-    print("bound      %s holds on the held-out images: %s\n", text.c_str(), reached.c_str());
+  std::string shown;
+  if (bound.kind != int8::Bound::Kind::Sqnr && std::isfinite(bound.limit(e)))
+    shown = printed(", with 95 %% confidence at %s %.4g", bound.kind == int8::Bound::Kind::Depth ? "most" : "least",
+                    bound.limit(e));
+  if (bound.proven(e)) {
+    print("bound      %s holds on the held-out images: %s%s\n", text.c_str(), reached.c_str(), shown.c_str());
+    return true;
   }
+  print("bound      %s holds on the held-out images (%s%s), which are too few to prove it%s\n", text.c_str(),
+        reached.c_str(), shown.c_str(), needed_text(bound, e).c_str());
   return true;
 }
 
@@ -230,6 +239,10 @@ int quantise(const QuantiseOptions& o) {
   notes.clear();
   const int8::Split split = int8::split(samples, &notes);
   for (const std::string& note : notes) print_error("%s\n", note.c_str());
+  std::unique_ptr<TaskAnswers> answers;
+  if (options.bound && options.bound->needs_answers())
+    answers = std::make_unique<TaskAnswers>(open_model(o.model), *options.bound, o.threads, o.model);
+  options.answers = answers.get();
   options.threads = o.threads.count;
   options.explain = o.explain;
   int8::Result result;
@@ -283,7 +296,8 @@ void add_quantise(CLI::App& ferry, int* exit_code) {
   app.add_option("-o,--output", o->output, "The blob to write").required().type_name("FILE");
   app.add_option("--bound", o->bound,
                  "Release operators to Float32 until this holds: top1=PERCENT of images with\n"
-                 "the same best class, or sqnr=DECIBEL of the outputs")
+                 "the same best class, sqnr=DECIBEL of the outputs, iou=.98 of masks, boxes=.98\n"
+                 "with a partner, depth=.02 relative error, lines=1 of images with equal text")
       .type_name("BOUND");
   app.add_option("--device", o->device,
                  "What operators cost where the blob will run: a file of `ferry bench --types`, or an\n"

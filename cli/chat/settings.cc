@@ -46,7 +46,7 @@ ordered_json variable_of(const std::string& value) {
   return json.is_discarded() ? ordered_json(value) : json;
 }
 
-const fbs::Text* text_of(const ModelHandle& model) {
+const fbs::Text* text_part_of(const ModelHandle& model) {
   size_t bytes = 0;
   const void* data = ferry_model_text(model.get(), &bytes);
   const fbs::Text* text = nullptr;
@@ -58,7 +58,7 @@ const fbs::Text* text_of(const ModelHandle& model) {
 
 std::vector<std::string> template_names(const ModelHandle& model) {
   std::unique_ptr<jinja::Template> made;
-  if (const Status status = jinja::Template::parse(view(text_of(model)->chat_template()), &made); !status.ok())
+  if (const Status status = jinja::Template::parse(view(text_part_of(model)->chat_template()), &made); !status.ok())
     fail("the chat template, %s", status.message().data());
   std::vector<std::string> names;
   for (const std::string_view name : made->names())

@@ -22,9 +22,26 @@ constexpr Entry kEntries[] = {{"top1", 100, 1}, {"sqnr", HUGE_VAL, 1},  {"iou", 
 
 const Entry& entry(Bound::Kind kind) { return kEntries[static_cast<size_t>(kind)]; }
 
-size_t whole_agreements(const std::vector<double>& scores) {
-  return static_cast<size_t>(std::count_if(scores.begin(), scores.end(), [](double s) { return s >= 1; }));
+// Things that agree, and all of them: boxes with a partner, images with equal text.
+struct Counted {
+  double agreeing = 0, all = 0;
+
+  double share() const { return all > 0 ? agreeing / all : 1; }
+  double limit() const {
+    return lower_limit(static_cast<size_t>(std::floor(agreeing)), static_cast<size_t>(std::ceil(all)));
+  }
+};
+
+Counted counted(const std::vector<Score>& scores) {
+  Counted out;
+  for (const Score& s : scores) {
+    out.agreeing += s.value * s.count;
+    out.all += s.count;
+  }
+  return out;
 }
+
+bool counts(Bound::Kind kind) { return kind == Bound::Kind::Boxes || kind == Bound::Kind::Lines; }
 
 }  // namespace
 
@@ -44,13 +61,11 @@ Bound Bound::parse(const std::string& text) {
 }
 
 double Bound::measure(const OutputError& error) const {
+  if (counts(kind)) return counted(error.scores).share();
   switch (kind) {
     case Kind::Top1: return 100 * error.agreement();
     case Kind::Sqnr: return error.sqnr();
     case Kind::Depth: return -mean_of(error.scores);
-    case Kind::Lines:
-      return static_cast<double>(whole_agreements(error.scores)) /
-             static_cast<double>(std::max<size_t>(error.scores.size(), 1));
     default: return mean_of(error.scores);
   }
 }
@@ -64,12 +79,16 @@ std::string Bound::reached(const OutputError& error) const {
 }
 
 double Bound::limit(const OutputError& error) const {
+  if (counts(kind)) return counted(error.scores).limit();
   switch (kind) {
     case Kind::Top1: return 100 * lower_limit(error.agreeing, error.images);
     case Kind::Sqnr: return error.sqnr();
-    case Kind::Lines: return lower_limit(whole_agreements(error.scores), error.scores.size());
     case Kind::Depth: return mean_of(error.scores) + uncertainty_of(error.scores);
-    default: return mean_of(error.scores) - uncertainty_of(error.scores);
+    default: {
+      // Equal scores have no spread to infer one from.
+      const double spread = uncertainty_of(error.scores);
+      return mean_of(error.scores) * (spread > 0 ? 1 : lower_limit(error.scores.size(), error.scores.size())) - spread;
+    }
   }
 }
 
@@ -78,15 +97,20 @@ bool Bound::proven(const OutputError& error) const {
 }
 
 size_t Bound::images_to_prove(const OutputError& error) const {
-  if (kind == Kind::Top1 || kind == Kind::Lines) {
+  const double images = static_cast<double>(error.scores.size());
+  if (kind == Kind::Sqnr) return 0;
+  if (kind == Kind::Top1 || counts(kind)) {
     const double share = kind == Kind::Top1 ? value / 100 : value;
-    return share < 1 ? samples_to_show(share) : 0;
+    const double per_image = counts(kind) ? counted(error.scores).all / images : 1;
+    return share < 1 && per_image > 0
+               ? static_cast<size_t>(std::ceil(static_cast<double>(samples_to_show(share)) / per_image))
+               : 0;
   }
   const double margin = std::fabs(mean_of(error.scores) - value);
-  if (kind == Kind::Sqnr || margin <= 0 || error.scores.size() < 2) return 0;
+  if (margin <= 0 || images < 2) return 0;
   // The uncertainty falls with the root of the number.
   const double factor = uncertainty_of(error.scores) / margin;
-  return static_cast<size_t>(std::ceil(static_cast<double>(error.scores.size()) * factor * factor));
+  return static_cast<size_t>(std::ceil(images * factor * factor));
 }
 
 }  // namespace ferry::int8

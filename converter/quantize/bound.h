@@ -12,7 +12,7 @@ struct Bound {
     Top1,   // at least this percentage of images have the float network's best class
     Sqnr,   // the outputs have at least this signal to quantisation noise ratio, in dB
     Iou,    // mean intersection over union of masks, or of the areas of classes
-    Boxes,  // mean agreement of boxes: the same class, and an intersection over union of at least a half
+    Boxes,  // share of boxes with a partner of their class and an intersection over union of at least a half
     Depth,  // mean relative error of depth: at most this
     Lines,  // share of images with the same lines of text
   };
@@ -31,7 +31,7 @@ struct Bound {
   // What is shown with 95 % confidence, in the unit of `value`: a lower limit, of Depth an upper one.
   double limit(const OutputError& error) const;
   bool proven(const OutputError& error) const;
-  // How many images like these would prove the bound; 0: no number would.
+  // How many images like these would prove the bound, counted ones all agreeing; 0: no number would.
   size_t images_to_prove(const OutputError& error) const;
 };
 

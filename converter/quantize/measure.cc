@@ -72,17 +72,17 @@ size_t samples_to_show(double share) {
   return static_cast<size_t>(std::ceil(std::log(1 - kConfidence) / std::log(share)));
 }
 
-double mean_of(const std::vector<double>& scores) {
+double mean_of(const std::vector<Score>& scores) {
   double sum = 0;
-  for (const double s : scores) sum += s;
+  for (const Score& s : scores) sum += s.value;
   return scores.empty() ? 0 : sum / static_cast<double>(scores.size());
 }
 
-double uncertainty_of(const std::vector<double>& scores) {
+double uncertainty_of(const std::vector<Score>& scores) {
   if (scores.size() < 2) return INFINITY;
   const double mean = mean_of(scores), freedom = static_cast<double>(scores.size() - 1);
   double squares = 0;
-  for (const double s : scores) squares += (s - mean) * (s - mean);
+  for (const Score& s : scores) squares += (s.value - mean) * (s.value - mean);
   // Student's t by the expansion of Cornish and Fisher in 1 / degrees of freedom; the first two are exact.
   constexpr double kNormal = 1.6448536269514722;
   const auto power = [](int n) { return std::pow(kNormal, n); };

@@ -12,12 +12,18 @@ namespace ferry::int8 {
 // A cost that falls by a smaller share may have fallen by chance.
 inline constexpr double kMinGain = 0.005;
 
+// How far the answers for an image agree, 0 to 1; of depth the relative error.
+struct Score {
+  double value = 0;
+  double count = 1;  // of what was judged, such as boxes
+};
+
 struct OutputError {
   double noise = 0;     // power of the difference / power of the float values, mean over the outputs
   double features = 0;  // likewise, of what the last layers of small outputs read; 0 if there are none
   size_t images = 0;
-  size_t agreeing = 0;         // images with the same best class; all where outputs are no classes
-  std::vector<double> scores;  // by image, where Answers judged it
+  size_t agreeing = 0;        // images with the same best class; all where outputs are no classes
+  std::vector<Score> scores;  // by image, where Answers judged it
 
   // Signal to quantisation noise ratio in dB.
   double sqnr() const;
@@ -32,16 +38,16 @@ double lower_limit(size_t count, size_t total);
 // The number of samples that show a proportion of at least `share` if all of them have the property.
 size_t samples_to_show(double share);
 
-double mean_of(const std::vector<double>& scores);
+double mean_of(const std::vector<Score>& scores);
 // Half the width of a one-sided 95 % confidence interval of the mean (Student 1908); infinite for fewer than 2.
-double uncertainty_of(const std::vector<double>& scores);
+double uncertainty_of(const std::vector<Score>& scores);
 
 // Compares a quantised network's answers (boxes, masks, depth, text) with the float network's.
 class Answers {
  public:
   virtual ~Answers() = default;
   // One score per sample. Throws Error if the network has no such answer.
-  virtual std::vector<double> compare(const Graph& quantised, const Samples& samples) = 0;
+  virtual std::vector<Score> compare(const Graph& quantised, const Samples& samples) = 0;
 };
 
 class Judge {

@@ -238,31 +238,39 @@ TEST(QuantiseBound, KnowsStudentsLimits) {
   const std::map<size_t, double> table = {{1, 6.314}, {2, 2.920},  {3, 2.353}, {4, 2.132},
                                           {9, 1.833}, {19, 1.729}, {99, 1.660}};
   for (const auto& [freedom, t] : table) {
-    std::vector<double> scores(freedom + 1);
-    for (size_t i = 0; i < scores.size(); ++i) scores[i] = i % 2 == 0 ? 0 : 1;
+    std::vector<Score> scores(freedom + 1);
+    for (size_t i = 0; i < scores.size(); ++i) scores[i].value = i % 2 == 0 ? 0 : 1;
     const double mean = mean_of(scores);
     double squares = 0;
-    for (const double s : scores) squares += (s - mean) * (s - mean);
+    for (const Score& s : scores) squares += (s.value - mean) * (s.value - mean);
     const double error = std::sqrt(squares / static_cast<double>(freedom * scores.size()));
     EXPECT_NEAR(uncertainty_of(scores) / error, t, 0.006) << freedom;
   }
-  EXPECT_TRUE(std::isinf(uncertainty_of({1})));
+  EXPECT_TRUE(std::isinf(uncertainty_of({Score{1}})));
 }
 
 TEST(QuantiseBound, IsReadAndJudged) {
   OutputError error;
   error.images = 4;
   error.agreeing = 3;
-  error.scores = {1, 1, 0.98, 0.9};
+  error.scores = {{1}, {1}, {0.98}, {0.9}};
   EXPECT_TRUE(Bound::parse("iou=.97").holds(error));
   EXPECT_FALSE(Bound::parse("iou=.98").holds(error));
   EXPECT_FALSE(Bound::parse("iou=.97").proven(error));
   EXPECT_GT(Bound::parse("iou=.9").images_to_prove(error), 1u);
-  EXPECT_EQ(Bound::parse("boxes=.9").reached(error), "boxes=0.9700");
+  EXPECT_EQ(Bound::parse("iou=.9").reached(error), "iou=0.9700");
+  EXPECT_TRUE(Bound::parse("top1=75").holds(error));
+  error.scores = {{1}, {1}, {1}};
+  EXPECT_NEAR(Bound::parse("iou=.9").limit(error), std::cbrt(0.05), 1e-9);  // three equal images prove little
+  error.scores = {{1}, {0}};
   EXPECT_TRUE(Bound::parse("lines=.5").holds(error));
   EXPECT_FALSE(Bound::parse("lines=.6").holds(error));
-  EXPECT_TRUE(Bound::parse("top1=75").holds(error));
-  error.scores = {0.01, 0.02};
+  // 19 of 20 boxes.
+  error.scores = {{1, 10}, {0.9, 10}, {1, 0}};
+  EXPECT_EQ(Bound::parse("boxes=.9").reached(error), "boxes=0.9500");
+  EXPECT_NEAR(Bound::parse("boxes=.9").limit(error), 0.7839, 5e-5);
+  EXPECT_EQ(Bound::parse("boxes=.99").images_to_prove(error), 45u);  // 299 boxes
+  error.scores = {{0.01}, {0.02}};
   EXPECT_TRUE(Bound::parse("depth=.02").holds(error));
   EXPECT_FALSE(Bound::parse("depth=.01").holds(error));
   EXPECT_FALSE(Bound::parse("depth=.02").proven(error));
