@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/diff_images.h"
 #include "cli/differences.h"
 #include "cli/print.h"
 #include "cli/text.h"
@@ -12,7 +13,9 @@ namespace ferry::cli {
 namespace {
 
 struct DiffOptions {
-  std::string a, b;
+  std::string a, b, output;
+  std::vector<std::string> images;
+  ThreadOptions threads;
   bool all = false, json = false;
 };
 
@@ -107,6 +110,9 @@ void print_json(const DiffOptions& o, const Differences& found) {
 }
 
 int diff(const DiffOptions& o) {
+  if (!o.images.empty() && (o.json || o.all)) fail("--images compares answers: without --all and --json");
+  if (!o.images.empty()) return diff_images({o.a, o.b, o.output, o.images, o.threads}) ? kDone : kCheckFailed;
+  if (!o.output.empty()) fail("-o %s: an image of the answers that differ most: add --images", o.output.c_str());
   const Differences found = differences_of(o.a, o.b);
   o.json ? print_json(o, found) : print_differences(o, found);
   return found.count() == 0 ? kDone : kCheckFailed;
@@ -123,16 +129,23 @@ void add_diff(CLI::App& ferry, int* exit_code) {
       "difference of their values, whatever types they are stored in. A line begins with - if only the first blob has\n"
       "the item, + if only the second one has it, ~ if both have it: the first blob's value stands left of |.\n"
       "Provenance, certificate and packed weights are not compared: `ferry inspect` shows them.\n"
+      "\n--images compares the answers instead: the agreement over all images, and the worst ones, which -o draws "
+      "side\n"
+      "by side.\n"
       "\nExit code: 0 the same network, 1 differences, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry diff resnet50.ferry resnet50_i8.ferry      the effect of quantisation on the weights\n"
       "  ferry diff old.ferry new.ferry --all             every difference\n"
-      "  ferry diff old.ferry new.ferry --json | jq .same");
+      "  ferry diff old.ferry new.ferry --json | jq .same\n"
+      "  ferry diff m.ferry m8.ferry --images photos/ -o worst.png");
   auto o = std::make_shared<DiffOptions>();
   app.add_option("A", o->a, "The first blob").required().type_name("");
   app.add_option("B", o->b, "The second").required().type_name("");
+  app.add_option("--images", o->images, "Images, or folders of them: compare the answers").type_name("PATH");
+  app.add_option("-o,--output", o->output, "With --images: an image of the worst ones (PNG)").type_name("FILE");
   app.add_flag("--all", o->all, "Every difference, not only the first 20 of a kind");
   app.add_flag("--json", o->json, "Print JSON");
+  add_thread_options(app, &o->threads);
   app.callback([o, exit_code] { *exit_code = diff(*o); });
 }
 

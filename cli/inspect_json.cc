@@ -3,6 +3,7 @@
 
 #include "cli/inspect.h"
 #include "cli/print.h"
+#include "cli/quantise_rows.h"
 #include "cli/text.h"
 
 namespace ferry::cli {
@@ -69,7 +70,8 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
   if (const fbs::Provenance* from = s.model->root().provenance()) {
     nlohmann::json options = nlohmann::json::array();
     for (unsigned i = 0; from->options() && i < from->options()->size(); ++i) {
-      options.push_back(from->options()->Get(i)->str());
+      const std::string option = from->options()->Get(i)->str();
+      if (!is_stored_row(option)) options.push_back(option);
     }
     j["provenance"] = {{"family", text_of(from->family())},
                        {"variant", text_of(from->variant())},

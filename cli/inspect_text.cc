@@ -3,6 +3,7 @@
 #include "cli/graph_text.h"
 #include "cli/inspect.h"
 #include "cli/print.h"
+#include "cli/quantise_rows.h"
 #include "cli/text.h"
 
 namespace ferry::cli {
@@ -94,7 +95,8 @@ void print_text(const InspectOptions& o, const Summary& s, const ModelHandle& mo
     print("%-12s  %s, sha256 %s\n", "source", text_of(from->source()).c_str(), text_of(from->source_sha256()).c_str());
     std::string options = from->state_dict() ? " --state-dict " + from->state_dict()->str() : "";
     for (size_t i = 0; from->options() && i < from->options()->size(); ++i) {
-      options += " " + from->options()->Get(static_cast<unsigned>(i))->str();
+      const std::string option = from->options()->Get(static_cast<unsigned>(i))->str();
+      if (!is_stored_row(option)) options += " " + option;
     }
     print("%-12s  %s%s%s\n", "converted by", text_of(from->converter()).c_str(), options.empty() ? "" : ", with",
           options.c_str());

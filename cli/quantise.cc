@@ -13,6 +13,7 @@
 #include "cli/kernels.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/quantise_rows.h"
 #include "cli/samples.h"
 #include "cli/text.h"
 #include "converter/graph/from_blob.h"
@@ -20,6 +21,7 @@
 #include "converter/quantize/certificate.h"
 #include "converter/quantize/compute_on_integers.h"
 #include "converter/quantize/search.h"
+#include "converter/write_file.h"
 #include "sdk/api/handles.h"
 #include "sdk/operators/operators.h"
 
@@ -29,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct QuantiseOptions {
-  std::string model, output, bound, device, budget;
+  std::string model, output, bound, device, budget, page;
   std::vector<std::string> images;
   bool explain = false;
   ThreadOptions threads;
@@ -157,35 +159,12 @@ void print_measured(const QuantiseOptions& o) {
       fastest[1], fastest[1] / fastest[0], runs, static_cast<size_t>(report_of(sessions[1].get()).threads));
 }
 
-std::string decibel(const std::optional<double>& value) {
-  if (!value) return "";
-  return std::isinf(*value) ? "exact" : printed("%.1f dB", *value);
-}
-
-void print_rows(const Graph& graph, const int8::Result& result) {
-  print("\n%-32s %-10s %-8s %10s %10s  %s\n", "operator", "kind", "type", "alone", "without", "decision");
-  for (const int8::OperatorError& row : result.rows) {
-    const fbs::OperatorT& op = *graph.table.operators[row.op];
-    const bool concat = op.params.type == fbs::OpParams::Concat, weighted = row.role == int8::Role::Weighted;
-    const char* decision = row.reason == int8::Reason::Bound  ? "released for the bound"
-                           : row.reason == int8::Reason::Gain ? "released: little time, less error"
-                           : row.reason == int8::Reason::Time ? "Int8 does not pay"
-                           : row.int8                         ? ""
-                           : weighted                         ? "multiplier beyond the integer arithmetic"
-                           : row.role != int8::Role::Float    ? "between Float32 operators"
-                           : concat                           ? "inputs of very different ranges"
-                                                              : "no integer form";
-    print("%-32.32s %-10.10s %-8s %10s %10s  %s\n", op.name.c_str(), op_name(op.params.type),
-          row.int8 ? "Int8" : "Float32", decibel(row.alone).c_str(), decibel(row.without).c_str(), decision);
-  }
-  print("\nalone: SQNR of the outputs with only this operator on Int8. without: with all but this one.\n\n");
-}
-
-void record(const QuantiseOptions& o, const int8::Split& split, Graph* graph) {
+void record(const QuantiseOptions& o, const int8::Split& split, const CostTable* costs, Graph* graph) {
   if (!graph->table.provenance) graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
   std::vector<std::string>& options = graph->table.provenance->options;
   options.push_back("--quantise " + std::to_string(split.count()) + " images" +
-                    (o.bound.empty() ? "" : ", " + o.bound));
+                    (o.bound.empty() ? "" : ", " + o.bound) + (o.budget.empty() ? "" : ", " + o.budget));
+  if (costs != nullptr) store(*costs, &options);
   std::sort(options.begin(), options.end());
 }
 
@@ -225,7 +204,20 @@ uint64_t write_certified(const Graph& graph, const std::string& path) {
   return bytes;
 }
 
+// Of a finished blob.
+int explain(const QuantiseOptions& o) {
+  const ModelHandle model = open_model(o.model);
+  const CostTable costs = cost_table(o.model, *model->model);
+  print_costs(costs);
+  if (!o.page.empty()) write_text_file(o.page, costs_page(costs));
+  return kDone;
+}
+
 int quantise(const QuantiseOptions& o) {
+  if (!o.page.empty() && !o.explain) fail("--html %s: a page of what --explain prints: add it", o.page.c_str());
+  if (o.explain && o.images.empty() && o.output.empty()) return explain(o);
+  if (o.images.empty()) fail("--images is missing: expected images as the app will see them, or folders of them");
+  if (o.output.empty()) fail("-o is missing: expected the name of the blob to write");
   int8::SearchOptions options;
   const int8::Times times = times_of(o.device);
   options.times = &times;
@@ -251,8 +243,9 @@ int quantise(const QuantiseOptions& o) {
     options.progress = [&line](const std::string& step, double fraction) { line.update(step, fraction); };
     result = int8::quantise(*graph, split, options);
   }
-  record(o, split, result.graph.get());
-  if (o.explain) print_rows(*graph, result);
+  const CostTable costs = cost_table(o.output, *graph, result);
+  record(o, split, o.explain ? &costs : nullptr, result.graph.get());
+  if (o.explain) print_costs(costs);
   print_operators(*graph, result);
   print("ranges     %s, %zu of %zu changed\n", int8::name_of(result.rule), result.changed_ranges, result.ranges);
   print("weights    %s%s\n", int8::name_of(result.rounding), result.equalised ? ", channels equalised" : "");
@@ -265,6 +258,7 @@ int quantise(const QuantiseOptions& o) {
   }
   print_time(times, *result.time, result.rows.size());
   const uint64_t bytes = write_certified(*result.graph, o.output), before = fs::file_size(o.model);
+  if (!o.page.empty()) write_text_file(o.page, costs_page(costs));
   print_measured(o);
   print("%s  %s, %.2f of %s\n", o.output.c_str(), bytes_text(bytes).c_str(),
         static_cast<double>(bytes) / static_cast<double>(before), o.model.c_str());
@@ -286,14 +280,14 @@ void add_quantise(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry quantise m.ferry --images calibration/ -o m8.ferry\n"
       "  ferry quantise m.ferry --images calibration/ --bound top1=99 -o m8.ferry\n"
-      "  ferry quantise m.ferry --images calibration/ --explain -o m8.ferry     what each operator costs");
+      "  ferry quantise m.ferry --images calibration/ --explain -o m8.ferry     what each operator costs\n"
+      "  ferry quantise m8.ferry --explain --html page.html                     the same again, as a page");
   auto o = std::make_shared<QuantiseOptions>();
-  app.add_option("MODEL", o->model, "The float blob").required().type_name("");
+  app.add_option("MODEL", o->model, "The float blob; with --explain alone a quantised one").required().type_name("");
   app.add_option("--images", o->images,
                  "Images, or folders of them; .safetensors files if the blob has no preprocessing")
-      .required()
       .type_name("PATH");
-  app.add_option("-o,--output", o->output, "The blob to write").required().type_name("FILE");
+  app.add_option("-o,--output", o->output, "The blob to write").type_name("FILE");
   app.add_option("--bound", o->bound,
                  "Release operators to Float32 until this holds: top1=PERCENT of images with\n"
                  "the same best class, sqnr=DECIBEL of the outputs, iou=.98 of masks, boxes=.98\n"
@@ -306,7 +300,8 @@ void add_quantise(CLI::App& ferry, int* exit_code) {
   app.add_option("--budget", o->budget,
                  "Spend time on a smaller error: time=1.1 for at most 1.1 times the fastest network's")
       .type_name("time=FACTOR");
-  app.add_flag("--explain", o->explain, "Print what each operator costs");
+  app.add_flag("--explain", o->explain, "Print what each operator costs; of a quantised blob without --images, again");
+  app.add_option("--html", o->page, "With --explain: the same as a page").type_name("FILE");
   add_thread_options(app, &o->threads);
   app.callback([o, exit_code] { *exit_code = quantise(*o); });
 }
