@@ -9,6 +9,7 @@
 #include "cli/parity/certify.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/quantise.h"
 #include "cli/summary.h"
 #include "cli/text.h"
 #include "cli/unconverted.h"
@@ -25,8 +26,11 @@ namespace fs = std::filesystem;
 // The arguments of the command itself. Options of the conversion are rows (converter/option.h).
 struct ConvertArguments {
   std::string checkpoint, output;
-  std::string revision, certify, report = "text";
+  std::string revision, certify, report = "text", activations;
+  QuantiseOptions quantise;
   bool dry_run = false;
+
+  bool on_integers() const { return !activations.empty(); }
 };
 
 #if defined(FERRY_HAS_CONVERTER)
@@ -174,6 +178,34 @@ void print_dry_run(const Conversion& done, const fs::path& output, double second
   for (const std::string& detail : done.details) print("%s\n", detail.c_str());
 }
 
+// A float blob between conversion and quantisation.
+class FloatBlob {
+ public:
+  explicit FloatBlob(const fs::path& output) : path_(output.string() + ".float") {}
+  ~FloatBlob() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  FloatBlob(const FloatBlob&) = delete;
+  FloatBlob& operator=(const FloatBlob&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Throws Error if the options of a quantised network are incomplete.
+void check_integers(const ConvertArguments& o, const ConvertOptions& options) {
+  if (!o.on_integers()) {
+    if (!o.quantise.images.empty() || !o.quantise.bound.empty() || !o.quantise.device.empty())
+      fail("--calibrate, --bound and --device are for --activations i8");
+    return;
+  }
+  if (o.quantise.images.empty()) fail("--activations i8: expected --calibrate DIR, images as the app will see them");
+  if (options.settings.text("weights") != "i8") fail("--activations i8: expected --weights i8 beside it");
+  if (o.dry_run || !o.certify.empty()) fail("--activations i8: without --dry-run and --certify");
+}
+
 int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
   if (o.dry_run && !o.certify.empty()) fail("--dry-run: not with --certify, which runs the blob");
   ConvertOptions options;
@@ -191,6 +223,13 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
       return parity::certificates_of(blob, fixture);
     };
   check_values(options.settings, families());  // before a download
+  check_integers(o, options);
+  const fs::path output = options.output;
+  const FloatBlob between(output);
+  if (o.on_integers()) {
+    options.settings.erase("weights");
+    options.output = between.path();
+  }
   const std::vector<std::string> notes = locate(o, &options);
 
   const auto start = std::chrono::steady_clock::now();
@@ -212,10 +251,14 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
     return kDone;
   }
   const uint64_t parameters = summarize(options.output.string()).parameters;
-  print("%s: ", options.output.c_str());
+  print("%s: ", output.c_str());
   print_network(done, parameters, seconds());
   print_notes(done);
-  return kDone;
+  if (!o.on_integers()) return kDone;
+  QuantiseOptions quantisation = o.quantise;
+  quantisation.model = between.path().string();
+  quantisation.output = output.string();
+  return quantise(quantisation);
 }
 
 #else
@@ -255,6 +298,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name per line\n"
       "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
       "  ferry convert llama-Q8_0.gguf --weights i8 -o llama.ferry\n"
+      "  ferry convert model.safetensors --model mobilenetv2_100 --weights i8 --activations i8 --calibrate photos/\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert net.onnx --dry-run                                       size, inputs and outputs only\n"
       "  ferry convert net.onnx --like timm/resnet50.a1_in1k                    a classifier of photographs\n"
@@ -281,6 +325,13 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.add_option("--report", o->report, "Format of the reasons why a file cannot be converted")
       .one_of({"text", "json"});
   add_conversion_options(app, parsed.get());
+  app.group("Networks on integers (`ferry quantise`)");
+  app.add_option("--activations", o->activations, "i8: compute on Int8, with --weights i8 and --calibrate")
+      .one_of({"i8"});
+  app.add_option("--calibrate", o->quantise.images, "Images as the app will see them, or folders of them")
+      .type_name("PATH");
+  app.add_option("--bound", o->quantise.bound, "As of `ferry quantise`").type_name("BOUND");
+  app.add_option("--device", o->quantise.device, "As of `ferry quantise`").type_name("FILE");
   app.callback([o, parsed, exit_code] { *exit_code = run_conversion(*o, *parsed); });
 }
 

@@ -1,4 +1,5 @@
-// ferry quantise
+#include "cli/quantise.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -29,13 +30,6 @@ namespace ferry::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct QuantiseOptions {
-  std::string model, output, bound, device, budget, page;
-  std::vector<std::string> images;
-  bool explain = false;
-  ThreadOptions threads;
-};
 
 // The operators of a kind, as "12 conv2d, 3 add".
 std::string kinds_text(const std::map<std::string, size_t>& kinds) {
@@ -213,6 +207,8 @@ int explain(const QuantiseOptions& o) {
   return kDone;
 }
 
+}  // namespace
+
 int quantise(const QuantiseOptions& o) {
   if (!o.page.empty() && !o.explain) fail("--html %s: a page of what --explain prints: add it", o.page.c_str());
   if (o.explain && o.images.empty() && o.output.empty()) return explain(o);
@@ -260,12 +256,10 @@ int quantise(const QuantiseOptions& o) {
   const uint64_t bytes = write_certified(*result.graph, o.output), before = fs::file_size(o.model);
   if (!o.page.empty()) write_text_file(o.page, costs_page(costs));
   print_measured(o);
-  print("%s  %s, %.2f of %s\n", o.output.c_str(), bytes_text(bytes).c_str(),
-        static_cast<double>(bytes) / static_cast<double>(before), o.model.c_str());
+  print("%s  %s, %.2f of the float blob\n", o.output.c_str(), bytes_text(bytes).c_str(),
+        static_cast<double>(bytes) / static_cast<double>(before));
   return kDone;
 }
-
-}  // namespace
 
 void add_quantise(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "quantise", "Quantise a float blob to Int8, with a measured error");
