@@ -1,9 +1,11 @@
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/checkpoint/quantized.h"
 #include "converter/checkpoint/small_float.h"
+#include "converter/graph/float16.h"
 #include "sdk/model/elements.h"
 
 namespace ferry {
@@ -54,8 +56,19 @@ std::vector<To> widen(std::span<const std::byte> bytes) {
   return out;
 }
 
+// The usual types of large checkpoints.
+std::vector<float> widen(std::span<const std::byte> bytes, void (*widen_all)(const std::byte*, std::span<float>)) {
+  std::vector<float> out(bytes.size() / sizeof(uint16_t));
+  widen_all(bytes.data(), out);
+  return out;
+}
+
 template <typename To>
 std::vector<To> elements_of(const CheckpointTensor& t) {
+  if constexpr (std::is_same_v<To, float>) {
+    if (t.type == ElementType::F16) return widen(t.bytes, from_float16);
+    if (t.type == ElementType::BF16) return widen(t.bytes, from_bfloat16);
+  }
   switch (t.type) {
     case ElementType::F64: return widen<double, To>(t.bytes);
     case ElementType::F32: return widen<float, To>(t.bytes);

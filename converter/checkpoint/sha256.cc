@@ -28,7 +28,8 @@ bool has_instructions() {
   __m128i abef = _mm_alignr_epi8(cdab, efgh, 8), cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
   for (; count > 0; --count, data += 64) {
     const __m128i abef_before = abef, cdgh_before = cdgh;
-    __m128i w[4];  // the last 16 words
+    __m128i w[4];  // the last 16 words; in registers if the loop is unrolled
+#pragma GCC unroll 16
     for (size_t t = 0; t < 16; ++t) {
       __m128i& now = w[t % 4];
       if (t < 4) {

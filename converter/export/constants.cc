@@ -57,13 +57,37 @@ Constants::Constants(const fbs::GraphT& table, const WrittenData& data) : data_(
     }
   }
   for (uint32_t i = 0; i < buffers_.size(); ++i) {
-    for (size_t at = 0; at + kHashedBytes <= buffers_[i].bytes.size(); at += buffers_[i].row)
+    for (size_t at = 0, read = 0; at + kHashedBytes <= buffers_[i].bytes.size(); at += buffers_[i].row) {
       begins_.push_back({hash_of(buffers_[i].bytes.subspan(at, kHashedBytes)), i, at});
+      if (at - read < kForgotten) continue;
+      data.forget();
+      read = at;
+    }
     data.forget();
   }
   std::sort(begins_.begin(), begins_.end(), [](const Begin& a, const Begin& b) {
     return std::tie(a.hash, a.segment, a.offset) < std::tie(b.hash, b.segment, b.offset);
   });
+}
+
+std::vector<Constants::Begin> Constants::like(std::span<const std::byte> begin, bool half) const {
+  const uint64_t hash = hash_of(begin);
+  auto found = std::lower_bound(begins_.begin(), begins_.end(), hash,
+                                [](const Begin& b, uint64_t value) { return b.hash < value; });
+  std::vector<Begin> out;
+  for (size_t tried = 0; tried < kMaxCandidates && found != begins_.end() && found->hash == hash; ++tried, ++found)
+    if (buffers_[found->segment].half == half) out.push_back(*found);
+  return out;
+}
+
+std::optional<fbs::Run> Constants::first_like(const ElementReader& wanted, bool half) const {
+  if (wanted.bytes() < kHashedBytes) return {};
+  for (const Begin& begin : like(wanted.from(0).first(kHashedBytes), half)) {
+    const FloatBuffer& buffer = buffers_[begin.segment];
+    if (buffer.bytes.size() - begin.offset >= wanted.bytes())
+      return fbs::Run(buffer.buffer, begin.offset, wanted.bytes());
+  }
+  return {};
 }
 
 // Finds the longest run that matches `wanted` from byte `at` on; returns its size in bytes.
@@ -77,13 +101,9 @@ size_t Constants::longest(const ElementReader& wanted, size_t at, bool half, fbs
   const size_t left = wanted.bytes() - at;
   if (left < kHashedBytes) return 0;
   std::span<const std::byte> part = wanted.from(at);
-  const uint64_t hash = hash_of(part.first(kHashedBytes));
-  auto begin = std::lower_bound(begins_.begin(), begins_.end(), hash,
-                                [](const Begin& b, uint64_t value) { return b.hash < value; });
   std::vector<Candidate> candidates;
-  for (size_t tried = 0; tried < kMaxCandidates && begin != begins_.end() && begin->hash == hash; ++tried, ++begin)
-    if (buffers_[begin->segment].half == half)
-      candidates.push_back({&buffers_[begin->segment], begin->offset, 0, false});
+  for (const Begin& begin : like(part.first(kHashedBytes), half))
+    candidates.push_back({&buffers_[begin.segment], begin.offset, 0, false});
   for (size_t done = 0; !candidates.empty();) {
     bool any = false;
     for (Candidate& c : candidates) {

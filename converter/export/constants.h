@@ -30,6 +30,8 @@ class Constants {
   Constants(const fbs::GraphT& table, const WrittenData& data);
 
   const std::vector<FloatBuffer>& buffers() const { return buffers_; }
+  // A run of as many bytes as `wanted` that begins like it.
+  std::optional<fbs::Run> first_like(const ElementReader& wanted, bool half) const;
   // Consecutive runs with exactly these bytes, of Float16 or Float32 elements; empty if some bytes are not found, or
   // the runs would be too short. `row`: see row_bytes().
   std::vector<fbs::Run> find(const ElementReader& wanted, bool half, size_t row) const;
@@ -40,6 +42,8 @@ class Constants {
     uint32_t segment;
     size_t offset;
   };
+  // Those whose first bytes are `begin`'s, at most kMaxCandidates.
+  std::vector<Begin> like(std::span<const std::byte> begin, bool half) const;
   size_t longest(const ElementReader& wanted, size_t at, bool half, fbs::Run* run) const;
 
   WrittenData data_;

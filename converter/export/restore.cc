@@ -79,7 +79,7 @@ class Output {
  public:
   explicit Output(const Sink& sink) : sink_(sink), bytes_(kAtOnce + sizeof(uint64_t)) {}
   void put(uint64_t bits, size_t size) {
-    std::memcpy(bytes_.data() + used_, &bits, size);
+    std::memcpy(bytes_.data() + used_, &bits, sizeof bits);  // a copy of constant size is one instruction
     used_ += size;
     if (used_ >= kAtOnce) end();
   }
@@ -104,6 +104,21 @@ uint64_t rounded(double value, fbs::Element element) {
     case fbs::Element::U8: break;
   }
   return 0;
+}
+
+// Rounds float32 elements to float16 or bfloat16.
+void narrow(std::span<const std::byte> floats, fbs::Element element, const Sink& sink) {
+  std::vector<std::byte> part;
+  constexpr size_t kRounded = size_t{1} << 18;  // bytes
+  for (size_t n; !floats.empty(); floats = floats.subspan(n)) {
+    n = std::min(floats.size(), kRounded);
+    part.resize(n / sizeof(float) * sizeof(uint16_t));
+    if (element == fbs::Element::F16)
+      to_float16(floats.first(n), part.data());
+    else
+      to_bfloat16(floats.first(n), part.data());
+    sink(part);
+  }
 }
 
 // The E2M1 bits of `value` in a block with that exponent.
@@ -180,13 +195,14 @@ void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink
   const Checked checked(numbers, stored);
   const fbs::Element element = numbers.element();
   const bool half = numbers.half();
+  const bool in_order = std::is_sorted(checked.perm.begin(), checked.perm.end());
   const bool multiplied = numbers.rows() || numbers.columns();
   const bool as_they_lie =
       element == (half ? fbs::Element::F16 : fbs::Element::F32) && !multiplied && !numbers.differences();
   const auto of = [&](const fbs::Run& run) { return stored.segment(run.buffer()).subspan(run.offset(), run.bytes()); };
   // Calls `visit` for each element of the tensor, in its order, with its bytes and its index among the constants.
   const auto each = [&](const auto& visit) {
-    if (std::is_sorted(checked.perm.begin(), checked.perm.end())) {
+    if (in_order) {
       size_t i = 0;
       for (const fbs::Run* run : *numbers.runs()) {
         const std::span<const std::byte> elements = of(*run);
@@ -202,8 +218,13 @@ void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink
     }
     walk(from_permuted(checked.seen, checked.perm), [&](size_t i) { visit(&elements[i * checked.run_size], i); });
   };
-  if (as_they_lie && std::is_sorted(checked.perm.begin(), checked.perm.end())) {
+  if (as_they_lie && in_order) {
     for (const fbs::Run* run : *numbers.runs()) sink(of(*run));
+    return;
+  }
+  const bool narrowed = element == fbs::Element::F16 || element == fbs::Element::BF16;
+  if (narrowed && in_order && !half && !multiplied && !numbers.differences()) {
+    for (const fbs::Run* run : *numbers.runs()) narrow(of(*run), element, sink);
     return;
   }
   const auto value = [&](const std::byte* from) {

@@ -40,12 +40,17 @@ void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
                     const Sink& sink) {
   if (dtype == tensor.dtype) return sink(from);
   const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
+  const size_t stored = bits_of(tensor.dtype) / 8;
   constexpr size_t kAtOnce = 1 << 16;
-  const size_t count = 8 * from.size() / bits_of(tensor.dtype), size = bits_of(dtype) / 8;
+  const size_t count = from.size() / stored, size = bits_of(dtype) / 8;
   std::vector<std::byte> part;
   for (size_t begin = 0; begin < count; begin += kAtOnce) {
     const size_t elements = std::min(count - begin, kAtOnce);
     part.resize(elements * size);
+    if (!wide && to_float16(from.subspan(begin * stored, elements * stored), part.data())) {
+      sink(part);
+      continue;
+    }
     for (size_t i = 0; i < elements; ++i) {
       const double value = wide ? load<double>(from.data(), begin + i) : load<float>(from.data(), begin + i);
       const uint16_t narrow = half ? to_float16(value) : 0;
