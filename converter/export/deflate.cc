@@ -32,6 +32,11 @@ struct Inflation {
 }  // namespace
 
 std::vector<std::byte> deflated(std::span<const std::byte> bytes, Content content) {
+  return deflated(
+      bytes.size(), [bytes](size_t at, size_t size) { return bytes.subspan(at, size); }, content);
+}
+
+std::vector<std::byte> deflated(size_t size, const ElementReader::Read& read, Content content) {
   z_stream stream{};
   // All parameters are fixed, so that equal bytes produce equal streams.
   constexpr int kLevel = 6, kWindowBits = 15, kMemory = 8;
@@ -40,11 +45,15 @@ std::vector<std::byte> deflated(std::span<const std::byte> bytes, Content conten
   std::vector<std::byte> out;
   std::array<std::byte, kAtOnce> part;
   int result = Z_OK;
-  while (result == Z_OK) {
-    if (stream.avail_in == 0) feed(&bytes, &stream);
+  for (size_t at = 0; result == Z_OK;) {
+    if (stream.avail_in == 0 && at < size) {
+      std::span<const std::byte> next = read(at, std::min(size - at, ElementReader::kAtOnce));
+      at += next.size();
+      feed(&next, &stream);
+    }
     stream.next_out = reinterpret_cast<Bytef*>(part.data());
     stream.avail_out = kAtOnce;
-    result = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+    result = deflate(&stream, at == size ? Z_FINISH : Z_NO_FLUSH);
     out.insert(out.end(), part.begin(), part.end() - stream.avail_out);
   }
   deflateEnd(&stream);

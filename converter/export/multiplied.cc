@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "converter/export/deflate.h"
+
 namespace ferry {
 namespace {
 
@@ -136,6 +138,34 @@ std::optional<Multiplied> find_multiplied(const Constants& constants, const std:
         if (auto found = at(segment, offset)) return found;
   }
   return {};
+}
+
+std::vector<std::byte> deflated_differences(std::span<const std::byte> wanted, const Walk& order, size_t size,
+                                            std::vector<std::byte> near) {
+  std::byte* to = near.data();
+  walk(order, [&](size_t from) {
+    uint64_t a = 0, b = 0;
+    std::memcpy(&a, &wanted[from * size], size);
+    std::memcpy(&b, to, size);
+    const int unused = static_cast<int>(64 - 8 * size);
+    const auto difference = static_cast<int64_t>((a - b) << unused) >> unused;  // sign-extended
+    const uint64_t folded = static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63);
+    std::memcpy(to, &folded, size);
+    to += size;
+  });
+  // All first bytes, then all second ones.
+  const size_t count = near.size() / size;
+  std::vector<std::byte> part;
+  const auto planes = [&](size_t at, size_t bytes) {
+    part.resize(bytes);
+    size_t plane = at / count, i = at % count;
+    for (std::byte& byte : part) {
+      byte = near[i * size + plane];
+      if (++i == count) i = 0, ++plane;
+    }
+    return std::span<const std::byte>(part);
+  };
+  return deflated(near.size(), planes, Content::Noise);
 }
 
 }  // namespace ferry

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "converter/export/constants.h"
+#include "converter/export/restore.h"
 
 namespace ferry {
 
@@ -20,5 +22,10 @@ struct Multiplied {
 // the constant named `name` first. Reads all of `wanted` only if a constant may hold it. Nothing if not found.
 std::optional<Multiplied> find_multiplied(const Constants& constants, const std::string& name,
                                           const ElementReader& wanted, size_t rows, size_t columns);
+
+// The differences between `wanted`, elements of `size` bytes in a tensor's order, and `near`, the restored ones in the
+// order of the constants, to which `order` leads: as fbs::Numbers has them, deflated.
+std::vector<std::byte> deflated_differences(std::span<const std::byte> wanted, const Walk& order, size_t size,
+                                            std::vector<std::byte> near);
 
 }  // namespace ferry

@@ -194,23 +194,15 @@ void Recorder::multiply(const CheckpointTensor& tensor, const ElementReader& wan
   }
   builder.Finish(fbs::CreateNumbers(builder, &nearest));
   std::vector<std::byte> near;
+  near.reserve(planned->bytes.size());
   restore(*flatbuffers::GetRoot<fbs::Numbers>(builder.GetBufferPointer()), stored(planned->kept),
           [&near](std::span<const std::byte> part) { near.insert(near.end(), part.begin(), part.end()); });
-  const size_t size = size_of(numbers.element), count = near.size() / size;
-  std::vector<std::byte> planes(near.size());
-  size_t i = 0;
-  walk(to_permuted(numbers.seen, numbers.perm), [&](size_t from) {
-    uint64_t a = 0, b = 0;
-    std::memcpy(&a, &tensor.bytes[from * size], size);
-    std::memcpy(&b, &near[i * size], size);
-    const int unused = static_cast<int>(64 - 8 * size);
-    const auto difference = static_cast<int64_t>((a - b) << unused) >> unused;  // sign-extended
-    const uint64_t folded = static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63);
-    for (size_t plane = 0; plane < size; ++plane)
-      planes[plane * count + i] = static_cast<std::byte>(folded >> (8 * plane) & 0xff);
-    ++i;
-  });
-  numbers.differences = append(deflated(planes, Content::Noise), planes.size(), /*deflated=*/true, &planned->kept);
+  forget_data_();
+  const size_t bytes = near.size();
+  const std::vector<std::byte> deflation = deflated_differences(tensor.bytes, to_permuted(numbers.seen, numbers.perm),
+                                                                size_of(numbers.element), std::move(near));
+  converted_.checkpoint->forget(tensor.bytes);
+  numbers.differences = append(deflation, bytes, /*deflated=*/true, &planned->kept);
   if (planned->kept.size() > planned->bytes.size() / 2) numbers.runs.clear();
 }
 
