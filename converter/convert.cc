@@ -59,14 +59,16 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
 Conversion convert(Families families, const ConvertOptions& options) {
   ImportedNetwork found = import(families, options);
   std::unique_ptr<Graph> graph = joined(std::move(found.graphs));
-  constexpr double kBefore = 0.3;  // the share of the time before the weights are written
-  step(options, "packing", kBefore);
   const std::string weights = value_of(options.settings, "weights");
+  const bool recorded = found.checkpoint.checkpoint && keeps_values(weights);
+  constexpr double kBefore = 0.3;             // the share of the time before the weights are written
+  const double packed = recorded ? 0.75 : 1;  // and before the checkpoint is compared with them
+  step(options, "packing", kBefore);
   if (weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (weights == "i4") quantize_weights(*graph, WeightBits::Four);
   const PackOptions packing = {
       weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32, weights != "f32",
-      [&options](double written) { step(options, "packing", kBefore + (1 - kBefore) * written); }};
+      [&options, packed](double written) { step(options, "packing", kBefore + (packed - kBefore) * written); }};
   Certify certify;
   if (options.certify)
     certify = [&options](const std::filesystem::path& blob) {
@@ -81,9 +83,10 @@ Conversion convert(Families families, const ConvertOptions& options) {
       return certificates;
     };
   Attach checkpoint;
-  if (found.checkpoint.checkpoint && keeps_values(weights))
+  if (recorded)
     checkpoint = [&](const fbs::GraphT& table, const WrittenData& data, const Sink& sink) {
-      record_checkpoint(found.checkpoint, options.settings.has("exportable"), table, data, sink);
+      record_checkpoint(found.checkpoint, options.settings.has("exportable"), table, data, sink,
+                        [&](double compared) { step(options, "recording", packed + (1 - packed) * compared); });
     };
   const uint64_t bytes =
       options.dry_run ? packed_size(*graph, packing) : pack_file(*graph, packing, options.output, certify, checkpoint);

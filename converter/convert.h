@@ -31,7 +31,7 @@ struct ConvertOptions {
   bool dry_run = false;     // writes no blob; Conversion describes it
   bool passes = true;       // false: no pass changes the imported graph, to compare with
   Certify certify;          // makes the blob's certificates (converter/pack/pack.h); null: the blob has none
-  ImportProgress progress;  // of "reading", "building", "folding", "packing", "certifying"
+  ImportProgress progress;  // of "reading", "building", "folding", "packing", "recording", "certifying"
 };
 
 // The result, for messages.

@@ -55,11 +55,13 @@ class Recorder {
         sink_(sink),
         constants_(table, data) {}
 
-  void record(bool all);
+  void record(bool all, const std::function<void(double)>& progress);
 
  private:
   using Tensor = std::pair<const std::string, CheckpointTensor>;
-  std::vector<Planned> plan(const Checkpoint::File& file, size_t* between) const;
+  // Calls `compared` with the bytes of each tensor.
+  std::vector<Planned> plan(const Checkpoint::File& file, size_t* between,
+                            const std::function<void(size_t)>& compared) const;
   Planned plan(const Tensor& tensor) const;
   ElementReader as_constants(const CheckpointTensor& tensor, const std::string& scales, bool half,
                              const fbs::NumbersT& numbers) const;
@@ -259,7 +261,8 @@ Planned Recorder::plan(const Tensor& tensor) const {
 }
 
 // The large tensors of a file in order, and the number of bytes outside of any tensor.
-std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* between) const {
+std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* between,
+                                    const std::function<void(size_t)>& compared) const {
   std::vector<const Tensor*> inside;
   for (const Tensor& tensor : converted_.checkpoint->tensors()) {
     const std::span<const std::byte> bytes = tensor.second.bytes;
@@ -280,6 +283,7 @@ std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* betwee
     *between -= bytes.size();
     if (bytes.size() <= kMaxSmallTensor) continue;
     out.push_back(plan(*tensor));
+    compared(bytes.size());
     converted_.checkpoint->forget(bytes);
     forget_data_();
   }
@@ -361,11 +365,16 @@ void Recorder::finish(const fbs::CheckpointT& checkpoint) {
   write(std::as_bytes(std::span(&size, 1)));
 }
 
-void Recorder::record(bool all) {
+void Recorder::record(bool all, const std::function<void(double)>& progress) {
   const std::vector<Checkpoint::File> files = converted_.checkpoint->files();
   std::vector<std::vector<Planned>> tensors;
   fbs::CheckpointT out;
-  size_t largest = 0, added = 0;
+  size_t largest = 0, added = 0, done = 0, total = 0;
+  for (const Checkpoint::File& file : files) total += file.bytes.size();
+  const auto compared = [&](size_t bytes) {
+    done += bytes;
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(total));
+  };
   const auto lose = [&](const std::string& what, size_t bytes) {
     out.lost_bytes += bytes;
     if (bytes > largest) out.lost = what;
@@ -373,7 +382,7 @@ void Recorder::record(bool all) {
   };
   for (const Checkpoint::File& file : files) {
     size_t between = 0;
-    tensors.push_back(plan(file, &between));
+    tensors.push_back(plan(file, &between, compared));
     if (between > kMaxGapBytes) lose(file.path.filename(), between);  // other training state
     for (const Planned& planned : tensors.back()) {
       if (!planned.numbers)
@@ -411,8 +420,8 @@ void Recorder::record(bool all) {
 }  // namespace
 
 void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, const WrittenData& data,
-                       const Sink& sink) {
-  Recorder(converted, table, data, sink).record(all);
+                       const Sink& sink, const std::function<void(double)>& progress) {
+  Recorder(converted, table, data, sink).record(all, progress);
 }
 
 }  // namespace ferry

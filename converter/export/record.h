@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -24,8 +25,8 @@ struct Converted {
 // checkpoint (config.json, the tokenizer's). With `all`, it also stores tensors that follow from no constant; without
 // it, if these would make the blob more than a quarter longer, no file can be restored, and the buffer names the
 // largest such tensor. Every tensor is restored and compared before it is written. Throws Error if a file cannot be
-// read.
+// read. `progress`, if not empty, receives the compared share of the checkpoint, from 0 to 1.
 void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, const WrittenData& data,
-                       const Sink& sink);
+                       const Sink& sink, const std::function<void(double)>& progress = {});
 
 }  // namespace ferry

@@ -234,7 +234,8 @@ TEST_F(Convert, ReportsProgressInOrder) {
     last = fraction;
   };
   convert(o);
-  EXPECT_EQ(steps, (std::vector<std::string>{"reading", "building", "hashing", "folding", "packing", "done"}));
+  EXPECT_EQ(steps,
+            (std::vector<std::string>{"reading", "building", "hashing", "folding", "packing", "recording", "done"}));
   EXPECT_EQ(last, 1);
 }
 
