@@ -18,15 +18,18 @@ void check_mxfp4(const CheckpointTensor& blocks, const CheckpointTensor& scales,
 
 std::vector<float> read_mxfp4(const CheckpointTensor& blocks, const CheckpointTensor& scales) {
   static constexpr float kMagnitudes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
-  std::vector<float> out;
-  out.reserve(blocks.bytes.size() * 2);
+  std::vector<float> out(blocks.bytes.size() * 2);
+  float* to = out.data();
   for (size_t block = 0; block < scales.bytes.size(); ++block) {
     const int exponent = std::to_integer<int>(scales.bytes[block]) - 127;
+    float values[16];
+    for (size_t bits = 0; bits < 8; ++bits) {
+      values[bits] = std::ldexp(kMagnitudes[bits], exponent);
+      values[bits + 8] = -values[bits];
+    }
     for (const std::byte pair : blocks.bytes.subspan(block * kMxfp4Block / 2, kMxfp4Block / 2)) {
-      for (const int bits : {std::to_integer<int>(pair) & 15, std::to_integer<int>(pair) >> 4}) {
-        const float magnitude = std::ldexp(kMagnitudes[bits & 7], exponent);
-        out.push_back(bits & 8 ? -magnitude : magnitude);
-      }
+      *to++ = values[std::to_integer<size_t>(pair) & 15];
+      *to++ = values[std::to_integer<size_t>(pair) >> 4];
     }
   }
   return out;

@@ -1,9 +1,38 @@
+#include <algorithm>
+#include <numeric>
+
 #include "converter/passes/affine.h"
 #include "converter/passes/rewriter.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry {
 namespace {
+
+// The constant with the elements of each index of the first dimension multiplied: computed on demand, in parts if the
+// constant is, so that the graph holds the scales only.
+Constant multiplied(const Constant& source, fbs::DType dtype, const std::string& name, const std::vector<double>& scale,
+                    size_t count) {
+  const size_t from = bits_of(dtype) / 8, row = count / scale.size();
+  const auto values = [source, dtype, name, scale, from, row](size_t first, size_t elements) {
+    const Constant part = source.read_part(first * from, elements * from);
+    std::vector<double> out = values_of({.owner = part.owner, .bytes = part.bytes}, dtype, name);
+    if (part.done) part.done();
+    for (size_t i = 0; i < out.size();) {
+      const size_t channel = (first + i) / row;
+      for (const size_t end = std::min(out.size(), (channel + 1) * row - first); i < end; ++i) out[i] *= scale[channel];
+    }
+    return hold(std::move(out));
+  };
+  Constant product;
+  product.size = count * sizeof(double);
+  product.compute = [values, count] { return values(0, count); };
+  if (source.compute && !source.compute_part) return product;
+  product.part_unit = std::lcm(std::max<size_t>(source.part_unit, 1), from) / from * sizeof(double);
+  product.compute_part = [values](size_t begin, size_t bytes) {
+    return values(begin / sizeof(double), bytes / sizeof(double));
+  };
+  return product;
+}
 
 void absorb_after(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
   const TensorId weight = op->inputs[1];
@@ -12,17 +41,8 @@ void absorb_after(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Af
   bool scaled = false;
   for (double s : affine.scale) scaled = scaled || s != 1;
   if (scaled) {
-    // Scaled on demand, when written: the graph holds the scales only.
-    Constant product;
-    product.size = static_cast<size_t>(shape.elements()) * sizeof(double);
-    product.compute = [source = graph.source(weight), dtype = graph.at(weight).dtype, weight_name,
-                       scale = affine.scale] {
-      std::vector<double> values = values_of(source, dtype, weight_name);
-      if (source.done) source.done();
-      const size_t row = values.size() / scale.size();
-      for (size_t i = 0; i < values.size(); ++i) values[i] *= scale[i / row];
-      return hold(std::move(values));
-    };
+    Constant product = multiplied(graph.source(weight), graph.at(weight).dtype, weight_name, affine.scale,
+                                  static_cast<size_t>(shape.elements()));
     rewriter.set_input(op, 1, graph.add_constant(weight_name, fbs::DType::Float64, shape, std::move(product)));
   }
   std::vector<double> bias(affine.shift.size(), 0.0);

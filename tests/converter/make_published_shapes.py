@@ -600,18 +600,33 @@ def write_facts():
                 f.write(f"{dtype} {'x'.join(map(str, shape)) or '-'} {key}\n")
 
 
+def first_layers(config, layers):
+    """The settings of a language model that is cut to so many layers."""
+    for part in (config, config.get("text_config", {})):
+        if "num_hidden_layers" in part:
+            part["num_hidden_layers"] = layers
+        if "layer_types" in part:
+            part["layer_types"] = part["layer_types"][:layers]
+    return config
+
+
 def make_checkpoint(name, folder):
-    """Returns the header of model.safetensors: type, shape and offsets of every key."""
+    """Returns the header of model.safetensors: type, shape and offsets of every key. NAME:4 has four layers."""
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(FACTS, name, "config.json"), encoding="utf-8") as f, \
-            open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
-        out.write(f.read())
+    name, _, layers = name.partition(":")
+    with open(os.path.join(FACTS, name, "config.json"), encoding="utf-8") as f:
+        settings = json.load(f)
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
+        json.dump(first_layers(settings, int(layers)) if layers else settings, out)
     header, at = {}, 0
     with open(os.path.join(FACTS, name, "tensors.txt"), encoding="utf-8") as f:
         for line in f:
             dtype, shape, key = line.split()
             dims = [] if shape == "-" else [int(d) for d in shape.split("x")]
             for one in expanded(key):
+                layer = re.search(r"\blayers\.(\d+)\.", one)
+                if layers and layer and int(layer[1]) >= int(layers):
+                    continue
                 size = SIZES[dtype] * math.prod(dims)
                 header[one] = {"dtype": dtype, "shape": dims, "data_offsets": [at, at + size]}
                 at += size
