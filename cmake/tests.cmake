@@ -53,7 +53,7 @@ set(by_suite unit ops converter tflite memory)
 string(JOIN "|" long_tests
   "^parity_gpu/" "^second_gpu/" "^soak/" "^scaling"
   "^parity/(timm_vgg11_bn|mobile_sam|birefnet_lite|deeplabv3_resnet50|coatnet_0_rw_224|migan_256|esrgan_x4_6b|timm_resnetv2_50x1_bit|hf_resnet50|.*_in1c|.*_seed1|planted|other_names)$"
-  "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublishedShapes/LargePublishedShapes|DamagedCheckpoint|Convert/FixtureTaps|BiRefNet)$"
+  "ImportsWithTheExpectedShapes/(vgg19|zfnet512|bvlc_alexnet)" "^converter/(SplitLargeWeight|LargePublished(Shapes/LargePublishedShapes|Runs/LargePublishedRuns)|DamagedCheckpoint|Convert/FixtureTaps|BiRefNet)$"
   "^gpu/(Canary.DiesOfEveryFault$|Alternatives|WrongAtTimes|GpuStates.ALostDevice)" "^gpu/Faults/" "^gpu/WrongAtAnyRate"
   "^package/(archives|lintian|repository|gpu_off|operators|scaffolds|source_archive|cmake_component|pkgconfig_static|camera_linux)$" "^device/faults$" "^android/apk$" "^java/kotlin$" "^docs/site$")
 function(ferry_label test label)
@@ -182,10 +182,13 @@ foreach(folder unit threads ops converter conformance tflite runtime memory pari
   if(folder STREQUAL "conformance")
     target_link_libraries(conformance_tests PRIVATE ferry_onnx ferry_onnx_schema)
   endif()
+  if(folder STREQUAL "converter") # runs the command, where there is a converter
+    target_compile_definitions(converter_tests PRIVATE FERRY_EMULATOR="")
+  endif()
   if(folder STREQUAL "tflite")
     target_link_libraries(tflite_tests PRIVATE ferry_tflite)
   endif()
-  if(TARGET ferry_cli AND folder MATCHES "cli|parity")
+  if(TARGET ferry_cli AND folder MATCHES "cli|converter|parity")
     add_dependencies(${folder}_tests ferry_cli)
   endif()
   if(folder STREQUAL "parity" AND NOT CMAKE_CROSSCOMPILING)

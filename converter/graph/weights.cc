@@ -275,7 +275,7 @@ Tensor Weights::read(const std::string& key, const Shape& stored, const std::vec
     CheckpointTensor fetched = part;
     fetched.bytes = checkpoint->fetch(part.bytes, &buffer);
     const auto ordered = [&](auto values) {
-      buffer = {};
+      std::vector<std::byte>().swap(buffer);
       return hold(stays ? std::move(values) : permute(values, order, perm));
     };
     return wide ? ordered(fetched.to_doubles()) : ordered(fetched.to_floats());

@@ -209,8 +209,8 @@ class Quantized {
     known_.resize(units());
   }
   void end() {
-    scales_ = {};
-    known_ = {};
+    std::vector<std::byte>().swap(scales_);  // an assignment of {} would keep the memory
+    std::vector<bool>().swap(known_);
   }
 
   void compute(size_t first, size_t count, std::byte* out) {

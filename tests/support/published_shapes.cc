@@ -1,5 +1,6 @@
 #include "tests/support/published_shapes.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -32,11 +33,30 @@ std::vector<std::string> keys_of(const std::string& key) {
   return keys;
 }
 
+// Whether `key` belongs to one of the layers after the first `layers`.
+bool is_cut(const std::string& key, int layers) {
+  constexpr std::string_view kLayers = ".layers.";
+  const size_t at = key.find(kLayers);
+  return layers > 0 && at != key.npos && std::atoi(key.c_str() + at + kLayers.size()) >= layers;
+}
+
+void cut_config(const std::filesystem::path& file, int layers) {
+  nlohmann::json config = nlohmann::json::parse(std::ifstream(file));
+  nlohmann::json& text = config.contains("text_config") ? config["text_config"] : config;
+  text["num_hidden_layers"] = layers;
+  if (text.contains("layer_types")) {
+    auto& types = text["layer_types"];
+    types.erase(types.begin() + layers, types.end());
+  }
+  std::ofstream(file) << config;
+}
+
 }  // namespace
 
-uint64_t make_published_checkpoint(const std::string& name, const std::filesystem::path& folder) {
+uint64_t make_published_checkpoint(const std::string& name, const std::filesystem::path& folder, int layers) {
   const std::filesystem::path facts = source_folder() / "tests" / "data" / "published" / name;
   std::filesystem::copy_file(facts / "config.json", folder / "config.json");
+  if (layers > 0) cut_config(folder / "config.json", layers);
   nlohmann::json header = nlohmann::json::object();
   uint64_t at = 0, parameters = 0;
   std::ifstream lines(facts / "tensors.txt");
@@ -51,6 +71,7 @@ uint64_t make_published_checkpoint(const std::string& name, const std::filesyste
     const uint64_t size = elements * bytes_of_type(type);
     const bool scales = key.ends_with("_scale_inv") || key.ends_with("_scales");
     for (const std::string& one : keys_of(key)) {
+      if (is_cut(one, layers)) continue;
       header[one] = {{"dtype", type}, {"shape", dims}, {"data_offsets", {at, at + size}}};
       at += size;
       if (!scales && type != "I64") parameters += type == "U8" ? 2 * elements : elements;  // a byte of MXFP4 has two
