@@ -83,10 +83,13 @@ Rope yarn(const RopeSettings& s) {
   low = std::max(low, 0.0), high = std::min(high, s.rotated - 1.0);
   if (low == high) high += 0.001;
 
-  Rope out = unscaled(s);
-  for (size_t i = 0; i < out.frequencies.size(); ++i) {
-    const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
-    out.frequencies[i] *= stretched / factor + (1 - stretched);
+  // Each step is rounded to float32, as the reference's.
+  const auto first = static_cast<float>(low), width = static_cast<float>(high - low), by = static_cast<float>(factor);
+  Rope out;
+  for (const double wavelength : wavelengths_of(s)) {
+    const auto wave = static_cast<float>(wavelength), i = static_cast<float>(out.frequencies.size());
+    const float kept = 1 - std::clamp((i - first) / width, 0.0f, 1.0f);
+    out.frequencies.push_back(static_cast<double>(1 / (by * wave) * (1 - kept) + 1 / wave * kept));
   }
   const auto mscale = [&](double m) { return yarn_mscale(factor, m); };
   const bool both = s.rope.has("mscale") && s.rope.has("mscale_all_dim");

@@ -3,44 +3,68 @@
 
     tests/converter/make_rope_fixture.py > tests/converter/rope_fixture.inc
 
-modeling_rope_utils.py and the forward() of the models compute in float32: inv_freq = 1 / base ** (arange(0, dim, 2) /
-dim), the scaling of the rope type, position * inv_freq, cos. Each step is rounded to float32 here.
+Needs torch. The formulas are those of modeling_rope_utils.py and of the models' forward(), with the settings of
+tests/data/published; torch rounds each step to float32. Powers alone are rounded from float64: torch's float32 pow() may
+be off by one unit in the last place, depending on the CPU, which turns an angle at 100,000 by up to 0.005.
 """
-import math, struct
+import json, math, os, torch
+
+FACTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "published")
+POSITIONS = (100000, 131071)
 
 
-def f32(x):
-    return struct.unpack("f", struct.pack("f", x))[0]
+def powers(base, dim):
+    exponents = torch.arange(0, dim, 2, dtype=torch.int64).float() / dim
+    return (base ** exponents.double()).float()
 
 
-def frequencies(theta, dim):
-    return [f32(1 / f32(theta ** f32(i / dim))) for i in range(0, dim, 2)]
+def default(base, dim, c, rope):
+    return 1.0 / powers(base, dim)
 
 
-def linear(inv, factor):
-    return [f32(f / factor) for f in inv]
+def linear(base, dim, c, rope):
+    return default(base, dim, c, rope) / rope["factor"]
 
 
-def llama3(inv, factor, low, high, length):
-    out = []
-    for f in inv:
-        wave = f32(2 * math.pi / f)
-        scaled = f32(f / factor) if wave > length / low else f
-        if length / high <= wave <= length / low:
-            smooth = f32(f32(f32(length / wave) - low) / (high - low))
-            scaled = f32(f32(f32(f32(1 - smooth) * scaled) / factor) + f32(smooth * scaled))
-        out.append(scaled)
-    return out
+def llama3(base, dim, c, rope):
+    inv = default(base, dim, c, rope)
+    factor, low, high = rope["factor"], rope["low_freq_factor"], rope["high_freq_factor"]
+    length = rope["original_max_position_embeddings"]
+    wave = 2 * math.pi / inv
+    scaled = torch.where(wave > length / low, inv / factor, inv)
+    smooth = (length / wave - low) / (high - low)
+    smoothed = (1 - smooth) * scaled / factor + smooth * scaled
+    return torch.where(~(wave < length / high) * ~(wave > length / low), smoothed, scaled)
 
 
-CASES = [
-    ("llama-3.1-8b", llama3(frequencies(500000.0, 128), 8.0, 1.0, 4.0, 8192)),
-    ("llama-3.2-1b", llama3(frequencies(500000.0, 64), 32.0, 1.0, 4.0, 8192)),
-    ("qwen3-0.6b", frequencies(1000000.0, 128)),
-    ("mistral-nemo-12b", frequencies(1000000.0, 128)),
-    ("gemma-3-4b", linear(frequencies(1000000.0, 256), 8.0)),
-    ("phi-3-mini-128k", frequencies(10000.0, 96)),
-]
-for name, inv in CASES:
-    cosines = [", ".join(f"{math.cos(f32(position * f)):.7f}" for f in inv) for position in (100000, 131071)]
+def yarn(base, dim, c, rope):
+    factor, length = rope["factor"], rope["original_max_position_embeddings"]
+
+    def channel(turns):
+        return dim * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    low, high = channel(rope["beta_fast"]), channel(rope["beta_slow"])
+    if rope.get("truncate", True):
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    ramp = torch.clamp((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low), 0, 1)
+    extrapolation = 1 - ramp
+    frequencies = powers(base, dim)
+    return 1.0 / (factor * frequencies) * (1 - extrapolation) + 1.0 / frequencies * extrapolation
+
+
+def longrope(base, dim, c, rope):
+    factors = torch.tensor([1 + i * i / 64 for i in range(dim // 2)], dtype=torch.float32)  # as in rope_test.cc
+    return 1.0 / (factors * powers(base, dim))
+
+
+for name in ("llama-3.1-8b", "llama-3.2-1b", "qwen3-0.6b", "gemma-3-4b", "phi-3-mini-128k", "gpt-oss-20b",
+             "deepseek-v3"):
+    with open(os.path.join(FACTS, name, "config.json"), encoding="utf-8") as file:
+        c = json.load(file)
+    rope = c.get("rope_scaling") or {}
+    dim = c.get("qk_rope_head_dim") or c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+    inv = globals()[rope.get("rope_type") or rope.get("type", "default")](c["rope_theta"], dim, c, rope)
+    freqs = (inv[:, None] @ torch.tensor(POSITIONS).float()[None, :]).transpose(0, 1)
+    cosines = [", ".join(f"{x:.7f}" for x in row.tolist()) for row in freqs.cos()]
     print(f'{{"{name}", {{{{{cosines[0]}}},\n {{{cosines[1]}}}}}}},')

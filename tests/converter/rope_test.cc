@@ -124,8 +124,11 @@ TEST(Rope, FarPositionsTurnAsInTheReference) {
     SCOPED_TRACE(far.name);
     json config =
         json::parse(std::ifstream(source_folder() / "tests" / "data" / "published" / far.name / "config.json"));
-    const int head =
-        config.value("head_dim", config["hidden_size"].get<int>() / config["num_attention_heads"].get<int>());
+    const int width = config["hidden_size"].get<int>() / config["num_attention_heads"].get<int>();
+    const int head = config.value("qk_rope_head_dim", config.value("head_dim", width));
+    if (config["rope_scaling"].is_object() && config["rope_scaling"].contains("long_factor"))
+      for (size_t i = 0; i < config["rope_scaling"]["long_factor"].size(); ++i)
+        config["rope_scaling"]["long_factor"][i] = 1 + static_cast<double>(i * i) / 64;
     const Rope made = rope(config, head);
     ASSERT_EQ(made.frequencies.size(), far.cosines[0].size());
     const bool is_long = made.long_context.has_value();
