@@ -1,4 +1,4 @@
-// Verifies the loops of a graph.
+// Part of verify(): the loops around the operator that is being checked.
 #pragma once
 
 #include "ferry_generated.h"
@@ -6,9 +6,23 @@
 
 namespace ferry {
 
-// Requires operators whose tensors and shapes have been verified. FERRY_CORRUPT: loops are not nested within one
-// another, a LoopEnd does not continue its LoopBegin, an operator in a loop names a state, or a value that is computed
-// in a loop is read outside of it.
-Status verify_loops(const fbs::Graph& graph);
+class OpenLoops {
+ public:
+  explicit OpenLoops(const fbs::Graph& graph) : graph_(graph) {}
+
+  // Called for every operator, in order, when its tensors and shapes have been verified. *ended: the operators from
+  // there up to this one are in a loop that it ends; otherwise unchanged. FERRY_CORRUPT: loops are not nested within
+  // one another, a LoopEnd does not continue its LoopBegin, or an operator in a loop names a state.
+  Status follow(uint32_t index, uint32_t* ended);
+  // FERRY_CORRUPT: a loop does not end.
+  Status finish() const;
+
+ private:
+  static constexpr uint32_t kMaxDepth = 16;
+
+  const fbs::Graph& graph_;
+  uint32_t begins_[kMaxDepth];
+  uint32_t depth_ = 0;
+};
 
 }  // namespace ferry

@@ -6,7 +6,7 @@
 
 #include "sdk/model/model.h"
 #include "sdk/model/verify_loops.h"
-#include "sdk/model/verify_names.h"
+#include "sdk/model/verify_ports.h"
 #include "sdk/model/verify_recipes.h"
 #include "sdk/model/verify_shared.h"
 #include "sdk/model/verify_states.h"
@@ -21,6 +21,8 @@ namespace {
 using ull = unsigned long long;
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 
+constexpr bool kHasLoops = built_in(fbs::OpParams::LoopBegin);
+
 // Data shared by the graphs of a blob.
 struct Blob {
   const fbs::Graph& root;
@@ -32,7 +34,7 @@ struct Blob {
 // One pass over a graph; each check relies on those before it.
 class Meaning {
  public:
-  Meaning(const fbs::Graph& graph, Blob* blob) : graph_(graph), blob_(*blob), states_(blob->states) {}
+  Meaning(const fbs::Graph& graph, Blob* blob) : graph_(graph), blob_(*blob), states_(blob->states), loops_(graph) {}
 
   Status check() {
     FERRY_TRY(check_presence());
@@ -50,15 +52,16 @@ class Meaning {
     FERRY_TRY(check_inputs());
     FERRY_TRY(check_bounds());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
-    if constexpr (built_in(fbs::OpParams::LoopBegin)) FERRY_TRY(verify_loops(graph_));
+    if constexpr (kHasLoops) FERRY_TRY(loops_.finish());
     FERRY_TRY(check_ports("output", graph_.outputs()));
-    FERRY_TRY(check_counts());
     FERRY_TRY(check_ports("tap", graph_.taps()));
+    FERRY_TRY(verify_counts(graph_));
     return verify_recipes(graph_);
   }
 
  private:
-  enum class State : uint8_t { Missing, Input, Produced };
+  // Ended: computed in a loop that has ended.
+  enum class State : uint8_t { Missing, Input, Produced, Ended };
 
   Status check_presence() const;
   Status check_tensor(TensorId id) const;
@@ -67,12 +70,12 @@ class Meaning {
   Status check_operator(uint32_t index);
   Status check_operand(uint32_t op, uint32_t place);
   Status check_window(uint32_t op, uint32_t place) const;
+  Status check_loop(uint32_t index);
   Status check_outputs(uint32_t index);
   Status check_largest(uint32_t index);
   Status check_change(uint32_t index);
   Status check_bounds();
   Status check_ports(const char* kind, const Ports* ports) const;
-  Status check_counts() const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
 
   bool exists(TensorId id) const { return index_of(id) < count(graph_.tensors()); }
@@ -83,6 +86,7 @@ class Meaning {
   const fbs::Graph& graph_;
   Blob& blob_;
   const std::span<const StateShape> states_;
+  OpenLoops loops_;
   std::unique_ptr<State[]> state_;   // per tensor
   std::unique_ptr<Shape[]> shapes_;  // inputs of the current operator
   std::unique_ptr<Type[]> types_;
@@ -162,7 +166,16 @@ Status Meaning::check_operator(uint32_t index) {
     FERRY_TRY(check_operand(index, i));
     shapes_[i] = declared_shape(tensor(op.inputs()->Get(i)));
   }
-  return check_outputs(index);
+  FERRY_TRY(check_outputs(index));
+  return kHasLoops ? check_loop(index) : Status();
+}
+
+Status Meaning::check_loop(uint32_t index) {
+  uint32_t ended = index;
+  FERRY_TRY(loops_.follow(index, &ended));
+  for (; ended < index; ++ended)
+    for (const TensorId t : *graph_.operators()->Get(ended)->outputs()) state(t) = State::Ended;
+  return {};
 }
 
 Status Meaning::check_outputs(uint32_t index) {
@@ -296,6 +309,9 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) {
   if (!constant && state(in) == State::Missing)
     return error(FERRY_CORRUPT, "operator %u '%.64s': reads tensor %u '%.64s' before anything computes it", index,
                  text(op.name()), index_of(in), text(t.name()));
+  if (state(in) == State::Ended)
+    return error(FERRY_CORRUPT, "operator %u '%.64s': reads tensor %u, which is computed in a loop that has ended",
+                 index, text(op.name()), index_of(in));
   if (takes_constant(op.params_type(), place) && !constant)
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
@@ -323,6 +339,8 @@ Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& po
   if (state(port.tensor()) == State::Missing)
     return error(FERRY_CORRUPT, "%s %u '%.64s': nothing computes tensor %u", kind, index, name,
                  index_of(port.tensor()));
+  if (state(port.tensor()) == State::Ended)
+    return error(FERRY_CORRUPT, "%s '%.64s': tensor %u is computed in a loop", kind, name, index_of(port.tensor()));
   if (t.dtype() == fbs::DType::Int8)
     return error(FERRY_UNSUPPORTED, "%s %u '%.64s': tensor %u is of type Int8, expected Float32 or Int32", kind, index,
                  name, index_of(port.tensor()));
@@ -332,42 +350,6 @@ Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& po
   if (port.source_layout() == fbs::Layout::NCHW && count(t.shape()) != 4)
     return error(FERRY_CORRUPT, "%s %u '%.64s': layout NCHW for a tensor of %u dimensions, expected 4", kind, index,
                  name, count(t.shape()));
-  return {};
-}
-
-// Sizes that a run sets: Port.counts and Port.is_count. A counted tensor is compacted in place after a run, so nothing
-// else may name it.
-Status Meaning::check_counts() const {
-  const Ports& outputs = *graph_.outputs();
-  const auto counted = [](const fbs::Port* port) { return port->is_count() || port->counts() != nullptr; };
-  if (std::none_of(outputs.begin(), outputs.end(), counted)) return {};
-  if (outputs.Get(0)->is_count()) return error(FERRY_CORRUPT, "output 0: is a count, expected an output before it");
-  const std::unique_ptr<uint32_t[]> names(new (std::nothrow) uint32_t[count(graph_.tensors())]());
-  if (!names) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
-  for (const fbs::Port* port : outputs) ++names[index_of(port->tensor())];
-  for (uint32_t i = 0; i < count(graph_.taps()); ++i)
-    if (exists(graph_.taps()->Get(i)->tensor())) ++names[index_of(graph_.taps()->Get(i)->tensor())];
-  for (uint32_t i = 0; i < outputs.size(); ++i) {
-    const fbs::Port& port = *outputs.Get(i);
-    const fbs::Tensor& held = tensor(port.tensor());
-    const char* name = port.name()->c_str();
-    if (!port.is_count() && i > 0 && outputs.Get(i - 1)->is_count())
-      return error(FERRY_CORRUPT, "output %u '%.64s': follows a count, expected counts last", i, name);
-    if (port.is_count() && (held.dtype() != fbs::DType::Int32 || declared_shape(held).elements() != 1))
-      return error(FERRY_CORRUPT, "output %u '%.64s': a count of %s %s, expected one Int32", i, name,
-                   EnumNameDType(held.dtype()), in_words(declared_shape(held)).c_str());
-    if (port.counts() == nullptr) continue;
-    if (port.is_count() || port.counts()->size() != count(held.shape()))
-      return error(FERRY_CORRUPT, "output %u '%.64s': %u counts for %u dimensions%s", i, name, port.counts()->size(),
-                   count(held.shape()), port.is_count() ? " of a count" : "");
-    for (const int32_t index : *port.counts())
-      if (index < -1 || index >= static_cast<int32_t>(outputs.size()) ||
-          (index >= 0 && !outputs.Get(static_cast<uint32_t>(index))->is_count()))
-        return error(FERRY_CORRUPT, "output %u '%.64s': output %d is not a count", i, name, index);
-    if (state(port.tensor()) != State::Produced || names[index_of(port.tensor())] > 1)
-      return error(FERRY_CORRUPT, "output %u '%.64s': has counts, and is also an input, a tap or another output", i,
-                   name);
-  }
   return {};
 }
 

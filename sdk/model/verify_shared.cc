@@ -2,7 +2,7 @@
 
 #include "sdk/model/model.h"
 #include "sdk/model/verify_meaning.h"
-#include "sdk/model/verify_names.h"
+#include "sdk/model/verify_ports.h"
 
 namespace ferry {
 namespace {

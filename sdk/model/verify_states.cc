@@ -3,7 +3,7 @@
 #include <new>
 
 #include "sdk/model/model.h"
-#include "sdk/model/verify_names.h"
+#include "sdk/model/verify_ports.h"
 #include "sdk/operators/built_in.h"
 
 namespace ferry {

@@ -16,9 +16,9 @@ using fbs::UnaryKind;
 
 // Same: the type that is computed with. Int8: with a quantization of its own. Moved: Int8 with the inputs'
 // quantization. OfTable: Int8 with input 1's.
-enum class OutputType { Same, Float, Integer, Int8, Moved, OfTable };
+enum class OutputType : uint8_t { Same, Float, Integer, Int8, Moved, OfTable };
 
-constexpr TypeSet kUnread = ~0u;  // used for its shape only
+constexpr TypeSet kUnread = 0xff;  // used for its shape only
 constexpr uint64_t kAnyKind = ~uint64_t{0};
 
 template <typename... Kinds>
@@ -267,7 +267,7 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
   for (unsigned i = 0; i < inputs.size(); ++i) {
     TypeSet set = rule.inputs[i > 2 && rule.inputs[3] != 0 ? 3 : i < 2 ? i : 2];
     if (set == kUnread) continue;
-    if (i > main && shared(set) && rule.inputs[0] != kUnread) set &= integer(inputs[main]) ? kInt32 : kFloats;
+    if (i > main && shared(set) && rule.inputs[0] != kUnread) set = static_cast<TypeSet>(set & (integer(inputs[main]) ? kInt32 : kFloats));
     if ((set_of(inputs[i]) & set) == 0)
       return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, in_words(inputs[i]).c_str(),
                    in_words(set).c_str());

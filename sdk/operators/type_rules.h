@@ -14,7 +14,7 @@ namespace ferry {
 
 // A set of types, one bit each. Activations are Float32, Int32 or kInt8, which is quantised; the others are storage
 // types of constants, which are computed with as Float32, or as integers where an activation is Int8.
-using TypeSet = uint32_t;
+using TypeSet = uint8_t;
 inline constexpr TypeSet kFloat32 = 1, kInt32 = 2, kFloat16 = 4, kScaledInt8 = 8, kScaledInt4 = 16, kInt8 = 32;
 inline constexpr TypeSet kNumbers = kFloat32 | kInt32;
 inline constexpr TypeSet kFloats = kFloat32 | kFloat16;

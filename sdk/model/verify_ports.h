@@ -1,4 +1,4 @@
-// Part of verify(): names of ports, states and graphs.
+// Part of verify(): names of ports, states and graphs; outputs whose sizes a run sets.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,9 @@ namespace ferry {
 
 // 1 to kMaxNameBytes bytes without a zero. `kind` ("input", "state"...) and `index` are for the message.
 Status verify_name(const char* kind, uint32_t index, const flatbuffers::String* name);
+
+// Checks Port.counts and Port.is_count of the outputs. Requires verified ports. FERRY_CORRUPT, FERRY_OUT_OF_MEMORY.
+Status verify_counts(const fbs::Graph& graph);
 
 // No name occurs twice. Sorts `names`.
 Status verify_unique_names(const char* kind, std::span<std::string_view> names);
