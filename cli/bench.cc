@@ -291,6 +291,7 @@ void add_bench(CLI::App& ferry, int* exit_code) {
   app.add_flag("--types", all->types, "Time every operator of a float blob in float and on Int8");
   app.add_option("-o,--output", all->output, "With --suite: the page to write (HTML); with --types: the file of times")
       .type_name("FILE");
+  add_kv_option(app, &o->backend);
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_thread_options(app, &o->threads);
   app.add_option("--runs", o->runs, "Timed runs after the first. Without it: 20, or 3 of a language model")

@@ -34,6 +34,7 @@ struct TextFigures {
   double prompt_per_second = 0, tokens_per_second = 0;  // of the fastest rounds
   GpuPlan plan;                                         // of the last token, on a GPU
   uint64_t peak_bytes = 0, private_bytes = 0, arena_bytes = 0, packed_bytes = 0;
+  uint64_t state_bytes = 0;  // allocated; 0 if the network has no states
 };
 
 }  // namespace
@@ -79,6 +80,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
   f.private_bytes = private_bytes();
   f.arena_bytes = ferry_session_arena_bytes(session);
   f.packed_bytes = ferry_session_packed_bytes(session);
+  if (session->session->states() != nullptr) f.state_bytes = session->session->states()->bytes();
   const bool gpu = options.backend == FERRY_BACKEND_GPU;
   if (gpu) {
     const Session& last = *session->session;
@@ -102,7 +104,8 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
                                 {"peak_rss_bytes", f.peak_bytes},
                                 {"private_bytes", f.private_bytes},
                                 {"arena_bytes", f.arena_bytes},
-                                {"packed_bytes", f.packed_bytes}};
+                                {"packed_bytes", f.packed_bytes},
+                                {"state_bytes", f.state_bytes}};
     if (gpu) j["bytes_moved"] = f.plan.bytes;
     if (gpu) j["minimum_bytes"] = f.plan.minimum_bytes;
     if (gpu) j["operations"] = f.plan.operations;
@@ -120,6 +123,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
   print("%-18s %9s (no file backs it)\n", "private", bytes_text(f.private_bytes).c_str());
   print("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
   print("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
+  print("%-18s %9s\n", "states", bytes_text(f.state_bytes).c_str());
   if (gpu) print_traffic(f.plan);
   return kDone;
 }

@@ -132,7 +132,8 @@ std::string state_text(const fbs::State& state) {
   const std::string shape = shape_text(std::vector<int64_t>(state.shape()->begin(), state.shape()->end()));
   if (state.axis() < 0) return shape + ", of fixed size";
   const std::string window = state.window() > 0 ? ", a window of " + std::to_string(state.window()) : "";
-  return "up to " + shape + " along dimension " + std::to_string(state.axis()) + window;
+  const std::string type = state.dtype() != fbs::DType::Float32 ? std::string(", ") + EnumNameDType(state.dtype()) : "";
+  return "up to " + shape + " along dimension " + std::to_string(state.axis()) + type + window;
 }
 
 }  // namespace ferry::cli

@@ -64,7 +64,8 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
     const fbs::State& state = *s.model->root().states()->Get(i);
     j["states"].push_back({{"name", text_of(state.name())},
                            {"shape", std::vector<int32_t>(state.shape()->begin(), state.shape()->end())},
-                           {"axis", state.axis()}});
+                           {"axis", state.axis()},
+                           {"type", EnumNameDType(state.dtype())}});
     if (state.window() > 0) j["states"].back()["window"] = state.window();
   }
   if (const fbs::Provenance* from = s.model->root().provenance()) {

@@ -186,6 +186,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
   add_sampling_options(app, &o->sampling);
   app.group("Options");
   app.add_flag("--json", o->json, "Print JSON: one line per image, or the token ids of prompt and answer");
+  add_kv_option(app, &o->backend);
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_cache_options(app, &o->cache);
   add_thread_options(app, &o->threads);

@@ -114,12 +114,20 @@ void add_backend_options(const Command& command, BackendOptions* options, Tuning
   command.group("Options");
 }
 
+void add_kv_option(const Command& command, BackendOptions* options) {
+  command
+      .add_option("--kv", options->kv,
+                  "Keep a language model's keys and values in no more bits than that. Without it: as the blob says")
+      .one_of({"float16", "int8"});
+}
+
 void set_backend(const BackendOptions& given, ferry_session_options* options) {
   if (given.backend != "cpu" && given.backend != "gpu")
     fail("--backend %s: not a backend; use cpu or gpu", given.backend.c_str());
   if (given.precision != "f32" && given.precision != "f16")
     fail("--precision %s: not a precision; use f32 or f16", given.precision.c_str());
   options->precision = given.precision == "f16" ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
+  options->state_dtype = given.kv == "float16" ? FERRY_FLOAT16 : given.kv == "int8" ? FERRY_INT8 : FERRY_FLOAT32;
   if (!given.gpu()) {
     if (!given.device.empty()) fail("--device names a GPU: add --backend gpu");
     if (given.tune) fail("--tune is the GPU's: add --backend gpu");

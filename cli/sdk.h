@@ -67,6 +67,7 @@ SessionHandle create_session(const ModelHandle& model, const ferry_session_optio
 // The backend of sessions: --backend, --precision, --device, and --tune for commands that have it.
 struct BackendOptions {
   std::string backend = "cpu", precision = "f32", device;
+  std::string kv;  // "float16", "int8", or "": as the blob says
   bool tune = false;
 
   bool gpu() const { return backend == "gpu"; }
@@ -75,6 +76,8 @@ struct BackendOptions {
 
 enum class Tuning { No, Yes };
 void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning);
+// --kv, for commands that run language models.
+void add_kv_option(const Command& command, BackendOptions* options);
 // `options` point into `given` afterwards. Throws Error on an unknown backend or precision, and on options that exclude
 // each other.
 void set_backend(const BackendOptions& given, ferry_session_options* options);

@@ -5,6 +5,7 @@
 #include "converter/provenance.h"
 #include "converter/quantize/certificate.h"
 #include "converter/quantize/compute_on_integers.h"
+#include "converter/quantize/keys_and_values.h"
 #include "converter/quantize/quantize.h"
 
 namespace ferry {
@@ -59,11 +60,15 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
 Conversion convert(Families families, const ConvertOptions& options) {
   ImportedNetwork found = import(families, options);
   std::unique_ptr<Graph> graph = joined(std::move(found.graphs));
-  const std::string weights = value_of(options.settings, "weights");
+  const std::string weights = value_of(options.settings, "weights"), kv = value_of(options.settings, "kv");
   const bool recorded = found.checkpoint.checkpoint && keeps_values(weights);
   constexpr double kBefore = 0.3;             // the share of the time before the weights are written
   const double packed = recorded ? 0.75 : 1;  // and before the checkpoint is compared with them
   step(options, "packing", kBefore);
+  store_keys_and_values_as(kv == "float16" ? fbs::DType::Float16
+                           : kv == "int8"  ? fbs::DType::Int8
+                                           : fbs::DType::Float32,
+                           &graph->table);
   if (weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (weights == "i4") quantize_weights(*graph, WeightBits::Four);
   const PackOptions packing = {

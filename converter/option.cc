@@ -22,6 +22,13 @@ std::span<const Option> common_options() {
        .check = one_of_its_words,
        .absent = "f32",
        .rebuilds = false},
+      {.name = "kv",
+       .argument = "float32|float16|int8",
+       .help = "Storage of a language model's keys and values between tokens: float16 (half the memory) or int8 (a\n"
+               "quarter). docs/language.md has the accuracy",
+       .check = one_of_its_words,
+       .absent = "float32",
+       .rebuilds = false},
       {.name = "labels",
        .argument = "FILE",
        .help = "Text file with the class names, one per line",

@@ -381,6 +381,7 @@ void add_chat(CLI::App& ferry, int* exit_code) {
   app.add_flag("--hide-thinking", o->hide_thinking, "Print answers without the thinking before them");
   app.add_flag("--no-history", o->no_history, "Do not read or store the lines of earlier conversations");
   add_sampling_options(app, &o->sampling);
+  add_kv_option(app, &o->backend);
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_cache_options(app, &o->cache);
   add_thread_options(app, &o->threads);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "cli/parity/network.h"
 #include "cli/parity/prompts.h"
@@ -130,7 +131,10 @@ class Slicer {
       return port;
     };
     if (const auto* states = model_->root().states())
-      for (const fbs::State* state : *states) cut.states.emplace_back(state->UnPack());
+      for (const fbs::State* state : *states) {  // empty, and a stage may output one that attention alone reads
+        cut.states.emplace_back(state->UnPack());
+        if (std::exchange(cut.states.back()->block, 0) > 0) cut.states.back()->dtype = fbs::DType::Float32;
+      }
     for (const TensorId source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));
     for (int index : operators) {
       std::unique_ptr<fbs::OperatorT> op(graph.operators()->Get(static_cast<unsigned>(index))->UnPack());

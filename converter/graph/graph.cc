@@ -94,6 +94,7 @@ std::vector<StateShape> Graph::state_shapes() const {
     s.axis = state->axis;
     s.dtype = state->dtype;
     s.window = state->window;
+    s.block = state->block;
   }
   return shapes;
 }

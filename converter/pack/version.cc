@@ -59,7 +59,11 @@ bool needs_version_5(const fbs::OperatorT& op) {
 }
 
 bool needs_version_5(const fbs::GraphT& graph) {
-  return std::any_of(graph.operators.begin(), graph.operators.end(),
+  return std::any_of(graph.states.begin(), graph.states.end(),
+                     [](const auto& state) {
+                       return state->dtype == fbs::DType::Float16 || state->dtype == fbs::DType::Int8;
+                     }) ||
+         std::any_of(graph.operators.begin(), graph.operators.end(),
                      [](const auto& op) { return needs_version_5(*op); }) ||
          std::any_of(graph.graphs.begin(), graph.graphs.end(), [](const auto& g) { return needs_version_5(*g); });
 }

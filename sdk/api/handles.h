@@ -43,6 +43,7 @@ struct ferry_gpu_memory : ferry::Handle {
 namespace ferry {
 
 // A port of `model` as a ferry_tensor.
+ferry_dtype public_dtype(fbs::DType dtype);
 ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& shape, void* data);
 
 // Reads options of a caller that was built against another version of ferry.h. Fields that an older version lacks get

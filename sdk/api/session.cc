@@ -75,6 +75,8 @@ ferry::Status ferry::create_session(const ferry_model& model, const ferry_sessio
   wanted.cache_dir = checked.cache_dir;
   wanted.skip_weight_check = checked.skip_weight_check;
   wanted.graph = checked.graph;
+  if (checked.state_dtype == FERRY_FLOAT16) wanted.state_dtype = fbs::DType::Float16;
+  if (checked.state_dtype == FERRY_INT8) wanted.state_dtype = fbs::DType::Int8;
   if (checked.states != nullptr) wanted.states = checked.states->states;
   auto made = std::make_unique<ferry_session>();
   FERRY_TRY(Session::create(model.model, wanted, &made->session));
@@ -109,6 +111,12 @@ ferry::Status ferry::read_options(const ferry_session_options* given, ferry_sess
   if (options->cores < FERRY_CORES_PERFORMANCE || options->cores > FERRY_CORES_ALL) {
     return error(FERRY_INVALID_ARGUMENT, "options.cores is %d: it must be a ferry_cores, %d to %d", options->cores,
                  FERRY_CORES_PERFORMANCE, FERRY_CORES_ALL);
+  }
+  if (options->state_dtype != FERRY_FLOAT32 && options->state_dtype != FERRY_FLOAT16 &&
+      options->state_dtype != FERRY_INT8) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "options.state_dtype is %d: it must be FERRY_FLOAT32, FERRY_FLOAT16 or FERRY_INT8",
+                 options->state_dtype);
   }
   if (!(options->gpu_watch >= 0 && options->gpu_watch <= 1)) {
     return error(FERRY_INVALID_ARGUMENT,

@@ -32,7 +32,7 @@ ferry_status ferry_states_create(const ferry_model* model, ferry_states** states
   if constexpr (!ferry::states_built_in()) return report(left_out());
   return guarded([&]() -> Status {
     std::shared_ptr<ferry::States> made;
-    FERRY_TRY(ferry::States::create(model->model, &made));
+    FERRY_TRY(ferry::States::create(model->model, ferry::fbs::DType::Float32, &made));
     *states = new ferry_states(std::move(made));
     return {};
   });
@@ -67,8 +67,8 @@ ferry_status ferry_states_describe(const ferry_states* states, size_t index, fer
   const ferry::Shape shape = state.shape();
   out->name = s.name(index);
   out->data = s.data(index);
-  out->bytes = static_cast<size_t>(ferry::bytes_of(state.dtype, shape.elements()));
-  out->dtype = state.dtype == ferry::fbs::DType::Int32 ? FERRY_INT32 : FERRY_FLOAT32;
+  out->bytes = static_cast<size_t>(state.row_bytes()) * static_cast<size_t>(state.fixed() ? 1 : state.held());
+  out->dtype = ferry::public_dtype(state.dtype);
   out->rank = shape.rank;
   std::copy_n(shape.dims.begin(), shape.rank, out->shape);
   return FERRY_OK;

@@ -4,7 +4,6 @@
 #include "sdk/operators/type.h"
 
 namespace ferry {
-namespace {
 
 ferry_dtype public_dtype(fbs::DType dtype) {
   switch (dtype) {
@@ -26,6 +25,8 @@ ferry_dtype public_dtype(fbs::DType dtype) {
   }
   return FERRY_FLOAT32;
 }
+
+namespace {
 
 // A tensor [N, spatial..., C], which is [N, C, spatial...] in frameworks with channels first.
 struct Extent {

@@ -171,7 +171,7 @@ Status Session::open_states() {
     return error(FERRY_INVALID_ARGUMENT, "options.states are of another model");
   if (!states_built_in() || !any_names_state(*model_)) return {};
   options_.states = given;
-  if (given == nullptr) FERRY_TRY(States::create(model_, &options_.states));
+  if (given == nullptr) FERRY_TRY(States::create(model_, options_.state_dtype, &options_.states));
   // Declared shapes are those of empty states.
   followed_.assign(states()->shapes().begin(), states()->shapes().end());
   for (StateShape& state : followed_) state.length = state.first = 0;

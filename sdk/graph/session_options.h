@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "ferry_generated.h"
 #include "sdk/threads/cores.h"
 
 namespace ferry {
@@ -27,8 +28,9 @@ struct SessionOptions {
   uint64_t memory_limit = 0;       // maximum bytes, as counted by MemoryBudget; 0: the default
   MemoryBudget* budget = nullptr;  // of the session, for its backends; null: no limit
 
-  const char* graph = nullptr;     // name of a graph in the model's blob; null: the model's
-  std::shared_ptr<States> states;  // states of the same blob; null: the session's own
+  const char* graph = nullptr;                   // name of a graph in the model's blob; null: the model's
+  std::shared_ptr<States> states;                // states of the same blob; null: the session's own
+  fbs::DType state_dtype = fbs::DType::Float32;  // the widest type of keys and values in the session's own states
 
   ferry_backend backend = FERRY_BACKEND_CPU;
   ferry_precision precision = FERRY_PRECISION_FLOAT32;

@@ -1,15 +1,19 @@
 #include "sdk/graph/states.h"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <new>
 
 #include "sdk/model/verify_states.h"
 #include "sdk/operators/type.h"
 
 namespace ferry {
 
-Status States::create(std::shared_ptr<const Model> model, std::shared_ptr<States>* out) {
+Status States::create(std::shared_ptr<const Model> model, fbs::DType widest, std::shared_ptr<States>* out) {
   std::unique_ptr<States> states(new (std::nothrow) States(std::move(model)));
   StateShapes shapes;
   if (states != nullptr) FERRY_TRY(verify_states(states->model_->root(), &shapes));
@@ -18,7 +22,17 @@ Status States::create(std::shared_ptr<const Model> model, std::shared_ptr<States
     return error(FERRY_OUT_OF_MEMORY, "no memory for %zu states", shapes.count);
   states->count_ = shapes.count;
   states->shapes_ = std::move(shapes.list);
-  for (size_t i = 0; i < states->count_; ++i) states->mark_changed(i);
+  bool may = widest == fbs::DType::Float32;
+  for (size_t i = 0; i < states->count_; ++i) {
+    StateShape& shape = states->shapes_[i];
+    may = may || shape.block > 0;
+    if (shape.block > 0 && bits_of(widest) < bits_of(shape.dtype)) shape.dtype = widest;
+    states->mark_changed(i);
+  }
+  if (!may)
+    return error(FERRY_UNSUPPORTED,
+                 "options.state_dtype: no state of the blob is marked as keys or values: convert it "
+                 "again, or keep FERRY_FLOAT32");
   *out = std::move(states);
   return {};
 }
@@ -27,13 +41,8 @@ const char* States::name(size_t state) const {
   return model_->root().states()->Get(static_cast<unsigned>(state))->name()->c_str();
 }
 
-uint64_t States::row_bytes(size_t state) const {
-  const StateShape& s = shapes_[state];
-  return bytes_of(s.dtype, s.bound.elements() / (s.fixed() ? 1 : s.bound[s.axis]));
-}
-
 uint64_t States::bytes_for(size_t state, int32_t rows) const {
-  return (shapes_[state].fixed() ? 2 : static_cast<uint64_t>(rows)) * row_bytes(state);
+  return (shapes_[state].fixed() ? 2 : static_cast<uint64_t>(rows)) * shapes_[state].row_bytes();
 }
 
 uint64_t States::bytes() const {
@@ -48,26 +57,42 @@ int32_t States::length() const {
   return length;
 }
 
-Status States::allocate(size_t state, uint64_t bytes, Bytes* out) const {
-  void* memory = ::operator new (bytes + kExtraBytes, std::align_val_t{kAlignment}, std::nothrow);
-  if (memory == nullptr)
-    return error(FERRY_OUT_OF_MEMORY, "state '%.64s': cannot allocate %" PRIu64 " bytes", name(state), bytes);
-  out->reset(static_cast<std::byte*>(memory));
-  std::memset(out->get() + bytes, 0, kExtraBytes);
-  return {};
+void States::Unmap::operator()(std::byte* bytes) const { ::munmap(bytes, reserved); }
+
+Status States::commit_memory(size_t state, uint64_t bytes, const Bytes& reserved) const {
+  if (reserved != nullptr &&
+      ::mprotect(reserved.get(), static_cast<size_t>(bytes + kExtraBytes), PROT_READ | PROT_WRITE) == 0)
+    return {};
+  return error(FERRY_OUT_OF_MEMORY, "state '%.64s': cannot allocate %" PRIu64 " bytes", name(state), bytes);
+}
+
+Status States::allocate(size_t state, uint64_t bytes, uint64_t bound, Bytes* out) const {
+  // Where addresses are scarce, no more are taken than have memory.
+  rlimit limit{};
+  const bool scarce = sizeof(void*) < 8 || ::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+  void* memory = MAP_FAILED;
+  for (uint64_t size = scarce ? bytes : bound; memory == MAP_FAILED; size = std::max(bytes, size / 2)) {
+    const auto reserved = static_cast<size_t>(std::min<uint64_t>(size, SIZE_MAX / 2) + kExtraBytes);
+    memory = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) *out = Bytes(static_cast<std::byte*>(memory), Unmap(reserved));
+    if (size == bytes) break;
+  }
+  return commit_memory(state, bytes, *out);
 }
 
 Status States::allocate(size_t state, int32_t capacity, Memory* out) const {
-  const uint64_t bytes = static_cast<uint64_t>(capacity) * row_bytes(state);
-  FERRY_TRY(allocate(state, bytes, &out->bytes));
-  if (shapes_[state].fixed()) FERRY_TRY(allocate(state, bytes, &out->next));
+  const StateShape& shape = shapes_[state];
+  const uint64_t row = shape.row_bytes(), bytes = static_cast<uint64_t>(capacity) * row;
+  const uint64_t bound = shape.fixed() ? bytes : static_cast<uint64_t>(shape.bound[shape.axis]) * row;
+  FERRY_TRY(allocate(state, bytes, bound, &out->bytes));
+  if (shape.fixed()) FERRY_TRY(allocate(state, bytes, bytes, &out->next));
   out->capacity = capacity;
   return {};
 }
 
 // A state of fixed size begins with zeros.
 void States::clear(size_t state, const Memory& memory) const {
-  if (shapes_[state].fixed() && memory.bytes != nullptr) std::memset(memory.bytes.get(), 0, row_bytes(state));
+  if (shapes_[state].fixed() && memory.bytes != nullptr) std::memset(memory.bytes.get(), 0, shapes_[state].row_bytes());
 }
 
 Status States::reserve(size_t state, int32_t rows) {
@@ -78,10 +103,16 @@ Status States::reserve(size_t state, int32_t rows) {
   // A windowed state never needs more for runs of one token.
   const int64_t enough = shape.fixed() ? 1 : std::min(int64_t{shape.max_held()} + 1, int64_t{shape.bound[shape.axis]});
   const int64_t twice = int64_t{2} * memory.capacity;
+  const auto capacity = static_cast<int32_t>(std::max<int64_t>(wanted, std::min(twice, enough)));
+  const uint64_t bytes = static_cast<uint64_t>(capacity) * shape.row_bytes();
+  if (bytes + kExtraBytes <= memory.bytes.get_deleter().reserved) {
+    FERRY_TRY(commit_memory(state, bytes, memory.bytes));
+    memory.capacity = capacity;
+    return {};
+  }
   Memory grown;
-  FERRY_TRY(allocate(state, static_cast<int32_t>(std::max<int64_t>(wanted, std::min(twice, enough))), &grown));
-  clear(state, grown);
-  if (!shape.fixed() && shape.held() > 0) std::memcpy(grown.bytes.get(), memory.bytes.get(), held_bytes(state, shape));
+  FERRY_TRY(allocate(state, capacity, &grown));  // zeros, as a state of fixed size begins
+  if (!shape.fixed() && shape.held() > 0) std::memcpy(grown.bytes.get(), memory.bytes.get(), held_bytes(shape));
   grown.version = memory.version;
   memory = std::move(grown);
   ++moves_;
@@ -94,7 +125,7 @@ void States::drop_unseen() {
     const int32_t dropped = state.oldest_needed() - state.first;
     if (dropped == 0) continue;
     state.first += dropped;
-    std::memmove(data(i), data(i) + static_cast<uint64_t>(dropped) * row_bytes(i), held_bytes(i, state));
+    std::memmove(data(i), data(i) + static_cast<uint64_t>(dropped) * state.row_bytes(), held_bytes(state));
     mark_changed(i);
   }
 }

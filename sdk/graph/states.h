@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <new>
 #include <span>
 
 #include "sdk/model/model.h"
@@ -23,13 +22,14 @@ namespace ferry {
 
 class States {
  public:
-  // Creates empty states without memory. Keeps the model alive.
-  static Status create(std::shared_ptr<const Model> model, std::shared_ptr<States>* out);
+  // Creates empty states without memory. Keeps the model alive. `widest`: states with blocks have no more bits than
+  // that type, which is Float32, Float16 or Int8.
+  static Status create(std::shared_ptr<const Model> model, fbs::DType widest, std::shared_ptr<States>* out);
 
   const Model& model() const { return *model_; }
   size_t count() const { return count_; }
   const char* name(size_t state) const;
-  // Present shapes.
+  // Present shapes, and the types of the contents, which may have fewer bits than in the blob.
   std::span<const StateShape> shapes() const { return {shapes_.get(), count_}; }
   // Contents of state `state`, row-major, followed by kExtraBytes that may be read. Null before the first reserve().
   std::byte* data(size_t state) const { return memory_[state].bytes.get(); }
@@ -47,8 +47,9 @@ class States {
   // Minimum bytes that reserve() of `rows` allocates.
   uint64_t bytes_for(size_t state, int32_t rows) const;
   // Allocates memory for `rows` along the axis (at most the bound), or for a whole state of fixed size. Contents are
-  // kept. Memory at least doubles, except for a windowed state, whose maximum is known. On failure nothing changes.
-  // FERRY_OUT_OF_MEMORY.
+  // kept, and stay where they are: addresses are reserved up to the bound, where the system has as many. Memory at least
+  // doubles, except for a windowed state, whose maximum is known; pages that are not written take none. On failure
+  // nothing changes. FERRY_OUT_OF_MEMORY.
   Status reserve(size_t state, int32_t rows);
   // Drops tokens before the windows. Called before a run's shapes are inferred.
   void drop_unseen();
@@ -73,10 +74,13 @@ class States {
   void release() { in_use_.store(false, std::memory_order_release); }
 
  private:
-  struct Free {
-    void operator()(std::byte* bytes) const { ::operator delete (bytes, std::align_val_t{kAlignment}); }
+  struct Unmap {
+    Unmap() : reserved(0) {}
+    explicit Unmap(size_t bytes) : reserved(bytes) {}
+    void operator()(std::byte* bytes) const;
+    size_t reserved;
   };
-  using Bytes = std::unique_ptr<std::byte, Free>;
+  using Bytes = std::unique_ptr<std::byte, Unmap>;  // whole pages, of which the first are memory
   struct Memory {
     Bytes bytes, next;
     int32_t capacity = 0;  // rows allocated along the axis; of fixed size: 1 once allocated
@@ -84,14 +88,12 @@ class States {
   };
 
   explicit States(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  uint64_t row_bytes(size_t state) const;  // bytes of one row along the axis; of fixed size: of the whole state
   // Number of rows stored at that shape; a state of fixed size that was never computed stores none.
   static int32_t rows(const StateShape& shape) { return shape.fixed() ? std::min(shape.length, 1) : shape.held(); }
-  uint64_t held_bytes(size_t state, const StateShape& shape) const {
-    return static_cast<uint64_t>(rows(shape)) * row_bytes(state);
-  }
+  static uint64_t held_bytes(const StateShape& shape) { return static_cast<uint64_t>(rows(shape)) * shape.row_bytes(); }
   Status allocate(size_t state, int32_t capacity, Memory* out) const;
-  Status allocate(size_t state, uint64_t bytes, Bytes* out) const;
+  Status allocate(size_t state, uint64_t bytes, uint64_t bound, Bytes* out) const;
+  Status commit_memory(size_t state, uint64_t bytes, const Bytes& reserved) const;
   void clear(size_t state, const Memory& memory) const;
   void mark_changed(size_t state) { memory_[state].version = ++versions_; }
 

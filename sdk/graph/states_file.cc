@@ -147,7 +147,7 @@ Status States::save(const char* path, std::span<const std::byte> note) const {
   FERRY_TRY(write(std::as_bytes(std::span(head))));
   FERRY_TRY(write(note));
   for (size_t i = 0; i < count_; ++i)
-    FERRY_TRY(write({static_cast<const std::byte*>(data(i)), static_cast<size_t>(held_bytes(i, shapes_[i]))}));
+    FERRY_TRY(write({static_cast<const std::byte*>(data(i)), static_cast<size_t>(held_bytes(shapes_[i]))}));
   const Checksum checksum = hash.digest();
   FERRY_TRY(file.write(std::as_bytes(std::span(&checksum, 1))));
   return file.keep();
@@ -175,7 +175,7 @@ Status States::load(const char* path, const ReadNote& read_note) {
     loaded[i].length = entry.length;
     loaded[i].first = entry.first;
     length = std::max(length, entry.length);
-    bytes += held_bytes(i, loaded[i]);
+    bytes += held_bytes(loaded[i]);
   }
   if (bytes > size || header.note != size - bytes)  // before memory is allocated for them
     return error(FERRY_CORRUPT,
@@ -188,7 +188,7 @@ Status States::load(const char* path, const ReadNote& read_note) {
   for (size_t i = 0; i < count_; ++i) {
     if (loaded[i].length == 0) continue;
     FERRY_TRY(allocate(i, rows(loaded[i]), &memory[i]));
-    FERRY_TRY(file.read(memory[i].bytes.get(), held_bytes(i, loaded[i])));
+    FERRY_TRY(file.read(memory[i].bytes.get(), held_bytes(loaded[i])));
   }
   if (header.version >= 3) {
     const Checksum expected = file.checksum();

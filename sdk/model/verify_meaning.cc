@@ -46,8 +46,8 @@ class Meaning {
     changed_.reset(new (std::nothrow) bool[states_.size()]());
     largest_.reset(new (std::nothrow) Shape[count(graph_.tensors())]);
     largest_inputs_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
-    windows_.reset(new (std::nothrow) int32_t[count(graph_.tensors())]());
-    if (!state_ || !shapes_ || !types_ || !changed_ || !largest_ || !largest_inputs_ || !windows_)
+    held_.reset(new (std::nothrow) uint32_t[count(graph_.tensors())]());
+    if (!state_ || !shapes_ || !types_ || !changed_ || !largest_ || !largest_inputs_ || !held_)
       return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
     FERRY_TRY(check_inputs());
     FERRY_TRY(check_bounds());
@@ -69,7 +69,7 @@ class Meaning {
   Status check_inputs();
   Status check_operator(uint32_t index);
   Status check_operand(uint32_t op, uint32_t place);
-  Status check_window(uint32_t op, uint32_t place) const;
+  Status check_held(uint32_t op, uint32_t place) const;
   Status check_loop(uint32_t index);
   Status check_outputs(uint32_t index);
   Status check_largest(uint32_t index);
@@ -93,7 +93,7 @@ class Meaning {
   std::unique_ptr<bool[]> changed_;          // per state: an operator has changed it
   std::unique_ptr<Shape[]> largest_;         // per tensor: shape at the inputs' bounds
   std::unique_ptr<Shape[]> largest_inputs_;  // of the current operator, at the bounds
-  std::unique_ptr<int32_t[]> windows_;       // per tensor: window of the state that it holds completely; otherwise 0
+  std::unique_ptr<uint32_t[]> held_;         // per tensor: 1 + the state that it holds for attention alone; otherwise 0
 };
 
 Status Meaning::check_presence() const {
@@ -277,24 +277,29 @@ Status Meaning::check_change(uint32_t index) {
     return error(FERRY_CORRUPT, "operator %u '%.64s': changes state %u, which another operator has changed", index,
                  text(op.name()), state);
   changed_[state] = true;
-  windows_[index_of(output_of(op))] = states_[state].window;
+  if (states_[state].window > 0 || states_[state].block > 0) held_[index_of(output_of(op))] = 1 + state;
   return {};
 }
 
-// Only attention may read a windowed state, and no further back than the window.
-Status Meaning::check_window(uint32_t index, uint32_t place) const {
+// Only attention may read a state with a window or a block: no further back than the window, whole blocks of a head.
+Status Meaning::check_held(uint32_t index, uint32_t place) const {
   if constexpr (!states_built_in()) return {};
   const fbs::Operator& op = *graph_.operators()->Get(index);
-  const int32_t window = windows_[index_of(op.inputs()->Get(place))];
-  if (window == 0) return {};
+  const uint32_t held = held_[index_of(op.inputs()->Get(place))];
+  if (held == 0) return {};
+  const StateShape& state = states_[held - 1];
   const fbs::Attention* attention = op.params_as_Attention();
-  if (attention != nullptr && (place == 1 || place == 2) && attention->causal() && attention->window() > 0 &&
-      attention->window() <= window)
-    return {};
+  const bool reads = attention != nullptr && (place == 1 || place == 2) && attention->causal();
+  const bool sees = reads && attention->window() > 0 && attention->window() <= state.window;
+  const bool whole = reads && attention->kv_heads() > 0 && state.block > 0 &&
+                     state.bound[2] / attention->kv_heads() % state.block == 0;
+  if ((sees || state.window == 0) && (whole || state.block == 0)) return {};
+  const bool window = !sees && state.window > 0;
   return error(FERRY_CORRUPT,
-               "operator %u '%.64s': input %u is a state with a window of %d, expected keys or values of causal "
-               "attention that sees no more",
-               index, text(op.name()), place, window);
+               "operator %u '%.64s': input %u is a state with %s of %d, expected keys or values of causal attention "
+               "that %s",
+               index, text(op.name()), place, window ? "a window" : "blocks", window ? state.window : state.block,
+               window ? "sees no more" : "has whole blocks in a head");
 }
 
 // Checks input `place` of operator `op`: it exists, was computed before, and has an accepted kind. Records its type.
@@ -316,7 +321,7 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) {
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
   types_[place] = type_of(t);
-  return check_window(index, place);
+  return check_held(index, place);
 }
 
 Status Meaning::check_ports(const char* kind, const Ports* ports) const {
@@ -341,6 +346,9 @@ Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& po
                  index_of(port.tensor()));
   if (state(port.tensor()) == State::Ended)
     return error(FERRY_CORRUPT, "%s '%.64s': tensor %u is computed in a loop", kind, name, index_of(port.tensor()));
+  if (const uint32_t held = held_[index_of(port.tensor())]; held > 0 && states_[held - 1].block > 0)
+    return error(FERRY_CORRUPT, "%s %u '%.64s': tensor %u is a state with blocks, which attention alone reads", kind,
+                 index, name, index_of(port.tensor()));
   if (t.dtype() == fbs::DType::Int8)
     return error(FERRY_UNSUPPORTED, "%s %u '%.64s': tensor %u is of type Int8, expected Float32 or Int32", kind, index,
                  name, index_of(port.tensor()));

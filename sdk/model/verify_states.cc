@@ -33,15 +33,22 @@ Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
     elements *= d;
     shape->bound[shape->bound.rank++] = d;
   }
-  if (state.dtype() != fbs::DType::Float32 && state.dtype() != fbs::DType::Int32)
-    return error(FERRY_UNSUPPORTED, "state %u '%.64s': of type %u, expected Float32 or Int32", index, name,
-                 static_cast<unsigned>(state.dtype()));
+  const int32_t block = state.block(), last = shape->bound[shape->bound.rank - 1];
+  if (block < 0 || (block > 0 && (rank != 3 || state.axis() != 1 || last % block != 0)))
+    return error(FERRY_CORRUPT, "state %u '%.64s': blocks of %d of %s that grows along dimension %d", index, name,
+                 block, in_words(shape->bound).c_str(), state.axis());
+  const fbs::DType dtype = state.dtype();
+  const bool fewer_bits = block > 0 && (dtype == fbs::DType::Float16 || dtype == fbs::DType::Int8);
+  if (dtype != fbs::DType::Float32 && !fewer_bits && (dtype != fbs::DType::Int32 || block > 0))
+    return error(FERRY_UNSUPPORTED, "state %u '%.64s': of type %u, expected Float32%s", index, name,
+                 static_cast<unsigned>(dtype), block > 0 ? ", Float16 or Int8" : " or Int32");
   if (state.window() < 0 || (state.window() > 0 && state.axis() < 0))
     return error(FERRY_CORRUPT, "state %u '%.64s': the window is %d, expected 0 or more, and 0 of one of fixed size",
                  index, name, state.window());
   shape->axis = state.axis();
   shape->window = state.window();
-  shape->dtype = state.dtype();
+  shape->block = block;
+  shape->dtype = dtype;
   return {};
 }
 

@@ -71,7 +71,8 @@ Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inpu
 Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs, std::span<const StateShape> states) {
   if (!changes_state(op.params_type())) return {};
   const uint32_t state = state_of(op);
-  if (states[state].dtype == inputs[0].dtype) return {};
+  // One with a block is stored in fewer bits than the input has.
+  if ((states[state].block > 0 ? fbs::DType::Float32 : states[state].dtype) == inputs[0].dtype) return {};
   return error(FERRY_CORRUPT, "%s: the input is of type %s, state %u of %s", op_name(op.params_type()),
                fbs::EnumNameDType(inputs[0].dtype), state, fbs::EnumNameDType(states[state].dtype));
 }

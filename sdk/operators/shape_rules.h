@@ -26,10 +26,17 @@ struct StateShape {
   int32_t length = 0;
   fbs::DType dtype = fbs::DType::Float32;
   int32_t window = 0;  // above 0: the number of indices that the next run's operators read, its own tokens included
+  int32_t block = 0;   // above 0: only attention reads it, and it may have fewer bits (Float16, Int8)
   int32_t first = 0;   // the oldest index that it holds; older ones were dropped
 
   bool fixed() const { return axis < 0; }
   bool has_window() const { return window > 0; }
+  // Bytes of one index; of a state of fixed size: of all of it. Int8 has a scale for every block, Float32.
+  uint64_t row_bytes() const {
+    const int64_t elements = bound.elements() / (fixed() ? 1 : bound[axis]);
+    const int64_t scales = dtype == fbs::DType::Int8 ? elements / block : 0;
+    return bytes_of(dtype, elements) + bytes_of(fbs::DType::Float32, scales);
+  }
   // Number of indices held; not for states of fixed size.
   int32_t held() const { return length - first; }
   // Maximum value of `first`: the next run's operators read no older index.

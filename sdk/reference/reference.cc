@@ -1,5 +1,8 @@
 #include "sdk/reference/reference.h"
 
+#include <cmath>
+#include <limits>
+
 #include "sdk/operators/type_rules.h"
 #include "sdk/reference/int8.h"
 #include "sdk/reference/ops.h"
@@ -11,6 +14,28 @@ Array held_by(const State& state) {
   Array held{state.shape.shape(), state.values, state.shape.dtype};
   if (state.shape.fixed()) held.values.resize(static_cast<size_t>(held.shape.elements()));  // zeros at first
   return held;
+}
+
+double to_float16(double value) {
+  if (!std::isfinite(value)) return value;
+  const double step = std::ldexp(1.0, std::max(std::ilogb(value), -14) - 10);  // ilogb(0) is below all others
+  const double rounded = std::nearbyint(value / step) * step;
+  return std::fabs(rounded) > 65504 ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
+}
+
+// `row` as a state of that type holds it.
+void round_to(const StateShape& state, std::vector<double>* row) {
+  if (state.dtype == fbs::DType::Float16)
+    for (double& value : *row) value = to_float16(value);
+  if (state.dtype != fbs::DType::Int8) return;
+  const auto block = static_cast<size_t>(state.block);
+  for (size_t first = 0; first < row->size(); first += block) {
+    double largest = 0;
+    for (size_t i = 0; i < block; ++i) largest = std::max(largest, std::fabs((*row)[first + i]));
+    const double scale = largest / 127;
+    for (size_t i = 0; i < block && scale > 0; ++i)
+      (*row)[first + i] = std::nearbyint((*row)[first + i] / scale) * scale;
+  }
 }
 
 // Every index of a Gather or a Scatter along its dimension of `x`.
@@ -83,9 +108,14 @@ Status compute(const fbs::Operator& op, Inputs inputs, std::span<const State> st
     outputs->front().activation = true;
   }
   std::vector<const Array*> operands(inputs.begin(), inputs.end());
-  Array held;
+  Array held, rounded;
   if (names_state(op.params_type())) {
     const State& state = states[state_of(op)];
+    if (op.params_type() == fbs::OpParams::Append && state.shape.block > 0) {
+      rounded = *inputs[0];
+      round_to(state.shape, &rounded.values);
+      operands[0] = &rounded;
+    }
     held = op.params_type() == fbs::OpParams::Positions ? Array{{state.shape.length}, {}} : held_by(state);
     operands.push_back(&held);
   }

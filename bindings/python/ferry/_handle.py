@@ -122,7 +122,7 @@ _MAXIMUM_CPUS = 1024  # per machine
 
 
 def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=(),
-                    cores="performance", check_weights=True, gpu_watch=0.0):
+                    cores="performance", check_weights=True, gpu_watch=0.0, kv="float32"):
     """A ferry_session_options, which owns its strings and arrays."""
     options = c.SessionOptions()
     library().ferry_session_options_init(ctypes.byref(options))
@@ -136,6 +136,7 @@ def session_options(backend, threads, precision, device, required, cache_dir, me
     options.profile = profile
     options.skip_weight_check = not check_weights
     options.gpu_watch = gpu_watch
+    options.state_dtype = _choice("kv", kv, {name: c.DTYPE[name] for name in ("FLOAT32", "FLOAT16", "INT8")})
     if isinstance(cores, str):
         options.cores = _choice("cores", cores, c.CORES)
     else:

@@ -25,7 +25,7 @@ class SessionOptions(ctypes.Structure):
                 ("gpu_retry", c_bool), ("gpu_tune", c_bool), ("gpu_device", c_char_p), ("gpu", c_void_p),
                 ("gpu_cache_dir", c_char_p), ("cache_dir", c_char_p), ("graph", c_char_p), ("states", c_void_p),
                 ("cores", c_int32), ("cpu_mask", POINTER(c_uint64)), ("cpu_mask_words", c_size_t),
-                ("skip_weight_check", c_bool), ("gpu_watch", c_double)]
+                ("skip_weight_check", c_bool), ("gpu_watch", c_double), ("state_dtype", c_int32)]
 
 
 class ProfileEntry(ctypes.Structure):

@@ -203,13 +203,13 @@ class Model(Closing):
     def generator(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32",
                   device: Optional[str] = None, gpu_required: bool = False, cache_dir=None,
                   memory_limit: int = 0, cores: Cores = "performance",
-                  check_weights: bool = True, gpu_watch: float = 0) -> "Generator":
-        """Creates a generator, which generates text: ferry.Generator. ferry.Error: UNSUPPORTED, the model is not a
-        language model."""
+                  check_weights: bool = True, gpu_watch: float = 0, kv: str = "float32") -> "Generator":
+        """Creates a generator, which generates text: ferry.Generator. kv: "float16" or "int8" keeps keys and values in
+        no more bits than that. ferry.Error: UNSUPPORTED, the model is not a language model."""
         from .text import Generator, text_library
 
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
-                                  cores=cores, check_weights=check_weights, gpu_watch=gpu_watch)
+                                  cores=cores, check_weights=check_weights, gpu_watch=gpu_watch, kv=kv)
         with self._use() as model:
             return Generator(opened(text_library().ferry_generator_create, model, ctypes.byref(options)))
 

@@ -1,5 +1,5 @@
 // float16 elements (IEEE 754 binary16). Sessions of FERRY_PRECISION_FLOAT16 store them in the arena and in packed
-// weights if the CPU computes with them (CpuFeatures::float16).
+// weights if the CPU computes with them (CpuFeatures::float16). States may hold them on any CPU.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ T* values_as(void* data) {
   return static_cast<T*>(data);
 }
 
-// Require CpuFeatures::float16. Round to nearest, ties to even.
+// On any CPU, with instructions where it has them. Rounds to nearest, ties to even.
 void widen(const Float16* from, float* to, size_t count);
 void narrow(const float* from, Float16* to, size_t count);
 

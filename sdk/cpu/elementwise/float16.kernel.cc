@@ -1,9 +1,15 @@
 #include "sdk/cpu/elementwise/float16.h"
 
+#include <bit>
 #include <cstring>
 
+#if !defined(__aarch64__)
+#include "sdk/model/elements.h"
+#endif
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "sdk/cpu/backend/features.h"
 #define FERRY_CONVERTS [[gnu::target("avx,f16c")]]
 #elif defined(__aarch64__)
 #include "sdk/cpu/elementwise/vector.h"
@@ -11,6 +17,29 @@
 #endif
 
 namespace ferry::cpu {
+
+#if !defined(__aarch64__)  // an arm64 CPU always converts
+namespace {
+
+Float16 to_float16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return static_cast<Float16>(sign | 0x7e00);   // NaN
+  if (magnitude >= 0x477ff000) return static_cast<Float16>(sign | 0x7c00);  // 65520 and more: infinity
+  // Subnormals are multiples of 2^-24, which is the last place of numbers from 0.5 on.
+  const uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
+  const uint32_t rounded = (magnitude + 0xfff + (magnitude >> 13 & 1) - 0x38000000) >> 13;
+  return static_cast<Float16>(sign | (magnitude < 0x38800000 ? small : rounded));
+}
+
+void widen_each(const Float16* from, float* to, size_t count) {
+  for (size_t i = 0; i < count; ++i) to[i] = from_float16(from[i]);
+}
+void narrow_each(const float* from, Float16* to, size_t count) {
+  for (size_t i = 0; i < count; ++i) to[i] = to_float16(from[i]);
+}
+
+}  // namespace
+#endif
 
 #if defined(FERRY_CONVERTS)
 namespace {
@@ -85,9 +114,7 @@ FERRY_CONVERTS [[gnu::noinline]] void narrow_rest(const float* from, Float16* to
   std::memcpy(to, narrowed, count * sizeof(Float16));
 }
 
-}  // namespace
-
-FERRY_CONVERTS void widen(const Float16* from, float* to, size_t count) {
+FERRY_CONVERTS void widen_vectors(const Float16* from, float* to, size_t count) {
   for (; count >= 2 * kVectorLanes; count -= 2 * kVectorLanes) widen_sixteen(from, to);
   if (count >= kVectorLanes) {
     widen_eight(from, to);
@@ -98,7 +125,7 @@ FERRY_CONVERTS void widen(const Float16* from, float* to, size_t count) {
   if (count > 0) widen_rest(from, to, count);
 }
 
-FERRY_CONVERTS void narrow(const float* from, Float16* to, size_t count) {
+FERRY_CONVERTS void narrow_vectors(const float* from, Float16* to, size_t count) {
   for (; count >= 2 * kVectorLanes; count -= 2 * kVectorLanes) narrow_sixteen(from, to);
   if (count >= kVectorLanes) {
     narrow_eight(from, to);
@@ -108,9 +135,25 @@ FERRY_CONVERTS void narrow(const float* from, Float16* to, size_t count) {
   }
   if (count > 0) narrow_rest(from, to, count);
 }
-#else  // no CPU has CpuFeatures::float16
-void widen(const Float16*, float*, size_t) {}
-void narrow(const float*, Float16*, size_t) {}
+
+}  // namespace
+
+void widen(const Float16* from, float* to, size_t count) {
+#if defined(__x86_64__)
+  if (!cpu_features().float16) return widen_each(from, to, count);
+#endif
+  widen_vectors(from, to, count);
+}
+
+void narrow(const float* from, Float16* to, size_t count) {
+#if defined(__x86_64__)
+  if (!cpu_features().float16) return narrow_each(from, to, count);
+#endif
+  narrow_vectors(from, to, count);
+}
+#else
+void widen(const Float16* from, float* to, size_t count) { widen_each(from, to, count); }
+void narrow(const float* from, Float16* to, size_t count) { narrow_each(from, to, count); }
 #endif
 
 }  // namespace ferry::cpu

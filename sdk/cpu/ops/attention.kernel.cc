@@ -1,7 +1,7 @@
 // softmax(scale * q k^T + biases) v, for a block of queries of one head at a time. The scores of a run of keys are on
 // the stack; the softmax is rescaled from run to run as its maximum grows (Milakov and Gimelshein 2018, online
-// softmax). Keys that no query of the block attends to are skipped. float16 operands are converted where they are
-// packed; everything is computed in float32.
+// softmax). Keys that no query of the block attends to are skipped. float16 operands, and states in fewer bits, are
+// converted where they are packed; everything is computed in float32.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,9 +13,11 @@
 #include "sdk/cpu/backend/parallel.h"
 #include "sdk/cpu/elementwise/exponential.h"
 #include "sdk/cpu/elementwise/float16.h"
+#include "sdk/cpu/elementwise/state_elements.h"
 #include "sdk/cpu/gemm/products.h"
 #include "sdk/cpu/ops/attention_in_place.h"
 #include "sdk/cpu/xnnpack/operator.h"
+#include "sdk/graph/states.h"
 #include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
@@ -71,6 +73,17 @@ struct Float16Operands {
   std::array<bool, 2> biases{};
 };
 
+// The states whose rows are keys and values; -1: others.
+using StatesRead = std::array<int, 2>;
+
+StatesRead states_read(const Model& model, const fbs::Operator& attention) {
+  StatesRead read = {-1, -1};
+  for (const fbs::Operator* op : *model.graph().operators())
+    for (unsigned i = 0; op->params_type() == fbs::OpParams::Append && i < read.size(); ++i)
+      if (output_of(*op) == attention.inputs()->Get(1 + i)) read[i] = static_cast<int>(state_of(*op));
+  return read;
+}
+
 // A range of keys.
 struct Keys {
   size_t begin, end;
@@ -78,15 +91,25 @@ struct Keys {
 
 class Attention : public Op {
  public:
-  Attention(const CpuFeatures& cpu, const fbs::Attention& params, const Float16Operands& float16s)
+  Attention(const CpuFeatures& cpu, const fbs::Attention& params, const Float16Operands& float16s,
+            const StatesRead& states)
       : multiply_(widest_multiply(cpu)),
         float16_(float16s),
+        states_(states),
         heads_(static_cast<size_t>(params.heads())),
         kv_heads_(static_cast<size_t>(params.kv_heads())),
         scale_(params.scale()),
         causal_(params.causal()),
         has_sinks_(params.sinks()),
-        window_(static_cast<size_t>(params.window())) {}
+        window_(static_cast<size_t>(params.window())) {
+    if (has_float16())
+      for (StateElements& stored : stored_) stored.dtype = fbs::DType::Float16;
+  }
+
+  [[gnu::cold]] void set_states(const States& states) override {
+    for (size_t i = 0; i < states_.size(); ++i)
+      if (states_[i] >= 0) stored_[i] = StateElements(states.shapes()[static_cast<size_t>(states_[i])]);
+  }
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     const Shape &q = inputs[0], &v = inputs[2];
@@ -110,7 +133,7 @@ class Attention : public Op {
     const size_t blocks = (queries_ + kQueries - 1) / kQueries;
     const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
     part_ = (blocks + parts - 1) / parts * kQueries;
-    scratch_ = packed_size() + (float16_.operands ? uint64_t{kQueries} * (key_size_ + value_size_) : 0);
+    scratch_ = packed_size() + (stored_[0].fewer_bits() ? uint64_t{kQueries} * (key_size_ + value_size_) : 0);
     *workspace = uint64_t{sizeof(float)} * threads * scratch_;
     return {};
   }
@@ -147,8 +170,11 @@ class Attention : public Op {
 
   FewQueries few_queries(size_t n) const {
     return {.q = floats(inputs_[0]) + n * queries_ * heads_ * key_size_,
-            .k = floats(inputs_[1]) + n * keys_ * kv_heads_ * key_size_,
-            .v = floats(inputs_[2]) + n * keys_ * kv_heads_ * value_size_,
+            .k = inputs_[1],
+            .v = inputs_[2],
+            .first_key = n * keys_,
+            .keys_stored = stored_[0],
+            .values_stored = stored_[1],
             .sinks = sinks_,
             .y = floats(output_) + n * queries_ * heads_ * value_size_,
             .queries = queries_,
@@ -187,16 +213,15 @@ class Attention : public Op {
 
   // Packs keys into panels of kPanel keys: element by element for all keys of the panel; zeros after the last key.
   void pack_keys(size_t at, const Keys& seen, float* to, float* wide) const {
-    const size_t stride = has_float16() ? key_size_ : kv_heads_ * key_size_;
+    const size_t row = kv_heads_ * key_size_, stride = stored_[0].fewer_bits() ? key_size_ : row;
     for (size_t s = seen.begin / kPanel * kPanel; s < (seen.end + kParts - 1) / kParts * kParts; s += 4) {
       float* column = to + s / kPanel * kPanel * key_size_ + s % kPanel;
       const size_t keys = std::min<size_t>(4, keys_ - std::min(keys_, s));
-      const float* from = wide;
-      if (has_float16()) {
+      const float* from = floats(inputs_[1]) + at + s * row;
+      if (stored_[0].fewer_bits()) {
         for (size_t i = 0; i < keys; ++i)
-          widen(float16s(inputs_[1]) + at + (s + i) * kv_heads_ * key_size_, wide + i * key_size_, key_size_);
-      } else {
-        from = floats(inputs_[1]) + at + s * stride;
+          stored_[0].load(inputs_[1], at + (s + i) * row, key_size_, wide + i * key_size_);
+        from = wide;
       }
       size_t d = 0;
       for (; keys == 4 && d + 4 <= key_size_; d += 4) transpose_square(from + d, stride, column + d * kPanel, kPanel);
@@ -206,14 +231,8 @@ class Attention : public Op {
   }
 
   void pack_values(size_t at, const Keys& seen, float* to) const {
-    for (size_t s = seen.begin / kPanel * kPanel; s < seen.end; ++s) {
-      const size_t from = at + s * kv_heads_ * value_size_;
-      if (has_float16()) {
-        widen(float16s(inputs_[2]) + from, to + s * value_size_, value_size_);
-      } else {
-        std::copy_n(floats(inputs_[2]) + from, value_size_, to + s * value_size_);
-      }
-    }
+    for (size_t s = seen.begin / kPanel * kPanel; s < seen.end; ++s)
+      stored_[1].load(inputs_[2], at + s * kv_heads_ * value_size_, value_size_, to + s * value_size_);
   }
 
   // Computes queries from `first`. `wide`: scratch for float16 queries and results.
@@ -311,6 +330,8 @@ class Attention : public Op {
 
   const Multiply multiply_;
   const Float16Operands float16_;
+  const StatesRead states_;
+  std::array<StateElements, 2> stored_;  // keys and values
   size_t heads_, kv_heads_;
   float scale_;
   bool causal_, has_sinks_, in_place_ = false;
@@ -327,12 +348,12 @@ class Attention : public Op {
 
 }  // namespace
 
-Status create_attention(const CpuFeatures& cpu, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Attention>(cpu, *op.params_as_Attention(), Float16Operands());
+Status create_attention(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Attention>(cpu, *op.params_as_Attention(), Float16Operands(), states_read(model, op));
   return {};
 }
 
-// Not for causal attention: its keys and values are float32 states, which a run must not copy.
+// Not for causal attention: its keys and values are states, which a run must not copy.
 Status create_float16_attention(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                                 std::unique_ptr<Op>* out) {
   const fbs::Attention& params = *op.params_as_Attention();
@@ -342,7 +363,8 @@ Status create_float16_attention(const CpuFeatures& cpu, const Model& model, cons
     if (i < 3 && constant) return {};
     if (i >= 3 && i - 3 < float16s.biases.size()) float16s.biases[i - 3] = !constant;
   }
-  if (!params.causal() && !params.sinks()) *out = std::make_unique<Attention>(cpu, params, float16s);
+  if (!params.causal() && !params.sinks())
+    *out = std::make_unique<Attention>(cpu, params, float16s, StatesRead{-1, -1});
   return {};
 }
 

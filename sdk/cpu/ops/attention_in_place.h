@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sdk/cpu/elementwise/state_elements.h"
+
 namespace ferry::cpu {
 
 // Maximum number of query rows that share one key/value head.
@@ -12,9 +14,11 @@ inline constexpr size_t kFewQueries = 8;
 
 // Causal: query i of `queries` is at position keys - queries + i.
 struct FewQueries {
-  const float* q;      // [queries, kv_heads * group, key_size]
-  const float* k;      // [keys, kv_heads, key_size]
-  const float* v;      // [keys, kv_heads, value_size]
+  const float* q;    // [queries, kv_heads * group, key_size]
+  const void* k;     // [first_key + keys, kv_heads, key_size]
+  const void* v;     // [first_key + keys, kv_heads, value_size]
+  size_t first_key;  // the first of the keys and values
+  StateElements keys_stored, values_stored;
   const float* sinks;  // [kv_heads * group], or null
   float* y;            // [queries, kv_heads * group, value_size]
   size_t queries, keys, kv_heads, group, key_size, value_size;

@@ -10,7 +10,8 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kRun = 128;  // keys whose scores are held at a time
+constexpr size_t kRun = 128;    // keys whose scores are held at a time
+constexpr size_t kWide = 4096;  // elements that are converted at a time
 constexpr size_t kBytes = 4 * kParts;
 typedef float Wide __attribute__((vector_size(kBytes), aligned(4), may_alias));
 
@@ -56,7 +57,8 @@ FERRY_KERNEL void score(const float* q, const float* keys, size_t stride, size_t
 }
 
 // Replaces scores by e^(score - maximum). If the maximum grows, the sums so far are scaled by `rescale`.
-FERRY_KERNEL void weigh(float* scores, size_t count, size_t lanes, float* maximum, float* sums, float* rescale) {
+FERRY_KERNEL void weigh(float* __restrict scores, size_t count, size_t lanes, float* __restrict maximum,
+                        float* __restrict sums, float* __restrict rescale) {
   for (size_t l = 0; l < lanes; ++l) rescale[l] = maximum[l];
   for (size_t s = 0; s < count; ++s)
     for (size_t l = 0; l < lanes; ++l)
@@ -74,11 +76,15 @@ FERRY_KERNEL void weigh(float* scores, size_t count, size_t lanes, float* maximu
   }
 }
 
-// y[lane] = rescale[lane] * y[lane] + sum over s of weights[s][lane] * value s.
+// y[lane] = rescale[lane] * y[lane]
+FERRY_KERNEL void scale_rows(const float* __restrict rescale, size_t rows, size_t size, float* __restrict y) {
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t d = 0; d < size; ++d) y[row * size + d] *= rescale[row];
+}
+
+// y[lane] += sum over s of weights[s][lane] * value s.
 FERRY_KERNEL void accumulate(const float* weights, const float* values, size_t stride, size_t size, const Lanes& lanes,
-                             size_t count, const float* rescale, float* y) {
-  for (size_t lane = 0; lane < lanes.count; ++lane)
-    for (size_t d = 0; d < size; ++d) y[lane * size + d] *= rescale[lane];
+                             size_t count, float* y) {
   for (size_t s = 0; s < count; ++s, values += stride, weights += lanes.padded) {
     float* to = y;
     size_t lane = 0;
@@ -103,17 +109,37 @@ void hide(const FewQueries& a, const Lanes& lanes, size_t begin, size_t count, f
   }
 }
 
+// Rows of `heads` heads from `first_head`, each of `size` elements, of keys from `begin` on: where they are, or as many
+// converted as stay in the L1 cache.
+struct Rows {
+  const float* data;
+  size_t stride, count;
+};
+
+[[gnu::noinline, gnu::cold]] Rows rows_of(const FewQueries& a, const void* state, const StateElements& stored,
+                                          size_t size, size_t begin, size_t count, size_t first_head, size_t heads,
+                                          float* wide) {
+  const size_t row = a.kv_heads * size, at = (a.first_key + begin) * row + first_head * size, part = heads * size;
+  if (!stored.fewer_bits()) return {static_cast<const float*>(state) + at, row, count};
+  count = std::min(count, std::max<size_t>(kWide / part, 1));
+  for (size_t i = 0; i < count; ++i) stored.load(state, at + i * row, part, wide + i * part);
+  return {wide, part, count};
+}
+
 }  // namespace
 
 uint64_t FewQueries::scratch(size_t heads) const {
   const Lanes lanes = lanes_of(*this, heads);
-  return uint64_t{lanes.count} * (key_size + value_size) + uint64_t{kRun + 3} * lanes.padded;
+  const size_t row = heads * std::max(key_size, value_size);
+  const size_t wide = keys_stored.fewer_bits() || values_stored.fewer_bits() ? std::max(kWide, row) : 0;
+  return uint64_t{lanes.count} * (key_size + value_size) + uint64_t{kRun + 3} * lanes.padded + wide;
 }
 
 void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float* scratch) {
   const Lanes lanes = lanes_of(a, heads);
   float *scores = scratch, *maximum = scores + kRun * lanes.padded, *sums = maximum + lanes.padded;
   float *rescale = sums + lanes.padded, *q = rescale + lanes.padded, *y = q + lanes.count * a.key_size;
+  float* wide = y + lanes.count * a.value_size;
   const size_t all_heads = a.kv_heads * a.group;
   const auto head_of = [&](size_t lane) { return first_head * a.group + lane / a.queries; };
   // finite, since keys may be masked by -infinity
@@ -131,12 +157,19 @@ void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float
   const size_t start = a.window > 0 && first_seen > a.window ? first_seen - a.window : 0;
   for (size_t begin = start; begin < a.keys; begin += kRun) {
     const size_t count = std::min(kRun, a.keys - begin);
-    score(q, a.k + (begin * a.kv_heads + first_head) * a.key_size, a.kv_heads * a.key_size, a.key_size, lanes, count,
-          scores);
+    for (size_t s = 0; s < count;) {
+      const Rows keys = rows_of(a, a.k, a.keys_stored, a.key_size, begin + s, count - s, first_head, heads, wide);
+      score(q, keys.data, keys.stride, a.key_size, lanes, keys.count, scores + s * lanes.padded);
+      s += keys.count;
+    }
     hide(a, lanes, begin, count, scores);
     weigh(scores, count, lanes.padded, maximum, sums, rescale);
-    accumulate(scores, a.v + (begin * a.kv_heads + first_head) * a.value_size, a.kv_heads * a.value_size, a.value_size,
-               lanes, count, rescale, y);
+    scale_rows(rescale, lanes.count, a.value_size, y);
+    for (size_t s = 0; s < count;) {
+      const Rows values = rows_of(a, a.v, a.values_stored, a.value_size, begin + s, count - s, first_head, heads, wide);
+      accumulate(scores + s * lanes.padded, values.data, values.stride, a.value_size, lanes, values.count, y);
+      s += values.count;
+    }
   }
   for (size_t lane = 0; lane < lanes.count; ++lane) {
     float* to = a.y + (lane % a.queries * all_heads + head_of(lane)) * a.value_size;

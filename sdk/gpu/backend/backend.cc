@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sdk/cpu/backend/fingerprint.h"
+#include "sdk/cpu/elementwise/state_elements.h"
 #include "sdk/gpu/audit/audit.h"
 #include "sdk/gpu/backend/frame.h"
 #include "sdk/gpu/backend/layout.h"
@@ -340,9 +341,11 @@ Status GpuBackend::bring_down_states() {
   for (const Step& step : program.steps) {
     if (!appends_on_device(program, step)) continue;
     const TensorId input = step.inputs[0];
-    const uint64_t bytes = host_bytes(program.shapes[input]), all = host_bytes(program.shapes[step.output]);
-    std::memcpy(options_.states->data(static_cast<size_t>(program.state_of[step.output])) + (all - bytes),
-                layout_.transfer.mapped() + layout_.host.offsets[input], bytes);
+    const auto state = static_cast<size_t>(program.state_of[step.output]);
+    const auto count = static_cast<size_t>(program.shapes[input].elements());
+    const auto all = static_cast<size_t>(program.shapes[step.output].elements());
+    const auto* rows = reinterpret_cast<const float*>(layout_.transfer.mapped() + layout_.host.offsets[input]);
+    cpu::StateElements(options_.states->shapes()[state]).store(rows, all - count, count, options_.states->data(state));
   }
   for (size_t state = 0; state < program.device_states.size(); ++state)
     if (program.device_states[state]) FERRY_TRY(device_states_->bring_down(state));

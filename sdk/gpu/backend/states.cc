@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sdk/cpu/elementwise/state_elements.h"
 #include "sdk/gpu/backend/layout.h"
 
 namespace ferry::gpu {
@@ -38,6 +39,7 @@ Status DeviceStates::bring_up(size_t state) {
   }
   if (copy.version == version) return {};
   const Shape shape = states_->shapes()[state].shape();
+  const cpu::StateElements stored(states_->shapes()[state]);
   const Rows all = rows_of(shape);
   if (all.rows > 0) {
     constexpr uint64_t kStagingBytes = 4 << 20;
@@ -50,7 +52,8 @@ Status DeviceStates::bring_up(size_t state) {
     for (uint32_t first = 0; first < all.rows; first += step) {
       const uint32_t rows = std::min(step, all.rows - first);
       const Shape part = {static_cast<int32_t>(rows), static_cast<int32_t>(all.channels)};
-      std::memcpy(staging.mapped(), states_->data(state) + first * row, rows * row);
+      stored.load(states_->data(state), size_t{first} * all.channels, size_t{rows} * all.channels,
+                  reinterpret_cast<float*>(staging.mapped()));
       FERRY_TRY(staging.flush());
       Commands commands(*device_);
       FERRY_TRY(commands.begin(1));

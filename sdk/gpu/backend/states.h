@@ -1,6 +1,7 @@
-// A session's states on the device, where kernels read them. They are copies: appended rows (a few KB per token) are
-// also copied to the host. States of fixed size lie in host-visible memory in the host's layout. So States always holds
-// the data for other sessions, for files, and for the CPU when a device is lost.
+// A session's states on the device, where kernels read them. They are copies in the session's precision, also of states
+// that the host holds in fewer bits: appended rows (a few KB per token) are also copied to the host. States of fixed
+// size lie in host-visible memory in the host's layout. So States always holds the data for other sessions, for files,
+// and for the CPU when a device is lost.
 #pragma once
 
 #include <vector>

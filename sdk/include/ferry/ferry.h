@@ -277,6 +277,10 @@ typedef struct ferry_session_options {
                               * cache_dir, later sessions do not use that kernel. A watched run allocates memory. Only
                               * ferry_session_run() and _run_async() are watched. FERRY_UNSUPPORTED: a library without
                               * FERRY_GPU_CHECKS (docs/building.md) */
+  int32_t state_dtype;       /* FERRY_FLOAT16 or FERRY_INT8: the session's own states hold keys and values of attention
+                              * in no more bits than that. FERRY_FLOAT32: as the blob says. Ignored with `states`.
+                              * FERRY_UNSUPPORTED: the blob has no states that may have fewer bits, or was converted
+                              * before 0.4, which does not say which may */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
@@ -432,8 +436,8 @@ FERRY_API void ferry_states_close(ferry_states* states);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_states(const ferry_session* session, ferry_states** states);
 FERRY_API size_t ferry_states_count(const ferry_states* states);
 /* Name, type and contents of state `index` at its present length, valid until the next run or change. An empty growing
- * or windowed state has 0 elements. data is NULL until memory is allocated. FERRY_INVALID_ARGUMENT: there is no such
- * state. */
+ * or windowed state has 0 elements. data is NULL until memory is allocated. In a state of FERRY_INT8, a float32 scale
+ * precedes the integers of every head, and `bytes` counts the scales. FERRY_INVALID_ARGUMENT: there is no such state. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_describe(const ferry_states* states, size_t index,
                                                              ferry_tensor* out);
 /* The length of the longest state in tokens, which is the position of the next token. 0 for NULL. */
