@@ -267,7 +267,8 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
   for (unsigned i = 0; i < inputs.size(); ++i) {
     TypeSet set = rule.inputs[i > 2 && rule.inputs[3] != 0 ? 3 : i < 2 ? i : 2];
     if (set == kUnread) continue;
-    if (i > main && shared(set) && rule.inputs[0] != kUnread) set = static_cast<TypeSet>(set & (integer(inputs[main]) ? kInt32 : kFloats));
+    if (i > main && shared(set) && rule.inputs[0] != kUnread)
+      set = static_cast<TypeSet>(set & (integer(inputs[main]) ? kInt32 : kFloats));
     if ((set_of(inputs[i]) & set) == 0)
       return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, in_words(inputs[i]).c_str(),
                    in_words(set).c_str());
