@@ -25,7 +25,7 @@ bool folds(Tensor value, size_t first) {
 Tensor Importer::add_table(const Array& array) {
   Shape shape;
   for (const int32_t d : to_int32(array.dims)) shape[shape.rank++] = d;
-  const std::string name = "table " + std::to_string(tables_.size());
+  const std::string name = "ferry:table " + std::to_string(tables_.size());
   tables_[name] = array;
   return graph_->add_input(name, shape, fbs::Layout::Same, to_dtype(array.type));
 }

@@ -437,7 +437,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_states(const ferry_session*
 FERRY_API size_t ferry_states_count(const ferry_states* states);
 /* Name, type and contents of state `index` at its present length, valid until the next run or change. An empty growing
  * or windowed state has 0 elements. data is NULL until memory is allocated. In a state of FERRY_INT8, a float32 scale
- * precedes the integers of every head, and `bytes` counts the scales. FERRY_INVALID_ARGUMENT: there is no such state. */
+ * precedes the integers of every head, and `bytes` counts the scales. FERRY_INVALID_ARGUMENT: there is no such
+ * state. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_describe(const ferry_states* states, size_t index,
                                                              ferry_tensor* out);
 /* The length of the longest state in tokens, which is the position of the next token. 0 for NULL. */
