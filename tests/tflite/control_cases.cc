@@ -75,6 +75,29 @@ Outputs counted_while(FileBuilder& b) {
   return {add(b, y, 0.5f)};
 }
 
+// x = 1.5 * x + 2 while the sum is below `limit`, with a counter beside.
+template <int limit>
+Outputs computed_while(FileBuilder& b) {
+  const auto counter = [&] { return b.input({}, Type::INT32); };
+  {
+    counter();
+    const int x = b.input(kShape), sum = b.activation({}), less = b.activation({}, Type::BOOL);
+    b.op(Op::SUM, {x, b.vector({0, 1})}, {sum}, Kind::ReducerOptions, schema::CreateReducerOptions(b.fbb).Union());
+    b.op(Op::LESS, {sum, b.constant({}, std::vector<float>{static_cast<float>(limit)})}, {less}, Kind::LessOptions,
+         schema::CreateLessOptions(b.fbb).Union());
+    b.end_subgraph({less});
+  }
+  {
+    const int i = counter(), next = b.activation({}, Type::INT32);
+    const int x = b.input(kShape);
+    b.op(Op::ADD, {i, b.scalar(1)}, {next}, Kind::AddOptions, schema::CreateAddOptions(b.fbb).Union());
+    b.end_subgraph({next, add(b, multiply(b, x, 1.5f), 2)});
+  }
+  const int x = b.input(kShape), steps = b.activation({}, Type::INT32), y = b.activation(kShape);
+  b.op(Op::WHILE, {b.scalar(0), x}, {steps, y}, Kind::WhileOptions, schema::CreateWhileOptions(b.fbb, 1, 2).Union());
+  return {add(b, y, 0.5f), steps};
+}
+
 }  // namespace
 
 const std::vector<OperatorCase>& cases() {
@@ -83,6 +106,8 @@ const std::vector<OperatorCase>& cases() {
       {"if_computed_true", computed_if<-1000>},
       {"if_false", known_if<false>},
       {"if_true", known_if<true>},
+      {"while_computed", computed_while<400>},
+      {"while_computed_never", computed_while<-1000>},
       {"while_counted", counted_while},
   };
   return kCases;

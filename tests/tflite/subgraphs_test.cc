@@ -109,20 +109,19 @@ TEST(TfliteSubgraphs, ThatNestTooDeepAreRefused) {
   expect_refused(b, y, "deep, at most");
 }
 
-TEST(TfliteSubgraphs, LoopsWithoutAKnownEndAreRefused) {
+TEST(TfliteSubgraphs, LoopsWithoutAnEndOrOfGrowingValuesAreRefused) {
   FileBuilder endless, computed;
-  const auto add_body = [](FileBuilder& b) {
-    const int x = b.input({1}), y = b.activation({1});
-    b.op(Op::ABS, {x}, {y});
-    b.end_subgraph({y});
-  };
   {
     endless.input({1});
     const int y = endless.activation({1}, Type::BOOL);
     endless.op(Op::LOGICAL_OR, {constant_true(endless), constant_true(endless)}, {y});
     endless.end_subgraph({y});
   }
-  add_body(endless);
+  {
+    const int in = endless.input({1}), out = endless.activation({1});
+    endless.op(Op::ABS, {in}, {out});
+    endless.end_subgraph({out});
+  }
   const int x = endless.input({1}), y = endless.activation({1});
   add_while(endless, x, y, 1, 2);
   expect_refused(endless, y, "it runs more than");
@@ -132,10 +131,15 @@ TEST(TfliteSubgraphs, LoopsWithoutAKnownEndAreRefused) {
                 schema::CreateLessOptions(computed.fbb).Union());
     computed.end_subgraph({less});
   }
-  add_body(computed);
+  {
+    const int x2 = computed.input({1}), y2 = computed.activation({2});
+    computed.op(Op::CONCATENATION, {x2, x2}, {y2}, Kind::ConcatenationOptions,
+                schema::CreateConcatenationOptions(computed.fbb, 0).Union());
+    computed.end_subgraph({y2});
+  }
   const int in = computed.input({1}), out = computed.activation({1});
   add_while(computed, in, out, 1, 2);
-  expect_refused(computed, out, "how often it runs depends on the inputs");
+  expect_refused(computed, out, "value 0 is [1] before a step, and [2] after it");
 }
 
 TEST(TfliteSubgraphs, BranchesOfDifferentShapesAreRefused) {

@@ -1,5 +1,5 @@
-// Operators that run other subgraphs (converter/tflite/subgraphs.h). A blob has no branches and no loops: a known
-// condition selects one branch, any other computes both; a loop becomes as many copies of its body.
+// Operators that run other subgraphs (converter/tflite/subgraphs.h). A blob has no branches: a known condition selects
+// one, any other computes both. A loop whose conditions are known becomes as many copies of its body, others stay loops.
 #include "converter/tflite/ops/ops.h"
 #include "converter/tflite/subgraphs.h"
 
@@ -54,6 +54,56 @@ int decomposition_of(const Op& op) {
   return options->GetField<int32_t>(kDecomposition, 0);
 }
 
+Passed condition_of(const Op& op, const std::vector<Passed>& values) {
+  const auto& o = op.options<schema::WhileOptions>();
+  const std::vector<Passed> condition = run_subgraph(op, o.cond_subgraph_index(), values);
+  if (condition.size() != 1) op.refuse("its condition has %zu outputs, expected one", condition.size());
+  return condition[0];
+}
+
+// A loop that the run ends. `first`: whether there is a step at all.
+std::vector<Passed> loop_in_run(const Op& op, Tensor first, const std::vector<Passed>& values) {
+  Graph& graph = op.graph();
+  const auto integer = [&](int32_t value) { return graph.add_constant("", Shape{1}, std::vector<int32_t>{value}); };
+  constexpr int32_t kUntilTheCondition = -1;
+  const Tensor extent = integer(0), count = select(reshape_to(first, {1}), integer(kUntilTheCondition), integer(0));
+  std::vector<Tensor> inputs = {extent, count};
+  for (const Passed& value : values) {
+    if (!value.value) op.refuse("it passes variables, and how often it runs depends on the inputs");
+    inputs.push_back(*value.value);
+  }
+  fbs::LoopBeginT begin;
+  begin.unlimited = true;
+  const std::vector<Tensor> now = graph.add_op_with_outputs("", begin, inputs, inputs.size() - 1);
+  std::vector<Passed> states;
+  for (size_t i = 1; i < now.size(); ++i) states.push_back({now[i]});
+
+  const size_t assignments = op.variables().assignments();
+  const std::vector<Passed> next = run_subgraph(op, op.options<schema::WhileOptions>().body_subgraph_index(), states);
+  if (next.size() != states.size()) op.refuse("its body has %zu outputs, it has %zu", next.size(), states.size());
+  const Passed again = condition_of(op, next);
+  known_condition(op, again);  // that it is a single value
+  if (op.variables().assignments() != assignments)
+    op.refuse("it assigns variables, and how often it runs depends on the inputs");
+
+  std::vector<Tensor> ends = {extent, now[0], count, reshape_to(*again.value, {1})};
+  ends.insert(ends.end(), now.begin() + 1, now.end());
+  for (size_t i = 0; i < next.size(); ++i) {
+    const std::optional<Tensor>& after = next[i].value;
+    if (!after || after->shape() != now[i + 1].shape() || after->dtype() != now[i + 1].dtype())
+      op.refuse("value %zu is %s before a step, and %s after it", i, to_string(now[i + 1].shape()).c_str(),
+                after ? to_string(after->shape()).c_str() : "a variable");
+    ends.push_back(*after);
+  }
+  fbs::LoopEndT end;
+  end.states = static_cast<int32_t>(next.size());
+  end.unlimited = true;
+  const std::vector<Tensor> results = graph.add_op_with_outputs("", end, ends, 1 + next.size());
+  std::vector<Passed> outputs;
+  for (size_t i = 1; i < results.size(); ++i) outputs.push_back({results[i]});
+  return outputs;
+}
+
 }  // namespace
 
 // inputs: the condition, and what either branch takes.
@@ -80,10 +130,9 @@ void while_loop(Op& op) {
   const auto& o = op.options<schema::WhileOptions>();
   std::vector<Passed> values = inputs_from(op, 0);
   for (int i = 0;; ++i) {
-    const std::vector<Passed> condition = run_subgraph(op, o.cond_subgraph_index(), values);
-    if (condition.size() != 1) op.refuse("its condition has %zu outputs, expected one", condition.size());
-    const std::optional<bool> known = known_condition(op, condition[0]);
-    if (!known) op.refuse("how often it runs depends on the inputs");
+    const Passed condition = condition_of(op, values);
+    const std::optional<bool> known = known_condition(op, condition);
+    if (!known) return set_outputs(op, loop_in_run(op, *condition.value, values));
     if (!*known) break;
     if (i == kMaxIterations) op.refuse("it runs more than %d times", kMaxIterations);
     values = run_subgraph(op, o.body_subgraph_index(), values);
