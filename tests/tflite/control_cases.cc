@@ -78,7 +78,7 @@ Outputs counted_while(FileBuilder& b) {
 // x = 1.5 * x + 2 while the sum is below `limit`, with a counter beside.
 template <int limit>
 Outputs computed_while(FileBuilder& b) {
-  const auto counter = [&] { return b.input({}, Type::INT32); };
+  const auto counter = [&] { return b.input({1}, Type::INT32); };
   {
     counter();
     const int x = b.input(kShape), sum = b.activation({}), less = b.activation({}, Type::BOOL);
@@ -88,13 +88,13 @@ Outputs computed_while(FileBuilder& b) {
     b.end_subgraph({less});
   }
   {
-    const int i = counter(), next = b.activation({}, Type::INT32);
+    const int i = counter(), next = b.activation({1}, Type::INT32);
     const int x = b.input(kShape);
     b.op(Op::ADD, {i, b.scalar(1)}, {next}, Kind::AddOptions, schema::CreateAddOptions(b.fbb).Union());
     b.end_subgraph({next, add(b, multiply(b, x, 1.5f), 2)});
   }
-  const int x = b.input(kShape), steps = b.activation({}, Type::INT32), y = b.activation(kShape);
-  b.op(Op::WHILE, {b.scalar(0), x}, {steps, y}, Kind::WhileOptions, schema::CreateWhileOptions(b.fbb, 1, 2).Union());
+  const int x = b.input(kShape), steps = b.activation({1}, Type::INT32), y = b.activation(kShape);
+  b.op(Op::WHILE, {b.vector({0}), x}, {steps, y}, Kind::WhileOptions, schema::CreateWhileOptions(b.fbb, 1, 2).Union());
   return {add(b, y, 0.5f), steps};
 }
 

@@ -81,6 +81,12 @@ std::vector<Passed> loop_in_run(const Op& op, Tensor first, const std::vector<Pa
   const size_t assignments = op.variables().assignments();
   const std::vector<Passed> next = run_subgraph(op, op.options<schema::WhileOptions>().body_subgraph_index(), states);
   if (next.size() != states.size()) op.refuse("its body has %zu outputs, it has %zu", next.size(), states.size());
+  for (size_t i = 0; i < next.size(); ++i) {
+    const std::optional<Tensor>& after = next[i].value;
+    if (!after || after->shape() != now[i + 1].shape() || after->dtype() != now[i + 1].dtype())
+      op.refuse("value %zu is %s before a step, and %s after it", i, to_string(now[i + 1].shape()).c_str(),
+                after ? to_string(after->shape()).c_str() : "a variable");
+  }
   const Passed again = condition_of(op, next);
   known_condition(op, again);  // that it is a single value
   if (op.variables().assignments() != assignments)
@@ -88,13 +94,7 @@ std::vector<Passed> loop_in_run(const Op& op, Tensor first, const std::vector<Pa
 
   std::vector<Tensor> ends = {extent, now[0], count, reshape_to(*again.value, {1})};
   ends.insert(ends.end(), now.begin() + 1, now.end());
-  for (size_t i = 0; i < next.size(); ++i) {
-    const std::optional<Tensor>& after = next[i].value;
-    if (!after || after->shape() != now[i + 1].shape() || after->dtype() != now[i + 1].dtype())
-      op.refuse("value %zu is %s before a step, and %s after it", i, to_string(now[i + 1].shape()).c_str(),
-                after ? to_string(after->shape()).c_str() : "a variable");
-    ends.push_back(*after);
-  }
+  for (const Passed& after : next) ends.push_back(*after.value);
   fbs::LoopEndT end;
   end.states = static_cast<int32_t>(next.size());
   end.unlimited = true;
