@@ -2,6 +2,7 @@
 // with their own widths, vocabularies and experts. The weights are zeros in holes; published_runs.py has random ones.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sdk/image/codec.h"
@@ -32,7 +33,6 @@ const std::vector<std::string> kImage = {"image.png", "--top", "1", "--json"};
 
 const PublishedRun kSmall[] = {
     {"smollm2-135m", 0, kInt4},
-    {"gemma-3-270m", 0, kInt4},
     {"efficientnet-b7", 0, {"--weights", "f16"}, kImage},
 };
 
@@ -85,6 +85,63 @@ class LargePublishedRuns : public PublishedRuns {};
 TEST_P(LargePublishedRuns, AreConvertedAndRun) { expect_run(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(LargePublishedRuns, LargePublishedRuns, ::testing::ValuesIn(kLarge), name_of);
 #endif
+
+// Of so many entries, the last of which is an added token. "ab" is a merge; all else is made up.
+std::string tokenizer_of(int entries) {
+  std::string vocabulary = R"({"<pad>": 0, "<eos>": 1, "<bos>": 2, "<unk>": 3, "a": 4, "b": 5, "c": 6, "ab": 7)";
+  for (int i = 8; i < entries - 1; ++i) vocabulary += ", \"piece" + std::to_string(i) + "\": " + std::to_string(i);
+  const auto special = [](int id, const char* content) {
+    return nlohmann::json{{"id", id},        {"content", content}, {"special", true},    {"single_word", false},
+                          {"lstrip", false}, {"rstrip", false},    {"normalized", false}};
+  };
+  const nlohmann::json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const nlohmann::json begin = {{"SpecialToken", {{"id", "<bos>"}, {"type_id", 0}}}};
+  const nlohmann::json all = {
+      {"version", "1.0"},
+      {"added_tokens",
+       {special(0, "<pad>"), special(1, "<eos>"), special(2, "<bos>"), special(3, "<unk>"),
+        special(entries - 1, "<image_soft_token>")}},
+      {"normalizer", nullptr},
+      {"pre_tokenizer", nullptr},
+      {"post_processor",
+       {{"type", "TemplateProcessing"},
+        {"single", {begin, text}},
+        {"pair", {begin, text}},
+        {"special_tokens", {{"<bos>", {{"id", "<bos>"}, {"ids", {2}}, {"tokens", {"<bos>"}}}}}}}},
+      {"decoder", {{"type", "Fuse"}}},
+      {"model",
+       {{"type", "BPE"},
+        {"unk_token", "<unk>"},
+        {"fuse_unk", true},
+        {"vocab", "VOCABULARY"},
+        {"merges", nlohmann::json::array({nlohmann::json::array({"a", "b"})})}}}};
+  std::string written = all.dump();
+  const std::string_view place = "\"VOCABULARY\"";
+  return written.replace(written.find(place), place.size(), vocabulary + "}");
+}
+
+// Gemma 3's tokenizer has the token of an image, for which the text models' embeddings have no row.
+TEST(PublishedTokenizer, MayHaveAnEntryMoreThanTheEmbedding) {
+  const ScratchFolder folder;
+  const std::filesystem::path checkpoint = folder.path() / "gemma";
+  std::filesystem::create_directory(checkpoint);
+  testing::make_published_checkpoint("gemma-3-270m", checkpoint);
+  std::ofstream(checkpoint / "tokenizer.json") << tokenizer_of(262145);
+  const Result converted = ferry(folder.path(), {"convert", "gemma", "-o", "gemma.ferry", "--weights", "i4"});
+  ASSERT_EQ(converted.exit_code, 0) << converted.err;
+  const auto run = [&](const char* prompt) {
+    return ferry(folder.path(),
+                 {"run", "gemma.ferry", "--no-cache", "--prompt", prompt, "--max-tokens", "2", "--json"});
+  };
+  const nlohmann::json answer = nlohmann::json::parse(run("abc").out);
+  EXPECT_EQ(answer["prompt"], (std::vector<int>{2, 7, 6}));
+  EXPECT_EQ(answer["tokens"].size(), 2u);
+  const Result refused = run("abc<image_soft_token>");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("token 262144 ('<image_soft_token>') is not in the model's vocabulary of 262144"),
+            std::string::npos)
+      << refused.err;
+}
 
 }  // namespace
 }  // namespace ferry::cli_test
