@@ -47,9 +47,9 @@ class States {
   // Minimum bytes that reserve() of `rows` allocates.
   uint64_t bytes_for(size_t state, int32_t rows) const;
   // Allocates memory for `rows` along the axis (at most the bound), or for a whole state of fixed size. Contents are
-  // kept, and stay where they are: addresses are reserved up to the bound, where the system has as many. Memory at least
-  // doubles, except for a windowed state, whose maximum is known; pages that are not written take none. On failure
-  // nothing changes. FERRY_OUT_OF_MEMORY.
+  // kept, and stay where they are: addresses are reserved up to the bound, where the system has as many. Memory at
+  // least doubles, except for a windowed state, whose maximum is known; pages that are not written take none. On
+  // failure nothing changes. FERRY_OUT_OF_MEMORY.
   Status reserve(size_t state, int32_t rows);
   // Drops tokens before the windows. Called before a run's shapes are inferred.
   void drop_unseen();

@@ -1,5 +1,5 @@
-// Elements of a state in memory: unchanged, as float16, or as Int8: for every block of elements a float32 scale, followed
-// by its integers. Elements are numbered across all rows, which hold whole blocks.
+// Elements of a state in memory: unchanged, as float16, or as Int8: for every block of elements a float32 scale,
+// followed by its integers. Elements are numbered across all rows, which hold whole blocks.
 #pragma once
 
 #include <cstddef>
