@@ -19,6 +19,7 @@
 #include "cli/parity/equal_inputs.h"
 #include "cli/parity/prompts.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/keys_and_values.h"
 #include "converter/reference/interpreter.h"
 #include "converter/source.h"
 #include "sdk/model/elements.h"
@@ -42,6 +43,7 @@ class Bisector {
            const parity::Fixture& fixture, const RunNetwork& run, Families from)
       : data_(data), fixture_(fixture), run_(run) {
     model_ = std::move(table);
+    show_keys_and_values(&model_);
     const ferry::Source& format = ferry::source_of(convert.checkpoint);
     checkpoint_ = format.family == nullptr ? open_checkpoint(convert.checkpoint)
                                            : format.weights(from, convert.checkpoint, convert.settings);

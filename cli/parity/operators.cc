@@ -11,6 +11,7 @@
 #include "cli/parity/prompts.h"
 #include "converter/error.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/keys_and_values.h"
 #include "converter/reference/interpreter.h"
 #include "converter/reference/reference.h"
 #include "sdk/model/elements.h"
@@ -35,6 +36,7 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
   copy.packed.clear();
   copy.certificate = nullptr;
   copy.taps.clear();
+  show_keys_and_values(&copy);
   copy.buffers.clear();
   copy.buffers.push_back(std::make_unique<fbs::BufferT>());
   std::vector<std::byte> data;
@@ -100,6 +102,7 @@ std::vector<double> operator_errors(const Model& model, const Fixture& fixture, 
   const ComputedTensors computed = network.tensors();
   Graph graph;
   model.graph().UnPackTo(&graph.table);
+  show_keys_and_values(&graph.table);
   const std::vector<reference::State> states = reference::empty_states(graph);
   const auto& operators = graph.table.operators;
   std::vector<double> errors(operators.size());

@@ -5,12 +5,12 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <utility>
 
 #include "cli/parity/network.h"
 #include "cli/parity/prompts.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/keys_and_values.h"
 #include "sdk/model/elements.h"
 #include "sdk/model/model.h"
 #include "sdk/model/per_tensor.h"
@@ -131,10 +131,8 @@ class Slicer {
       return port;
     };
     if (const auto* states = model_->root().states())
-      for (const fbs::State* state : *states) {  // empty, and a stage may output one that attention alone reads
-        cut.states.emplace_back(state->UnPack());
-        if (std::exchange(cut.states.back()->block, 0) > 0) cut.states.back()->dtype = fbs::DType::Float32;
-      }
+      for (const fbs::State* state : *states) cut.states.emplace_back(state->UnPack());
+    show_keys_and_values(&cut);
     for (const TensorId source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));
     for (int index : operators) {
       std::unique_ptr<fbs::OperatorT> op(graph.operators()->Get(static_cast<unsigned>(index))->UnPack());

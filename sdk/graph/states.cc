@@ -60,7 +60,7 @@ int32_t States::length() const {
 void States::Unmap::operator()(std::byte* bytes) const { ::munmap(bytes, reserved); }
 
 Status States::commit_memory(size_t state, uint64_t bytes, const Bytes& reserved) const {
-  if (reserved != nullptr &&
+  if (bytes + kExtraBytes <= reserved.get_deleter().reserved &&
       ::mprotect(reserved.get(), static_cast<size_t>(bytes + kExtraBytes), PROT_READ | PROT_WRITE) == 0)
     return {};
   return error(FERRY_OUT_OF_MEMORY, "state '%.64s': cannot allocate %" PRIu64 " bytes", name(state), bytes);
