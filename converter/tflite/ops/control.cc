@@ -1,5 +1,6 @@
 // Operators that run other subgraphs (converter/tflite/subgraphs.h). A blob has no branches: a known condition selects
-// one, any other computes both. A loop whose conditions are known becomes as many copies of its body, others stay loops.
+// one, any other computes both. A loop whose conditions are known becomes as many copies of its body, others stay
+// loops.
 #include "converter/tflite/ops/ops.h"
 #include "converter/tflite/subgraphs.h"
 
