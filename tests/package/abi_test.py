@@ -31,7 +31,7 @@ BREAKS = (
      "function ferry_text_chat is ferry_status(const ferry_text*, ferry_message*, size_t, char*, size_t*), and was "),
 )
 ADDITIONS = (
-    ("ferry.h", "} ferry_session_options;\n", "  bool more;\n} ferry_session_options;\n",
+    ("ferry.h", "} ferry_session_options;\n", "  double more;\n  bool flag;\n} ferry_session_options;\n",
      "ferry.h: ferry_session_options.more"),
     ("task.h", "FERRY_TASK_LANDMARKS = 13", "FERRY_TASK_LANDMARKS = 13,\n  FERRY_TASK_MORE = 14",
      "task.h: FERRY_TASK_MORE"),
@@ -86,11 +86,11 @@ class Abi(unittest.TestCase):
             self.assertIn(words + "\n", said)
         self.assertIn("break nothing; record them", said)
         self.assertEqual(self.abi("--update")[0], 0)
-        # The new field fits into the padding after `bool more`.
-        self.change("ferry.h", "  bool more;\n", "  bool more;\n  bool still_more;\n")
+        # The new field fits into the padding after `bool flag`.
+        self.change("ferry.h", "  bool flag;\n", "  bool flag;\n  bool still_more;\n")
         status, said = self.abi()
         self.assertEqual(status, 1)
-        self.assertIn("still_more is new at 161, within the 168 bytes that ferry_session_options had", said)
+        self.assertIn("still_more is new at 177, within the 184 bytes that ferry_session_options had", said)
 
     def test_another_version_may_change_everything_once_it_is_recorded(self):
         self.change("ferry.h", "FERRY_CORRUPT = 203", "FERRY_CORRUPT = 205")

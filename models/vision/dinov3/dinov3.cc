@@ -29,23 +29,23 @@ std::vector<double> periods(const Weights& w, int count, double theta) {
   return out;
 }
 
-// n,head/4 for the n positions along an axis of the map: of coordinates from -1 to 1.
-Tensor angles(const Weights& w, Tensor map, int dim, const Config& config) {
-  const int count = config.width / config.heads / 4;
-  std::vector<double> frequencies;
-  for (const double wavelength : periods(w, count, config.theta))
-    frequencies.push_back(2 * std::numbers::pi / wavelength);
+// n,head/4 for the n positions along an axis of the map, of coordinates from -1 to 1.
+Tensor angles(Tensor map, int dim, Tensor frequencies) {
   const Tensor positions = positions_along(map, dim);
   const Tensor share = binary(fbs::BinaryKind::Div, positions + 0.5, count_of(positions));
-  return (share * 2.0 + -1.0) * w.graph().add_constant("rope.frequencies", Shape{1, count}, std::move(frequencies));
+  return (share * 2.0 + -1.0) * frequencies;
 }
 
 // For the patches of `map` at run time. The first half of a head's channels has the angles of the row, then of the
 // column; the second half repeats them. The prefix tokens are not rotated.
 RotaryTable rotary(const Weights& w, Tensor map, const Config& config) {
   const int head = config.width / config.heads, prefix = prefix_of(config), quarter = head / 4;
-  const Tensor rows = reshape(angles(w, map, 1, config), {-1, 1, quarter});
-  const Tensor columns = reshape(angles(w, map, 2, config), {1, -1, quarter});
+  std::vector<double> of_coordinates;
+  for (const double wavelength : periods(w, quarter, config.theta))
+    of_coordinates.push_back(2 * std::numbers::pi / wavelength);
+  const Tensor frequencies = w.graph().add_constant("rope.frequencies", Shape{1, quarter}, std::move(of_coordinates));
+  const Tensor rows = reshape(angles(map, 1, frequencies), {-1, 1, quarter});
+  const Tensor columns = reshape(angles(map, 2, frequencies), {1, -1, quarter});
   const Tensor of_row = rows + columns * 0.0, of_column = rows * 0.0 + columns;
   const Tensor all = reshape(concat({of_row, of_column, of_row, of_column}, 2), {-1, head});
   const auto after_prefix = [&](fbs::UnaryKind function, double of_prefix) {
