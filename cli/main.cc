@@ -6,6 +6,7 @@
 
 #if defined(FERRY_HAS_CONVERTER)
 #include "cli/bisect/bisect_command.h"
+#include "cli/bisect_quantised.h"
 #endif
 #include "cli/command.h"
 #include "cli/description.h"
@@ -110,7 +111,7 @@ int run_command_line(int argc, char** argv) {
   add_chat(app, &exit_code);
   add_parity(app, &exit_code);
 #if defined(FERRY_HAS_CONVERTER)
-  bisect::add_command(app, &exit_code);
+  bisect::add_command(app, bisect_quantised, &exit_code);
 #endif
   add_diff(app, &exit_code);
   add_verify(app, &exit_code);

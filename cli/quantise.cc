@@ -153,12 +153,13 @@ void print_measured(const QuantiseOptions& o) {
       fastest[1], fastest[1] / fastest[0], runs, static_cast<size_t>(report_of(sessions[1].get()).threads));
 }
 
-void record(const QuantiseOptions& o, const int8::Split& split, const CostTable* costs, Graph* graph) {
+void record(const QuantiseOptions& o, const int8::Split& split, const CostTable* costs, bool equalised, Graph* graph) {
   if (!graph->table.provenance) graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
   std::vector<std::string>& options = graph->table.provenance->options;
   options.push_back("--quantise " + std::to_string(split.count()) + " images" +
                     (o.bound.empty() ? "" : ", " + o.bound) + (o.budget.empty() ? "" : ", " + o.budget));
   if (costs != nullptr) store(*costs, &options);
+  if (equalised) options.push_back("--equalised");
   std::sort(options.begin(), options.end());
 }
 
@@ -240,7 +241,7 @@ int quantise(const QuantiseOptions& o) {
     result = int8::quantise(*graph, split, options);
   }
   const CostTable costs = cost_table(o.output, *graph, result);
-  record(o, split, o.explain ? &costs : nullptr, result.graph.get());
+  record(o, split, o.explain ? &costs : nullptr, result.equalised, result.graph.get());
   if (o.explain) print_costs(costs);
   print_operators(*graph, result);
   print("ranges     %s, %zu of %zu changed\n", int8::name_of(result.rule), result.changed_ranges, result.ranges);

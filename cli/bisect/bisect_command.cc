@@ -29,8 +29,11 @@ ConvertOptions conversion_of(const fbs::Graph& blob, const std::filesystem::path
 
 namespace {
 
+namespace fs = std::filesystem;
+
 struct Options {
   std::string blob, checkpoint, fixture, model;
+  std::vector<std::string> images;
   cli::BackendOptions backend;
   cli::ThreadOptions threads;
 };
@@ -51,7 +54,10 @@ void check_source(const fbs::Graph& blob, const Options& o) {
          o.blob.c_str());
 }
 
-int run(const Options& o) {
+int run(const Options& o, const SearchQuantised& quantised) {
+  if (fs::path(o.checkpoint).extension() == ".ferry") return quantised(o.blob, o.checkpoint, o.images, o.threads);
+  if (!o.images.empty()) fail("--images: only for a quantised blob and its float blob");
+  if (o.fixture.empty()) fail("--fixture is missing: expected a folder with manifest.json and fixture.safetensors");
   const auto start = std::chrono::steady_clock::now();
   ferry_session_options session = cli::session_options(o.threads);
   session.gpu_required = true;
@@ -83,7 +89,7 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_command(CLI::App& app, int* exit_code) {
+void add_command(CLI::App& app, SearchQuantised quantised, int* exit_code) {
   const cli::Command command(app, "bisect", "Find the faulty operator of a blob and the likely cause");
   command.footer(
       "\nRuns the blob on the fixture's input. A second run keeps every operator's result before the first tensor\n"
@@ -94,24 +100,26 @@ void add_command(CLI::App& app, int* exit_code) {
       "If the task has prompts, the graph that takes them is searched second, on the reference's values.\n"
       "An ONNX or TensorFlow Lite file gives the graph itself: it is imported again, without passes. A network on\n"
       "integers is searched operator by operator, each on the reference's inputs, for more than one step.\n"
+      "\nA blob of `ferry quantise` is searched with the float blob that it was made from, on the first of --images:\n"
+      "each operator alone, on the float network's values, against the same operator quantised anew.\n"
       "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k\n"
       "  ferry bisect net.ferry net.onnx --fixture fixtures/net\n"
-      "  ferry bisect llama.ferry Llama-3.2-1B/ --fixture fixtures/llama");
+      "  ferry bisect llama.ferry Llama-3.2-1B/ --fixture fixtures/llama\n"
+      "  ferry bisect m8.ferry m.ferry --images photo.jpg");
   auto o = std::make_shared<Options>();
   command.add_option("BLOB", o->blob, "The blob").required().type_name("");
-  command.add_option("CKPT", o->checkpoint, "The checkpoint, ONNX or .tflite file that it was converted from")
+  command.add_option("CKPT", o->checkpoint, "The checkpoint, ONNX, .tflite or float .ferry file that it was made from")
       .required()
       .type_name("");
-  command.add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors")
-      .required()
-      .type_name("FOLDER");
+  command.add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors").type_name("FOLDER");
+  command.add_option("--images", o->images, "Images for a quantised blob, or folders of them").type_name("PATH");
   command.add_option("--model", o->model, "Variant to rebuild the graph as [default: the blob's own]")
       .type_name("VARIANT");
   cli::add_backend_options(command, &o->backend, cli::Tuning::No);
   cli::add_thread_options(command, &o->threads);
-  command.callback([o, exit_code] { *exit_code = run(*o); });
+  command.callback([o, quantised, exit_code] { *exit_code = run(*o, quantised); });
 }
 
 }  // namespace ferry::bisect

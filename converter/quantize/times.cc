@@ -54,11 +54,11 @@ constexpr Rates kRates[] = {
 };
 
 Work work_of(const Graph& graph, const fbs::OperatorT& op) {
-  constexpr int kFew = 8;  // input channels that leave an Int8 kernel's blocks of channels partly empty
+  constexpr int kImageChannels = 8;  // fewer leave the channel blocks of Int8 kernels partly empty
   if (const auto* conv = op.params.AsConv2d()) {
     const Shape weight = graph.shape(op.inputs[1]);
     if (conv->groups > 1) return Work::Depthwise;
-    if (weight[3] < kFew) return Work::FewChannels;
+    if (weight[3] < kImageChannels) return Work::FewChannels;
     return weight[1] * weight[2] > 1 ? Work::Spatial : Work::Pointwise;
   }
   if (op.params.type == OpParams::Linear) {
