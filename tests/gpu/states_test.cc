@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "converter/graph/ops.h"
+#include "converter/quantize/keys_and_values.h"
 #include "tests/gpu/faults.h"
 #include "tests/runtime/sequences.h"
 #include "tests/support/gpus.h"
@@ -119,6 +120,34 @@ TEST_F(GpuStates, AreSharedWithSessionsOnTheCpu) {
   }
   EXPECT_LE(relative_error(out, widened(whole)), kStatesBound);
   EXPECT_EQ(hidden.size(), 16u);
+}
+
+// The device's copy has the session's precision, the host's the states' type.
+TEST_F(GpuStates, HaveFewerBitsOnTheHost) {
+  const std::vector<double> expected = widened(in_pieces(on_cpu(opened_.model).get(), 20, 20));
+  const std::vector<double> last(expected.end() - 5 * kWords, expected.end());
+  for (const fbs::DType dtype : {fbs::DType::Float16, fbs::DType::Int8}) {
+    const std::unique_ptr<Graph> graph = small_transformer();
+    store_keys_and_values_as(dtype, &graph->table);
+    const Opened stored(*graph);
+    const double bound = dtype == fbs::DType::Float16 ? 4 * 0x1p-11 : 4 * 0.5 / 127;
+    for (const std::string& gpu : test_gpus()) {
+      SCOPED_TRACE(gpu + ", " + EnumNameDType(dtype));
+      const SessionPtr one = on_gpu(stored.model, gpu);
+      EXPECT_LE(relative_error(in_pieces(one.get(), 20, 3), expected), bound);
+      const StatesPtr states = states_of(one.get());
+      ferry_tensor tensor;
+      ASSERT_OK(ferry_states_describe(states.get(), 0, &tensor));
+      EXPECT_EQ(tensor.bytes, 20u * 16);  // of eight channels in two heads
+      const SessionPtr sessions[] = {on_cpu(stored.model, states.get()), on_gpu(stored.model, gpu, states.get())};
+      for (const SessionPtr& next : sessions) {
+        EXPECT_OK(ferry_states_truncate(states.get(), 15));
+        std::vector<float> out;
+        EXPECT_OK(run_piece(next.get(), tokens(20), 15, 20, &out));
+        EXPECT_LE(relative_error(out, last), bound);
+      }
+    }
+  }
 }
 
 TEST_F(GpuStates, AreTruncatedClearedAndFull) {
