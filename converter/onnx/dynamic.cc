@@ -119,6 +119,8 @@ class Opening {
   bool import_more();
   std::vector<const Graph*> others() const;
   AtSize at(const std::map<std::string, Dims>& sizes) const { return import_at_(sizes, open_ ? &*open_ : nullptr); }
+  // The same, whose values are recorded the first time.
+  AtSize recorded_at(const std::map<std::string, Dims>& sizes);
   void upscale(const Generaliser& generaliser, const std::vector<InputDimension>& dimensions,
                std::map<std::string, Dims>* largest, std::vector<Shape>* largest_tables) const;
   void lengthen_tables(Generaliser* generaliser) const;
@@ -131,7 +133,8 @@ class Opening {
   std::vector<Shape> inputs_;  // of the blob as it is written
   AtSize as_written_, one_, other_;
   std::map<int64_t, AtSize> more_;  // by the number that is added to the sizes of one_
-  std::optional<OpenValues> open_, values_;
+  OpenValues values_;               // of imports that compute nothing in a run
+  std::optional<OpenValues> open_;  // what a run computes
   std::vector<Reason> reasons_;
 };
 
@@ -156,7 +159,7 @@ bool Opening::import_more() {
   for (const int64_t more : kMore) {
     if (more_.contains(more)) continue;
     try {
-      more_[more] = at(sizes_at(2, more));
+      more_[more] = recorded_at(sizes_at(2, more));
     } catch (const Error&) {
       more_[more] = {};  // the network takes no such size
       continue;
@@ -173,9 +176,17 @@ std::vector<const Graph*> Opening::others() const {
   return graphs;
 }
 
+AtSize Opening::recorded_at(const std::map<std::string, Dims>& sizes) {
+  AtSize made = at(sizes);
+  if (!open_) values_.add(sizes, made.values);
+  made.values.clear();
+  return made;
+}
+
 void Opening::import_all() {
-  one_ = at(sizes_at(2, 0));
-  other_ = at(sizes_at(3, 0));
+  if (!open_) values_ = {};
+  one_ = recorded_at(sizes_at(2, 0));
+  other_ = recorded_at(sizes_at(3, 0));
   more_.clear();
   constexpr int kEnough = 5;
   for (int i = 0; i < kEnough && import_more(); ++i) {
@@ -193,15 +204,10 @@ void Opening::begin() {
     smaller_ = true;
     import_all();
   }
-  values_.emplace();
-  values_->add(sizes_at(2, 0), one_.values);
-  values_->add(sizes_at(3, 0), other_.values);
-  for (const auto& [more, at_size] : more_)
-    if (at_size.graph) values_->add(sizes_at(2, more), at_size.values);
 }
 
 bool Opening::compute_in_run(bool tables) {
-  if (one_.values.empty()) return false;
+  if (values_.empty()) return false;
   open_ = values_;
   open_->opens_tables = tables;
   try {

@@ -80,7 +80,7 @@ Tensor Importer::compute_in_run(const std::string& name) {
   const Array array = std::get<Array>(values_.at(name));
   const auto compute = [&] {
     if (options_.open_values->is_size(name)) return add_size(array);
-    if (options_.open_values->is_table(name)) return add_table(array);
+    if (!options_.open_values->varies(name) || options_.open_values->is_table(name)) return add_table(array);
     const auto [producer, output] = producers_[name];
     if (!producer || !find_op(*producer)) fail("'%s' depends on an open size", name.c_str());  // of a body
     if (producer->op == "Shape") {

@@ -36,7 +36,7 @@ using ferry::Refused;
 struct Imported {
   std::unique_ptr<Graph> graph;         // without provenance
   std::map<std::string, Array> known;   // outputs that depend on no input; the graph has them, too, if it has others
-  std::map<std::string, Array> values;  // all values that depend on no input, if sizes are open
+  std::map<std::string, Array> values;  // if sizes are open: what was computed of constants and sizes
   // Inputs of the graph that stand for constants from which a run computes others, so that no pass folds them.
   std::map<std::string, Array> tables;
 };

@@ -1,19 +1,14 @@
 #include "converter/onnx/open_values.h"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 
 #include "converter/onnx/unrepeated.h"
 #include "sdk/operators/size_code.h"
 
 namespace ferry::onnx {
 namespace {
-
-bool equal(const Array& a, const Array& b) {
-  if (a.type != b.type || a.dims != b.dims) return false;
-  if (a.data.owner && a.data.owner == b.data.owner && a.data.bytes.data() == b.data.bytes.data()) return true;
-  const Constant x = a.data.read(), y = b.data.read();
-  return std::equal(x.bytes.begin(), x.bytes.end(), y.bytes.begin(), y.bytes.end());
-}
 
 Unrepeated whole(const Array& array) {
   Shape shape;
@@ -23,31 +18,45 @@ Unrepeated whole(const Array& array) {
 
 }  // namespace
 
-void OpenValues::add(const Shapes& inputs, Known known) {
+void OpenValues::add(const Shapes& inputs, const Known& known) {
+  constexpr int64_t kSmall = 1 << 18;
   inputs_.push_back(inputs);
-  known_.push_back(std::move(known));
+  std::map<std::string, Seen>& all = known_.emplace_back();
+  for (const auto& [name, array] : known) {
+    const Constant bytes = array.data.read();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.bytes.data()), bytes.bytes.size());
+    Seen& seen = all[name] = {array.dims, std::hash<std::string_view>()(text) + static_cast<size_t>(array.type), {}};
+    if (array.elements() <= kSmall) seen.small = array;
+    if (bytes.done) bytes.done();
+  }
 }
 
-std::vector<const Array*> OpenValues::arrays_of(const std::string& name) const {
-  std::vector<const Array*> arrays;
-  for (const Known& known : known_) {
+bool OpenValues::empty() const {
+  return std::all_of(known_.begin(), known_.end(), [](const auto& known) { return known.empty(); });
+}
+
+std::vector<const OpenValues::Seen*> OpenValues::seen_of(const std::string& name) const {
+  std::vector<const Seen*> values;
+  for (const auto& known : known_) {
     const auto found = known.find(name);
-    arrays.push_back(found == known.end() ? nullptr : &found->second);
+    values.push_back(found == known.end() ? nullptr : &found->second);
   }
-  return arrays;
+  return values;
 }
 
 bool OpenValues::varies(const std::string& name) const {
-  const std::vector<const Array*> arrays = arrays_of(name);
-  if (std::count(arrays.begin(), arrays.end(), nullptr) > 0) return false;
-  return std::any_of(arrays.begin(), arrays.end(), [&](const Array* array) { return !equal(*array, *arrays[0]); });
+  const std::vector<const Seen*> values = seen_of(name);
+  if (std::count(values.begin(), values.end(), nullptr) > 0) return false;
+  return std::any_of(values.begin(), values.end(), [&](const Seen* value) {
+    return value->dims != values[0]->dims || value->hash != values[0]->hash;
+  });
 }
 
 std::vector<bool> OpenValues::varying(const std::string& name) const {
   std::vector<std::vector<double>> values;
-  for (const Array* array : arrays_of(name)) {
-    if (!array) return {};
-    values.push_back(array->floats());
+  for (const Seen* seen : seen_of(name)) {
+    if (!seen || !seen->small) return {};
+    values.push_back(seen->small->floats());
     if (values.back().size() != values[0].size()) return {};
   }
   std::vector<bool> varying(values[0].size());
@@ -58,9 +67,9 @@ std::vector<bool> OpenValues::varying(const std::string& name) const {
 
 bool OpenValues::is_table(const std::string& name) const {
   std::vector<Unrepeated> wholes;
-  for (const Array* array : arrays_of(name)) {
-    if (!array || array->dims.size() > FERRY_MAX_RANK) return false;
-    wholes.push_back(whole(*array));
+  for (const Seen* seen : seen_of(name)) {
+    if (!seen || !seen->small || seen->dims.size() > FERRY_MAX_RANK) return false;
+    wholes.push_back(whole(*seen->small));
     if (wholes.back().shape.rank != wholes[0].shape.rank) return false;
   }
   std::vector<int> repeating, growing;
@@ -81,9 +90,9 @@ bool OpenValues::is_table(const std::string& name) const {
 bool OpenValues::is_size(const std::string& name) const {
   constexpr int32_t kMaxDivisor = 32;
   std::vector<int32_t> values;
-  for (const Array* array : arrays_of(name)) {
-    if (!array || array->elements() != 1) return false;
-    const double value = array->floats().front();
+  for (const Seen* seen : seen_of(name)) {
+    if (!seen || !seen->small || seen->small->elements() != 1) return false;
+    const double value = seen->small->floats().front();
     values.push_back(value >= 1 && value <= 1 << 24 ? static_cast<int32_t>(value) : 0);
     if (values.back() != value) return false;
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ class OpenValues {
   using Shapes = std::map<std::string, Dims>;  // by the input
 
   // What an import at these sizes knew.
-  void add(const Shapes& inputs, Known known);
+  void add(const Shapes& inputs, const Known& known);
 
+  bool empty() const;
   // Whether the value differs between the sizes.
   bool varies(const std::string& name) const;
   // The elements that differ between the sizes; empty if their number does.
@@ -35,11 +37,17 @@ class OpenValues {
   bool is_size(const std::string& name) const;
 
  private:
-  // Of every import.
-  std::vector<const Array*> arrays_of(const std::string& name) const;
+  struct Seen {
+    Dims dims;
+    size_t hash;                 // of type and bytes
+    std::optional<Array> small;  // large arrays are only compared: they are no tables
+  };
+
+  // Of every import; null where the value was not known.
+  std::vector<const Seen*> seen_of(const std::string& name) const;
 
   std::vector<Shapes> inputs_;
-  std::vector<Known> known_;
+  std::vector<std::map<std::string, Seen>> known_;
 };
 
 }  // namespace ferry::onnx
