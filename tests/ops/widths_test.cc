@@ -9,10 +9,10 @@ namespace {
 constexpr int kWidths[] = {2048, 5120, 14336};
 constexpr double kRounding = 0x1p-24;  // of float32
 
-// What rounding costs in a sum of `count` products of operands in [-1, 1), three standard deviations of it. A partial sum
-// is a random walk with steps of 1/3, so it stays below sqrt(count), and is rounded by at most kRounding times that;
-// `count` such roundings have a standard deviation of kRounding * count / sqrt(3). The largest of the sums, which the
-// error is divided by, is above 3/4 * sqrt(count).
+// What rounding costs in a sum of `count` products of operands in [-1, 1), three standard deviations of it. A partial
+// sum is a random walk with steps of 1/3, so it stays below sqrt(count), and is rounded by at most kRounding times
+// that; `count` such roundings have a standard deviation of kRounding * count / sqrt(3). The largest of the sums, which
+// the error is divided by, is above 3/4 * sqrt(count).
 double bound_of_sum(int count) { return 3 / std::sqrt(3.0) / 0.75 * kRounding * std::sqrt(count); }
 
 TEST(Widths, LinearRoundsLikeARandomWalk) {
