@@ -55,7 +55,6 @@ std::string swapped_channels(const Weight& actual, const Weight& proper) {
 }
 
 std::string weight_cause(const Weight& actual, const Weight& proper) {
-  if (const std::string swapped = swapped_channels(actual, proper); !swapped.empty()) return swapped;
   const bool equal =
       std::all_of(actual.scales.begin(), actual.scales.end(), [&](float s) { return s == actual.scales.front(); });
   const auto [low, high] = std::minmax_element(proper.scales.begin(), proper.scales.end());
@@ -70,6 +69,7 @@ std::string weight_cause(const Weight& actual, const Weight& proper) {
   const bool same =
       std::equal(own.begin(), own.end(), right.begin(), [](float a, float b) { return std::fabs(a - b) <= 0.01f * b; });
   if (moved > 1 && same) return words("%zu output channels have scales of others", moved);
+  if (const std::string swapped = swapped_channels(actual, proper); !swapped.empty()) return swapped;
   size_t worst = 0;
   double most = 0;
   for (size_t c = 0; c < actual.channels; ++c) {
@@ -236,11 +236,20 @@ std::string cause_of(const OneOperator& actual, const OneOperator& proper, doubl
     trials.push_back({[&](OneOperator* o) { o->params = proper.params; }, clamp_cause});
     trials.push_back({[&](OneOperator* o) { o->weight->bias = proper.weight->bias; },
                       [&] { return bias_cause(*actual.weight, *proper.weight); }});
+    const auto weights = [&] { return weight_cause(*actual.weight, *proper.weight); };
     trials.push_back({[&](OneOperator* o) {
                         o->weight = proper.weight;
                         o->weight->bias = actual.weight->bias;
                       },
-                      [&] { return weight_cause(*actual.weight, *proper.weight); }});
+                      weights});
+    // A blob's bias has the scales of its weights.
+    trials.push_back({[&](OneOperator* o) {
+                        o->weight->scales = proper.weight->scales;
+                        for (size_t c = 0; c < o->weight->channels; ++c)
+                          o->weight->bias[c] *= static_cast<double>(proper.weight->scales[c]) /
+                                                static_cast<double>(actual.weight->scales[c]);
+                      },
+                      weights});
   }
   const TensorId result = op.outputs.front();
   trials.push_back({[&](OneOperator* o) { o->affine[result] = proper.affine[result]; },

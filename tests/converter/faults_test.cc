@@ -1,7 +1,10 @@
 // Planted faults of quantised networks are found and named.
 #include "converter/quantize/faults.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "converter/quantize/integer_graph.h"
 #include "converter/quantize/plain.h"
@@ -16,13 +19,17 @@ void build_faultless(ferry::Network& n) {
     return n.graph.add_op(name, params, inputs);
   };
   const Tensor x = n.input({1, kSide, kSide, 3});
-  // Output channels of very different sizes.
-  std::vector<double> weight = noise(8 * 3, 1);
+  // Weights of very different sizes, whose results are as large as each other.
+  std::vector<double> weight = noise(8 * 3, 1), bias = noise(8, 2);
   for (size_t i = 0; i < weight.size(); ++i) weight[i] *= i / 3 % 4 == 0 ? 1 : 0.05;
+  for (double& v : bias) v *= 0.02;
+  fbs::Conv2dT clamped;
+  clamped.output_min = 0;
+  clamped.output_max = 0.1f;
   const Tensor a =
-      op("first", fbs::Conv2dT{}, {x, n.graph.add_constant("w", {8, 1, 1, 3}, weight), n.constant({8}, 2)});
+      op("first", clamped, {x, n.graph.add_constant("w", {8, 1, 1, 3}, weight), n.graph.add_constant("b", {8}, bias)});
   fbs::UnaryT silu;
-  silu.kind = fbs::UnaryKind::SiLU;
+  silu.kind = fbs::UnaryKind::Silu;
   const Tensor b = op("silu", silu, {a});
   fbs::Conv2dT depthwise;
   depthwise.groups = 8;
