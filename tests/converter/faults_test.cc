@@ -20,7 +20,7 @@ void build_faultless(ferry::Network& n) {
   };
   const Tensor x = n.input({1, kSide, kSide, 3});
   // Weights of very different sizes, whose results are as large as each other.
-  std::vector<double> weight = noise(8 * 3, 1), bias = noise(8, 2);
+  std::vector<double> weight = noise(int64_t{8 * 3}, 1.0), bias = noise(int64_t{8}, 2.0);
   for (size_t i = 0; i < weight.size(); ++i) weight[i] *= i / 3 % 4 == 0 ? 1 : 0.05;
   for (double& v : bias) v *= 0.02;
   fbs::Conv2dT clamped;
