@@ -279,8 +279,8 @@ typedef struct ferry_session_options {
                               * FERRY_GPU_CHECKS (docs/building.md) */
   int32_t state_dtype;       /* FERRY_FLOAT16 or FERRY_INT8: the session's own states hold keys and values of attention
                               * in no more bits than that. FERRY_FLOAT32: as the blob says. Ignored with `states`.
-                              * FERRY_UNSUPPORTED: the blob has no states that may have fewer bits, or does not say which
-                              * may, as those of earlier versions */
+                              * FERRY_UNSUPPORTED: the blob has no states that may have fewer bits, or does not say
+                              * which ones may, as blobs of earlier versions */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
