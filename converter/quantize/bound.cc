@@ -17,10 +17,10 @@ struct Entry {
 };
 
 // In the order of Bound::Kind.
-constexpr Entry kEntries[] = {{"top1", 100, 1}, {"sqnr", HUGE_VAL, 1},  {"iou", 1, 4},
+constexpr Entry kBounds[] = {{"top1", 100, 1}, {"sqnr", HUGE_VAL, 1},  {"iou", 1, 4},
                               {"boxes", 1, 4},  {"depth", HUGE_VAL, 4}, {"lines", 1, 4}};
 
-const Entry& entry(Bound::Kind kind) { return kEntries[static_cast<size_t>(kind)]; }
+const Entry& entry(Bound::Kind kind) { return kBounds[static_cast<size_t>(kind)]; }
 
 // Things that agree, and all of them: boxes with a partner, images with equal text.
 struct Counted {
@@ -52,8 +52,8 @@ Bound Bound::parse(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
   const bool read = !value.empty() && *end == '\0' && number > 0 && std::isfinite(number);
-  for (size_t i = 0; read && i < std::size(kEntries); ++i)
-    if (name == kEntries[i].name && number <= kEntries[i].most) return {static_cast<Kind>(i), number};
+  for (size_t i = 0; read && i < std::size(kBounds); ++i)
+    if (name == kBounds[i].name && number <= kBounds[i].most) return {static_cast<Kind>(i), number};
   fail(
       "--bound %s: expected top1=PERCENT, as top1=99, sqnr=DECIBEL, as sqnr=25, or iou=.98, boxes=.98, depth=.02 or "
       "lines=1",

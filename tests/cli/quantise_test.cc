@@ -144,6 +144,28 @@ TEST_F(QuantiseCommand, ChoosesByTheTimesOfADevice) {
   EXPECT_FALSE(fs::exists(folder_.path() / "n.ferry"));
 }
 
+// What the search knew stays in the blob; two blobs are compared by their answers, and searched for a fault.
+TEST_F(QuantiseCommand, AFinishedBlobIsExplainedComparedAndSearched) {
+  write_images("images", 10);
+  const Result made = quantise({"m.ferry", "--images", "images", "-o", "m8.ferry", "--explain", "--html", "page.html"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(read("page.html").find("alone"), std::string::npos);
+  const Result again = ferry(folder_.path(), {"quantise", "m8.ferry", "--explain"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const std::string header = again.out.substr(0, again.out.find("alone"));
+  EXPECT_NE(again.out.find("alone"), std::string::npos) << again.out;
+  EXPECT_NE(made.out.find(again.out.substr(header.size())), std::string::npos) << again.out;
+
+  const Result agreement = ferry(folder_.path(), {"diff", "m.ferry", "m8.ferry", "--images", "images"});
+  EXPECT_EQ(agreement.exit_code, 1) << agreement.err;  // they differ
+  EXPECT_NE(agreement.out.find("over 10 images"), std::string::npos) << agreement.out;
+  EXPECT_REFUSED(ferry(folder_.path(), {"diff", "m.ferry", "m8.ferry", "--images", "images", "-o", "worst.png"}),
+                 "classification has no answers that can be drawn");
+
+  const Result faults = ferry(folder_.path(), {"bisect", "m8.ferry", "m.ferry", "--images", "images/image0.png"});
+  EXPECT_EQ(faults.exit_code, 0) << faults.out << faults.err;
+}
+
 TEST_F(QuantiseCommand, JudgesABoundByTheHeldOutImages) {
   write_images("images", 10);
   const Result holds = quantise({"m.ferry", "--images", "images", "-o", "m8.ferry", "--bound", "sqnr=5"});
