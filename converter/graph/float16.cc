@@ -26,7 +26,7 @@ uint16_t float16_of(uint32_t bits) {
   const auto size = static_cast<int32_t>(bits & 0x7fffffff);
   // The sum's last bit is 2^-24, that of subnormals.
   const int32_t subnormal = std::bit_cast<int32_t>(std::bit_cast<float>(size) + 0.5f) - std::bit_cast<int32_t>(0.5f);
-  const int32_t normal = ((size + 0xfff + (size >> 13 & 1)) >> 13) - (112 << 10);
+  const int32_t normal = static_cast<int32_t>(((bits & 0x7fffffff) + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10);
   int32_t narrow = size < kMinNormal ? subnormal : normal;
   narrow = size >= kOverflow ? 0x7c00 : narrow;
   narrow = size > kInfinity ? 0x7e00 : narrow | static_cast<int32_t>(bits >> 16 & 0x8000);

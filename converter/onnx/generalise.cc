@@ -214,8 +214,8 @@ void Generaliser::open_sizes(size_t i) {
         return in - (begin < 0 ? begin + in : begin) - graph.shape(same.outputs.front())[d];
       };
       const int32_t left = begin == kLastElements ? -1 : left_in(graph_);
-      const bool alike = everywhere([&](const Graph& graph) { return left_in(graph) == left; });
-      if (left >= 0 && left < 1 << 24 && alike) {
+      const bool leaves = left >= 0 && left < 1 << 24;
+      if (leaves && everywhere([&](const Graph& graph) { return left_in(graph) == left; })) {
         size = left == 0 ? -1 : all_but(left);
       } else {
         dims.push_back(d);

@@ -97,8 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Mutations,
                          ::testing::Values("cnn", "detector", "vit", "rms", "squeeze", "segmenter", "encoder",
                                            "decoder", "text", "rotary_text", "pyramid", "language/opt",
                                            "language/llama_merged", "detection/maskrcnn", "detection/keypointrcnn",
-                                           "loops/stacked", "loops/counted", "multiples", "halves", "grid_rotary",
-                                           "centred"),
+                                           "loops/stacked", "loops/counted", "multiples", "halves", "grid_rotary"),
                          [](const auto& network) { return fs::path(network.param).filename().string(); });
 
 }  // namespace
