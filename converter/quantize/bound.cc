@@ -18,7 +18,7 @@ struct Entry {
 
 // In the order of Bound::Kind.
 constexpr Entry kBounds[] = {{"top1", 100, 1}, {"sqnr", HUGE_VAL, 1},  {"iou", 1, 4},
-                              {"boxes", 1, 4},  {"depth", HUGE_VAL, 4}, {"lines", 1, 4}};
+                             {"boxes", 1, 4},  {"depth", HUGE_VAL, 4}, {"lines", 1, 4}};
 
 const Entry& entry(Bound::Kind kind) { return kBounds[static_cast<size_t>(kind)]; }
 
