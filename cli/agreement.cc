@@ -6,6 +6,7 @@
 
 #include "converter/pack/pack.h"
 #include "sdk/image/codec.h"
+#include "sdk/task/detect.h"
 
 namespace ferry::cli {
 namespace {
@@ -21,18 +22,6 @@ void on_grid(int width, int height, const Use& use) {
                               static_cast<int64_t>(x) * width / columns));
 }
 
-double area(const ferry_box& b) {
-  return std::max(0.0, static_cast<double>(b.right) - static_cast<double>(b.left)) *
-         std::max(0.0, static_cast<double>(b.bottom) - static_cast<double>(b.top));
-}
-
-double overlap(const ferry_box& a, const ferry_box& b) {
-  const ferry_box both = {std::max(a.left, b.left), std::max(a.top, b.top), std::min(a.right, b.right),
-                          std::min(a.bottom, b.bottom)};
-  const double intersection = area(both), all = area(a) + area(b) - intersection;
-  return all > 0 ? intersection / all : 0;
-}
-
 int8::Score boxes_agreement(const KeptAnswer& a, const KeptAnswer& b) {
   constexpr double kSame = 0.5;
   std::vector<bool> taken(b.boxes.size());
@@ -41,7 +30,7 @@ int8::Score boxes_agreement(const KeptAnswer& a, const KeptAnswer& b) {
     size_t best = b.boxes.size();
     double most = kSame;
     for (size_t i = 0; i < b.boxes.size(); ++i) {
-      const double value = overlap(box.box, b.boxes[i].box);
+      const auto value = static_cast<double>(task::overlap(box.box, b.boxes[i].box));
       if (taken[i] || b.boxes[i].index != box.index || value < most) continue;
       most = value;
       best = i;

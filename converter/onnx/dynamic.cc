@@ -284,7 +284,9 @@ std::unique_ptr<Graph> Opening::generalise(bool grids) {
   generaliser.lengthen_progressions();
   generaliser.finish(inputs_);
   const auto &ports = one_.graph->table.outputs, &wanted = as_written_.graph->table.outputs;
-  for (size_t i = 0; i < ports.size(); ++i) {
+  if (ports.size() != wanted.size())
+    reasons_.push_back({"", "", model_.opset, "the open sizes decide which outputs there are"});
+  for (size_t i = 0; i < ports.size() && reasons_.empty(); ++i) {
     const Shape is = one_.graph->shape(ports[i]->tensor), should = as_written_.graph->shape(wanted[i]->tensor);
     if (is != should)
       reasons_.push_back({"", "", model_.opset,
@@ -292,12 +294,6 @@ std::unique_ptr<Graph> Opening::generalise(bool grids) {
                               " at the sizes of --shape, not " + to_string(should)});
   }
   return reasons_.empty() ? std::move(one_.graph) : nullptr;
-}
-
-// A constant for one operator, which decides how the blob holds it.
-Tensor copy_of(Graph& graph, TensorId tensor, const std::vector<double>& values) {
-  if (graph.dtype(tensor) != fbs::DType::Int32) return graph.add_constant("", graph.shape(tensor), values);
-  return graph.add_constant("", graph.shape(tensor), std::vector<int32_t>(values.begin(), values.end()));
 }
 
 }  // namespace
@@ -314,7 +310,8 @@ AtSize at_size(Imported imported) {
   for (const auto& op : at.graph->table.operators)
     for (TensorId& input : op->inputs)
       if (const auto table = values.find(input); table != values.end()) {
-        input = copy_of(*at.graph, input, table->second).id;
+        // For this operator alone, which decides how the blob holds it.
+        input = add_alike(*at.graph, input, at.graph->shape(input), table->second);
         at.tables.insert(input);
       }
   return at;

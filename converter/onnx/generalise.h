@@ -14,6 +14,9 @@
 
 namespace ferry::onnx {
 
+// Adds a constant with the name and type of another tensor.
+TensorId add_alike(Graph& graph, TensorId tensor, const Shape& shape, const std::vector<double>& values);
+
 class Generaliser {
  public:
   // `graph`, imported at one size, is generalised in place to compute what `others`, imported at other sizes, compute.
@@ -74,7 +77,6 @@ class Generaliser {
                                     int32_t max_left = 0) const;
   void give_reason(const fbs::OperatorT& op, const std::string& what);
   TensorId whole_table(TensorId tensor, const Shape& shape, const std::vector<double>& values);
-  TensorId add_alike(TensorId tensor, const Shape& shape, const std::vector<double>& values);
   bool find_sources(size_t i, TensorId tensor, bool repeats_in_run, Table* table) const;
   Tensor in_run(const std::string& name, TensorId tensor);
   Tensor cut(const std::string& name, const Table& table);

@@ -174,7 +174,7 @@ TensorId Generaliser::whole_table(TensorId tensor, const Shape& shape, const std
   for (const TensorId whole : wholes_)
     if (graph_.shape(whole) == shape && graph_.dtype(whole) == graph_.dtype(tensor) && graph_.values(whole) == values)
       return whole;
-  wholes_.push_back(add_alike(tensor, shape, values));
+  wholes_.push_back(add_alike(graph_, tensor, shape, values));
   return wholes_.back();
 }
 
@@ -223,18 +223,17 @@ Shape Generaliser::shape_at(const fbs::OperatorT& op, TensorId constant, const G
   return shape;
 }
 
-// Adds a constant with the name and type of another one.
-TensorId Generaliser::add_alike(TensorId tensor, const Shape& shape, const std::vector<double>& values) {
-  const std::string name = graph_.at(tensor).name;
-  if (graph_.at(tensor).dtype != fbs::DType::Int32) return graph_.add_constant(name, shape, values).id;
-  return graph_.add_constant(name, shape, std::vector<int32_t>(values.begin(), values.end())).id;
+TensorId add_alike(Graph& graph, TensorId tensor, const Shape& shape, const std::vector<double>& values) {
+  const std::string name = graph.at(tensor).name;
+  if (graph.at(tensor).dtype != fbs::DType::Int32) return graph.add_constant(name, shape, values).id;
+  return graph.add_constant(name, shape, std::vector<int32_t>(values.begin(), values.end())).id;
 }
 
 // The constant without repetitions.
 Tensor Generaliser::once(TensorId tensor, const std::vector<int>& along) {
   if (!once_.contains(tensor)) {
     const Unrepeated held = hold_once(graph_.values(tensor), graph_.shape(tensor), along);
-    once_[tensor] = add_alike(tensor, held.shape, held.values);
+    once_[tensor] = add_alike(graph_, tensor, held.shape, held.values);
   }
   return {&graph_, once_.at(tensor)};
 }
@@ -246,7 +245,7 @@ Tensor Generaliser::repeated(const std::string& name, TensorId tensor, Tensor li
   slice.begin.assign(rank, 0);
   slice.size.assign(rank, -1);
   slice.size[static_cast<size_t>(axis)] = 1;
-  const Tensor zero{&graph_, add_alike(tensor, Shape{1}, {0})};
+  const Tensor zero{&graph_, add_alike(graph_, tensor, Shape{1}, {0})};
   const Tensor row = graph_.add_op(name, slice, {like});
   fbs::BinaryT mul, add;
   mul.kind = fbs::BinaryKind::Mul;

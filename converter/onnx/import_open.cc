@@ -50,9 +50,12 @@ void Importer::open_inputs(Op* op, Opened opened) {
   for (size_t i = 0; i < op->node().inputs.size(); ++i) {
     const std::string& name = op->node().inputs[i];
     if (!op->known(i) || counted_[name].any()) continue;
-    const bool opens = opened == Opened::Everything ||
-                       (values.varies(name) && (opened == Opened::WithTables || !values.is_table(name)));
-    if (opens) op->compute_in_run(i, values.varying(name), [this, name] { return compute_in_run(name); });
+    const OpenValues::Kind kind = values.kind_of(name);
+    const bool stays =
+        kind == OpenValues::Kind::Same || (kind == OpenValues::Kind::Table && opened == Opened::WithoutTables);
+    if (opened == Opened::Everything || !stays)
+      op->compute_in_run(
+          i, [&values, name] { return values.varying(name); }, [this, name] { return compute_in_run(name); });
   }
 }
 
@@ -79,8 +82,9 @@ Tensor Importer::compute_in_run(const std::string& name) {
   if (const auto found = in_run_.find(name); found != in_run_.end()) return found->second;
   const Array array = std::get<Array>(values_.at(name));
   const auto compute = [&] {
-    if (options_.open_values->is_size(name)) return add_size(array);
-    if (!options_.open_values->varies(name) || options_.open_values->is_table(name)) return add_table(array);
+    const OpenValues::Kind kind = options_.open_values->kind_of(name);
+    if (kind == OpenValues::Kind::Size) return add_size(array);
+    if (kind == OpenValues::Kind::Same || kind == OpenValues::Kind::Table) return add_table(array);
     const auto [producer, output] = producers_[name];
     if (!producer || !find_op(*producer)) fail("'%s' depends on an open size", name.c_str());  // of a body
     if (producer->op == "Shape") {

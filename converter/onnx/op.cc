@@ -43,13 +43,15 @@ const Value& Op::value(size_t i) {
   return inputs_[i];
 }
 
-void Op::compute_in_run(size_t i, std::vector<bool> varying, std::function<Tensor()> compute) {
+void Op::compute_in_run(size_t i, std::function<std::vector<bool>()> varying, std::function<Tensor()> compute) {
   open_[i] = {std::get<Array>(inputs_[i]), std::move(varying), std::move(compute)};
 }
 
 bool Op::varies(size_t i, size_t element) const {
   const auto open = open_.find(i);
-  return open != open_.end() && element < open->second.varying.size() && open->second.varying[element];
+  if (open == open_.end()) return false;
+  const std::vector<bool> varying = open->second.varying();
+  return element < varying.size() && varying[element];
 }
 
 double Op::single(size_t i, const char* what) const {

@@ -82,7 +82,7 @@ class Op {
   void replace_input(size_t i, Tensor by) { inputs_[i] = by; }
   // For input i, a constant at these sizes: it is what `compute` adds, unless a function asks for the constant.
   // `varying`: its elements that differ between the sizes.
-  void compute_in_run(size_t i, std::vector<bool> varying, std::function<Tensor()> compute);
+  void compute_in_run(size_t i, std::function<std::vector<bool>()> varying, std::function<Tensor()> compute);
   // Whether this element of input i differs between open sizes.
   bool varies(size_t i, size_t element) const;
   // The integers of input i, or of attribute `name` in older opsets; nothing if both are absent.
@@ -121,7 +121,7 @@ class Op {
   // An input that follows from open sizes.
   struct Open {
     Array at_these;
-    std::vector<bool> varying;
+    std::function<std::vector<bool>()> varying;
     std::function<Tensor()> compute;
   };
 

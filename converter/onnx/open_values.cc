@@ -19,6 +19,7 @@ Unrepeated whole(const Array& array) {
 }  // namespace
 
 void OpenValues::add(const Shapes& inputs, const Known& known) {
+  kinds_.clear();
   constexpr int64_t kSmall = 1 << 18;
   inputs_.push_back(inputs);
   std::map<std::string, Seen>& all = known_.emplace_back();
@@ -44,8 +45,21 @@ std::vector<const OpenValues::Seen*> OpenValues::seen_of(const std::string& name
   return values;
 }
 
-bool OpenValues::varies(const std::string& name) const {
-  const std::vector<const Seen*> values = seen_of(name);
+OpenValues::Kind OpenValues::kind_of(const std::string& name) const {
+  const auto [known, fresh] = kinds_.try_emplace(name, Kind::Computed);
+  if (fresh) {
+    const std::vector<const Seen*> values = seen_of(name);
+    if (!varies(values))
+      known->second = Kind::Same;
+    else if (is_size(values))
+      known->second = Kind::Size;
+    else if (is_table(values))
+      known->second = Kind::Table;
+  }
+  return known->second;
+}
+
+bool OpenValues::varies(const std::vector<const Seen*>& values) const {
   if (std::count(values.begin(), values.end(), nullptr) > 0) return false;
   return std::any_of(values.begin(), values.end(), [&](const Seen* value) {
     return value->dims != values[0]->dims || value->hash != values[0]->hash;
@@ -65,10 +79,10 @@ std::vector<bool> OpenValues::varying(const std::string& name) const {
   return varying;
 }
 
-bool OpenValues::is_table(const std::string& name) const {
+bool OpenValues::is_table(const std::vector<const Seen*>& values) const {
   std::vector<Unrepeated> wholes;
-  for (const Seen* seen : seen_of(name)) {
-    if (!seen || !seen->small || seen->dims.size() > FERRY_MAX_RANK) return false;
+  for (const Seen* seen : values) {
+    if (!seen->small || seen->dims.size() > FERRY_MAX_RANK) return false;
     wholes.push_back(whole(*seen->small));
     if (wholes.back().shape.rank != wholes[0].shape.rank) return false;
   }
@@ -87,11 +101,11 @@ bool OpenValues::is_table(const std::string& name) const {
   });
 }
 
-bool OpenValues::is_size(const std::string& name) const {
+bool OpenValues::is_size(const std::vector<const Seen*>& seen_values) const {
   constexpr int32_t kMaxDivisor = 32;
   std::vector<int32_t> values;
-  for (const Seen* seen : seen_of(name)) {
-    if (!seen || !seen->small || seen->small->elements() != 1) return false;
+  for (const Seen* seen : seen_values) {
+    if (!seen->small || seen->small->elements() != 1) return false;
     const double value = seen->small->floats().front();
     values.push_back(value >= 1 && value <= 1 << 24 ? static_cast<int32_t>(value) : 0);
     if (values.back() != value) return false;

@@ -26,15 +26,16 @@ class OpenValues {
   void add(const Shapes& inputs, const Known& known);
 
   bool empty() const;
-  // Whether the value differs between the sizes.
-  bool varies(const std::string& name) const;
+
+  enum class Kind : uint8_t {
+    Same,      // at all sizes, or not known at one of them
+    Size,      // a single number that is a part of an input's dimension at every size
+    Table,     // at one size a leading part of that at another one; at most one dimension grows other than by repeating
+    Computed,  // any other
+  };
+  Kind kind_of(const std::string& name) const;
   // The elements that differ between the sizes; empty if their number does.
   std::vector<bool> varying(const std::string& name) const;
-  // Whether the value at one size is a leading part of that at another one, and at most one dimension grows other than
-  // by repeating the values.
-  bool is_table(const std::string& name) const;
-  // Whether the value is a single number that is a part of an input's dimension at every size.
-  bool is_size(const std::string& name) const;
 
  private:
   struct Seen {
@@ -45,9 +46,13 @@ class OpenValues {
 
   // Of every import; null where the value was not known.
   std::vector<const Seen*> seen_of(const std::string& name) const;
+  bool varies(const std::vector<const Seen*>& values) const;
+  bool is_table(const std::vector<const Seen*>& values) const;
+  bool is_size(const std::vector<const Seen*>& values) const;
 
   std::vector<Shapes> inputs_;
   std::vector<std::map<std::string, Seen>> known_;
+  mutable std::map<std::string, Kind> kinds_;  // that were asked for
 };
 
 }  // namespace ferry::onnx

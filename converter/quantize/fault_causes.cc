@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "converter/quantize/integer_graph.h"
+#include "converter/quantize/integer_ops.h"
 #include "converter/quantize/network.h"
 #include "converter/reference/reference.h"
 
@@ -18,18 +19,6 @@ std::string words(const char* pattern, Args... args) {
   char text[256];
   std::snprintf(text, sizeof text, pattern, args...);
   return text;
-}
-
-// The results of a function for the integers of its input.
-std::vector<int8_t> table_of(const fbs::OperatorT& op, const Affine& input, const Affine& output) {
-  reference::Array reals{Shape{256}, {}};
-  for (int i = -128; i < 128; ++i) reals.values.push_back(input.real(i));
-  const SerializedOp serialized(op);
-  const reference::Array* const inputs[] = {&reals};
-  std::vector<int8_t> table;
-  for (const double y : reference::compute(*serialized, inputs).values)
-    table.push_back(static_cast<int8_t>(output.integer(y)));
-  return table;
 }
 
 double distance(const Weight& a, size_t of_a, const Weight& b, size_t of_b) {

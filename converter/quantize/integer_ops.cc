@@ -17,16 +17,19 @@ TensorId add_activation(Graph& graph, const std::string& name, const Shape& shap
   return out;
 }
 
-Tensor add_table(Graph& graph, const fbs::OperatorT& op, const Affine& input, const Affine& output) {
-  constexpr int kEntries = 256, kFirst = -128;
-  reference::Array reals{Shape{kEntries}, {}};
-  for (int i = 0; i < kEntries; ++i) reals.values.push_back(input.real(kFirst + i));
+std::vector<int8_t> table_of(const fbs::OperatorT& op, const Affine& input, const Affine& output) {
+  reference::Array reals{Shape{256}, {}};
+  for (int i = -128; i < 128; ++i) reals.values.push_back(input.real(i));
   const SerializedOp serialized(op);
   const reference::Array* const inputs[] = {&reals};
   std::vector<int8_t> table;
   for (const double y : reference::compute(*serialized, inputs).values)
     table.push_back(static_cast<int8_t>(output.integer(y)));
-  return add_operand(graph, op.name + ".table", Shape{kEntries}, std::move(table), output);
+  return table;
+}
+
+Tensor add_table(Graph& graph, const fbs::OperatorT& op, const Affine& input, const Affine& output) {
+  return add_operand(graph, op.name + ".table", Shape{256}, table_of(op, input, output), output);
 }
 
 Tensor add_operand(Graph& graph, const std::string& name, const Shape& shape, std::vector<int8_t> integers,

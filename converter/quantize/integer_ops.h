@@ -14,6 +14,8 @@ namespace ferry::int8 {
 TensorId add_activation(Graph& graph, const std::string& name, const Shape& shape, const Affine& affine);
 
 // The results of `op`, a function of one value, for the 256 integers of its input; computed in float64.
+std::vector<int8_t> table_of(const fbs::OperatorT& op, const Affine& input, const Affine& output);
+// The same as an operand of `lookup`.
 Tensor add_table(Graph& graph, const fbs::OperatorT& op, const Affine& input, const Affine& output);
 
 // An operand of arithmetic.
