@@ -66,20 +66,24 @@ int8::Score agreement_of(const KeptAnswer& a, const KeptAnswer& b);
 // "mean intersection over union"...
 const char* agreement_name(ferry_answer_kind kind);
 
-// Judges quantised networks by the answers of the float network `model`.
+// Judges quantised networks by the answers of the float blob `model`.
 class TaskAnswers : public int8::Answers {
  public:
-  // Throws Error if the blob's answers are not those of `bound`.
-  TaskAnswers(ModelHandle model, const int8::Bound& bound, const ThreadOptions& threads, const std::string& name);
+  // Throws Error if the blob's answers are not those of `bound`. `graphs`: of the blob that answers; compare() replaces
+  // the one at `index`.
+  TaskAnswers(ModelHandle model, const int8::Bound& bound, const ThreadOptions& threads, const std::string& name,
+              const std::vector<std::unique_ptr<Graph>>& graphs, const size_t& index);
   ~TaskAnswers() override;
 
-  std::vector<int8::Score> compare(const Graph& quantised, const int8::Samples& samples) override;
+  std::vector<int8::Score> compare(Graph& quantised, const int8::Samples& samples) override;
 
  private:
   struct Expected;
   ThreadOptions threads_;
   AnswerRunner runner_;
   std::unique_ptr<Expected> expected_;
+  const std::vector<std::unique_ptr<Graph>>& graphs_;
+  const size_t& index_;
 };
 
 }  // namespace ferry::cli

@@ -15,6 +15,7 @@
 #include "cli/unconverted.h"
 #if defined(FERRY_HAS_CONVERTER)
 #include "converter/hub/hub.h"
+#include "converter/quantize/bound.h"
 #include "models/families.h"
 #endif
 
@@ -197,13 +198,22 @@ class FloatBlob {
 // Throws Error if the options of a quantised network are incomplete.
 void check_integers(const ConvertArguments& o, const ConvertOptions& options) {
   if (!o.on_integers()) {
-    if (!o.quantise.images.empty() || !o.quantise.bound.empty() || !o.quantise.device.empty())
-      fail("--calibrate, --bound and --device are for --activations i8");
+    if (!o.quantise.bound.empty() || !o.quantise.device.empty()) fail("--bound and --device are for --activations i8");
+    if (o.quantise.images.empty()) return;
+    if (options.settings.text("weights") != "i4")
+      fail("--calibrate: expected --weights i4 and a text, or --weights i8 --activations i8 and images");
+    if (o.quantise.images.size() > 1) fail("--calibrate: expected one text with --weights i4");
+    if (!fs::is_regular_file(o.quantise.images.front()))
+      fail("--calibrate %s: expected a text file", o.quantise.images.front().c_str());
     return;
   }
   if (o.quantise.images.empty()) fail("--activations i8: expected --calibrate DIR, images as the app will see them");
   if (options.settings.text("weights") != "i8") fail("--activations i8: expected --weights i8 beside it");
   if (o.dry_run || !o.certify.empty()) fail("--activations i8: without --dry-run and --certify");
+  // Before a conversion, which may take minutes.
+  for (const std::string& path : o.quantise.images)
+    if (!fs::exists(path)) fail("--calibrate %s: there is no such file or folder", path.c_str());
+  if (!o.quantise.bound.empty()) int8::Bound::parse(o.quantise.bound);
 }
 
 int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
@@ -224,6 +234,7 @@ int run_conversion(const ConvertArguments& o, const ParsedOptions& parsed) {
     };
   check_values(options.settings, families());  // before a download
   check_integers(o, options);
+  if (!o.on_integers() && !o.quantise.images.empty()) options.calibrate = o.quantise.images.front();
   const fs::path output = options.output;
   const FloatBlob between(output);
   if (o.on_integers()) {
@@ -298,6 +309,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name per line\n"
       "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
       "  ferry convert llama-Q8_0.gguf --weights i8 -o llama.ferry\n"
+      "  ferry convert llama/ --weights i4 --calibrate texts.txt                4 bits, with a smaller error\n"
       "  ferry convert model.safetensors --model mobilenetv2_100 --weights i8 --activations i8 --calibrate photos/\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert net.onnx --dry-run                                       size, inputs and outputs only\n"
@@ -328,7 +340,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.group("Networks on integers (`ferry quantise`)");
   app.add_option("--activations", o->activations, "i8: compute on Int8, with --weights i8 and --calibrate")
       .one_of({"i8"});
-  app.add_option("--calibrate", o->quantise.images, "Images as the app will see them, or folders of them")
+  app.add_option(
+         "--calibrate", o->quantise.images,
+         "Images as the app will see them, or folders of them. With --weights i4 alone: a text of the kind that "
+         "a language model will see, to round its weights by")
       .type_name("PATH");
   app.add_option("--bound", o->quantise.bound, "As of `ferry quantise`").type_name("BOUND");
   app.add_option("--device", o->quantise.device, "As of `ferry quantise`").type_name("FILE");

@@ -68,8 +68,9 @@ std::string parameters_text(const fbs::OperatorT& op) {
     return format("groups %d, epsilon %g", p->groups, static_cast<double>(p->epsilon));
   if (const auto* p = params.AsGrn()) return format("epsilon %g", static_cast<double>(p->epsilon));
   if (const auto* p = params.AsAttention())
-    return format("heads %d, key heads %d, scale %g%s%s", p->heads, p->kv_heads, static_cast<double>(p->scale),
-                  p->causal ? ", causal" : "", p->sinks ? ", sinks" : "");
+    return format("heads %d, key heads %d, scale %g%s%s%s", p->heads, p->kv_heads, static_cast<double>(p->scale),
+                  p->causal ? ", causal" : "", p->sinks ? ", sinks" : "",
+                  p->softcap > 0 ? format(", softcap %g", static_cast<double>(p->softcap)).c_str() : "");
   if (const auto* p = params.AsRotaryEmbedding())
     return format("heads %d%s", p->heads, p->interleaved ? ", interleaved" : "");
   if (const auto* p = params.AsWindowPartition()) return window_text(*p);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "cli/agreement.h"
@@ -77,8 +78,7 @@ std::string needed_text(const int8::Bound& bound, const int8::OutputError& error
 }
 
 // Returns whether the held-out images hold the bound.
-bool print_bound(const std::string& text, const int8::Bound& bound, const int8::Result& result) {
-  const int8::OutputError& e = result.held_out;
+bool print_bound(const std::string& text, const int8::Bound& bound, const int8::OutputError& e) {
   const std::string reached = bound.reached(e);
   if (!bound.holds(e)) {
     print("bound      %s is broken: the held-out images reach %s\n", text.c_str(), reached.c_str());
@@ -127,30 +127,38 @@ void print_time(const int8::Times& times, const int8::Prediction& time, size_t o
     print("           %.2f of the fastest Int8 network's\n", time.chosen / time.fastest);
 }
 
-// Interleaved runs of both blobs in this process.
-void print_measured(const QuantiseOptions& o) {
+// Interleaved runs of both blobs in this process, of all graphs at their declared sizes.
+void print_measured(const QuantiseOptions& o, size_t graphs) {
   constexpr int kRuns = 15;
   constexpr double kSeconds = 10;
   std::vector<ModelHandle> models;
-  std::vector<SessionHandle> sessions;
-  std::vector<double> fastest(2, INFINITY);
+  std::vector<SessionHandle> sessions;  // of the float blob's graphs, then of the quantised one's
   for (const std::string& path : {o.model, o.output}) {
     models.push_back(open_model(path));
-    sessions.push_back(create_session(models.back(), session_options(o.threads)));
-    check(ferry_session_run(sessions.back().get()));
-  }
-  int runs = 0;
-  for (const Clock::time_point start = Clock::now(); runs < kRuns && seconds_since(start) < kSeconds; ++runs) {
-    for (size_t i = 0; i < 2; ++i) {
-      const Clock::time_point begin = Clock::now();
-      check(ferry_session_run(sessions[i].get()));
-      fastest[i] = std::min(fastest[i], 1e3 * seconds_since(begin));
+    for (size_t i = 0; i < graphs; ++i) {
+      ferry_session_options options = session_options(o.threads);
+      if (graphs > 1) options.graph = ferry_model_graph_name(models.back().get(), i);
+      sessions.push_back(create_session(models.back(), options));
+      check(ferry_session_run(sessions.back().get()));
     }
   }
+  std::vector<double> fastest(sessions.size(), INFINITY);
+  int runs = 0;
+  for (const Clock::time_point start = Clock::now(); runs < kRuns && seconds_since(start) < kSeconds; ++runs) {
+    for (size_t i = 0; i < graphs; ++i) {
+      for (const size_t s : {i, graphs + i}) {
+        const Clock::time_point begin = Clock::now();
+        check(ferry_session_run(sessions[s].get()));
+        fastest[s] = std::min(fastest[s], 1e3 * seconds_since(begin));
+      }
+    }
+  }
+  const auto half = fastest.begin() + static_cast<std::ptrdiff_t>(graphs);
+  const double real = std::accumulate(fastest.begin(), half, 0.0), int8 = std::accumulate(half, fastest.end(), 0.0);
   print(
       "           measured here %.2f ms, %.2f of the float network's: the fastest of %d interleaved runs, %zu "
       "threads\n",
-      fastest[1], fastest[1] / fastest[0], runs, static_cast<size_t>(report_of(sessions[1].get()).threads));
+      int8, int8 / real, runs, static_cast<size_t>(report_of(sessions.back().get()).threads));
 }
 
 void record(const QuantiseOptions& o, const int8::Split& split, const CostTable* costs, bool equalised, Graph* graph) {
@@ -163,23 +171,24 @@ void record(const QuantiseOptions& o, const int8::Split& split, const CostTable*
   std::sort(options.begin(), options.end());
 }
 
-std::unique_ptr<Graph> float_graph(const QuantiseOptions& o, const ModelHandle& model) {
-  std::unique_ptr<Graph> graph = graph_of(model->model);
-  if (!graph->table.graphs.empty())
-    fail("%s has %zu graphs: only blobs of one graph can be quantised", o.model.c_str(),
-         graph->table.graphs.size() + 1);
-  if (!graph->table.states.empty())
+std::vector<std::unique_ptr<Graph>> float_graphs(const QuantiseOptions& o, const ModelHandle& model) {
+  std::vector<std::unique_ptr<Graph>> graphs = graphs_of(model->model);
+  if (!graphs.front()->table.states.empty())
     fail("%s has states that outlive a run: only networks of one run can be quantised", o.model.c_str());
-  if (int8::has_int8_activations(graph->table))
-    fail("%s is quantised already: expected the float blob that it was made from", o.model.c_str());
-  return graph;
+  for (const auto& graph : graphs)
+    if (int8::has_int8_activations(graph->table))
+      fail("%s is quantised already: expected the float blob that it was made from", o.model.c_str());
+  return graphs;
 }
 
 // Writes the blob with a certificate, which this machine must hold. Returns the size.
-uint64_t write_certified(const Graph& graph, const std::string& path) {
-  const uint64_t bytes = pack_file(graph, {}, path, [&graph](const fs::path&) {
+uint64_t write_certified(const std::vector<std::unique_ptr<Graph>>& graphs, const std::string& path) {
+  std::vector<std::unique_ptr<Graph>> copies;
+  for (const auto& graph : graphs) copies.push_back(graph->copy());
+  const uint64_t bytes = pack_file(*joined(std::move(copies)), {}, path, [&graphs](const fs::path&) {
     Certificates certificates;
-    certificates.push_back(int8::certificate_of(graph));
+    for (const auto& graph : graphs)
+      certificates.push_back(int8::has_int8_activations(graph->table) ? int8::certificate_of(*graph) : nullptr);
     return certificates;
   });
   const ModelHandle model = open_model(path);
@@ -208,6 +217,132 @@ int explain(const QuantiseOptions& o) {
   return kDone;
 }
 
+// What another graph of the blob reads on the images of `images`.
+class Crops {
+ public:
+  Crops(const ModelHandle& model, const int8::Split& images, const ThreadOptions& threads) {
+    const int8::Samples* from[] = {&images.calibrate, &images.tune, &images.held_out};
+    int8::Samples* to[] = {&split_.calibrate, &split_.tune, &split_.held_out};
+    ProgressLine line("reading");
+    for (size_t i = 0; i < std::size(from); ++i) {
+      line.update(static_cast<int>(i), static_cast<int>(std::size(from)));
+      // As large a part of the samples as of the images.
+      samples_[i] = crops_of(model, *from[i], int8::kMaxSamples * (i == 0 ? 3 : 1) / 5, threads);
+      for (const int8::Sample& crop : samples_[i]) to[i]->push_back(&crop);
+    }
+  }
+  const int8::Split& split() const { return split_; }
+  bool enough() const {
+    return split_.count() >= int8::kMinSamples && !split_.calibrate.empty() && !split_.tune.empty() &&
+           !split_.held_out.empty();
+  }
+
+ private:
+  std::vector<int8::Sample> samples_[3];
+  int8::Split split_;
+};
+
+// Quantises the graphs of a blob one after the other, each with its own inputs; what came before is on integers when a
+// bound judges the answers.
+class Quantisation {
+ public:
+  Quantisation(const QuantiseOptions& o, const int8::Times& times, int8::SearchOptions* search)
+      : o_(o), times_(times), search_(*search), model_(open_model(o.model)), graphs_(float_graphs(o, model_)) {
+    std::vector<std::string> notes;
+    samples_ = load_samples(model_, o.images, &notes);
+    split_ = int8::split(samples_, &notes);
+    for (const std::string& note : notes) print_error("%s\n", note.c_str());
+    if (search_.bound && search_.bound->needs_answers())
+      answers_ =
+          std::make_unique<TaskAnswers>(open_model(o.model), *search_.bound, o.threads, o.model, graphs_, index_);
+    search_.answers = answers_.get();
+  }
+
+  // Returns the exit code.
+  int run() {
+    costs_.title = o_.output;
+    for (index_ = 0; index_ < graphs_.size(); ++index_) quantise_graph();
+    if (quantised_ == 0) throw int8::NoIntegers(reason_);
+    if (several() && answers_ != nullptr) {
+      index_ = graphs_.size();  // replaces none
+      last_.scores = answers_->compare(*graphs_.front(), split_.held_out);
+      held_ = print_bound(o_.bound, *search_.bound, last_);
+    }
+    if (!held_) {
+      print_error("ferry quantise: no blob was written\n");
+      return kCheckFailed;
+    }
+    record(o_, split_, o_.explain ? &costs_ : nullptr, equalised_, graphs_.front().get());
+    if (o_.explain && several()) print_costs(costs_);
+    const uint64_t bytes = write_certified(graphs_, o_.output), before = fs::file_size(o_.model);
+    if (!o_.page.empty()) write_text_file(o_.page, costs_page(costs_));
+    print_measured(o_, graphs_.size());
+    print("%s  %s, %.2f of the float blob\n", o_.output.c_str(), bytes_text(bytes).c_str(),
+          static_cast<double>(bytes) / static_cast<double>(before));
+    return kDone;
+  }
+
+ private:
+  bool several() const { return graphs_.size() > 1; }
+
+  void quantise_graph() {
+    if (index_ == 0) return quantise_with(split_);
+    const Crops crops(model_, split_, o_.threads);
+    if (crops.enough()) return quantise_with(crops.split());
+    leave("the task gives it " + std::to_string(crops.split().count()) +
+          " different inputs on these images, which are too few");
+  }
+
+  void leave(const std::string& reason) {
+    reason_ = reason;
+    if (several()) print("graph %s stays Float32: %s\n", graphs_[index_]->table.name.c_str(), reason.c_str());
+  }
+
+  void quantise_with(const int8::Split& split) {
+    Graph& graph = *graphs_[index_];
+    int8::Result result;
+    try {
+      ProgressLine line("quantising");
+      search_.progress = [&line](const std::string& step, double fraction) { line.update(step, fraction); };
+      result = int8::quantise(graph, split, search_);
+    } catch (const int8::NoIntegers& reason) {
+      if (!several()) throw;
+      return leave(reason.what());
+    }
+    ++quantised_;
+    equalised_ = equalised_ || result.equalised;
+    if (several()) print("graph %s\n", graph.table.name.c_str());
+    add_costs(several() ? graph.table.name : "", graph, result, &costs_);
+    if (o_.explain && !several()) print_costs(costs_);
+    print_operators(graph, result);
+    print("ranges     %s, %zu of %zu changed\n", int8::name_of(result.rule), result.changed_ranges, result.ranges);
+    print("weights    %s%s\n", int8::name_of(result.rounding), result.equalised ? ", channels equalised" : "");
+    print("%s     %zu: %zu calibrate, %zu choose, %zu are held out\n", index_ == 0 ? "images" : "inputs", split.count(),
+          split.calibrate.size(), split.tune.size(), split.held_out.size());
+    print_error_of(result);
+    last_ = result.held_out;
+    if (search_.bound && !(several() && answers_ != nullptr))
+      held_ = print_bound(o_.bound, *search_.bound, result.held_out) && held_;
+    print_time(times_, *result.time, result.rows.size());
+    graphs_[index_] = std::move(result.graph);
+  }
+
+  const QuantiseOptions& o_;
+  const int8::Times& times_;
+  int8::SearchOptions& search_;
+  ModelHandle model_;
+  std::vector<std::unique_ptr<Graph>> graphs_;  // those before index_ are on integers
+  size_t index_ = 0;
+  std::vector<int8::Sample> samples_;
+  int8::Split split_;
+  std::unique_ptr<TaskAnswers> answers_;
+  CostTable costs_;
+  int8::OutputError last_;
+  std::string reason_;  // why the last graph without integers has none
+  size_t quantised_ = 0;
+  bool equalised_ = false, held_ = true;
+};
+
 }  // namespace
 
 int quantise(const QuantiseOptions& o) {
@@ -220,46 +355,9 @@ int quantise(const QuantiseOptions& o) {
   options.times = &times;
   options.budget = budget_of(o.budget);
   if (!o.bound.empty()) options.bound = int8::Bound::parse(o.bound);
-  const ModelHandle model = open_model(o.model);
-  const std::unique_ptr<Graph> graph = float_graph(o, model);
-  std::vector<std::string> notes;
-  const std::vector<int8::Sample> samples = load_samples(model, o.images, &notes);
-  for (const std::string& note : notes) print_error("%s\n", note.c_str());
-  notes.clear();
-  const int8::Split split = int8::split(samples, &notes);
-  for (const std::string& note : notes) print_error("%s\n", note.c_str());
-  std::unique_ptr<TaskAnswers> answers;
-  if (options.bound && options.bound->needs_answers())
-    answers = std::make_unique<TaskAnswers>(open_model(o.model), *options.bound, o.threads, o.model);
-  options.answers = answers.get();
   options.threads = o.threads.count;
   options.explain = o.explain;
-  int8::Result result;
-  {
-    ProgressLine line("quantising");
-    options.progress = [&line](const std::string& step, double fraction) { line.update(step, fraction); };
-    result = int8::quantise(*graph, split, options);
-  }
-  const CostTable costs = cost_table(o.output, *graph, result);
-  record(o, split, o.explain ? &costs : nullptr, result.equalised, result.graph.get());
-  if (o.explain) print_costs(costs);
-  print_operators(*graph, result);
-  print("ranges     %s, %zu of %zu changed\n", int8::name_of(result.rule), result.changed_ranges, result.ranges);
-  print("weights    %s%s\n", int8::name_of(result.rounding), result.equalised ? ", channels equalised" : "");
-  print("images     %zu: %zu calibrate, %zu choose, %zu are held out\n", split.count(), split.calibrate.size(),
-        split.tune.size(), split.held_out.size());
-  print_error_of(result);
-  if (options.bound && !print_bound(o.bound, *options.bound, result)) {
-    print_error("ferry quantise: no blob was written\n");
-    return kCheckFailed;
-  }
-  print_time(times, *result.time, result.rows.size());
-  const uint64_t bytes = write_certified(*result.graph, o.output), before = fs::file_size(o.model);
-  if (!o.page.empty()) write_text_file(o.page, costs_page(costs));
-  print_measured(o);
-  print("%s  %s, %.2f of the float blob\n", o.output.c_str(), bytes_text(bytes).c_str(),
-        static_cast<double>(bytes) / static_cast<double>(before));
-  return kDone;
+  return Quantisation(o, times, &options).run();
 }
 
 void add_quantise(CLI::App& ferry, int* exit_code) {

@@ -7,6 +7,7 @@
 #include "cli/html/markup.h"
 #include "cli/html/page.h"
 #include "cli/print.h"
+#include "cli/sdk.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/operators.h"
 
@@ -57,14 +58,12 @@ constexpr const char* kUnmeasured =
 
 }  // namespace
 
-CostTable cost_table(const std::string& title, const Graph& graph, const int8::Result& result) {
-  CostTable out{title, {}};
+void add_costs(const std::string& name, const Graph& graph, const int8::Result& result, CostTable* table) {
   for (const int8::OperatorError& row : result.rows) {
     const fbs::OperatorT& op = *graph.table.operators[row.op];
-    out.rows.push_back({op.name, op_name(op.params.type), row.int8, row.alone, row.without, row.real_us, row.int8_us,
-                        cause_of(op, row)});
+    table->rows.push_back({name, op.name, op_name(op.params.type), row.int8, row.alone, row.without, row.real_us,
+                           row.int8_us, cause_of(op, row)});
   }
-  return out;
 }
 
 CostTable cost_table(const std::string& title, const Model& blob) {
@@ -75,7 +74,7 @@ CostTable cost_table(const std::string& title, const Model& blob) {
     if (!is_stored_row(option)) continue;
     try {
       const Json row = Json::parse(option.substr(option.find('{')));
-      out.rows.push_back({row.at("name").get<std::string>(), row.at("kind").get<std::string>(),
+      out.rows.push_back({row.value("graph", ""), row.at("name").get<std::string>(), row.at("kind").get<std::string>(),
                           row.at("int8").get<bool>(), number(row.at("alone")), number(row.at("without")),
                           row.at("float_us").get<double>(), row.at("int8_us").get<double>(),
                           row.at("cause").get<std::string>()});
@@ -85,10 +84,16 @@ CostTable cost_table(const std::string& title, const Model& blob) {
   }
   if (!out.rows.empty()) return out;
   out.measured = false;
-  for (const fbs::Operator* op : *blob.graph().operators()) {
-    if (op->params_type() == fbs::OpParams::Requantize) continue;
-    const bool integer = blob.tensor(output_of(*op)).dtype() == fbs::DType::Int8;
-    out.rows.push_back({op->name() != nullptr ? op->name()->str() : "", op_name(op->params_type()), integer, {}, {}});
+  for (size_t i = 0; i < blob.graph_count(); ++i) {
+    std::shared_ptr<const Model> graph;
+    check(blob.open_graph(i, &graph));
+    const std::string of = blob.graph_count() > 1 ? blob.graph_name(i) : "";
+    for (const fbs::Operator* op : *graph->graph().operators()) {
+      if (op->params_type() == fbs::OpParams::Requantize) continue;
+      const bool integer = graph->tensor(output_of(*op)).dtype() == fbs::DType::Int8;
+      const std::string name = op->name() != nullptr ? op->name()->str() : "";
+      out.rows.push_back({of, name, op_name(op->params_type()), integer, {}, {}});
+    }
   }
   return out;
 }
@@ -96,14 +101,15 @@ CostTable cost_table(const std::string& title, const Model& blob) {
 void store(const CostTable& table, std::vector<std::string>* options) {
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const CostRow& row = table.rows[i];
-    const Json json = {{"name", row.name},
-                       {"kind", row.kind},
-                       {"int8", row.int8},
-                       {"alone", number(row.alone)},
-                       {"without", number(row.without)},
-                       {"float_us", std::round(row.float_us * 1e3) / 1e3},
-                       {"int8_us", std::round(row.int8_us * 1e3) / 1e3},
-                       {"cause", row.cause}};
+    Json json = {{"name", row.name},
+                 {"kind", row.kind},
+                 {"int8", row.int8},
+                 {"alone", number(row.alone)},
+                 {"without", number(row.without)},
+                 {"float_us", std::round(row.float_us * 1e3) / 1e3},
+                 {"int8_us", std::round(row.int8_us * 1e3) / 1e3},
+                 {"cause", row.cause}};
+    if (!row.graph.empty()) json["graph"] = row.graph;
     // Options are sorted; the number keeps the order of the network.
     options->push_back(printed("%s%06zu ", kStored, i) + json.dump());
   }
@@ -116,10 +122,14 @@ bool is_stored_row(const std::string& option) {
 void print_costs(const CostTable& table) {
   print("%-32s %-10s %-8s %9s %9s %10s %10s  %s\n", "operator", "kind", "type", "alone", "without", "float", "Int8",
         "cause");
-  for (const CostRow& row : table.rows)
+  std::string graph;
+  for (const CostRow& row : table.rows) {
+    if (row.graph != graph) print("graph %s\n", row.graph.c_str());
+    graph = row.graph;
     print("%-32.32s %-10.10s %-8s %9s %9s %10s %10s  %s\n", row.name.c_str(), row.kind.c_str(),
           row.int8 ? "Int8" : "Float32", decibel(row.alone).c_str(), decibel(row.without).c_str(),
           time(row.float_us).c_str(), time(row.int8_us).c_str(), row.cause.c_str());
+  }
   print("\n%s\n\n", table.measured ? kLegend : kUnmeasured);
 }
 
@@ -143,7 +153,8 @@ std::string costs_page(const CostTable& table) {
     const double chosen = row.int8 ? row.int8_us : row.float_us, other = row.int8 ? row.float_us : row.int8_us;
     const auto x = [&](double us) { return most > 0 ? kWidth * us / most : 0; };
     out += row.int8 ? "<tr>" : "<tr class=\"out\">";
-    out += "<td class=\"name\">" + parity::breakable(row.name) + "</td><td>" + parity::escaped(row.kind) + "</td><td>" +
+    const std::string name = row.graph.empty() ? row.name : row.graph + ": " + row.name;
+    out += "<td class=\"name\">" + parity::breakable(name) + "</td><td>" + parity::escaped(row.kind) + "</td><td>" +
            (row.int8 ? "Int8" : "Float32") + "</td><td class=\"n\">" + decibel(row.alone) + "</td><td class=\"n\">" +
            decibel(row.without) + "</td><td class=\"n\">" + time(row.float_us) + "</td><td class=\"n\">" +
            time(row.int8_us) + "</td>";

@@ -15,6 +15,7 @@ class Model;
 namespace ferry::cli {
 
 struct CostRow {
+  std::string graph;  // "" in a blob of one graph
   std::string name, kind;
   bool int8 = false;
   // SQNR of the outputs in dB with only this operator on Int8, and with all but this one; infinite: exact.
@@ -29,7 +30,8 @@ struct CostTable {
   bool measured = true;  // false: the blob has no errors
 };
 
-CostTable cost_table(const std::string& title, const Graph& graph, const int8::Result& result);
+// Adds the operators of `graph`, which is `name` in a blob of several.
+void add_costs(const std::string& name, const Graph& graph, const int8::Result& result, CostTable* table);
 // Of a finished blob.
 CostTable cost_table(const std::string& title, const Model& blob);
 // Adds the rows to the options of a blob, which `ferry inspect` leaves out.

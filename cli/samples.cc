@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -13,6 +14,7 @@
 #include "converter/checkpoint/sha256.h"
 #include "sdk/api/handles.h"
 #include "sdk/image/codec.h"
+#include "sdk/task/task.h"
 
 namespace ferry::cli {
 namespace {
@@ -123,6 +125,51 @@ std::vector<int8::Sample> load_samples(const ModelHandle& model, const std::vect
     }
   }
   return out;
+}
+
+std::vector<int8::Sample> crops_of(const ModelHandle& model, const int8::Samples& images, size_t limit,
+                                   const ThreadOptions& threads) {
+  const fbs::Graph& graph = model->model->graph();
+  const task::Entry& entry = task::entry(task::task_of(graph));
+  const char* name = task::second_graph(graph);
+  if (name == nullptr || (entry.prompts & FERRY_PROMPT_POINTS)) return {};
+  ferry_session_options options = session_options(threads);
+  const SessionHandle first = create_session(model, options);
+  options.graph = name;
+  const SessionHandle second = create_session(model, options);
+  task::Networks networks{*first->session, second->session.get()};
+
+  struct Capture {
+    ferry_session* session;
+    size_t limit;
+    std::string image;
+    std::vector<int8::Sample> crops;
+    std::set<std::string> seen;
+
+    void add(bool keep) {
+      ferry_tensor input;
+      check(ferry_session_input(session, 0, &input));
+      int8::Sample crop{image, "", {input_of(input)}};
+      crop.sha256 = sha256_hex(crop.inputs.front().bytes);
+      if (seen.insert(crop.sha256).second && keep && crops.size() < limit) crops.push_back(std::move(crop));
+    }
+  } capture{second.get(), limit, "", {}, {}};
+
+  task::TaskRequest request;
+  request.progress.user = &capture;
+  // Called once before the first crop, and after each one; without a run the input is the former one.
+  request.progress.report = [](void* user, int done, int) { static_cast<Capture*>(user)->add(done > 1); };
+  for (const int8::Sample* image : images) {
+    if (capture.crops.size() == limit) break;
+    image::Pixels pixels;
+    check(image::load(image->name.c_str(), &pixels));
+    request.image = pixels.view();
+    request.frame = image::frame_of(request.image);
+    capture.image = image->name;
+    task::Answer answer;
+    check(entry.run(networks, request, &answer));
+  }
+  return std::move(capture.crops);
 }
 
 }  // namespace ferry::cli

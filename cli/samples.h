@@ -16,4 +16,9 @@ namespace ferry::cli {
 std::vector<int8::Sample> load_samples(const ModelHandle& model, const std::vector<std::string>& paths,
                                        std::vector<std::string>* notes);
 
+// What the second graph of the blob's task reads for each image: the crops of found lines or objects. Each different
+// crop once, at most `limit`; its name is the image's. Empty if the task needs more than an image.
+std::vector<int8::Sample> crops_of(const ModelHandle& model, const int8::Samples& images, size_t limit,
+                                   const ThreadOptions& threads);
+
 }  // namespace ferry::cli

@@ -22,7 +22,7 @@ endif()
 
 # arm64: XNNPACK has a float32 product for each of seven cores. Ferry's own tile computes all but small ones, so two of
 # them serve: one for cores that execute in order, and one for the others. They add in the same order, and read the same
-# layout. Kernels that differ by prefetches alone are one, too, with them. This saves 32 KB.
+# layout. Kernels that differ by prefetches alone, or by the order for one core, are one, too. This saves 40 KB.
 if(FERRY_SMALL_OPERATORS AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(substitutes)
   foreach(product gemm igemm)
@@ -42,8 +42,21 @@ if(FERRY_SMALL_OPERATORS AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     endforeach()
     foreach(tile 1x8c8 2x8c8)
       set(kernel "xnn_qs8_qc8w_${product}_minmax_fp32_ukernel_${tile}__asm_aarch64_neon_mlal")
-      list(APPEND substitutes "${kernel}=${kernel}_prfm")
+      list(APPEND substitutes "${kernel}=${kernel}_prfm" "${kernel}_cortex_a53_prfm=${kernel}_prfm")
     endforeach()
+    set(kernel "xnn_qs8_qc8w_${product}_minmax_fp32_ukernel_4x16__asm_aarch64_neon_mlal_lane_")
+    list(APPEND substitutes "${kernel}ld64=${kernel}cortex_a53")
+  endforeach()
+  # Never called, so one stands for all: convolutions of rows that a run rounds; and products of Int4 in blocks on cores
+  # without I8MM, which LinearBlocks computes. This saves 16 KB.
+  set(kernel "xnn_qd8_f32_qc8w_igemm_minmax_ukernel_")
+  foreach(unused 1x16c8__neoni8mm 1x8c2s4__neon_mlal 2x8c2s4__neon_mlal 4x16c4__asm_aarch64_neondot_cortex_a55
+                 4x16c4__asm_aarch64_neondot_ld128 4x16c4__neondot 4x16c8__neoni8mm)
+    list(APPEND substitutes "${kernel}${unused}=${kernel}1x16c4__neondot")
+  endforeach()
+  set(kernel "xnn_qd8_f32_qb4w_gemm_minmax_ukernel_")
+  foreach(unused 1x16__neon_mlal_lane 6x16__neon_mlal_lane 1x16c4__neondot 4x16c4__neondot)
+    list(APPEND substitutes "${kernel}${unused}=${kernel}1x16c8__neoni8mm")
   endforeach()
   set_property(SOURCE "${CMAKE_CURRENT_SOURCE_DIR}/src/configs/gemm-config.c" APPEND PROPERTY COMPILE_DEFINITIONS ${substitutes})
 endif()

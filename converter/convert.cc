@@ -1,5 +1,7 @@
 #include "converter/convert.h"
 
+#include <string>
+
 #include "converter/error.h"
 #include "converter/export/record.h"
 #include "converter/provenance.h"
@@ -7,6 +9,9 @@
 #include "converter/quantize/compute_on_integers.h"
 #include "converter/quantize/keys_and_values.h"
 #include "converter/quantize/quantize.h"
+#include "converter/quantize/quantize_by_text.h"
+#include "converter/text/text_samples.h"
+#include "sdk/model/mapping.h"
 
 namespace ferry {
 namespace {
@@ -42,9 +47,30 @@ ImportedNetwork import(Families families, const ConvertOptions& options) {
   return made;
 }
 
-std::unique_ptr<Graph> joined(std::vector<std::unique_ptr<Graph>> graphs) {
-  for (auto more = graphs.begin() + 1; more != graphs.end(); ++more) graphs.front()->add_graph(std::move(**more));
-  return std::move(graphs.front());
+// "28 weights keep their integers: 21 of 4 bits, 7 of 8 bits; 1 is stored as float32: 'lm_head.weight'".
+std::string sentence_of(const KeptWeights& kept) {
+  std::string out = std::to_string(kept.four + kept.eight) +
+                    " weights keep their integers: " + std::to_string(kept.four) + " of 4 bits, " +
+                    std::to_string(kept.eight) + " of 8 bits";
+  if (kept.floats.empty()) return out;
+  return out + "; " + std::to_string(kept.floats.size()) + " stored as float32: '" + kept.floats.front() + "'" +
+         (kept.floats.size() > 1 ? "..." : "");
+}
+
+// The text of options.calibrate as samples for `graph`.
+TextSamples samples_of(const Graph& graph, const std::filesystem::path& path) {
+  constexpr size_t kTokens = 512;
+  const std::string name = path.filename();
+  if (!predicts_tokens(graph))
+    fail("--calibrate %s: expected a language model that accepts token ids alone", name.c_str());
+  std::unique_ptr<Mapping> file;
+  if (const Status status = Mapping::map_path(path.c_str(), &file); !status.ok())
+    fail("--calibrate: %s", status.message().data());
+  const std::span<const std::byte> bytes = file->bytes();
+  const auto& bound = graph.table.inputs.front()->bound;
+  const size_t length = bound.empty() ? kTokens : std::min<size_t>(kTokens, static_cast<size_t>(bound.back()));
+  return text_samples(graph.table.text, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, length,
+                      "--calibrate " + name);
 }
 
 }  // namespace
@@ -61,19 +87,36 @@ Conversion convert(Families families, const ConvertOptions& options) {
   ImportedNetwork found = import(families, options);
   std::unique_ptr<Graph> graph = joined(std::move(found.graphs));
   const std::string weights = value_of(options.settings, "weights"), kv = value_of(options.settings, "kv");
+  if (found.integers && !options.settings.has("weights")) {
+    if (options.settings.has("exportable"))
+      fail("--exportable: needs --weights f32 or f16; without it the blob keeps the integers of this checkpoint");
+    step(options, "keeping integers", 0.27);
+    found.notes.push_back(sentence_of(keep_integers(*graph)));
+    found.checkpoint = {};
+  }
   const bool recorded = found.checkpoint.checkpoint && keeps_values(weights);
-  constexpr double kBefore = 0.3;             // the share of the time before the weights are written
-  const double packed = recorded ? 0.75 : 1;  // and before the checkpoint is compared with them
+  std::optional<TextSamples> samples;
+  if (!options.calibrate.empty()) samples = samples_of(*graph, options.calibrate);
+  const bool calibrated = samples && !options.dry_run;
+  if (calibrated) {
+    const TextCalibration done = quantize_by_text(
+        *graph, *samples, options.threads, [&](double share) { step(options, "calibrating", 0.1 + 0.8 * share); });
+    for (std::string& sentence : sentences_of(done, options.calibrate.filename()))
+      found.notes.push_back(std::move(sentence));
+  }
+  const double kBefore = calibrated ? 0.9 : 0.3;  // the share of the time before the weights are written
+  const double packed = recorded ? 0.75 : 1;      // and before the checkpoint is compared with them
   step(options, "packing", kBefore);
   store_keys_and_values_as(kv == "float16" ? fbs::DType::Float16
                            : kv == "int8"  ? fbs::DType::Int8
                                            : fbs::DType::Float32,
                            &graph->table);
   if (weights == "i8") quantize_weights(*graph, WeightBits::Eight);
-  if (weights == "i4") quantize_weights(*graph, WeightBits::Four);
-  const PackOptions packing = {
-      weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32, weights != "f32",
-      [&options, packed](double written) { step(options, "packing", kBefore + (packed - kBefore) * written); }};
+  if (weights == "i4" && !calibrated) quantize_weights(*graph, WeightBits::Four);
+  const PackOptions packing = {weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32,
+                               weights != "f32", [&options, kBefore, packed](double written) {
+                                 step(options, "packing", kBefore + (packed - kBefore) * written);
+                               }};
   Certify certify;
   if (options.certify)
     certify = [&options](const std::filesystem::path& blob) {

@@ -27,11 +27,13 @@ struct ConvertOptions {
   std::filesystem::path checkpoint;  // a file, or the folder of a checkpoint, in any format of converter/source.h
   std::string source;                // the origin that the blob's provenance records; empty: the file's name
   std::filesystem::path output;
-  Settings settings;        // options by name: common_options() and Source::options()
-  bool dry_run = false;     // writes no blob; Conversion describes it
-  bool passes = true;       // false: no pass changes the imported graph, to compare with
+  Settings settings;                     // options by name: common_options() and Source::options()
+  std::filesystem::path calibrate = {};  // a text to round 4-bit weights by (converter/quantize/quantize_by_text.h)
+  int threads = 0;                       // to calibrate with, as in SessionOptions; the blob does not depend on it
+  bool dry_run = false;                  // writes no blob; Conversion describes it
+  bool passes = true;                    // false: no pass changes the imported graph, to compare with
   Certify certify;          // makes the blob's certificates (converter/pack/pack.h); null: the blob has none
-  ImportProgress progress;  // of "reading", "building", "folding", "packing", "recording", "certifying"
+  ImportProgress progress;  // of "reading", "building", "folding", "calibrating", "packing", "recording", "certifying"
 };
 
 // The result, for messages.

@@ -285,7 +285,7 @@ KeyRules key_rules(const Settings& given) {
 OpenedNetwork open_network(Families families, const std::filesystem::path& path, const Settings& settings) {
   auto checkpoint =
       without_wrappers(with_key_rules(open_checkpoint(path, settings.text("state-dict")), key_rules(settings)));
-  checkpoint = dequantized(checkpoint, read_config(*checkpoint));
+  checkpoint = dequantized(checkpoint, read_config(*checkpoint), !settings.has("weights"));
   const std::string model = settings.text("model");
   Identified network = model.empty() ? identify(families, checkpoint) : identify(families, *checkpoint, model);
   return {with_keys_of(network, checkpoint), network};

@@ -17,8 +17,10 @@ std::span<const Option> common_options() {
   static const std::vector<Option> kOptions = {
       {.name = "weights",
        .argument = "f32|f16|i8|i4",
-       .help = "Storage of weights: f32, f16 (half the size), or integers with scales for linear layers and 1x1\n"
-               "convolutions: i8 (a quarter of the size) or i4 (a sixth). docs/checkpoints.md has the accuracy",
+       .help =
+           "Storage of weights: f32, f16 (half the size), or integers with scales for linear layers and 1x1\n"
+           "convolutions: i8 (a quarter of the size) or i4 (a sixth). docs/checkpoints.md has the accuracy. Without\n"
+           "it, a quantised checkpoint keeps its integers",
        .check = one_of_its_words,
        .absent = "f32",
        .rebuilds = false},

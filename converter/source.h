@@ -46,6 +46,7 @@ struct ImportedNetwork {
   std::vector<std::string> details{};          // the same, of what cannot matter: a dry run prints them
   std::optional<detect::Detector> detector{};  // whose post-processing computes the outputs, boxes
   Converted checkpoint = {};                   // for `ferry export`; empty: the file cannot be restored
+  bool integers = false;                       // the file has weights that may be kept (Encoding::has_integers)
 };
 
 // The description of a file before conversion, for `ferry inspect`.

@@ -75,6 +75,7 @@ Families families() {
   static const language::LanguageFamily kLanguages[] = {
       language::LanguageFamily({"Llama", "llama", llama::network}),
       language::LanguageFamily({"Mistral", "mistral", mistral::network}),
+      language::LanguageFamily({"Mixtral", "mixtral", mistral::network_of_experts}),
       language::LanguageFamily({"Qwen2", "qwen2", qwen::network_2}),
       language::LanguageFamily({"Qwen3", "qwen3", qwen::network_3}),
       language::LanguageFamily({"Qwen3-Next", "qwen3_next", qwen::network_next}),
@@ -86,7 +87,8 @@ Families families() {
       language::LanguageFamily({"Qwen3.5 MoE with images", "qwen3_5_moe", qwen::network_3_5_vl_moe}),
       language::LanguageFamily({"SmolLM3", "smollm3", smollm3::network}),
       language::LanguageFamily({"Phi-3", "phi3", phi3::network}),
-      language::LanguageFamily({"Gemma 3", "gemma3_text", gemma3::network}),
+      language::LanguageFamily({"Gemma 2", "gemma2", gemma::network_2}),
+      language::LanguageFamily({"Gemma 3", "gemma3_text", gemma::network_3}),
       language::LanguageFamily({"Qwen3 MoE", "qwen3_moe", qwen::network_3_moe}),
       language::LanguageFamily({"GPT-OSS", "gpt_oss", gpt_oss::network}),
       language::LanguageFamily({"DeepSeek-V3", "deepseek_v3", deepseek_v3::network}),

@@ -24,11 +24,19 @@ layout(push_constant) uniform Push {
   uint first_seen;  // keys that query 0 attends to; each further query attends to `seen_step` more
   uint seen_step;   // 1: causal, 0
   uint window;      // maximum keys per query, the last ones
+  float softcap;    // 0: none
 } push;
 
 const uint kKeys = 2 * kQuads;  // per block
 const float kLowest = -3.402823466e38;
 shared vec4 scores[kGroups * kKeys], exponentials[kGroups * kKeys];
+
+// tanh, by its series where exponentials would cancel.
+vec4 tangent(vec4 x) {
+  const vec4 y = x * x;
+  const vec4 series = x * (1 + y * (-1 / 3.0 + y * (2 / 15.0 + y * (-17 / 315.0 + y * (62 / 2835.0)))));
+  return mix(tanh(clamp(x, -10, 10)), series, lessThan(y, vec4(0.0625)));
+}
 
 void main() {
   const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
@@ -70,6 +78,7 @@ void main() {
     }
     for (uint k = 0; k < 2; ++k) {
       score[k] *= push.scale;
+      if (push.softcap > 0) score[k] = push.softcap * tangent(score[k] / push.softcap);
       const uint at = min(key[k], push.keys - 1);
       for (uint b = 0; b < kBiases; ++b) {
         const uvec4 bias = push.bias[b];

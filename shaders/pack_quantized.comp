@@ -8,13 +8,24 @@
 #endif
 #include "pack.glsl"
 
+layout(constant_id = 4) const bool kFloat16 = false;  // scales of 16 bits are Float16, else BFloat16
+
 const uint kBits = kSourceBits == 16 ? 32 : kSourceBits;  // a BFloat16 is the upper 16 bits of a Float32
+
+// The bits of the Float32 with the value of a Float16. unpackHalf2x16() may flush denormals.
+uint widened(uint bits) {
+  const uint exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  const uint magnitude = exponent == 0 ? floatBitsToUint(float(mantissa) / 16777216.0)
+                                       : (exponent == 31 ? 255 : exponent + 112) << 23 | mantissa << 13;
+  return (bits & 0x8000) << 16 | magnitude;
+}
 
 // Element `i` of the source in the low bits.
 uint bits_of(uint i) {
   const uint in_word = 32 / kSourceBits;
   const uint word = input_data[i / in_word] << (32 - kSourceBits * (1 + i % in_word));
-  return word >> (32 - kSourceBits) << (kBits - kSourceBits);
+  const uint bits = word >> (32 - kSourceBits);
+  return kFloat16 ? widened(bits) : bits << (kBits - kSourceBits);
 }
 
 void main() {

@@ -126,8 +126,10 @@ class Bisector {
               StoredConstant stored{type_of(t), {}, data_.subspan(buffer.offset, buffer.size)};
               for (int d : t.shape) stored.shape[stored.shape.rank++] = d;
               if (stored.type.quantized && stored.type.float_scale == 0) {
-                const fbs::BufferT& scales = *model_.buffers[graph_.at(stored.type.scale).buffer];
-                stored.scales = data_.subspan(scales.offset, scales.size);
+                const fbs::TensorT& scales = graph_.at(stored.type.scale);
+                const fbs::BufferT& stored_scales = *model_.buffers[scales.buffer];
+                stored.scales = data_.subspan(stored_scales.offset, stored_scales.size);
+                stored.scale_dtype = scales.dtype;
               }
               if (stored.type.dtype == fbs::DType::Int8 && constants_of_integers_.contains(tensor))
                 return integer_constant(stored);

@@ -79,6 +79,9 @@ void attention_causes(const Suspect& suspect, size_t k, Causes& out) {
   };
   scale_causes(suspect, k, a, out);
   extent_causes(suspect, k, a, out.known);
+  if (a.softcap > 0)
+    add("attention's softcap is left out", blob_has("a softcap of attention's scores", "none"),
+        [](fbs::OperatorT& o) { o.params.AsAttention()->softcap = 0; });
   if (a.sinks)
     add("attention's sinks are left out", "attention has sinks and should not", [](fbs::OperatorT& o) {
       o.inputs.pop_back();

@@ -33,6 +33,9 @@ class Encoding {
   virtual std::vector<float> values(std::span<const std::byte> bytes, const std::vector<int64_t>& shape) const = 0;
   // Whether each index of the first dimension of a matrix has its own bytes, in order, so that rows decode alone.
   virtual bool by_rows() const { return false; }
+  // Whether the values are exactly a scale of 16 bits times an integer of up to 8, with one scale for each 32 elements
+  // of a row or more: a blob can hold them so.
+  virtual bool has_integers() const { return false; }
 };
 
 // A tensor in the framework's own layout, row-major. `bytes` lives as long as the checkpoint; it may be unaligned.

@@ -267,15 +267,15 @@ CheckpointTensor rows_of(const CheckpointTensor& tensor, int64_t first, int64_t 
   return out;
 }
 
-std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> checkpoint, const json& config) try {
+std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> checkpoint, const json& config,
+                                              bool kept) try {
   const json quantization = configuration_of(*checkpoint, config);
   if (quantization.is_null()) refuse_scales(*checkpoint);
   const std::string method = text_member(quantization, "quant_method");
   if (quantization.is_null() || method == "mxfp4") return checkpoint;
-  ModuleTensors reading = {.config = quantization, .tensors = checkpoint->tensors()};
+  ModuleTensors reading = {.config = quantization, .kept = kept, .tensors = checkpoint->tensors()};
   read_method(method, &reading);
-  reading.notes.insert(reading.notes.begin(),
-                       std::to_string(reading.weights) + " quantised weights are dequantised (" + method + ")");
+  reading.notes.insert(reading.notes.begin(), std::to_string(reading.weights) + " quantised weights (" + method + ")");
   return with_tensors(std::move(checkpoint), std::move(reading.tensors), std::move(reading.notes));
 } catch (const json::exception& error) {
   fail("%s: %s", kWhere, error.what());

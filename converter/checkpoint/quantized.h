@@ -43,7 +43,10 @@ int64_t first_block(const CheckpointTensor& tensor);
 // The configuration is quantization_config of config.json, else hf_quant_config.json, quantize_config.json (AutoGPTQ)
 // or quant_config.json (AutoAWQ). A checkpoint without one, or with MXFP4, is returned unchanged. Throws Error for
 // another quant_method or variation, by its name, and for tensors that are missing or do not fit.
+//
+// `kept`: products of integers and scales that a blob can hold (Encoding::has_integers) are exact, not rounded to the
+// type of the scales.
 std::shared_ptr<const Checkpoint> dequantized(std::shared_ptr<const Checkpoint> checkpoint,
-                                              const nlohmann::json& config);
+                                              const nlohmann::json& config, bool kept = false);
 
 }  // namespace ferry

@@ -146,6 +146,9 @@ ImportedNetwork import(const ImportRequest& request) {
     made.notes.insert(made.notes.end(), configured.notes.begin(), configured.notes.end());
     if (!network.assumed.empty()) made.notes.push_back(network.assumed);
     if (const std::string doubt = digest_mismatch(*checkpoint); !doubt.empty()) made.notes.push_back(doubt);
+    made.integers = std::any_of(checkpoint->tensors().begin(), checkpoint->tensors().end(), [](const auto& named) {
+      return named.second.encoding && named.second.encoding->has_integers();
+    });
     if (!gguf) made.checkpoint = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());

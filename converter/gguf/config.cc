@@ -111,19 +111,32 @@ json rope_of(const Settings& s, double theta, int head, int rotated) {
   return rope;
 }
 
-// Gemma 3: two ropes, and settings that llama.cpp derives.
-void add_gemma3(const Settings& s, int head, json* config) {
+// Both generations: settings that llama.cpp derives.
+void add_gemma(const Settings& s, int generation, int head, json* config) {
   json& c = *config;
   const int layers = c["num_hidden_layers"];
-  // llama.cpp scales scores of the largest model, of 62 layers, by its width over its heads.
-  constexpr int kLargest = 62;
-  const int scalar = layers == kLargest ? c["hidden_size"].get<int>() / c["num_attention_heads"].get<int>() : head;
+  // llama.cpp scales scores of the largest model, of 46 or 62 layers, by its width over its heads.
+  const int largest = generation == 2 ? 46 : 62;
+  const int scalar = layers == largest ? c["hidden_size"].get<int>() / c["num_attention_heads"].get<int>() : head;
   c["query_pre_attn_scalar"] = scalar;
   if (const auto scale = s.number("attention.scale"); scale && *scale > 0) {
     // 1 / sqrt(scalar), rounded to float32. The published scalars are integers.
     const double exact = 1 / (*scale * *scale), near = std::nearbyint(exact);
     c["query_pre_attn_scalar"] = std::fabs(exact - near) < 1e-5 * exact ? near : exact;
   }
+  c["hidden_activation"] = "gelu_pytorch_tanh";
+  c.erase("hidden_act");
+  for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping"})
+    if (const auto cap = s.number(name)) c[name] = *cap > 0 ? json(*cap) : json();
+}
+
+void add_gemma2(const Settings& s, json* config) {
+  (*config)["sliding_window"] = s.integer("attention.sliding_window").value_or(4096);
+}
+
+// Two ropes.
+void add_gemma3(const Settings& s, json* config) {
+  json& c = *config;
   json full = c["rope_parameters"];
   c["rope_parameters"] = {{"full_attention", full},
                           {"sliding_attention",
@@ -134,9 +147,12 @@ void add_gemma3(const Settings& s, int head, json* config) {
   } else {
     c["sliding_window_pattern"] = s.integer("attention.sliding_window_pattern").value_or(6);
   }
-  c["hidden_activation"] = "gelu_pytorch_tanh";
-  c.erase("hidden_act");
-  if (const auto cap = s.number("final_logit_softcapping"); cap && *cap > 0) c["final_logit_softcapping"] = *cap;
+}
+
+void add_mixtral(const Settings& s, json* config) {
+  json& c = *config;
+  c["num_local_experts"] = s.required("expert_count");
+  c["num_experts_per_tok"] = s.required("expert_used_count");
 }
 
 void add_experts(const Settings& s, json* config) {
@@ -160,7 +176,8 @@ json config_of(const File& file, const Metadata& metadata) {
   const Tensor* embedding = s.tensor("token_embd.weight");
   if (!embedding || embedding->shape.size() != 2)
     fail("%s: has no tensor \"token_embd.weight\" of two dimensions: it is no language model", metadata.path().c_str());
-  if (s.integer("expert_count").value_or(0) > 0 && !architecture.experts)
+  const bool mixture = s.integer("expert_count").value_or(0) > 0;
+  if (mixture && !architecture.experts && !architecture.mixture_type)
     fail("%s: %s with experts is not supported", metadata.path().c_str(), architecture.name);
   const int heads = s.required("attention.head_count"), width = s.required("embedding_length");
   if (heads == 0) fail("%s: %s.attention.head_count is 0", metadata.path().c_str(), architecture.name);
@@ -193,7 +210,13 @@ json config_of(const File& file, const Metadata& metadata) {
     if (architecture.windowed_type) c["model_type"] = architecture.windowed_type;
   }
   if (architecture.experts) add_experts(s, &c);
-  if (architecture.gemma) add_gemma3(s, head, &c);
+  if (mixture && architecture.mixture_type) {
+    c["model_type"] = architecture.mixture_type;
+    add_mixtral(s, &c);
+  }
+  if (architecture.gemma) add_gemma(s, architecture.gemma, head, &c);
+  if (architecture.gemma == 2) add_gemma2(s, &c);
+  if (architecture.gemma == 3) add_gemma3(s, &c);
   if (architecture.sinks) {
     c["intermediate_size"] = c["moe_intermediate_size"];
     c["rope_parameters"]["truncate"] = false;  // bounds of YaRN's ramp, as GPT-OSS has them

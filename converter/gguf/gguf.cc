@@ -100,11 +100,6 @@ std::string summary_of(const File& file) {
   return std::to_string(file.tensors.size()) + " tensors: " + types;
 }
 
-bool is_quantized(const File& file) {
-  return std::any_of(file.tensors.begin(), file.tensors.end(),
-                     [](const auto& named) { return named.second.type->numbers > 1; });
-}
-
 }  // namespace
 
 bool looks_like_gguf(std::string_view text) { return text.starts_with("GGUF"); }
@@ -115,10 +110,6 @@ std::shared_ptr<const Checkpoint> open_gguf(std::shared_ptr<const MappedFile> fi
   nlohmann::json config = config_of(parts.all, metadata);
   auto tensors = tensors_of(parts.all, metadata);
   std::vector<std::string> notes = {"GGUF, " + config["model_type"].get<std::string>() + ", " + summary_of(parts.all)};
-  if (is_quantized(parts.all))
-    notes.push_back(
-        "quantised blocks are decoded exactly and stored as --weights says: f32 (the default) loses nothing and is "
-        "largest; f16 rounds to half of that; i8 and i4 quantise once more");
   Companions::Texts companions = text_files_of(metadata, &notes);
   companions["config.json"] = config.dump();
   auto out = std::make_shared<GgufCheckpoint>(std::move(parts.files), std::move(tensors), std::move(companions));

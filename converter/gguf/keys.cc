@@ -26,6 +26,10 @@ class Blocks final : public Encoding {
     return heads_ == 0 ? out : in_order(out, static_cast<size_t>(shape.front()));
   }
   bool by_rows() const override { return heads_ == 0; }
+  bool has_integers() const override {
+    const std::string_view name = type_.name;
+    return name == "Q4_0" || name == "Q5_0" || name == "Q8_0";
+  }
 
  private:
   // Of a head's rows, transformers rotates i with i + half, interleaved rope 2 i with 2 i + 1.
@@ -61,8 +65,13 @@ constexpr Rule kGemmaLayer[] = {{"post_attention_norm", "post_attention_layernor
                                 {"ffn_norm", "pre_feedforward_layernorm"},
                                 {"post_ffw_norm", "post_feedforward_layernorm"}};
 constexpr Rule kSinksLayer[] = {{"post_attention_norm", "post_attention_layernorm"}, {"ffn_gate_inp", "mlp.router"}};
-constexpr Rule kExperts[] = {
-    {"ffn_gate_exps", "gate_proj"}, {"ffn_up_exps", "up_proj"}, {"ffn_down_exps", "down_proj"}};
+constexpr Rule kMixtralLayer[] = {{"ffn_gate_inp", "block_sparse_moe.gate"}};
+constexpr Rule kExperts[] = {{"ffn_gate_exps", "mlp.experts.*.gate_proj"},
+                             {"ffn_up_exps", "mlp.experts.*.up_proj"},
+                             {"ffn_down_exps", "mlp.experts.*.down_proj"}};
+constexpr Rule kMixtralExperts[] = {{"ffn_gate_exps", "block_sparse_moe.experts.*.w1"},
+                                    {"ffn_up_exps", "block_sparse_moe.experts.*.w3"},
+                                    {"ffn_down_exps", "block_sparse_moe.experts.*.w2"}};
 
 // Those that config.json has instead.
 constexpr const char* kInConfig[] = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
@@ -112,17 +121,28 @@ class Keys {
       return key != nullptr;
     }
     const std::string layer = "model.layers." + std::string(parts.block) + ".";
-    if (const char* key = architecture_.experts ? find(kExperts, parts.module) : nullptr) {
-      add_experts(layer + "mlp.experts.", key, parts, tensor);
+    const std::span<const Rule> experts =
+        architecture_.mixture_type ? std::span<const Rule>(kMixtralExperts) : kExperts;
+    if (const char* key = find(experts, parts.module)) {
+      add_experts(layer + key, parts, tensor);
+      return true;
+    }
+    // Until April 2024 files had a tensor per expert, "blk.3.ffn_gate.7.weight".
+    if (const size_t dot = parts.module.find('.'); dot != parts.module.npos) {
+      const std::string_view number = parts.module.substr(dot + 1);
+      const char* key = find(experts, std::string(parts.module.substr(0, dot)) + "_exps");
+      if (!key || number.empty() || number.find_first_not_of("0123456789") != number.npos) return false;
+      put_expert(layer + key, number, parts, tensor);
       return true;
     }
     if (architecture_.sinks && parts.module == "attn_sinks" && parts.leaf == "weight") {
       put(layer + "self_attn.sinks", parts, tensor);
       return true;
     }
-    const char* key = architecture_.gemma   ? find(kGemmaLayer, parts.module)
-                      : architecture_.sinks ? find(kSinksLayer, parts.module)
-                                            : nullptr;
+    const char* key = architecture_.gemma          ? find(kGemmaLayer, parts.module)
+                      : architecture_.sinks        ? find(kSinksLayer, parts.module)
+                      : architecture_.mixture_type ? find(kMixtralLayer, parts.module)
+                                                   : nullptr;
     if (!key) key = find(kLayer, parts.module);
     if (key && architecture_.fused && parts.module == "ffn_up") key = "mlp.gate_up_proj";
     if (key) put(layer + key + "." + std::string(parts.leaf), parts, tensor);
@@ -133,7 +153,7 @@ class Keys {
 
  private:
   // A tensor of all experts of a layer, [experts, rows, columns] or a bias [experts, rows], as one each.
-  void add_experts(const std::string& prefix, const char* key, const Name& parts, const Tensor& tensor) {
+  void add_experts(const std::string& key, const Name& parts, const Tensor& tensor) {
     if (tensor.shape.size() != (parts.leaf == "bias" ? 2 : 3))
       fail("%s: has the shape %s, expected %s dimensions", tensor.where.c_str(), shape_text(tensor.shape).c_str(),
            parts.leaf == "bias" ? "two" : "three");
@@ -143,8 +163,13 @@ class Keys {
     one.shape.erase(one.shape.begin());
     for (size_t i = 0; i < count; ++i) {
       one.bytes = tensor.bytes.subspan(i * bytes, bytes);
-      put(prefix + std::to_string(i) + "." + key + "." + std::string(parts.leaf), parts, one);
+      put_expert(key, std::to_string(i), parts, one);
     }
+  }
+
+  // `key` has a star for the number.
+  void put_expert(std::string key, std::string_view number, const Name& parts, const Tensor& tensor) {
+    put(key.replace(key.find('*'), 1, number) + "." + std::string(parts.leaf), parts, tensor);
   }
 
   void put(const std::string& key, const Name& parts, const Tensor& tensor) {

@@ -44,10 +44,9 @@ Tensor computed(Tensor x) {
 }
 
 Tensor quantize(Tensor x, float scale, int64_t zero_point) {
-  constexpr float kSmallest = 0x1p-100f, kLargest = 0x1p100f;  // that a blob may have
-  if (!(scale > 0 && scale <= kLargest))
+  if (!(scale > 0 && scale <= kLargestScale))
     fail("the scale is %g, expected more than 0, up to 2^100", static_cast<double>(scale));
-  scale = std::max(scale, kSmallest);
+  scale = std::max(scale, kSmallestScale);
   if (zero_point < -128 || zero_point > 127)
     fail("the zero point is %lld, outside of 8 bits", static_cast<long long>(zero_point));
   fbs::RequantizeT params;

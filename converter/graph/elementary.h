@@ -17,6 +17,8 @@ Tensor cast_to(Tensor x, fbs::DType type);
 Tensor computed(Tensor x);
 // a where the condition (Int32) is not 0, else b.
 Tensor select(Tensor condition, Tensor a, Tensor b);
+// Of an Int8 activation that a blob may have.
+inline constexpr float kSmallestScale = 0x1p-100f, kLargestScale = 0x1p100f;
 // x rounded to Int8 with this scale and zero point. A positive scale below 2^-100, whose values are as good as 0,
 // counts as 2^-100. Throws Error for other scales up to 0 and above 2^100, and a zero point outside of -128 to 127.
 Tensor quantize(Tensor x, float scale, int64_t zero_point);

@@ -21,4 +21,15 @@ std::unique_ptr<Graph> graph_of(const std::shared_ptr<const Model>& blob) {
   return out;
 }
 
+std::vector<std::unique_ptr<Graph>> graphs_of(const std::shared_ptr<const Model>& blob) {
+  std::vector<std::unique_ptr<Graph>> out;
+  out.push_back(graph_of(blob));
+  const auto others = std::exchange(out.front()->table.graphs, {});
+  for (const auto& table : others) {
+    out.push_back(out.front()->copy());
+    out.back()->table = *table;
+  }
+  return out;
+}
+
 }  // namespace ferry

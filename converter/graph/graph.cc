@@ -224,7 +224,8 @@ void Graph::make_constant(TensorId tensor, fbs::DType dtype, Constant data) {
   at(tensor).buffer = static_cast<uint32_t>(constants_.size() - 1);
 }
 
-void Graph::store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales) {
+void Graph::store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales,
+                           fbs::DType of_blocks) {
   constants_[buffer] = std::move(integers);
   constants_.push_back(std::move(scales));
   for (fbs::GraphT* graph : tables_of(table)) {
@@ -240,7 +241,7 @@ void Graph::store_integers(uint32_t buffer, const Type& type, Constant integers,
           scale->dtype = fbs::DType::Float32;
           scale->shape = {t->shape[static_cast<size_t>(type.axis)]};
         } else {
-          scale->dtype = fbs::DType::BFloat16;
+          scale->dtype = of_blocks;
           scale->shape = t->shape;
           scale->shape.back() /= type.block;
         }
@@ -338,8 +339,9 @@ std::vector<double> Graph::values(TensorId tensor) const {
   if (!type.quantized) return values_of(source(tensor), type.dtype, at(tensor).name);
   const Constant weight = constant(tensor);
   const Constant scales = type.float_scale != 0 ? hold(std::vector<float>{type.float_scale}) : constant(type.scale);
+  const fbs::DType of_scales = type.float_scale != 0 ? fbs::DType::Float32 : at(type.scale).dtype;
   std::vector<double> numbers(static_cast<size_t>(shape(tensor).elements()));
-  read_elements({type, shape(tensor), weight.bytes, scales.bytes}, numbers.data());
+  read_elements({type, shape(tensor), weight.bytes, scales.bytes, of_scales}, numbers.data());
   return numbers;
 }
 
@@ -347,6 +349,11 @@ SerializedOp::SerializedOp(const fbs::OperatorT& op) { builder_.Finish(fbs::Crea
 
 const fbs::Operator& SerializedOp::operator*() const {
   return *flatbuffers::GetRoot<fbs::Operator>(builder_.GetBufferPointer());
+}
+
+std::unique_ptr<Graph> joined(std::vector<std::unique_ptr<Graph>> graphs) {
+  for (size_t i = 1; i < graphs.size(); ++i) graphs.front()->add_graph(std::move(*graphs[i]));
+  return std::move(graphs.front());
 }
 
 }  // namespace ferry

@@ -132,9 +132,12 @@ class Graph {
   void make_constant(TensorId tensor, std::vector<double> values);
   // The same with data of the type `dtype`, which may be computed on demand.
   void make_constant(TensorId tensor, fbs::DType dtype, Constant data);
-  // Replaces a buffer by integers with scales, for all constants that use it in any graph. `type`: of the integers.
-  // Adds the tensors of the scales.
-  void store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales);
+  // Replaces a buffer by integers with scales, for all constants that use it in any graph. `type`: of the integers;
+  // `of_blocks`: of the scales, if the type has blocks. Adds the tensors of the scales.
+  void store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales,
+                      fbs::DType of_blocks = fbs::DType::BFloat16);
+  // Replaces the bytes of a buffer by as many others, for all constants that use it in any graph.
+  void replace_data(uint32_t buffer, Constant data) { constants_[buffer] = std::move(data); }
   // Of an Int8 value, or of an Int8 constant that is an operand like one: what its integers stand for. An operator that
   // moves Int8 elements sets its output's; others leave it to the caller.
   void set_quantization(TensorId tensor, float scale, int zero_point);
@@ -186,6 +189,9 @@ std::vector<Table*> tables_of(Table& root) {
   for (const auto& graph : root.graphs) tables.push_back(graph.get());
   return tables;
 }
+
+// The first graph with the others added.
+std::unique_ptr<Graph> joined(std::vector<std::unique_ptr<Graph>> graphs);
 
 // An operator serialized as in a blob, the form that sdk/'s rules and the reference interpreter read. Valid while this
 // object lives.

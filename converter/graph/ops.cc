@@ -310,6 +310,7 @@ Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& o, const 
   params.scale = static_cast<float>(o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(channels(q) / o.heads)));
   params.causal = o.causal;
   params.window = o.window;
+  params.softcap = static_cast<float>(o.softcap);
   std::vector<Tensor> inputs = {q, k, v};
   inputs.insert(inputs.end(), biases.begin(), biases.end());
   params.sinks = o.sinks.graph != nullptr;

@@ -152,7 +152,8 @@ struct AttentionOptions {
   // Query i of L attends to keys up to S - L + i; with a window above 0, to the last `window` of them.
   bool causal = false;
   int window = 0;
-  Tensor sinks = {};  // [heads]: attention sinks, the score of an additional key per head whose value is 0
+  double softcap = 0;  // above 0: softcap * tanh(scale * q k^T / softcap) replaces scale * q k^T
+  Tensor sinks = {};   // [heads]: attention sinks, the score of an additional key per head whose value is 0
 };
 // softmax(scale * q k^T + biases) v for each head. Biases are b,h,l,S: sample n reads n % b, h is 1 or heads, l is 1 or
 // L.

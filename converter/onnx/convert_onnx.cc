@@ -12,6 +12,7 @@
 #include "converter/onnx/taps.h"
 #include "converter/passes/passes.h"
 #include "converter/quantize/compute_on_integers.h"
+#include "converter/quantize/keep_integers.h"
 #endif
 
 namespace ferry::onnx {
@@ -149,6 +150,15 @@ std::map<std::string, Array> constants_of(const Model& model, const std::vector<
   return out;
 }
 
+// Whether layers round their activations in a run, and patterns know them (patterns/dynamic_quantization.cc).
+bool rounds_activations(const Model& model, const std::vector<std::string>& without) {
+  const auto is_off = [](const std::string& name) { return name == "all" || name == "dynamic_quantization"; };
+  return std::none_of(without.begin(), without.end(), is_off) &&
+         std::any_of(model.nodes.begin(), model.nodes.end(), [](const Node& node) {
+           return node.op == "DynamicQuantizeLinear" || node.op == "DynamicQuantizeMatMul";
+         });
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
@@ -156,12 +166,13 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const TapNames taps = tap_names(model, request.taps);
   const std::map<std::string, Array> constants = constants_of(model, request.values);
   const auto import_with = [&](const std::map<std::string, Dims>& shapes, const TapNames& names,
-                               const std::vector<std::string>& without, const OpenValues* open = nullptr) {
+                               const std::vector<std::string>& without, const ImportAs& as = {}) {
     Imported imported = import_model(model, {.shapes = shapes,
                                              .constants = constants,
                                              .disabled_patterns = {without.begin(), without.end()},
                                              .open_sizes = !request.dynamic.empty(),
-                                             .open_values = open,
+                                             .open_values = as.open_values,
+                                             .leading_is_batch = as.leading_is_batch,
                                              .taps = names});
     if (imported.graph->table.outputs.empty())
       fail("%s: output '%s' is the same for every input: nothing is left to run",
@@ -180,8 +191,8 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   const std::map<std::string, Dims> shapes = parse_shapes(request.shapes);
   const Build build = [&](const TapNames& names, const std::vector<std::string>& without) {
     if (request.dynamic.empty()) return import_with(shapes, names, without).graph;
-    const auto import_at = [&](const std::map<std::string, Dims>& at, const OpenValues* open) {
-      return at_size(import_with(at, names, without, open));
+    const auto import_at = [&](const std::map<std::string, Dims>& at, const ImportAs& as) {
+      return at_size(import_with(at, names, without, as));
     };
     std::unique_ptr<Graph> graph = import_dynamic(model, request.dynamic, shapes, import_at);
     // Padding stays apart while it is generalised.
@@ -191,6 +202,7 @@ std::unique_ptr<Graph> build_graph(const OnnxRequest& request) {
   std::unique_ptr<Graph> graph = build(taps, request.without);
   check_taps(model, request.taps, *graph, build, request.without);
   if (request.passes) int8::finish_integers(*graph, {.keep_taps = !taps.empty()}, request.notes);
+  if (request.passes && rounds_activations(model, request.without)) int8::keep_integer_weights(*graph);
   graph->table.name = model.path.stem().string();
   graph->table.provenance = provenance(model);
   return graph;

@@ -47,7 +47,7 @@ Tensor gather_rows(Tensor x, Tensor indices, int axis) {
 
 Tensor tensor_of(Op& op, size_t i) {
   const Array* array = std::get_if<Array>(&op.value(i));
-  return array ? add_constant(op.graph(), op.node().inputs[i], *array) : op.tensor(i);
+  return array ? add_constant(op.graph(), op.input_name(i), *array) : op.tensor(i);
 }
 
 Tensor filled(Op& op, size_t i, const std::vector<int>& axes, double value) {
@@ -324,17 +324,22 @@ void multiplied(Op& op, OpFunction function) {
 
 // The shape at the bounds, with counts of 0, and in a run.
 void shape_of(Op& op, OpFunction function) {
-  Dims dims = op.dims(0), zero = dims;
+  const Dims dims = op.dims(0);
   const Sizes& sizes = op.counted(0).sizes;
+  const bool product = op.node().op == "Size";
+  const auto [begin, end] = product ? std::pair(size_t{0}, dims.size()) : described_dimensions(op);
+  Dims zero;
   std::vector<Tensor> parts;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (size_at(sizes, d)) zero[d] = 0;
+  bool counted = false;
+  for (size_t d = begin; d < end; ++d) {
+    counted = counted || size_at(sizes, d);
+    zero.push_back(size_at(sizes, d) ? 0 : dims[d]);
     parts.push_back(size_at(sizes, d) ? *sizes[d] : integers(op.graph(), {1}, {dims[d]}));
   }
   function(op);
-  if (op.node().op == "Size" || op.has_attribute("start") || op.has_attribute("end")) {
+  if (!counted) return;
+  if (product) {
     Tensor all = parts[0];
-    if (op.node().op != "Size") op.refuse("attributes 'start' and 'end' with counted dimensions");
     for (size_t d = 1; d < parts.size(); ++d) all = binary(Binary::Mul, all, parts[d]);
     return op.set_in_run(0, make_array(Type::Int64, {}, std::vector{count_elements(zero)}), reshape_to(all, {}));
   }

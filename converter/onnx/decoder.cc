@@ -130,7 +130,7 @@ std::unique_ptr<Graph> build_decoder(const Model& quantised, const DecoderReques
   if (length < 1 || (decoder->rows > 0 && length > rows))
     fail("--max-length %lld: the tables of %s have %lld positions", static_cast<long long>(length),
          model.path.filename().string().c_str(), static_cast<long long>(rows));
-  const auto import_at = [&](const std::map<std::string, Dims>& shapes, const OpenValues*) {
+  const auto import_at = [&](const std::map<std::string, Dims>& shapes, const ImportAs&) {
     DecoderStates states{*decoder, to_int32({length})[0], {}, {}};
     Imported imported = import_model(model, {.shapes = shapes,
                                              .constants = {},

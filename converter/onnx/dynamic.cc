@@ -104,21 +104,27 @@ class Opening {
 
   // Imports the file as it is written and at more sizes.
   void begin();
-  // One graph for all sizes, or null, with reasons(). `grids`: it may hold constants that grow in several dimensions.
+  // One graph for all sizes, or null, with reasons().
+  std::unique_ptr<Graph> open();
+  // The same after open() found none, where attention in three dimensions may have an open number of samples.
+  std::unique_ptr<Graph> open_batches();
+  const std::vector<Reason>& reasons() const { return reasons_; }
+
+ private:
+  // `grids`: the graph may hold constants that grow in several dimensions.
   std::unique_ptr<Graph> generalise(bool grids);
   // Imports the file again, for which a run computes constants that follow from sizes: those that are no tables, or
   // those and tables. False if it computes none.
   bool compute_in_run(bool tables);
   // Imports the file again with constants.
   void compute_nothing();
-  const std::vector<Reason>& reasons() const { return reasons_; }
-
- private:
   std::map<std::string, Dims> sizes_at(int64_t times, int64_t more) const;
   void import_all();
   bool import_more();
   std::vector<const Graph*> others() const;
-  AtSize at(const std::map<std::string, Dims>& sizes) const { return import_at_(sizes, open_ ? &*open_ : nullptr); }
+  AtSize at(const std::map<std::string, Dims>& sizes) const {
+    return import_at_(sizes, {open_ ? &*open_ : nullptr, leading_is_batch_});
+  }
   // The same, whose values are recorded the first time.
   AtSize recorded_at(const std::map<std::string, Dims>& sizes);
   void upscale(const Generaliser& generaliser, const std::vector<InputDimension>& dimensions,
@@ -129,7 +135,8 @@ class Opening {
   const std::vector<std::vector<InputDimension>> dimensions_;
   const std::map<std::string, Dims> written_;
   const ImportAt& import_at_;
-  bool smaller_ = false;       // sizes are parts of what is written
+  bool smaller_ = false;  // sizes are parts of what is written
+  bool leading_is_batch_ = false;
   std::vector<Shape> inputs_;  // of the blob as it is written
   AtSize as_written_, one_, other_;
   std::map<int64_t, AtSize> more_;  // by the number that is added to the sizes of one_
@@ -296,6 +303,32 @@ std::unique_ptr<Graph> Opening::generalise(bool grids) {
   return reasons_.empty() ? std::move(one_.graph) : nullptr;
 }
 
+std::unique_ptr<Graph> Opening::open() {
+  // Constants are best, since passes fold and fuse them, unless they take the memory of a square.
+  std::unique_ptr<Graph> graph = generalise(false);
+  for (const bool grids : {false, true}) {
+    if (!graph && grids) {
+      compute_nothing();
+      graph = generalise(true);
+    }
+    for (const bool tables : {false, true})
+      if (!graph && compute_in_run(tables)) graph = generalise(grids);
+  }
+  return graph;
+}
+
+std::unique_ptr<Graph> Opening::open_batches() {
+  const auto& operators = as_written_.graph->table.operators;
+  if (std::none_of(operators.begin(), operators.end(), [](const auto& op) { return op->params.AsAttention(); }))
+    return nullptr;
+  const std::vector<Reason> reasons = reasons_;
+  leading_is_batch_ = true;
+  compute_nothing();
+  std::unique_ptr<Graph> graph = open();
+  reasons_ = reasons;
+  return graph;
+}
+
 }  // namespace
 
 AtSize at_size(Imported imported) {
@@ -329,16 +362,8 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
     reasons.insert(reasons.end(), refused.reasons().begin(), refused.reasons().end());
     throw Refused(refused.file(), reasons);
   }
-  // Constants are best, since passes fold and fuse them, unless they take the memory of a square.
-  std::unique_ptr<Graph> graph = opening.generalise(false);
-  for (const bool grids : {false, true}) {
-    if (!graph && grids) {
-      opening.compute_nothing();
-      graph = opening.generalise(true);
-    }
-    for (const bool tables : {false, true})
-      if (!graph && opening.compute_in_run(tables)) graph = opening.generalise(grids);
-  }
+  std::unique_ptr<Graph> graph = opening.open();
+  if (!graph) graph = opening.open_batches();
   if (!graph) throw Refused(model.path.filename().string(), opening.reasons());
   return graph;
 }

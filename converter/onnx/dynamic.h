@@ -27,8 +27,14 @@ struct AtSize {
 // Of an import after the passes, whose inputs that stand for tables become constants.
 AtSize at_size(Imported imported);
 
-// Imports the file for these sizes of its inputs. `open`: what a run computes; null: nothing.
-using ImportAt = std::function<AtSize(const std::map<std::string, Dims>& shapes, const OpenValues* open)>;
+// How a file is imported to be generalised: see ImportOptions.
+struct ImportAs {
+  const OpenValues* open_values = nullptr;
+  bool leading_is_batch = false;
+};
+
+// Imports the file for these sizes of its inputs.
+using ImportAt = std::function<AtSize(const std::map<std::string, Dims>& shapes, const ImportAs& as)>;
 
 // `open` are names of dimensions in the file ("batch"), or an input and its dimension where they have none
 // ("input:0"); `shapes` their sizes in the blob as it is written, as --shape gives them. Throws Error where a name

@@ -194,6 +194,7 @@ void Importer::add_node(const Node& node) {
   if (row && row->adapt) adapted = node;
   Op op(row && row->adapt ? adapted : node, *graph_, std::move(inputs), std::move(types), options_.decoder);
   if (options_.open_sizes) set_open(&op);
+  op.set_leading_is_batch(options_.leading_is_batch);
   if (!op.known() && options_.open_values)
     open_inputs(&op, options_.open_values->opens_tables ? Opened::WithTables : Opened::WithoutTables);
   try {

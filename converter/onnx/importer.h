@@ -27,6 +27,7 @@ struct ImportOptions {
   DecoderStates* decoder = nullptr;         // of a language model whose cache becomes states: gets them
   bool open_sizes = false;                  // the graph will be made of several imports at different sizes
   const OpenValues* open_values = nullptr;  // of other imports: what a run computes
+  bool leading_is_batch = false;            // of attention in three dimensions: samples with one head, not heads
   TapNames taps = {};                       // those of constants and inputs, and those inside patterns, are left out
 };
 

@@ -15,6 +15,11 @@ bool Op::known() const {
   return true;
 }
 
+const std::string& Op::input_name(size_t i) const {
+  if (!has(i)) refuse("input %zu is missing", i);
+  return node_.inputs[i];
+}
+
 const Array& Op::array(size_t i, const char* what) const {
   if (!has(i)) refuse("%s (input %zu) is missing", what, i);
   if (const auto open = open_.find(i); open != open_.end()) return open->second.at_these;

@@ -44,11 +44,16 @@ class Op {
   // sizes where that costs little.
   bool open_sizes() const { return add_table_ != nullptr; }
   void set_open_sizes(std::function<Tensor(const Array&)> add_table) { add_table_ = std::move(add_table); }
+  // Whether attention in three dimensions has samples with one head; else, heads of one sample.
+  bool leading_is_batch() const { return leading_is_batch_; }
+  void set_leading_is_batch(bool is) { leading_is_batch_ = is; }
   // If sizes are open: a constant that grows with them, as a leading part of the next. No pass folds it.
   Tensor add_table(const Array& array) const { return add_table_(array); }
 
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
+  // The name of input i. Refuses if it is missing.
+  const std::string& input_name(size_t i) const;
   // Whether input i is a constant; whether all inputs are.
   bool known(size_t i) const { return has(i) && std::holds_alternative<Array>(inputs_[i]) && !open_.contains(i); }
   bool known() const;
@@ -135,6 +140,7 @@ class Op {
   std::map<size_t, Tensor> constants_;  // constants of inputs, by index
   std::map<size_t, Open> open_;         // by the input's index
   std::function<Tensor(const Array&)> add_table_;
+  bool leading_is_batch_ = false;
   std::vector<Value> outputs_;
   std::vector<Counted> counted_, outputs_counted_;
   std::vector<Type> output_types_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sdk/model/tensor_id.h"
+#include "sdk/operators/operators.h"
 #include "sdk/operators/size_code.h"
 #include "text_generated.h"
 
@@ -68,9 +69,28 @@ bool needs_version_5(const fbs::GraphT& graph) {
          std::any_of(graph.graphs.begin(), graph.graphs.end(), [](const auto& g) { return needs_version_5(*g); });
 }
 
+bool needs_version_6(const fbs::OperatorT& op, const fbs::GraphT& graph) {
+  if (const auto* attention = op.params.AsAttention()) return attention->softcap != 0;
+  if (!has_weight(op.params.type) || graph.tensors[index_of(op.inputs[0])]->dtype != fbs::DType::Int8) return false;
+  const auto& quantization = graph.tensors[index_of(op.inputs[1])]->quantization;
+  return quantization && quantization->zero_point != 0;
+}
+
+bool needs_version_6(const fbs::GraphT& graph) {
+  const auto has_half_scales = [&](const auto& t) {
+    return t->quantization && t->quantization->block > 0 &&
+           graph.tensors[index_of(t->quantization->scale)]->dtype == fbs::DType::Float16;
+  };
+  return std::any_of(graph.tensors.begin(), graph.tensors.end(), has_half_scales) ||
+         std::any_of(graph.operators.begin(), graph.operators.end(),
+                     [&](const auto& op) { return needs_version_6(*op, graph); }) ||
+         std::any_of(graph.graphs.begin(), graph.graphs.end(), [](const auto& g) { return needs_version_6(*g); });
+}
+
 }  // namespace
 
 uint32_t format_version(const fbs::GraphT& graph) {
+  if (needs_version_6(graph)) return 6;
   if (needs_version_5(graph)) return 5;
   return needs_version_4(graph) ? 4 : needs_version_3(graph) ? 3 : needs_version_2(graph) ? 2 : 1;
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
 #include "converter/graph/elementary.h"
 #include "converter/quantize/integer_ops.h"
 #include "converter/quantize/plan.h"
+#include "converter/quantize/transposed_convolutions.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry::int8 {
@@ -64,6 +66,7 @@ class Lowering {
     if (dequantizes(*op)) return add_dequantization(std::move(op));
     const Role role = role_of(*op);
     if (role == Role::Mover && move(op)) return;
+    if (rectify(*op)) return;
     if (role != Role::Float && role != Role::Mover && compute(op, role)) return;
     for (TensorId& input : op->inputs) input = as_float(input);
     push(std::move(op));
@@ -101,13 +104,7 @@ class Lowering {
   TensorId convert(TensorId from, TensorId to, fbs::DType type) {
     fbs::RequantizeT requantize;
     requantize.to = type;
-    auto op = std::make_unique<fbs::OperatorT>();
-    op->name = graph_.at(to).name;
-    op->params.Set(std::move(requantize));
-    op->inputs = {from};
-    op->outputs = {to};
-    push(std::move(op));
-    return to;
+    return emit(graph_.at(to).name, requantize, {from}, to);
   }
 
   bool has_integers(TensorId t) const { return integers_[t] != TensorId::None; }
@@ -184,6 +181,48 @@ class Lowering {
     return true;
   }
 
+  // PRelu with constant slopes: the sum of what is above zero, and of what is below times the slopes. One of them is 0,
+  // so that each element is rounded once.
+  bool rectify(const fbs::OperatorT& op) {
+    const auto* binary = op.params.AsBinary();
+    const fbs::OperatorT* rounding = rounding_of(op);
+    if (binary == nullptr || binary->kind != fbs::BinaryKind::PRelu || rounding == nullptr) return false;
+    const TensorId x = op.inputs[0], to = rounding->outputs.front();
+    const Shape shape = graph_.shape(x);
+    if (!has_integers(x) || !graph_.is_constant(op.inputs[1]) || graph_.shape(to) != shape) return false;
+    const TensorId slopes = operand(op.inputs[1]);
+    if (slopes == TensorId::None) return false;
+    const auto part = [&](float low, float high, const Affine& affine) {
+      fbs::OperatorT clamp;
+      clamp.name = op.name;
+      fbs::UnaryT unary;
+      unary.kind = fbs::UnaryKind::Clamp;
+      unary.alpha = low, unary.beta = high;
+      clamp.params.Set(unary);
+      const Tensor table = add_table(graph_, clamp, this->affine(integers_[x]), affine);
+      return emit(op.name, fbs::LookupT(), {integers_[x], table.id}, add_activation(graph_, op.name, shape, affine));
+    };
+    constexpr float kMost = std::numeric_limits<float>::max();
+    const TensorId above = part(0, kMost, affine(to)), below = part(-kMost, 0, affine(integers_[x]));
+    fbs::BinaryT product;
+    product.kind = fbs::BinaryKind::Mul;
+    const TensorId scaled = emit(op.name, product, {below, slopes}, add_activation(graph_, op.name, shape, affine(to)));
+    emit(op.name, fbs::BinaryT(), {above, scaled}, to);
+    sources_[to] = to;
+    return true;
+  }
+
+  template <typename Params>
+  TensorId emit(const std::string& name, Params params, std::vector<TensorId> inputs, TensorId output) {
+    auto op = std::make_unique<fbs::OperatorT>();
+    op->name = name;
+    op->params.Set(std::move(params));
+    op->inputs = std::move(inputs);
+    op->outputs = {output};
+    push(std::move(op));
+    return output;
+  }
+
   bool calculate(fbs::OperatorT& op) {
     std::vector<TensorId> inputs;
     for (const TensorId input : op.inputs) {
@@ -227,6 +266,7 @@ class Lowering {
 Lowered compute_on_integers(Graph& graph, const PassOptions& options) {
   const auto& operators = graph.table.operators;
   if (std::none_of(operators.begin(), operators.end(), [](const Op& op) { return quantizes(*op); })) return {};
+  transposed_as_convolutions(graph);
   const Lowered lowered = Lowering(graph, options).run();
   remove_dead_code(graph, options);
   return lowered;

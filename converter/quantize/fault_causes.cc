@@ -202,6 +202,7 @@ std::vector<int8_t> stored_integers(const Graph& graph, TensorId constant) {
 Weight stored_weight(const Graph& graph, const fbs::OperatorT& op, float input) {
   Weight out;
   out.integers = stored_integers(graph, op.inputs[1]);
+  out.zero_point = graph.at(op.inputs[1]).quantization->zero_point;
   for (const double s : graph.values(graph.at(op.inputs[1]).quantization->scale))
     out.scales.push_back(static_cast<float>(s));
   out.channels = out.scales.size();

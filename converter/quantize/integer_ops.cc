@@ -46,6 +46,7 @@ std::vector<Tensor> add_weight(Graph& graph, const std::string& name, const Shap
   const Tensor integers = graph.add_constant(name, fbs::DType::Int8, shape, hold(std::move(scales.integers)));
   auto per_channel = std::make_unique<fbs::QuantizationT>();
   per_channel->scale = graph.add_constant(name + ".scale", channels, std::move(scales.scales)).id;
+  per_channel->zero_point = weight.zero_point;
   graph.at(integers.id).quantization = std::move(per_channel);
   return {integers, graph.add_constant(name + ".bias", channels, std::move(scales.bias))};
 }

@@ -46,8 +46,8 @@ double uncertainty_of(const std::vector<Score>& scores);
 class Answers {
  public:
   virtual ~Answers() = default;
-  // One score per sample. Throws Error if the network has no such answer.
-  virtual std::vector<Score> compare(const Graph& quantised, const Samples& samples) = 0;
+  // One score per different image that the samples are of. Throws Error if the network has no such answer.
+  virtual std::vector<Score> compare(Graph& quantised, const Samples& samples) = 0;
 };
 
 class Judge {

@@ -21,6 +21,7 @@ void run_or_fail(const Status& status, const char* what) {
 Network::Network(Graph& graph, std::span<const TensorId> watched, int threads) : blob_(nullptr, std::free) {
   const std::unique_ptr<Graph> visible = graph.copy();
   visible->table.taps.clear();
+  visible->table.postprocess.reset();  // may name another graph of the blob
   for (const TensorId tensor : watched)
     visible->add_tap("watched/" + std::to_string(index_of(tensor)), {visible.get(), tensor}, fbs::Layout::Same, false);
   const std::vector<std::byte> packed = pack(*visible);
@@ -46,6 +47,7 @@ void Network::run(const Sample& sample) {
     shapes.push_back(sample.inputs[i].shape);
     same = same && session_->shape(inputs.Get(i)->tensor()) == shapes.back();
   }
+  if (session_->states() != nullptr) run_or_fail(session_->states()->truncate(0), sample.name.c_str());
   if (!same) run_or_fail(session_->resize(shapes), sample.name.c_str());
   for (unsigned i = 0; i < inputs.size(); ++i)
     std::memcpy(session_->data(inputs.Get(i)->tensor()), sample.inputs[i].bytes.data(), sample.inputs[i].bytes.size());
@@ -55,6 +57,8 @@ void Network::run(const Sample& sample) {
 std::span<const float> Network::values(TensorId tensor) const {
   return {static_cast<const float*>(session_->data(tensor)), static_cast<size_t>(shape(tensor).elements())};
 }
+
+Pool* Network::pool() const { return session_->pool(); }
 
 const Shape& Network::shape(TensorId tensor) const { return session_->shape(tensor); }
 

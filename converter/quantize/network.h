@@ -10,6 +10,7 @@
 
 namespace ferry {
 class Model;
+class Pool;
 class Session;
 }  // namespace ferry
 
@@ -24,11 +25,13 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // Throws Error with the sample's name if the run fails.
+  // States are empty before it. Throws Error with the sample's name if the run fails.
   void run(const Sample& sample);
-  // Of a Float32 output or watched activation, after a run.
+  // Of an output or watched activation, after a run; the 4 bytes of each Int32 element as a float.
   std::span<const float> values(TensorId tensor) const;
   const Shape& shape(TensorId tensor) const;
+  // The threads, for other work between the runs.
+  Pool* pool() const;
 
  private:
   std::unique_ptr<void, void (*)(void*)> blob_;  // declared first: the model reads it

@@ -7,8 +7,10 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "converter/graph/float16.h"
+#include "converter/quantize/recover.h"
 #include "sdk/model/elements.h"
 #include "sdk/operators/pointwise.h"
 #include "sdk/operators/shape_rules.h"
@@ -157,16 +159,17 @@ using QuantizeBlock = std::function<float(std::span<const double> values, std::b
 // whole. Integers that are read before their scales are computed once.
 class Quantized {
  public:
-  Quantized(Constant source, const fbs::TensorT& constant, size_t width, const Type& type, QuantizeBlock block)
+  Quantized(Constant source, const fbs::TensorT& constant, size_t width, const Type& type, fbs::DType scales,
+            QuantizeBlock block)
       : source_(std::move(source)),
         dtype_(constant.dtype),
         name_(constant.name),
         width_(width),
         unit_(bytes_of(type.dtype, static_cast<int64_t>(width))),
-        halves_(type.block > 0),
+        of_scales_(scales),
         block_(std::move(block)) {}
 
-  size_t scale_bytes() const { return halves_ ? sizeof(uint16_t) : sizeof(float); }
+  size_t scale_bytes() const { return bits_of(of_scales_) / 8; }
   size_t units() const { return source_.byte_count() / unit_of_source(); }
   size_t unit() const { return unit_; }
   // Of the integers, as Constant::part_unit.
@@ -225,9 +228,11 @@ class Quantized {
              values[i]);
     for (size_t i = 0; i < count; ++i) {
       const float scale = block_(std::span(values).subspan(i * width_, width_), out + i * unit_);
-      const uint16_t half = to_bfloat16(static_cast<double>(scale));
+      const double wide = static_cast<double>(scale);
+      const uint16_t half = of_scales_ == fbs::DType::Float16 ? to_float16(wide) : to_bfloat16(wide);
+      const bool whole = of_scales_ == fbs::DType::Float32;
       std::memcpy(scales_.data() + (first + i) * scale_bytes(),
-                  halves_ ? static_cast<const void*>(&half) : static_cast<const void*>(&scale), scale_bytes());
+                  whole ? static_cast<const void*>(&scale) : static_cast<const void*>(&half), scale_bytes());
       known_[first + i] = true;
     }
   }
@@ -236,15 +241,18 @@ class Quantized {
   fbs::DType dtype_;
   std::string name_;
   size_t width_, unit_;  // elements and bytes of integers with a scale
-  bool halves_;          // scales are BFloat16
+  fbs::DType of_scales_;
   QuantizeBlock block_;
   std::vector<std::byte> scales_;
   std::vector<bool> known_;
 };
 
-void quantize(Graph& graph, const fbs::TensorT& constant, const Type& type, size_t width, QuantizeBlock block) {
+// `of_blocks`: the type of the scales, if there are blocks.
+void quantize(Graph& graph, const fbs::TensorT& constant, const Type& type, size_t width, QuantizeBlock block,
+              fbs::DType of_blocks = fbs::DType::BFloat16) {
+  const fbs::DType of_scales = type.block > 0 ? of_blocks : fbs::DType::Float32;
   const auto quantized =
-      std::make_shared<Quantized>(graph.buffer(constant.buffer), constant, width, type, std::move(block));
+      std::make_shared<Quantized>(graph.buffer(constant.buffer), constant, width, type, of_scales, std::move(block));
   Constant integers, scales;
   integers.part_unit = quantized->part_unit();
   integers.size = quantized->units() * quantized->unit();
@@ -255,10 +263,92 @@ void quantize(Graph& graph, const fbs::TensorT& constant, const Type& type, size
   integers.compute = [quantized, size = integers.size] { return quantized->integers(0, size); };
   scales.size = quantized->units() * quantized->scale_bytes();
   scales.compute = [quantized] { return Quantized::scales(quantized); };
-  graph.store_integers(constant.buffer, type, std::move(integers), std::move(scales));
+  graph.store_integers(constant.buffer, type, std::move(integers), std::move(scales), of_blocks);
+}
+
+// How a weight that a file holds as integers is stored without another rounding.
+struct Form {
+  fbs::DType dtype, scales;
+  int block;  // 0: whole rows
+};
+
+// The bits, 4 or 8, of the integers that all runs of `width` values are multiples of; 0 if they are not.
+unsigned bits_of_integers(const Constant& source, const fbs::TensorT& constant, size_t width, fbs::DType scales) {
+  constexpr size_t kPart = size_t{1} << 20;
+  const size_t size = source.byte_count();
+  const size_t unit =
+      std::lcm(bytes_of(constant.dtype, static_cast<int64_t>(width)), std::max<size_t>(source.part_unit, 1));
+  const bool whole = source.compute && !source.compute_part;
+  const size_t step = whole ? size : std::max<size_t>(kPart / unit, 1) * unit;
+  unsigned bits = 4;
+  for (size_t begin = 0; begin < size; begin += step) {
+    const Constant part = source.read_part(begin, std::min(step, size - begin));
+    const std::vector<double> values = values_of({.owner = part.owner, .bytes = part.bytes}, constant.dtype, "");
+    if (part.done) part.done();
+    for (size_t i = 0; i < values.size(); i += width) {
+      const auto found = recover(std::span(values).subspan(i, width), scales);
+      if (!found || !found->scale_in(8)) return 0;
+      if (!found->scale_in(4)) bits = 8;
+    }
+  }
+  return bits;
+}
+
+std::optional<Form> form_of(const Graph& graph, const fbs::TensorT& constant, bool stacked) {
+  const Constant& source = graph.buffer(constant.buffer);
+  const auto row = static_cast<size_t>(constant.shape.back());
+  std::optional<Form> bytes;
+  for (const fbs::DType scales : {fbs::DType::Float16, fbs::DType::BFloat16}) {
+    const unsigned bits = row % kInt4Block == 0 ? bits_of_integers(source, constant, kInt4Block, scales) : 0;
+    if (bits == 4) return Form{fbs::DType::Int4, scales, kInt4Block};
+    if (bits == 8 && !bytes) bytes = Form{fbs::DType::Int8, scales, kInt4Block};
+  }
+  const auto columns = static_cast<size_t>(shape_of(constant.shape).elements() / constant.shape.front());
+  if (!stacked && bits_of_integers(source, constant, columns, fbs::DType::Float32) > 0)
+    return Form{fbs::DType::Int8, fbs::DType::Float32, 0};
+  return bytes;
+}
+
+void keep(Graph& graph, const fbs::TensorT& constant, const Form& form) {
+  const unsigned bits = bits_of(form.dtype);
+  const int64_t width = form.block > 0 ? form.block : shape_of(constant.shape).elements() / constant.shape.front();
+  const auto block = [bits, scales = form.scales](std::span<const double> values, std::byte* out) {
+    const double scale = *recover(values, scales)->scale_in(bits);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto integer = static_cast<unsigned>(nearest(values[i], scale, -128, 127));
+      if (bits == 8)
+        out[i] = static_cast<std::byte>(integer);
+      else if (i % 2 == 0)
+        out[i / 2] = static_cast<std::byte>(integer & 15u);
+      else
+        out[i / 2] |= static_cast<std::byte>((integer & 15u) << 4);
+    }
+    return static_cast<float>(scale);
+  };
+  quantize(graph, constant, {.dtype = form.dtype, .block = form.block}, static_cast<size_t>(width), block, form.scales);
 }
 
 }  // namespace
+
+KeptWeights keep_integers(Graph& graph) {
+  KeptWeights out;
+  std::map<uint32_t, Use> uses = uses_of(graph.table);
+  for (const fbs::GraphT* table : tables_of(graph.table)) {
+    for (size_t i = 0, count = table->tensors.size(); i < count; ++i) {
+      const fbs::TensorT& constant = *table->tensors[i];
+      const auto use = uses.find(constant.buffer);
+      if (use == uses.end() || use->second.other || !is_float(constant) || constant.shape.size() < 2) continue;
+      use->second.other = true;  // once, whichever graphs share it
+      if (const std::optional<Form> form = form_of(graph, constant, use->second.stacked)) {
+        ++(form->dtype == fbs::DType::Int4 ? out.four : out.eight);
+        keep(graph, constant, *form);
+      } else if (use->second.weight) {
+        out.floats.push_back(constant.name);
+      }
+    }
+  }
+  return out;
+}
 
 void quantize_to_int8(Graph& graph, const fbs::TensorT& constant, int block) {
   const int64_t width = block > 0 ? block : shape_of(constant.shape).elements() / constant.shape[0];

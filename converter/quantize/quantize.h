@@ -1,5 +1,9 @@
-// Weight quantization of a finished graph: `ferry convert --weights i8` and `--weights i4`.
+// Weight quantization of a finished graph: `ferry convert --weights i8` and `--weights i4`, and the integers of a
+// quantised file.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "converter/graph/graph.h"
 
@@ -30,5 +34,16 @@ enum class WeightBits { Eight, Four };
 // the last ones of a graph, whose error reaches the output directly. Experts' weights are stacked, so eight bits use
 // blocks of kInt4Block as well, or whole rows if these are not a multiple. Throws Error if a weight is not finite.
 void quantize_weights(Graph& graph, WeightBits bits);
+
+// What keep_integers() did: numbers of weights with integers of 4 and of 8 bits, and names of weights left unchanged.
+struct KeptWeights {
+  size_t four = 0, eight = 0;
+  std::vector<std::string> floats;
+};
+
+// Stores weights and embedding tables that are exactly integers times scales as such, in all graphs of the blob. Forms,
+// the first that fits: Int4 in blocks of kInt4Block with Float16 or BFloat16 scales; Int8 with a Float32 scale per row,
+// unless stacked; Int8 in such blocks.
+KeptWeights keep_integers(Graph& graph);
 
 }  // namespace ferry

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <string>
 
 namespace ferry::int8 {
 namespace {
@@ -20,11 +22,13 @@ Releases::Releases(const Graph& graph, const std::vector<Role>& roles, const Tim
     : graph_(graph), roles_(roles), times_(times), released_(roles.size()), reasons_(roles.size()) {
   const std::vector<bool> possible = integer();
   if (count_of(possible) == 0)
-    fail("no operator of this network can compute on Int8: it has no convolution or linear layer with finite values");
+    throw NoIntegers(
+        "no operator of this network can compute on Int8: it has no convolution or linear layer with finite values");
   if (times_ == nullptr) return;
   released_ = fastest_release(graph, roles, *times_, released_, true);
   if (empty())
-    fail("no operator of this network is faster on Int8: `ferry convert --weights i8` makes the file smaller instead");
+    throw NoIntegers(
+        "no operator of this network is faster on Int8: `ferry convert --weights i8` makes the file smaller instead");
   fastest_ = time(released_);
   const double whole = times_->total(possible);
   if (budget == 0 && whole <= kWhole * fastest_ && whole <= times_->all_float()) {
@@ -129,18 +133,20 @@ bool Releases::hold_bound(double limit) {
 
 void Releases::fail_to_hold() {
   const std::string reached = options_.bound->reached(best_);
-  const OutputError before = error_;
   const double time_of_best = best_time_;
   const size_t count = best_count_;
-  char cost[96] = "";
-  if (times_ != nullptr)
-    std::snprintf(cost, sizeof cost, ", at %.2f of the float network's time", time_of_best / times_->all_float());
+  const auto share = [this](double time) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", time / times_->all_float());
+    return std::string(text);
+  };
+  std::string best = "the best reached " + reached + ", with " + std::to_string(count) + " operators on Int8";
+  if (times_ != nullptr) best += ", at " + share(time_of_best) + " of the float network's time";
   measure_candidates();
   if (times_ != nullptr && hold_bound(INFINITY))
-    fail("the bound cannot be held in the time: the best reached %s, with %zu operators on Int8%s; it needs %.2f of it",
-         reached.c_str(), count, cost, time(released_) / times_->all_float());
-  fail("the bound cannot be held by a network with Int8 operators: the best reached %s, with %zu operators on Int8%s",
-       reached.c_str(), count, cost);
+    throw NoIntegers("the bound cannot be held in the time: " + best + "; it needs " + share(time(released_)) +
+                     " of it");
+  throw NoIntegers("the bound cannot be held by a network with Int8 operators: " + best);
 }
 
 // What the bound does not need returns to Int8, the most time first.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "converter/error.h"
 #include "converter/quantize/bound.h"
 #include "converter/quantize/times.h"
 
@@ -15,6 +16,12 @@ enum class Reason : uint8_t {
   Time,   // Int8 does not pay, conversions included
   Bound,  // the bound needs it
   Gain,   // it costs little time, and the error falls
+};
+
+// No Int8 form of a network is of use. The sentence says why.
+class NoIntegers : public Error {
+ public:
+  using Error::Error;
 };
 
 struct ReleaseOptions {
@@ -28,8 +35,8 @@ struct ReleaseOptions {
 
 class Releases {
  public:
-  // Begins with the operators that do not pay on Int8; with none if `budget` is 0 and they cost little. Throws Error if
-  // none is left on Int8.
+  // Begins with the operators that do not pay on Int8; with none if `budget` is 0 and they cost little. Throws
+  // NoIntegers if none is left on Int8.
   Releases(const Graph& graph, const std::vector<Role>& roles, const TimeModel* times, double budget);
 
   // The predicted time of the fastest network.
@@ -40,7 +47,7 @@ class Releases {
 
   // Releases operators until the bound holds, the most error for a microsecond first; then takes back what the bound
   // does not need; then spends the time that the budget leaves on a smaller error. `error`: of integer(). Returns the
-  // error of the result. Throws Error if the bound cannot be held: the best that was reached, and what it costs.
+  // error of the result. Throws NoIntegers if the bound cannot be held: the best that was reached, and what it costs.
   OutputError improve(const OutputError& error, const ReleaseOptions& options);
 
  private:

@@ -1,11 +1,13 @@
 // Rounding of weights that minimises the error of the products instead of the weights': GPTQ (Frantar et al.,
-// arXiv:2210.17323).
+// arXiv:2210.17323), in the form without an inverse that Chee et al. prove equal (QuIP, arXiv:2307.13304, theorem 6).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "sdk/threads/pool.h"
 
 namespace ferry::int8 {
 
@@ -26,13 +28,21 @@ class Hessian {
   std::vector<double> sums_, mean_;
 };
 
-// The upper triangle U of the Cholesky factor of the inverse, H^-1 = U^T U, with 1 % of the mean diagonal added to the
-// diagonal. Empty if the matrix is singular nevertheless. Elements are computed in a fixed order.
-std::vector<double> inverse_factor(const Hessian& hessian);
+// By how much the error of an earlier weight moves a later one: the lower triangle F, with ones on the diagonal, of
+// H = F^T D F with a diagonal D. `sums`: the lower triangle of H [width,width], which becomes the result in place;
+// 1 % of the mean diagonal is added to the diagonal. Empty if the matrix is singular nevertheless. The result does not
+// depend on the number of threads; `pool` may be null.
+std::vector<double> feedback_of(std::vector<double> sums, size_t width, Pool* pool);
 
-// Rounds a channel's weights, in their order, to integers of -127 to 127 times `scale`; the error of each is moved to
-// the weights after it. `factor`: inverse_factor() of the inputs. `weights` are overwritten.
-void round_by_hessian(std::span<double> weights, std::span<const double> factor, double scale,
-                      std::span<int8_t> integers);
+// Integers from `low` to `high`, and how many consecutive ones of a row share a scale.
+struct Levels {
+  double low, high;
+  size_t block;
+};
+
+// Rounds the rows of `weights` [rows,width] to `integers` times `scales` [rows,width / block], each row in its order;
+// the error of each weight is moved to those after it. `feedback`: feedback_of() the inputs.
+void round_by_hessian(std::span<const double> weights, size_t width, std::span<const double> feedback,
+                      std::span<const double> scales, const Levels& levels, std::span<int8_t> integers);
 
 }  // namespace ferry::int8

@@ -16,8 +16,8 @@ struct Sample {
     std::vector<std::byte> bytes;  // Float32 or Int32, in the blob's layout
   };
 
-  std::string name;           // of its file, for messages
-  std::string sha256;         // of the file's bytes
+  std::string name;           // of its file
+  std::string sha256;         // of the file's bytes, or of its own
   std::vector<Input> inputs;  // one per graph input
 };
 

@@ -38,6 +38,8 @@ class Search {
         times_(options.times != nullptr ? std::make_optional<TimeModel>(graph, *options.times) : std::nullopt),
         releases_(graph, roles_, times_ ? &*times_ : nullptr, options.budget),
         judge_(graph, split, options.threads, options.answers) {
+    if (options.bound && options.bound->kind == Bound::Kind::Top1 && !judge_.has_classes())
+      fail("--bound top1 is for classifiers: output 0 of this network has no value per class");
     plan_.affine.resize(graph.table.tensors.size());
     plan_.weights = nearest_weights(graph, roles_);
     rules_.resize(groups_.members().size());

@@ -55,8 +55,8 @@ struct Result {
 };
 
 // `graph`: of one network without states. Deterministic: the result does not depend on the number of threads. Throws
-// Error if no operator has an integer form, a sample does not run, or no plan with an Int8 operator holds the bound or
-// is faster than the float network.
+// NoIntegers if no operator has an integer form, or no plan with an Int8 operator holds the bound or is faster than the
+// float network; Error if a sample does not run.
 Result quantise(Graph& graph, const Split& split, const SearchOptions& options);
 
 }  // namespace ferry::int8

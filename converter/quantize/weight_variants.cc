@@ -102,17 +102,17 @@ std::shared_ptr<const Weight> corrected(const Weight& rounded, std::span<const d
 
 std::shared_ptr<const Weight> by_hessian(const Weight& nearest, std::span<const double> exact,
                                          const std::vector<Hessian>& inputs) {
+  constexpr double kMax = 127;
   auto out = std::make_shared<Weight>(nearest);
   const size_t per_group = nearest.channels / inputs.size(), width = nearest.width;
+  const std::vector<double> scales(nearest.scales.begin(), nearest.scales.end());
   for (size_t group = 0; group < inputs.size(); ++group) {
-    const std::vector<double> factor = inverse_factor(inputs[group]);
-    if (factor.empty()) continue;  // of inputs that are all zero
-    for (size_t c = group * per_group; c < (group + 1) * per_group; ++c) {
-      const std::span<const double> row = exact.subspan(c * width, width);
-      std::vector<double> remaining(row.begin(), row.end());
-      round_by_hessian(remaining, factor, static_cast<double>(nearest.scales[c]),
-                       std::span(out->integers).subspan(c * width, width));
-    }
+    const std::vector<double> feedback = feedback_of(inputs[group].sums(), width, nullptr);
+    if (feedback.empty()) continue;  // of inputs that are all zero
+    const size_t first = group * per_group;
+    round_by_hessian(exact.subspan(first * width, per_group * width), width, feedback,
+                     std::span(scales).subspan(first, per_group), {-kMax, kMax, width},
+                     std::span(out->integers).subspan(first * width, per_group * width));
   }
   return out;
 }

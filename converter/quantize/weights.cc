@@ -81,17 +81,31 @@ double step_of(std::span<const double> values) {
 
 std::optional<Weight> recover_integers(std::span<const double> values, size_t channels, std::vector<double> bias) {
   Weight out = sized(values, channels, std::move(bias));
+  const auto row_of = [&](size_t c) { return values.subspan(c * out.width, out.width); };
+  std::vector<double> steps;
+  double low = 0, high = 0;  // of all multiples
   for (size_t c = 0; c < channels; ++c) {
-    const std::span<const double> row = values.subspan(c * out.width, out.width);
-    const double step = step_of(row);
-    if (step == 0 || !std::isfinite(out.bias[c])) return {};
-    const double largest = largest_of(row);
+    steps.push_back(step_of(row_of(c)));
+    if (steps[c] == 0 || !std::isfinite(out.bias[c])) return {};
+    for (const double w : row_of(c)) {
+      low = std::min(low, std::nearbyint(w / steps[c]));
+      high = std::max(high, std::nearbyint(w / steps[c]));
+    }
+  }
+  const bool fits = std::max(-low, high) <= kMax;
+  if (!fits && high - low <= 255) out.zero_point = static_cast<int32_t>(std::clamp(0.0, -128 - low, 127 - high));
+  for (size_t c = 0; c < channels; ++c) {
+    const std::span<const double> row = row_of(c);
+    const double step = steps[c], largest = largest_of(row);
     double scale = largest > 0 ? step : kScaleOfZeros;
-    if (largest > (kMax + 0.5) * step) ++out.rounded;
-    if (const double wide = largest / kMax; wide > scale && squared_error(row, wide) < squared_error(row, scale))
-      scale = wide;
+    if (!fits && out.zero_point == 0 && largest > (kMax + 0.5) * step) {
+      ++out.rounded;
+      if (const double wide = largest / kMax; squared_error(row, wide) < squared_error(row, scale)) scale = wide;
+    }
     out.scales.push_back(static_cast<float>(scale));
-    for (const double w : row) out.integers.push_back(rounded(w, static_cast<double>(out.scales.back())));
+    for (const double w : row)
+      out.integers.push_back(out.zero_point == 0 ? rounded(w, static_cast<double>(out.scales.back()))
+                                                 : static_cast<int8_t>(std::nearbyint(w / scale) + out.zero_point));
   }
   return out;
 }
@@ -109,7 +123,9 @@ ChannelScales channel_scales(const Weight& weight, float input, float output) {
     if (given < least) {
       scale = static_cast<float>(least);
       for (size_t i = c * weight.width; i < (c + 1) * weight.width; ++i)
-        out.integers[i] = static_cast<int8_t>(std::nearbyint(weight.integers[i] * given / static_cast<double>(scale)));
+        out.integers[i] = static_cast<int8_t>(
+            std::nearbyint((weight.integers[i] - weight.zero_point) * given / static_cast<double>(scale)) +
+            weight.zero_point);
     }
     out.scales.push_back(scale);
     out.bias.push_back(static_cast<int32_t>(std::nearbyint(weight.bias[c] / (x * static_cast<double>(scale)))));

@@ -37,8 +37,8 @@ class Importer {
     if (dequantised_ > 0)
       notes_.push_back("8-bit weights of " + std::to_string(dequantised_) +
                        (dequantised_ == 1 ? " operator" : " operators") +
-                       " with float activations are computed with as float32, while TensorFlow Lite also rounds the "
-                       "activations to 8 bits");
+                       " are multiplied with float activations, which TensorFlow Lite rounds to 8 bits; Ferry rounds "
+                       "those of linear layers, each row by itself");
     return {std::move(graph_), std::move(notes_), shared_.detection_head};
   }
 

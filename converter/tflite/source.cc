@@ -9,6 +9,7 @@
 #include "converter/preprocessing/labels.h"
 #include "converter/preprocessing/prepare_images.h"
 #include "converter/quantize/compute_on_integers.h"
+#include "converter/quantize/keep_integers.h"
 #include "converter/tflite/bundle.h"
 #include "converter/tflite/constants.h"
 #include "converter/tflite/importer.h"
@@ -133,12 +134,25 @@ detect::DetectorSpec detector_of(Graph& graph, const DetectionHead& head, const 
   return spec;
 }
 
-void run_all_passes(Graph& graph, const ImportRequest& request, std::vector<std::string>* notes) {
+// Whether a layer has integers with scales as weights, and floats as activations, which the interpreter rounds.
+bool rounds_activations(const File& file) {
+  using Builtin = schema::BuiltinOperator;
+  const auto* operators = file.graph->operators();
+  return operators != nullptr && std::any_of(operators->begin(), operators->end(), [&](const schema::Operator* op) {
+           const Builtin type = file.builtin(*op);
+           if (type != Builtin::CONV_2D && type != Builtin::DEPTHWISE_CONV_2D && type != Builtin::FULLY_CONNECTED)
+             return false;
+           return is_float(file.tensor(op->inputs()->Get(0)).type()) && is_quantised(file.tensor(op->inputs()->Get(1)));
+         });
+}
+
+void run_all_passes(Graph& graph, const File& file, const ImportRequest& request, std::vector<std::string>* notes) {
   if (!request.passes) return;
   const PassOptions options{.keep_taps = tap_request(request.settings).any()};
   make_channels_last(graph, options);
   run_passes(graph, options);
   int8::finish_integers(graph, options, notes);
+  if (rounds_activations(file)) int8::keep_integer_weights(graph);
 }
 
 ImportedNetwork import(const ImportRequest& request) {
@@ -167,13 +181,13 @@ ImportedNetwork import(const ImportRequest& request) {
     detect::refuse_other_tasks(request.settings);
   else
     prepare_images(graph, request.families, images, &made.notes);
-  run_all_passes(graph, request, &made.notes);
+  run_all_passes(graph, file, request, &made.notes);
   if (files.points) {
     if (!made.detector)
       fail("%s: the boxes of the first network must be known: name its detector by --detect", file.name().c_str());
     Imported points = import_file(*files.points, {.taps = taps});
     fbs::LandmarksT params = landmarks::make_point_finder(*points.graph, made.detector->name, files.points->name());
-    run_all_passes(*points.graph, request, &made.notes);
+    run_all_passes(*points.graph, *files.points, request, &made.notes);
     landmarks::join(graph, std::move(*points.graph), std::move(params));
   }
   graph.table.name = request.path.stem().string();

@@ -53,6 +53,7 @@ Tensor self_attention(Tensor x, const Weights& w, const Decoder& c, const Attent
                             .scale = c.score_scale,
                             .causal = true,
                             .window = a.window,
+                            .softcap = c.score_softcap,
                             .sinks = c.sinks ? w("sinks", {c.heads}) : Tensor()});
   if (c.gated) mixed = mixed * sigmoid(gate);
   return tap(linear(mixed, w["o_proj"], {.out = c.width, .bias = c.output_bias}), w);

@@ -52,8 +52,9 @@ struct Decoder {
   bool sandwich_norms = false;  // RMSNorm before and after both attention and MLP
   double score_scale = 0;       // factor of the attention scores; 0: 1 / sqrt(head)
   double embedding_scale = 1;
-  double logit_softcap = 0;  // above 0: logits are softcap * tanh(logits / softcap)
-  bool sinks = false;        // attention has a sink per head
+  // above 0: attention scores, before the mask, or logits are softcap * tanh(them / softcap)
+  double score_softcap = 0, logit_softcap = 0;
+  bool sinks = false;  // attention has a sink per head
   std::optional<Experts> experts = {};
   std::optional<LatentAttention> latent = {};  // replaces the attention that the fields above describe
   int mtp_layers = 0;  // multi-token prediction layers after the last one; their weights are not used

@@ -34,13 +34,29 @@ Images add_images(const VisionTower& tower, int tokens, Graph& graph) {
                             fbs::DType::Float32)};
 }
 
+// Mixtral's files keep the names that its modules had before transformers 5.
+Naming mixtral_naming() {
+  const std::string layer = "model.layers.{l}.", old = layer + "block_sparse_moe.", now = layer + "mlp.";
+  const std::string expert = "experts.{e}.";
+  return {.framework = "transformers",
+          .probes = {"model.embed_tokens.weight", "model.norm.weight", "model.layers.0.block_sparse_moe.gate.weight"},
+          .apart = {"lm_head", "mtp"},
+          .keys = {{now + "gate", {old + "gate"}},
+                   {now + expert + "gate_proj", {old + expert + "w1"}},
+                   {now + expert + "up_proj", {old + expert + "w3"}},
+                   {now + expert + "down_proj", {old + expert + "w2"}}},
+          .taps = {{now + "gate", {now + "gate"}}},
+          .input = "input_ids"};
+}
+
 }  // namespace
 
 LanguageFamily::LanguageFamily(const Networks& networks)
     : networks_(networks), variant_{.architecture = networks.model_type, .framework = "transformers"} {}
 
 std::span<const Naming> LanguageFamily::namings() const {
-  static const Naming kNamings[] = {{.framework = "transformers",
+  static const Naming kNamings[] = {mixtral_naming(),
+                                    {.framework = "transformers",
                                      .probes = {"model.embed_tokens.weight", "model.norm.weight"},
                                      .apart = {"lm_head", "mtp"},
                                      .input = "input_ids"},

@@ -21,7 +21,8 @@ int int4_at(std::span<const std::byte> from, size_t i) {
 
 // Selects the scale of element i.
 struct Scales {
-  explicit Scales(const StoredConstant& c) : bytes(c.scales), blocks(c.type.block > 0) {
+  explicit Scales(const StoredConstant& c)
+      : bytes(c.scales), blocks(c.type.block > 0), half(c.scale_dtype == fbs::DType::Float16) {
     if (blocks) {
       run = static_cast<size_t>(c.type.block);
       count = static_cast<size_t>(c.shape.elements()) / run;
@@ -33,11 +34,13 @@ struct Scales {
   template <typename T>
   T at(size_t i) const {
     const size_t which = i / run % count;
-    return static_cast<T>(blocks ? from_bfloat16(load<uint16_t>(bytes, which)) : load<float>(bytes, which));
+    if (!blocks) return static_cast<T>(load<float>(bytes, which));
+    const uint16_t stored = load<uint16_t>(bytes, which);
+    return static_cast<T>(half ? from_float16(stored) : from_bfloat16(stored));
   }
 
   std::span<const std::byte> bytes;
-  bool blocks;
+  bool blocks, half;
   size_t run = 1, count = 1;
 };
 

@@ -15,9 +15,10 @@ struct StoredConstant {
   Type type;
   Shape shape;
   std::span<const std::byte> bytes;
-  // Scales of a quantised constant: Float32, or BFloat16 with blocks; one per tensor, or as many as type and shape
+  // Scales of a quantised constant: Float32, or `scale_dtype` with blocks; one per tensor, or as many as type and shape
   // require.
   std::span<const std::byte> scales = {};
+  fbs::DType scale_dtype = fbs::DType::BFloat16;  // or Float16
 };
 
 // Writes all values to `out`, row-major. Quantised values are (integer - zero_point) * scale, rounded once.

@@ -159,7 +159,8 @@ StoredConstant Model::stored(TensorId id) const {
     const uint8_t* scale = table->GetAddressOf(fbs::Quantization::VT_FLOAT_SCALE);
     return {type, shape(id), constant(id), std::as_bytes(std::span(scale, sizeof(float)))};
   }
-  return {type, shape(id), constant(id), type.quantized ? constant(type.scale) : std::span<const std::byte>()};
+  if (!type.quantized) return {type, shape(id), constant(id)};
+  return {type, shape(id), constant(id), constant(type.scale), tensor(type.scale).dtype()};
 }
 
 }  // namespace ferry

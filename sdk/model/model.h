@@ -17,7 +17,7 @@ namespace ferry {
 // The first 64 bytes of a blob, little-endian, as specified in docs/format.md.
 struct BlobHeader {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', '\r', '\n', '\x1a'};
-  static constexpr uint32_t kVersion = 5;  // the latest; docs/format.md, "Versions", lists what requires which version
+  static constexpr uint32_t kVersion = 6;  // the latest; docs/format.md, "Versions", lists what requires which version
 
   char magic[8];
   uint32_t version;

@@ -1,4 +1,5 @@
 // Verifies the structure: header, sections, flatbuffer. verify_meaning.cc verifies the graphs.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -61,12 +62,18 @@ Status check_header(std::span<const std::byte> blob, BlobHeader* header) {
   return {};
 }
 
-bool has_quantized(const fbs::Graph& graph) {
-  for (const fbs::Tensor* tensor : *graph.tensors())
-    if (tensor->quantization() != nullptr) return true;
+// The version that the graph's quantised tensors need: 6 for blocks with Float16 scales, 2 for others.
+uint32_t version_of_quantized(const fbs::Graph& graph) {
+  uint32_t version = 1;
+  for (const fbs::Tensor* tensor : *graph.tensors()) {
+    if (tensor->quantization() == nullptr) continue;
+    const Type type = type_of(*tensor);
+    const bool half = type.block > 0 && graph.tensors()->Get(index_of(type.scale))->dtype() == fbs::DType::Float16;
+    version = std::max(version, half ? 6u : 2u);
+  }
   for (unsigned i = 0; graph.graphs() != nullptr && i < graph.graphs()->size(); ++i)
-    if (has_quantized(*graph.graphs()->Get(i))) return true;
-  return false;
+    version = std::max(version, version_of_quantized(*graph.graphs()->Get(i)));
+  return version;
 }
 
 }  // namespace
@@ -88,9 +95,10 @@ Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::sp
                  graph_bytes);
   const fbs::Graph& model = *fbs::GetGraph(bytes);
   FERRY_TRY(verify_meaning(model, header.data_bytes));
-  if (header.version < 2 && has_quantized(model))
-    return error(FERRY_CORRUPT, "header: format version %u, but the graph has quantised constants, expected 2 or more",
-                 header.version);
+  if (const uint32_t needed = version_of_quantized(model); header.version < needed)
+    return error(FERRY_CORRUPT,
+                 "header: format version %u, but the graph has quantised constants%s, expected %u or more",
+                 header.version, needed > 2 ? " with Float16 scales" : "", needed);
   *graph = &model;
   *data = blob.subspan(static_cast<size_t>(header.data_offset), static_cast<size_t>(header.data_bytes));
   return {};

@@ -61,7 +61,8 @@ Status verify_quantization(const fbs::Graph& graph, TensorId id) {
     return error(FERRY_CORRUPT, "tensor %u '%.64s': scale tensor %u of %u does not exist", index, name,
                  index_of(type.scale), graph.tensors()->size());
   const fbs::Tensor& scale = *graph.tensors()->Get(index_of(type.scale));
-  const fbs::DType expected = type.block > 0 ? fbs::DType::BFloat16 : fbs::DType::Float32;
+  const bool half = type.block > 0 && scale.dtype() == fbs::DType::Float16;
+  const fbs::DType expected = half ? fbs::DType::Float16 : type.block > 0 ? fbs::DType::BFloat16 : fbs::DType::Float32;
   if (scale.buffer() == 0 || scale.quantization() != nullptr || scale.dtype() != expected)
     return error(
         FERRY_CORRUPT, "tensor %u '%.64s': its scale %u '%.64s' is %s%s of type %s, expected a constant of %s", index,

@@ -205,11 +205,11 @@ Status check_parameters(const fbs::Operator& op) {
 Status check_int8(const char* name, OutputType output, std::span<const Type> inputs) {
   for (unsigned i = 0; i < inputs.size(); ++i) {
     const Type& type = inputs[i];
-    if (set_of(type) == kScaledInt8 && (type.axis != 0 || type.block != 0 || type.zero_point != 0))
+    if (set_of(type) == kScaledInt8 && (type.axis != 0 || type.block != 0))
       return error(FERRY_UNSUPPORTED,
-                   "%s: the weight has scales along axis %d, in blocks of %d, with the zero point %d; an Int8 input "
-                   "needs scales along axis 0, no blocks and the zero point 0",
-                   name, type.axis, type.block, type.zero_point);
+                   "%s: the weight has scales along axis %d, in blocks of %d; an Int8 input needs scales along axis 0 "
+                   "and no blocks",
+                   name, type.axis, type.block);
     if (output == OutputType::Moved && set_of(type) == kInt8 && !same_quantization(type, inputs[0]))
       return error(FERRY_CORRUPT, "%s: input %u has another scale or zero point than input 0", name, i);
   }

@@ -9,7 +9,7 @@ namespace ferry::reference {
 void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Attention& p = *op.params_as_Attention();
   const Array &q = *inputs[0], &k = *inputs[1], &v = *inputs[2];
-  const double scale = static_cast<double>(p.scale());
+  const double scale = static_cast<double>(p.scale()), cap = static_cast<double>(p.softcap());
   const bool causal = p.causal(), sinks = p.sinks();
   const int64_t window = p.window();
   const Inputs biases = inputs.subspan(3, inputs.size() - 3 - (sinks ? 1 : 0));
@@ -24,6 +24,7 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
       double score = 0;
       for (int64_t d = 0; d < key_size; ++d) score += query[d] * key[d];
       score *= scale;
+      if (cap > 0) score = cap * std::tanh(score / cap);
       for (const Array* bias : biases) {
         const Shape& b = bias->shape;
         score += bias->values[index_of(b, {n % b[0], head % b[1], l % b[2], s})];

@@ -9,7 +9,7 @@
 namespace ferry::reference {
 namespace {
 
-// The input's integers without its zero point, so that padding is 0.
+// Integers without their zero point, so that padding is 0.
 Array centred(const Array& x) {
   Array out = x;
   for (double& value : out.values) value -= x.zero_point;
@@ -45,9 +45,10 @@ float scaled(double sum, float multiplier) {
 
 // conv2d and linear: `sums` is the operator's function for floats, which adds whole numbers exactly and clamps no Int8.
 void product(Function sums, float min, float max, const fbs::Operator& op, Inputs inputs, Array& output) {
-  const Array x = centred(*inputs[0]);
+  const Array x = centred(*inputs[0]), weight = centred(*inputs[1]);
   std::vector<const Array*> operands(inputs.begin(), inputs.end());
   operands[0] = &x;
+  operands[1] = &weight;
   sums(op, operands, output);
   const std::vector<float>& scales = inputs[1]->scales;
   const auto channels = static_cast<size_t>(inputs[1]->shape[0]);

@@ -61,7 +61,12 @@ TEST_F(PublishedText, TheConversionSaysWhatIsMissing) {
   const Result unusable = convert("unparseable-template/folder");
   EXPECT_EQ(unusable.exit_code, 0) << unusable.err;
   EXPECT_NE(unusable.out.find("the chat template cannot be used: line 1"), std::string::npos) << unusable.out;
-  EXPECT_REFUSED(convert("unknown-model-type/folder"), "says model_type \"gemma2\", which Ferry does not know");
+  std::filesystem::copy(cases_ / "unknown-model-type" / "folder", folder_.path() / "unknown");
+  nlohmann::json config = nlohmann::json::parse(std::ifstream(folder_.path() / "unknown" / "config.json"));
+  config["model_type"] = "gemma99";
+  folder_.write("unknown/config.json", config.dump());
+  EXPECT_REFUSED(convert((folder_.path() / "unknown").string()),
+                 "says model_type \"gemma99\", which Ferry does not know");
 }
 
 }  // namespace

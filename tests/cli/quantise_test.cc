@@ -5,10 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
+#include "converter/graph/ops.h"
+#include "converter/pack/pack.h"
 #include "sdk/image/codec.h"
 #include "sdk/model/model.h"
 #include "tests/cli/command.h"
+#include "tests/shared.h"
 #include "tests/support/blobs.h"
+#include "tests/support/task_networks.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -166,6 +170,184 @@ TEST_F(QuantiseCommand, AFinishedBlobIsExplainedComparedAndSearched) {
   const Result faults = ferry(folder_.path(), {"bisect", "m8.ferry", "m.ferry", "--images", "images/image0.png"});
   EXPECT_EQ(faults.exit_code, 0) << faults.out << faults.err;
 #endif
+}
+
+// A pointwise convolution: the input's channels, and `extra` of noise.
+Tensor convolved(Graph& g, Tensor x, int32_t extra) {
+  const int32_t inputs = x.shape()[3], outputs = inputs + extra;
+  std::vector<float> weight;
+  for (int32_t o = 0; o < outputs; ++o)
+    for (int32_t i = 0; i < inputs; ++i)
+      weight.push_back(o < inputs ? static_cast<float>(o == i)
+                                  : testing::noise(static_cast<uint32_t>(o), static_cast<uint32_t>(i)));
+  return g.add_op("conv", fbs::Conv2dT{}, {x, g.add_constant("weight", {outputs, 1, 1, inputs}, std::move(weight))});
+}
+
+void describe(const fbs::GraphT& from, fbs::GraphT* to) {
+  to->name = from.name;
+  to->labels = from.labels;
+  to->preprocess = std::make_unique<fbs::PreprocessT>(*from.preprocess);
+  if (from.postprocess) to->postprocess = std::make_unique<fbs::PostprocessT>(*from.postprocess);
+}
+
+// A network of convolutions with the first `channels` of the image's, at 1/`factor` of its size, for the task of
+// `like`.
+std::unique_ptr<Graph> colours_for(const Graph& like, int channels, int factor) {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  Tensor x = g.add_input("input", like.shape(like.table.inputs.front()->tensor), fbs::Layout::NCHW);
+  for (const int extra : {61, 64, 64}) x = convolved(g, x, extra);
+  x = slice(x, 3, 0, channels);
+  if (factor > 1) x = avg_pool2d(x, {.kernel = factor, .stride = factor});
+  g.add_output(like.table.outputs.front()->name, x, fbs::Layout::NCHW);
+  describe(like.table, &g.table);
+  return graph;
+}
+
+// testing::colour_reader() with convolutions: red is text, green and blue are its characters.
+std::unique_ptr<Graph> colour_reader() {
+  fbs::OcrT params;
+  params.text_threshold = 0.1f;
+  const auto plain = testing::colour_reader(32, 32, fbs::PreprocessT(), params);
+  std::unique_ptr<Graph> graph = colours_for(*plain, 1, 1);
+  Graph p;
+  Tensor y = avg_pool2d(p.add_input("input", {1, 4, 8, 3}, fbs::Layout::NCHW), {.kernel = 4, .stride = 4});
+  for (const int extra : {61, 64, 64}) y = convolved(p, y, extra);
+  y = reshape(slice(y, 3, 0, 3), {1, -1, 3}) * p.add_constant("shares", {3}, std::vector<float>{0.3f, 1, 1});
+  p.add_output("classes", y, fbs::Layout::Same);
+  describe(*plain->table.graphs.front(), &p.table);
+  graph->add_graph(std::move(p));
+  return graph;
+}
+
+// Black pages with a red bar that is half green and half blue.
+void write_pages(const fs::path& folder, int count) {
+  fs::create_directories(folder);
+  for (int i = 0; i < count; ++i) {
+    image::Pixels page;
+    ASSERT_TRUE(page.allocate(120, 60, 3).ok());
+    const int left = 12 + 3 * i, top = 12 + i, middle = left + 20 + 2 * i;
+    for (int y = 0; y < 60; ++y) {
+      for (int x = 0; x < 120; ++x) {
+        const bool text = x >= left && x < left + 70 && y >= top && y < top + 20;
+        uint8_t* pixel = page.row(y) + 3 * x;
+        pixel[0] = pixel[1] = pixel[2] = 0;
+        if (text) pixel[0] = pixel[x < middle ? 1 : 2] = 255;
+      }
+    }
+    ASSERT_TRUE(image::save_png(page.view(), (folder / (std::to_string(i) + ".png")).c_str()).ok());
+  }
+}
+
+// The second graph reads the lines that the first one finds.
+TEST_F(QuantiseCommand, QuantisesBothNetworksOfOcr) {
+  const std::vector<std::byte> bytes = pack(*colour_reader());
+  folder_.write("r.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  write_pages(folder_.path() / "pages", 10);
+  ASSERT_EQ(ferry(folder_.path(), {"run", "r.ferry", "pages/0.png"}).out, "gb\n");
+  const Result made = quantise({"r.ferry", "--images", "pages", "--bound", "lines=1", "--explain", "-o", "r8.ferry"});
+  ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
+  for (const char* words : {"graph colour_reader\noperators  ", "graph line\noperators  ",
+                            "images     10: 6 calibrate, 2 choose, 2 are held out", "lines=1 holds", "certificate  "})
+    EXPECT_NE(made.out.find(words), std::string::npos) << words << "\n" << made.out;
+  EXPECT_EQ(made.out.find("certificate  none"), std::string::npos) << made.out;
+  const Result verified = ferry(folder_.path(), {"verify", "r8.ferry"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
+  EXPECT_EQ(ferry(folder_.path(), {"run", "r8.ferry", "pages/9.png"}).out, "gb\n");
+  const Result same = ferry(folder_.path(), {"diff", "r.ferry", "r8.ferry", "--images", "pages", "-o", "worst.png"});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  EXPECT_NE(same.out.find("same lines: 1.0000 over 10 images"), std::string::npos) << same.out;
+  const Result again = ferry(folder_.path(), {"quantise", "r8.ferry", "--explain"});
+  EXPECT_NE(again.out.find("\ngraph line\n"), std::string::npos) << again.out;
+  EXPECT_REFUSED(quantise({"r8.ferry", "--images", "pages", "-o", "r88.ferry"}), "is quantised already");
+  EXPECT_REFUSED(quantise({"r.ferry", "--images", "pages", "--bound", "boxes=1", "-o", "n.ferry"}),
+                 "whose answers have no such bound");
+  EXPECT_REFUSED(quantise({"r.ferry", "--images", "pages", "--bound", "top1=99", "-o", "n.ferry"}),
+                 "--bound top1 is for classifiers");
+}
+
+// Pages without text give the second graph no inputs.
+TEST_F(QuantiseCommand, LeavesANetworkWithoutInputsInFloat) {
+  const std::vector<std::byte> bytes = pack(*colour_reader());
+  folder_.write("r.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  write_images("noise", 10);
+  const Result made = quantise({"r.ferry", "--images", "noise", "-o", "r8.ferry"});
+  ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
+  EXPECT_NE(made.out.find("graph line stays Float32: the task gives it "), std::string::npos) << made.out;
+}
+
+#if defined(FERRY_HAS_CONVERTER)
+TEST_F(QuantiseCommand, ADetectorIsConvertedToIntegersInOneCommand) {
+  if (shared_dir().empty()) GTEST_SKIP() << "../shared is not here";
+  const std::string net = shared_dir() / "weights" / "ultraface" / "version-RFB-320.onnx";
+  image::Pixels photo;
+  ASSERT_TRUE(image::load((shared_dir() / "photos" / "face.jpg").c_str(), &photo).ok());
+  const image::View whole = photo.view();
+  fs::create_directories(folder_.path() / "faces");
+  for (int i = 0; i < 8; ++i) {
+    const image::View part{whole.data + static_cast<ptrdiff_t>(4 * i) * static_cast<ptrdiff_t>(whole.stride),
+                           whole.width - 6 * i, whole.height - 8 * i, 3, whole.stride};
+    ASSERT_TRUE(image::save_png(part, (folder_.path() / "faces" / (std::to_string(i) + ".png")).c_str()).ok());
+  }
+  const auto convert = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"convert", net, "-o", "u8.ferry"});
+    return ferry(folder_.path(), more);
+  };
+  const Result made = convert({"--weights", "i8", "--activations", "i8", "--calibrate", "faces", "--bound", "boxes=.9",
+                               "--device", "arm64 dotprod"});
+  ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
+  EXPECT_NE(made.out.find("bound      boxes=.9 holds on the held-out images"), std::string::npos) << made.out;
+  EXPECT_EQ(ferry(folder_.path(), {"verify", "u8.ferry"}).exit_code, 0);
+  fs::remove(folder_.path() / "u8.ferry");
+  EXPECT_REFUSED(convert({"--activations", "i8", "--calibrate", "faces"}), "expected --weights i8 beside it");
+  EXPECT_REFUSED(convert({"--weights", "i8", "--calibrate", "faces"}), "or --weights i8 --activations i8 and images");
+  EXPECT_REFUSED(convert({"--weights", "i8", "--bound", "boxes=.9"}), "are for --activations i8");
+  EXPECT_REFUSED(convert({"--weights", "i8", "--activations", "i8"}), "expected --calibrate DIR");
+  EXPECT_REFUSED(convert({"--weights", "i8", "--activations", "i8", "--calibrate", "faces", "--dry-run"}),
+                 "without --dry-run and --certify");
+  EXPECT_REFUSED(convert({"--weights", "i8", "--activations", "i8", "--calibrate", "absent"}),
+                 "--calibrate absent: there is no such file or folder");
+  EXPECT_REFUSED(convert({"--weights", "i8", "--activations", "i8", "--calibrate", "faces", "--bound", "fast"}),
+                 "expected top1=");
+  EXPECT_FALSE(fs::exists(folder_.path() / "u8.ferry"));
+}
+#endif
+
+TEST_F(QuantiseCommand, JudgesDepthAndMasksByTheirAnswers) {
+  write_images("images", 10);
+  const auto write = [&](const char* name, const Graph& graph) {
+    const std::vector<std::byte> bytes = pack(graph);
+    folder_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  write("depth.ferry", *colours_for(*testing::colour_as_depth(32, 32, 0, fbs::PreprocessT()), 1, 1));
+  write("areas.ferry", *colours_for(*testing::brightest_colour(), 3, 2));
+  const Result depth = quantise({"depth.ferry", "--images", "images", "--bound", "depth=.05", "-o", "d8.ferry"});
+  EXPECT_EQ(depth.exit_code, 0) << depth.out << depth.err;
+  EXPECT_NE(depth.out.find("bound      depth=.05 holds on the held-out images"), std::string::npos) << depth.out;
+  const Result areas = quantise({"areas.ferry", "--images", "images", "--bound", "iou=.8", "-o", "a8.ferry"});
+  EXPECT_EQ(areas.exit_code, 0) << areas.out << areas.err;
+  EXPECT_NE(areas.out.find("bound      iou=.8 holds on the held-out images"), std::string::npos) << areas.out;
+
+  const Result agreement =
+      ferry(folder_.path(), {"diff", "depth.ferry", "d8.ferry", "--images", "images", "-o", "worst.png"});
+  EXPECT_EQ(agreement.exit_code, 1) << agreement.err;
+  EXPECT_NE(agreement.out.find("relative error of depth: "), std::string::npos) << agreement.out;
+  EXPECT_TRUE(fs::exists(folder_.path() / "worst.png"));
+  const auto diff = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "diff");
+    return ferry(folder_.path(), arguments);
+  };
+  EXPECT_REFUSED(diff({"depth.ferry", "a8.ferry", "--images", "images"}), "depth.ferry is for ");
+  EXPECT_REFUSED(diff({"depth.ferry", "d8.ferry", "--images", "images", "--json"}), "without --all and --json");
+  EXPECT_REFUSED(diff({"depth.ferry", "d8.ferry", "-o", "worst.png"}), "add --images");
+
+  for (const auto& [model, bound] : {std::pair("depth.ferry", "iou=.8"), std::pair("areas.ferry", "depth=.05"),
+                                     std::pair("areas.ferry", "boxes=1"), std::pair("depth.ferry", "lines=1")})
+    EXPECT_REFUSED(quantise({model, "--images", "images", "--bound", bound, "-o", "n.ferry"}),
+                   "whose answers have no such bound");
+  for (const char* bound : {"iou=1.5", "boxes=0", "depth=", "lines=-1", "lines", "iou=.9x"})
+    EXPECT_REFUSED(quantise({"m.ferry", "--images", "images", "--bound", bound, "-o", "n.ferry"}), "expected top1=");
+  EXPECT_FALSE(fs::exists(folder_.path() / "n.ferry"));
 }
 
 TEST_F(QuantiseCommand, JudgesABoundByTheHeldOutImages) {

@@ -1,6 +1,7 @@
 // ferry run with a language model: text and token ids as input and output.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "converter/pack/pack.h"
@@ -307,6 +308,56 @@ TEST_F(RunText, Stories260kGeneratesItsStory) {
   const Result story = run({"stories.ferry", "--prompt", "Once upon a time", "--max-tokens", "21"});
   ASSERT_EQ(story.exit_code, 0) << story.err;
   EXPECT_EQ(story.out, "Once upon a time, there was a little girl named Lily. She loved to play outside\n");
+}
+
+TEST_F(RunText, Stories260kIsRoundedByItsStories) {
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
+  const std::filesystem::path weights = shared_dir() / "weights/stories260k";
+  ASSERT_EQ(ferry(folder_.path(), {"convert", weights, "-o", "stories.ferry"}).exit_code, 0);
+  std::string stories;
+  for (int seed = 1; seed <= 12; ++seed)
+    stories += run({"stories.ferry", "--prompt", "Once upon a time", "--max-tokens", "480", "--temperature", "0.9",
+                    "--seed", std::to_string(seed)})
+                   .out;
+  folder_.write("stories.txt", stories);
+  const auto convert = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"convert", weights, "-o", "rounded.ferry", "--calibrate"};
+    words.insert(words.end(), more.begin(), more.end());
+    return ferry(folder_.path(), words);
+  };
+  const Result planned = convert({"stories.txt", "--weights", "i4", "--dry-run"});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  const Result done = convert({"stories.txt", "--weights", "i4"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.out.find("20 weights of 4 bits are calibrated on"), std::string::npos) << done.out;
+  double in_float = 0, nearest = 0, calibrated = 0, nearest_error = 0, calibrated_error = 0;
+  const size_t at = done.out.find("perplexity ");
+  ASSERT_NE(at, std::string::npos) << done.out;
+  ASSERT_EQ(std::sscanf(done.out.c_str() + at,
+                        "perplexity %lf in float, %lf rounded to nearest, %lf calibrated; error of the logits %lf %% "
+                        "rounded to nearest, %lf %% calibrated",
+                        &in_float, &nearest, &calibrated, &nearest_error, &calibrated_error),
+            5)
+      << done.out;
+  EXPECT_GT(in_float, 1);
+  EXPECT_LT(calibrated, nearest);
+  EXPECT_LT(calibrated_error, nearest_error);
+
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder_.path()), std::filesystem::directory_iterator());
+  };
+  std::filesystem::remove(folder_.path() / "rounded.ferry");
+  folder_.write("empty.txt", "");
+  folder_.write("image.txt", "\x89PNG");
+  folder_.write("short.txt", "Once upon a time");
+  const auto before = files();
+  EXPECT_REFUSED(convert({"empty.txt", "--weights", "i4"}), "--calibrate empty.txt is empty");
+  EXPECT_REFUSED(convert({"image.txt", "--weights", "i4", "--dry-run"}), "byte 0 is not UTF-8");
+  EXPECT_REFUSED(convert({"short.txt", "--weights", "i4"}), "expected at least 4088, which are 8 sequences of 511");
+  EXPECT_REFUSED(convert({"missing.txt", "--weights", "i4"}), "missing.txt: expected a text file");
+  EXPECT_REFUSED(convert({"stories.txt", "--weights", "i8"}), "expected --weights i4 and a text");
+  EXPECT_REFUSED(convert({"stories.txt", "--calibrate", "short.txt", "--weights", "i4"}), "expected one text");
+  EXPECT_EQ(files(), before);
 }
 #endif
 

@@ -115,9 +115,16 @@ TEST(Dynamic, WhatFollowsFromSizesIsComputed) {
   expect_agreement(options_for("windows", {"height", "width"}, {"input=2x3x17x23"}));
   expect_agreement(options_for("centred", {"height", "width"}, {"input=1x3x16x32"}));
   expect_agreement(options_for("resampled", {"height", "width"}, {"input=1x3x16x32"}));
+  expect_agreement(options_for("wrapped", {"height", "width"}, {"input=1x3x16x32"}));
   ConvertOptions plain = options_for("grid_rotary", {"batch", "height", "width"}, {"input=1x3x16x32"});
   plain.settings.add("no-recognise", "all");
   expect_agreement(plain);
+}
+
+// The number of samples is open, so they are no heads.
+TEST(Dynamic, AttentionWithoutHeads) {
+  expect_agreement(options_for("cells", {"batch", "height", "width"}, {"input=1x3x16x32"}));
+  expect_agreement(options_for("cells", {"height", "width"}, {"input=2x3x24x16"}));
 }
 
 // A thousand steps, of a blob that was made for four.

@@ -559,6 +559,40 @@ class Recurrent(nn.Module):
         return self.rnn(z * 0.1)[0].mean(0), cells, state
 
 
+class Cells(nn.Module):
+    """Attention with one head inside cells, whose number follows from the size: products in three dimensions."""
+
+    cell = 4
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 16, 2, 2)
+        self.qkv = nn.Linear(16, 48)
+
+    def forward(self, x):
+        y = self.patches(x).permute(0, 2, 3, 1)
+        batch, height, breadth, width = y.shape
+        y = y.view(batch, height // self.cell, self.cell, breadth // self.cell, self.cell, width)
+        q, k, v = self.qkv(y.permute(0, 1, 3, 2, 4, 5).reshape(-1, self.cell ** 2, width)).chunk(3, -1)
+        y = torch.softmax(q @ k.transpose(-1, -2) / width ** 0.5, -1) @ v
+        return y.reshape(batch, -1, width).mean(1)
+
+
+class Wrapped(nn.Module):
+    """Sides continue at the other end up to a multiple of eight, half of it in front. The exporter has no such mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3, padding=1)
+        self.mode = "circular"
+
+    def forward(self, x):
+        height, width = x.shape[2:]
+        more = (8 - height % 8) % 8, (8 - width % 8) % 8
+        return self.conv(nn.functional.pad(x, (more[1] // 2, more[1] - more[1] // 2, more[0] // 2,
+                                               more[0] - more[0] // 2), mode=self.mode))
+
+
 # Builder, open dimensions, sizes of the inputs.
 DYNAMIC = {
     "vit_batch": (vit, {"input": {0: "batch"}}, {"input": (3, 3, 16, 16)}),
@@ -587,6 +621,8 @@ DYNAMIC = {
     "recurrent": (Recurrent, {"frames": {0: "time"}}, {"frames": (1000, 2, 5), "state": (1, 2, 7)}),
     "positions": (Positions, {"tokens": {1: "sequence"}}, {"tokens": (1, 7, 8)}),
     "last": (Last, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (2, 7, 8)}),
+    "cells": (Cells, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 24, 40)}),
+    "wrapped": (Wrapped, {"input": {2: "height", 3: "width"}}, {"input": (1, 3, 21, 27)}),
 }
 NETWORKS = {"cnn": Cnn, "detector": Detector, "lrn": ResponseNorms, "convnext": convnext, "vit": vit, "swin": swin,
             "upscaler": Upscaler, "quantized": Quantized, "rotary": lambda: Rotary(False),
@@ -614,6 +650,22 @@ def write_case(folder, model, x, outputs=None, open_dimensions=None):
         write_tensor(os.path.join(data, f"input_{i}.pb"), value, name)
     for i, output in enumerate(outputs):
         write_tensor(os.path.join(data, f"output_{i}.pb"), output, names[i])
+
+
+def write_wrapped(folder, model, inputs, open_dimensions):
+    """Writes the model with reflecting pads, and lets them wrap."""
+    with torch.no_grad():
+        outputs = [model(*inputs.values())]
+    model.mode = "reflect"
+    write_case(folder, model, inputs, outputs, open_dimensions)
+    path = os.path.join(folder, "model.onnx")
+    file = onnx.load(path)
+    file.opset_import[0].version = 19
+    for node in file.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Pad" and attribute.name == "mode":
+                attribute.s = b"wrap"
+    onnx.save(file, path)
 
 
 def spread_batch_norms(model):
@@ -649,7 +701,8 @@ def main():
     for name, (build, open_dimensions, sizes) in DYNAMIC.items():
         model = build_varied(build)
         inputs = {key: random_input(name, key, size) for key, size in sizes.items()}
-        write_case(os.path.join(sys.argv[1], name), model, inputs, open_dimensions=open_dimensions)
+        write = write_wrapped if name == "wrapped" else write_case
+        write(os.path.join(sys.argv[1], name), model, inputs, open_dimensions=open_dimensions)
 
 
 if __name__ == "__main__":

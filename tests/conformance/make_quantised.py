@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/onnx/quantised/NAME/: networks with QuantizeLinear and DequantizeLinear around each operator (QDQ)
-as the exporters of ONNX Runtime, Olive and PyTorch place them, and of QLinear operators, with inputs and outputs.
+as the exporters of ONNX Runtime, Olive and PyTorch place them, of QLinear operators, and of layers whose activations a
+run rounds (DynamicQuantizeLinear), with inputs and outputs.
 
     FERRY_PEERS=FOLDER /usr/bin/python3 tests/conformance/make_quantised.py tests/data/onnx/quantised
 
@@ -25,9 +26,10 @@ LIMITS = {np.uint8: (0, 255), np.int8: (-128, 127)}
 class Network:
     """A graph under construction. Activations are quantised to `activations`, weights to `weights`."""
 
-    def __init__(self, name, activations=np.uint8, weights=np.int8, per_channel=True):
+    def __init__(self, name, activations=np.uint8, weights=np.int8, per_channel=True, zero=128):
         self.name = name
         self.activations, self.weights, self.per_channel = activations, weights, per_channel
+        self.zero = zero  # of unsigned weights
         self.random = np.random.default_rng(sum(name.encode()))
         self.nodes, self.constants, self.inputs, self.outputs = [], [], {}, []
         self.scales = {}  # of real values: names of scale and zero point
@@ -70,12 +72,12 @@ class Network:
 
     def weight(self, *dims, axis=0):
         """(real value, integers, scale, zero point) of a random weight; channels along `axis`."""
-        low, high = (-127, 128) if self.weights == np.int8 else (1, 256)
+        low, high = (-127, 128) if self.weights == np.int8 else (1 if self.zero == 128 else 0, 256)
         integers = self.random.integers(low, high, dims).astype(self.weights)
         fan = np.prod(dims) / dims[axis]
         count = dims[axis] if self.per_channel else 1
         scales = (self.random.uniform(0.6, 1.4, count) / 127 / np.sqrt(fan)).astype(np.float32)
-        zeros = np.full(count, 0 if self.weights == np.int8 else 128, self.weights)
+        zeros = np.full(count, 0 if self.weights == np.int8 else self.zero, self.weights)
         if not self.per_channel:
             scales, zeros = scales[0], zeros[0]
         names = self.constant(integers), self.constant(scales), self.constant(zeros)
@@ -118,6 +120,35 @@ class Network:
         inputs = [name for x in parts for name in (self.integers[x], *self.scales[x])]
         out = self.node(op, inputs + [y_scale, y_zero], domain="com.microsoft", **attributes)
         return self.known(out, y_scale, y_zero)
+
+    # ---- activations that a run rounds
+
+    def rounded(self, x):
+        """Names of integers, scale and zero point."""
+        names = [self.fresh() + part for part in ("", "_scale", "_zero_point")]
+        self.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], names, name=f"n{len(self.nodes)}"))
+        return names
+
+    def real(self, sums, scale, weight_scale):
+        """Of sums of products, as quantize_dynamic() of ONNX Runtime writes it."""
+        return self.node("Mul", [self.node("Cast", [sums], to=TensorProto.FLOAT),
+                                 self.node("Mul", [scale, weight_scale])])
+
+    def dynamic_product(self, x, inputs, outputs, form="MatMulInteger"):
+        _, integers, scale, zero, _ = self.weight(inputs, outputs, axis=1)
+        bias = self.constant((self.random.standard_normal(outputs) * 0.1).astype(np.float32))
+        if form == "DynamicQuantizeMatMul":
+            return self.node(form, [x, integers, scale, zero, bias], domain="com.microsoft")
+        rounded, x_scale, x_zero = self.rounded(x)
+        if form == "MatMulIntegerToFloat":
+            return self.node(form, [rounded, integers, x_scale, scale, x_zero, zero, bias], domain="com.microsoft")
+        return self.node("Add", [self.real(self.node(form, [rounded, integers, x_zero, zero]), x_scale, scale), bias])
+
+    def dynamic_conv(self, x, channels, inputs, **attributes):
+        _, integers, scale, zero, _ = self.weight(channels, inputs, 3, 3)
+        rounded, x_scale, x_zero = self.rounded(x)
+        sums = self.node("ConvInteger", [rounded, integers, x_zero, zero], pads=[1] * 4, **attributes)
+        return self.real(sums, x_scale, scale)
 
     def output(self, value):
         self.outputs.append(value)
@@ -199,13 +230,45 @@ def qlinear_classifier(net):
     net.output(net.known(y, y_scale, y_zero))
 
 
+def dynamic_tokens(net):
+    """What quantize_dynamic() makes of embeddings and a block of a transformer: every form of a linear layer."""
+    ids = net.constant(net.random.integers(0, 40, (2, 7)).astype(np.int64))
+    per_channel, net.per_channel = net.per_channel, False
+    _, table, scale, zero, _ = net.weight(40, 48)
+    net.per_channel = per_channel
+    indices = net.node("Add", [ids, net.node("Cast", [net.node("Floor", [net.input(1, 1)])], to=TensorProto.INT64)])
+    indices = net.node("Clip", [indices, net.constant(np.int64(0)), net.constant(np.int64(39))])
+    x = net.node("DequantizeLinear", [net.node("Gather", [table, indices]), scale, zero])
+    x = net.node("Add", [net.node("Mul", [x, net.constant(np.float32(8))]), net.input(2, 7, 48)])
+    y = net.node("Relu", [net.dynamic_product(x, 48, 96)])
+    x = net.node("Add", [x, net.dynamic_product(y, 96, 48, "MatMulIntegerToFloat")])
+    net.output(net.dynamic_product(x, 48, 24, "DynamicQuantizeMatMul"))
+
+
+def dynamic_patches(net):
+    """A stem by ConvInteger, whose windows are cut into tokens for a linear layer."""
+    per_channel, net.per_channel = net.per_channel, False
+    x = net.node("Relu", [net.dynamic_conv(net.input(1, 3, 12, 12), 16, 3, strides=[2, 2])])
+    x = net.node("Relu", [net.dynamic_conv(x, 32, 16)])
+    net.per_channel = per_channel
+    x = net.node("Reshape", [x, net.constant(np.array([1, 32, 36], np.int64))])
+    x = net.node("Transpose", [x], perm=[0, 2, 1])
+    net.output(net.dynamic_product(x, 32, 24))
+
+
 CASES = {
     "classifier_u8s8": (classifier, {}),
     "classifier_s8s8": (classifier, {"activations": np.int8}),
     "classifier_u8u8": (classifier, {"weights": np.uint8, "per_channel": False}),
+    "classifier_u8u8_wide": (classifier, {"weights": np.uint8, "per_channel": False, "zero": 101}),
+    "dynamic_patches_s8": (dynamic_patches, {}),
+    "dynamic_patches_u8": (dynamic_patches, {"weights": np.uint8, "per_channel": False, "zero": 119}),
+    "dynamic_tokens_s8": (dynamic_tokens, {}),
+    "dynamic_tokens_u8": (dynamic_tokens, {"weights": np.uint8, "per_channel": False, "zero": 119}),
     "functions_s8": (functions, {"activations": np.int8}),
     "functions_u8": (functions, {}),
     "qlinear_u8s8": (qlinear_classifier, {}),
+    "qlinear_u8u8_wide": (qlinear_classifier, {"weights": np.uint8, "per_channel": False, "zero": 101}),
     "qlinear_u8u8": (qlinear_classifier, {"weights": np.uint8, "per_channel": False}),
     "sparse_conversions": (sparse_conversions, {}),
 }

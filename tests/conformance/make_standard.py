@@ -399,3 +399,14 @@ torch_case("group_norm_scale_per_group", "GroupNormalization", 18, [x, scale, sh
 x, soft = np.float32(0.7), np.log1p(np.exp(0.7))
 for op, y in (("Elu", x), ("Reciprocal", 1 / x), ("Atan", np.arctan(x)), ("Softplus", soft), ("Mish", x * np.tanh(soft))):
     case("rank_0_" + op.lower(), op, 18, [np.asarray(x)], [np.asarray(y, np.float32)])
+
+# Masked scores as static quantization writes them: a step that holds the lowest Float32
+scores, mask = reals(3, 8), np.where(random.random((3, 8)) < 0.3, np.finfo(np.float32).min, 0).astype(np.float32)
+step = np.float32(np.finfo(np.float32).max / 255)
+rounded = ((np.clip(np.round(mask / step) + 255, 0, 255) - 255) * step).astype(np.float32)
+graph_case("masked_quantised", 13, [
+    helper.make_node("QuantizeLinear", ["mask", "step", "zero"], ["integers"]),
+    helper.make_node("DequantizeLinear", ["integers", "step", "zero"], ["rounded"]),
+    helper.make_node("Add", ["scores", "rounded"], ["masked"]), helper.make_node("Softmax", ["masked"], ["y"], axis=-1)],
+    {"scores": scores, "mask": mask}, {"y": torch.softmax(torch.tensor(scores + rounded), -1).numpy()},
+    {"step": step, "zero": np.uint8(255)})

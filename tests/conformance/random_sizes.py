@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Exports random modules with open sides, converts each once, and compares it with PyTorch at several sizes.
 
-    tests/conformance/random_sizes.py --seed 0 --count 100
+    tests/conformance/random_sizes.py --seed 0 --count 100 [--exporter script|dynamo]
 
-Needs Debian's python3-torch. A size at which PyTorch computes and Ferry refuses counts as refused. The exit code is 1
+Needs python3-torch; dynamo needs onnxscript, too. A size at which PyTorch computes and Ferry refuses counts as refused. The exit code is 1
 if a network is refused or differs.
 """
 import os
@@ -51,7 +51,7 @@ def coordinates(how):
     return add
 
 
-def windows(w, shift):
+def windows(w, shift, heads):
     def attend(x, qkv):
         y = x.permute(0, 2, 3, 1)
         n, height, breadth, c = y.shape
@@ -61,7 +61,9 @@ def windows(w, shift):
             y = torch.roll(y, (-shift, -shift), (1, 2))
         y = y.view(n, rows // w, w, columns // w, w, c).permute(0, 1, 3, 2, 4, 5).reshape(-1, w * w, c)
         q, k, v = qkv(y).chunk(3, -1)
-        y = torch.softmax(q.unsqueeze(1) @ k.unsqueeze(1).transpose(-1, -2) / c ** 0.5, -1) @ v.unsqueeze(1)
+        if heads:
+            q, k, v = (part.unsqueeze(1) for part in (q, k, v))
+        y = torch.softmax(q @ k.transpose(-1, -2) / c ** 0.5, -1) @ v
         y = y.view(n, rows // w, columns // w, w, w, c).permute(0, 1, 3, 2, 4, 5).reshape(n, rows, columns, c)
         if shift:
             y = torch.roll(y, (shift, shift), (1, 2))
@@ -93,7 +95,7 @@ def layer(random, channels):
     """A step from a map with so many channels, and how many it leaves."""
     pick = lambda *choices: choices[int(random.integers(len(choices)))]
     number = lambda low, high: int(random.integers(low, high))
-    mode = pick("constant", "reflect", "replicate")
+    mode = pick("constant", "reflect", "replicate", "circular")
     a, b, p, out = number(0, 3), number(0, 4), number(2, 4), number(2, 7)
     side, resampling, table = pick(2, 3), pick("nearest", "bilinear"), pick("bilinear", "bicubic")
     steps = {
@@ -117,7 +119,8 @@ def layer(random, channels):
         "mean": lambda: (Step(lambda x: x - x.mean(side, keepdim=True) + x.shape[3] / 10), channels),
         "sum": lambda: (Step(lambda x: x.cumsum(3) / x.shape[3]), channels),
         "attention": lambda: (Step(attention, nn.Linear(channels, 3 * channels)), channels),
-        "windows": lambda: (Step(windows(number(2, 5), number(0, 2)), nn.Linear(channels, 3 * channels)), channels),
+        "windows": lambda: (Step(windows(number(2, 5), number(0, 2), number(0, 2)), nn.Linear(channels, 3 * channels)),
+                            channels),
         "distances": lambda: (Step(distance_bias), channels),
         "table": lambda: (Step(lambda x, t: x + F.interpolate(t.weight.reshape(1, channels, 4, 4), size=x.shape[2:],
                                                               mode=table, align_corners=False),
@@ -142,8 +145,22 @@ def made(seed):
     return nn.Sequential(*layers).eval(), x, kinds, sizes
 
 
+def export(net, x, path, exporter):
+    names = {2: "height", 3: "width"}
+    if exporter == "dynamo":
+        sides = {i: torch.export.Dim(name, min=8, max=512) for i, name in names.items()}
+        torch.onnx.export(net, (x,), path, input_names=["x"], output_names=["y"], dynamo=True, verbose=False,
+                          dynamic_shapes=[sides])
+    else:
+        more = {"dynamo": False} if torch.__version__ >= "2.5" else {}
+        torch.onnx.export(net, x, path, input_names=["x"], output_names=["y"], opset_version=16,
+                          dynamic_axes={"x": names}, **more)
+
+
 def main():
-    args = run_ferry.arguments(__doc__).parse_args()
+    parser = run_ferry.arguments(__doc__)
+    parser.add_argument("--exporter", choices=("script", "dynamo"), default="script")
+    args = parser.parse_args()
     warnings.filterwarnings("ignore")
     wrong, refused, agree = [], [], 0
     with tempfile.TemporaryDirectory() as root:
@@ -154,8 +171,7 @@ def main():
             path, blob = os.path.join(folder, "net.onnx"), os.path.join(folder, "net.ferry")
             try:
                 net(x)
-                torch.onnx.export(net, x, path, input_names=["x"], output_names=["y"], opset_version=16,
-                                  dynamic_axes={"x": {2: "height", 3: "width"}})
+                export(net, x, path, args.exporter)
             except Exception:  # PyTorch itself takes no such size, or cannot export it
                 continue
             shape = "x=" + "x".join(str(n) for n in x.shape)

@@ -35,22 +35,33 @@ TEST(RecoveredIntegers, AreMissingFromOtherWeights) {
   EXPECT_TRUE(recover_integers(std::vector<double>{0, 0}, 1, {0}));
 }
 
-// A channel with one outlier is clipped, one with many gets a larger scale.
-TEST(RecoveredIntegers, BeyondSignedBytesAreRounded) {
+TEST(RecoveredIntegers, BeyondSignedBytesHaveAZeroPoint) {
+  std::vector<double> values;
+  for (int i = 0; i < 200; ++i) values.push_back(0.5 * (i - 70));
+  values.insert(values.end(), {0.25 * -125, 0.25 * 3, 0.25});
+  values.resize(400);
+  const auto weight = recover_integers(values, 2, {});
+  ASSERT_TRUE(weight);
+  EXPECT_NE(weight->zero_point, 0);
+  EXPECT_EQ(weight->rounded, 0u);
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(weight->real(i / 200, i % 200), values[i]) << i;
+}
+
+// No zero point serves both channels. One with an outlier is clipped, one with many gets a larger scale.
+TEST(RecoveredIntegers, WithoutACommonZeroPointAreRounded) {
   std::vector<double> values;
   for (int i = 0; i < 200; ++i) values.push_back(1 + i % 120);
   values[0] = 128;
-  const auto clipped = recover_integers(values, 1, {});
-  ASSERT_TRUE(clipped);
-  EXPECT_EQ(clipped->integers[0], 127);
-  EXPECT_EQ(clipped->scales[0], 1);
-  EXPECT_EQ(clipped->rounded, 1u);
-  for (size_t i = 0; i < 100; ++i) values[i] = 200;
-  const auto widened = recover_integers(values, 1, {});
-  ASSERT_TRUE(widened);
-  EXPECT_NEAR(static_cast<double>(widened->scales[0]), 200.0 / 127, 1e-6);
-  EXPECT_EQ(widened->integers[0], 127);
-  EXPECT_EQ(widened->rounded, 1u);
+  values.resize(400, -200);
+  values[399] = -3;
+  const auto weight = recover_integers(values, 2, {});
+  ASSERT_TRUE(weight);
+  EXPECT_EQ(weight->zero_point, 0);
+  EXPECT_EQ(weight->integers[0], 127);
+  EXPECT_EQ(weight->scales[0], 1);
+  EXPECT_NEAR(static_cast<double>(weight->scales[1]), 200.0 / 127, 1e-6);
+  EXPECT_EQ(weight->integers[200], -127);
+  EXPECT_EQ(weight->rounded, 2u);
 }
 
 // ---- graphs
@@ -134,6 +145,29 @@ TEST(ComputeOnIntegers, FunctionsOfOneValueAsTables) {
   net.output(net.rounded(sigmoid(net.rounded(net.input({1, 4, 4, 8})))));
   net.lower(1, 0, 2, 0);
   EXPECT_EQ(net.ops()[1], OpParams::Lookup);
+}
+
+TEST(ComputeOnIntegers, SlopesBelowZero) {
+  IntegerNetwork net;
+  const Tensor slopes = net.graph.add_constant("slopes", Shape{8}, std::vector<double>{0.5, -1, 0.25, 0, 2, 1, 1.5, 4});
+  net.output(net.rounded(binary(fbs::BinaryKind::PRelu, net.rounded(net.input({1, 4, 4, 8})), slopes)));
+  net.lower(4, 0, 2, 0);
+}
+
+// Kernels that overlap and that do not, cropped and extended outputs: by a convolution and a pixel shuffle.
+TEST(ComputeOnIntegers, TransposedConvolutions) {
+  for (const auto& [kernel, stride, pad, extra] :
+       {std::tuple<int, int, int, int>{2, 2, 0, 0}, {3, 2, 1, 1}, {4, 2, 1, 0}, {5, 2, 2, 1}, {3, 3, 0, 0}}) {
+    IntegerNetwork net;
+    fbs::ConvTranspose2dT params;
+    params.stride_h = params.stride_w = stride;
+    params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = pad;
+    params.output_padding_h = params.output_padding_w = extra;
+    const Tensor x = net.rounded(net.input({1, 4, 5, 8}));
+    net.output(net.rounded(net.graph.add_op("up", params, {x, net.weight({3, kernel, kernel, 8})})));
+    const bool crops = pad % stride != 0;
+    net.lower(crops ? 3 : 2, 0, 2);
+  }
 }
 
 TEST(ComputeOnIntegers, SumsAndProductsWithConstants) {

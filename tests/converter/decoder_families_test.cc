@@ -151,20 +151,38 @@ TEST(DecoderFamilies, PhiRotatesAPartOfEachHead) {
 
 TEST(DecoderFamilies, GemmaHasGlobalAttentionInEverySixthLayer) {
   const Parts has{.head_norms = true, .sandwich = true, .tied = true};
-  EXPECT_EQ(windows(gemma3::network, {{"sliding_window", 7}}, has), (Windows{7, 7, 7, 7, 7, 0}));
-  EXPECT_EQ(windows(gemma3::network, {{"sliding_window", 7}, {"sliding_window_pattern", 2}}, has),
+  EXPECT_EQ(windows(gemma::network_3, {{"sliding_window", 7}}, has), (Windows{7, 7, 7, 7, 7, 0}));
+  EXPECT_EQ(windows(gemma::network_3, {{"sliding_window", 7}, {"sliding_window_pattern", 2}}, has),
             (Windows{7, 0, 7, 0, 7, 0}));
   Graph plain, capped;
-  build(plain, gemma3::network, {}, has);
-  build(capped, gemma3::network, {{"final_logit_softcapping", 30.0}}, has);
+  build(plain, gemma::network_3, {}, has);
+  build(capped, gemma::network_3, {{"final_logit_softcapping", 30.0}}, has);
   EXPECT_EQ(capped.table.operators.size(), plain.table.operators.size() + 3) << "divided, tanh, multiplied";
+}
+
+TEST(DecoderFamilies, Gemma2AlternatesWindowsAndCapsScores) {
+  const Parts has{.sandwich = true, .tied = true};
+  EXPECT_EQ(windows(gemma::network_2, {{"sliding_window", 7}}, has), (Windows{7, 0, 7, 0, 7, 0}));
+  const auto caps = [&](const json& change) {
+    Graph graph;
+    build(graph, gemma::network_2, change, has);
+    const auto& ops = graph.table.operators;
+    const auto attends = [](const auto& op) { return op->params.type == fbs::OpParams::Attention; };
+    const float scores = (*std::find_if(ops.begin(), ops.end(), attends))->params.AsAttention()->softcap;
+    return std::pair(scores, count(graph, fbs::OpParams::Unary));
+  };
+  const auto [scores, unaries] = caps({});
+  EXPECT_EQ(scores, 50) << "transformers' default";
+  EXPECT_EQ(caps({{"attn_logit_softcapping", 20.5}}).first, 20.5f);
+  EXPECT_EQ(caps({{"attn_logit_softcapping", nullptr}}).first, 0);
+  EXPECT_EQ(caps({{"final_logit_softcapping", nullptr}}).second, unaries - 1);
 }
 
 TEST(DecoderFamilies, GemmasEmbeddingsAreScaledAsItsWeightsRound) {
   const Parts has{.head_norms = true, .sandwich = true, .tied = true};
   const auto scale = [&](const char* name, const char* type) {
     Graph graph;
-    build(graph, gemma3::network, {{name, type}}, has);
+    build(graph, gemma::network_3, {{name, type}}, has);
     for (const auto& op : graph.table.operators)
       if (op->params.type == fbs::OpParams::Binary) return graph.values(op->inputs[1]).at(0);
     return 0.0;
@@ -206,10 +224,12 @@ TEST(DecoderFamilies, UnsupportedConfigsAreRefusedWithAMessage) {
       {phi3::network,
        {{"rope_scaling", {{"type", "yarn"}, {"factor", 4}}}},
        "'yarn', expected default or longrope for Phi-3"},
-      {gemma3::network, {{"attn_logit_softcapping", 50.0}}, "attn_logit_softcapping"},
-      {gemma3::network, {{"use_bidirectional_attention", true}}, "use_bidirectional_attention"},
-      {gemma3::network, {{"rope_parameters", per_type}}, "rope_parameters: full_attention is missing"},
-      {gemma3::network, {{"hidden_activation", 5}}, "hidden_activation is not a string"},
+      {gemma::network_3, {{"attn_logit_softcapping", 50.0}}, "attn_logit_softcapping"},
+      {gemma::network_2, {{"attn_logit_softcapping", -1}}, "attn_logit_softcapping is invalid"},
+      {gemma::network_2, {{"final_logit_softcapping", "30"}}, "final_logit_softcapping is invalid"},
+      {gemma::network_3, {{"use_bidirectional_attention", true}}, "use_bidirectional_attention"},
+      {gemma::network_3, {{"rope_parameters", per_type}}, "rope_parameters: full_attention is missing"},
+      {gemma::network_3, {{"hidden_activation", 5}}, "hidden_activation is not a string"},
   };
   for (const auto& [family, change, words] : cases) {
     const std::string said = complaint([&, family = family, &change = change] { family(changed(change)); });

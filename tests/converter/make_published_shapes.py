@@ -45,6 +45,13 @@ def qwen3_moe(width, hidden, layers, heads, kv, expert_hidden):
                  mlp_only_layers=[])
 
 
+def gemma2(width, hidden, layers, heads, kv, head, scalar):
+    return config("gemma2", width, hidden, layers, heads, kv, 256000, 8192, head_dim=head,
+                  hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-6, rope_theta=10000.0,
+                  query_pre_attn_scalar=scalar, sliding_window=4096, attn_logit_softcapping=50.0,
+                  final_logit_softcapping=30.0, tie_word_embeddings=True)
+
+
 def gemma3(width, hidden, layers, heads, kv, head, scalar, window, length, vocabulary=262144, factor=None):
     scaling = {"rope_scaling": {"rope_type": "linear", "factor": factor}} if factor else {}
     return config("gemma3_text", width, hidden, layers, heads, kv, vocabulary, length, head_dim=head,
@@ -56,6 +63,11 @@ def gemma3(width, hidden, layers, heads, kv, head, scalar, window, length, vocab
 def mistral(hidden, layers, kv, width=4096, heads=32, vocabulary=32768, length=32768, theta=1000000.0, **more):
     return config("mistral", width, hidden, layers, heads, kv, vocabulary, length, hidden_act="silu",
                   rms_norm_eps=1e-5, rope_theta=theta, sliding_window=None, tie_word_embeddings=False) | more
+
+
+def mixtral(width, hidden, layers, heads, length):
+    return mistral(hidden, layers, 8, width, heads, 32000, length, model_type="mixtral", num_local_experts=8,
+                   num_experts_per_tok=2)
 
 
 def phi(width, hidden, layers, heads, kv, vocabulary, length, original=None, part=1.0, **more):
@@ -105,6 +117,8 @@ LANGUAGE = {
     "mistral-7b-v0.3": mistral(14336, 32, 8),
     "mistral-nemo-12b": mistral(14336, 40, 8, width=5120, vocabulary=131072, length=131072, head_dim=128),
     "mistral-small-24b": mistral(32768, 40, 8, width=5120, vocabulary=131072, theta=100000000.0, head_dim=128),
+    "mixtral-8x7b": mixtral(4096, 14336, 32, 32, 32768),
+    "mixtral-8x22b": mixtral(6144, 16384, 56, 48, 65536),
     "qwen2.5-0.5b": qwen2(896, 4864, 24, 14, 2, 151936, True),
     "qwen2.5-1.5b": qwen2(1536, 8960, 28, 12, 2, 151936, True),
     "qwen2.5-3b": qwen2(2048, 11008, 36, 16, 2, 151936, True),
@@ -137,6 +151,9 @@ LANGUAGE = {
                                       "num_position_embeddings": 2304, "out_hidden_size": 2048, "patch_size": 16,
                                       "spatial_merge_size": 2, "temporal_patch_size": 2,
                                       "deepstack_visual_indexes": [5, 11, 17]}},
+    "gemma-2-2b": gemma2(2304, 9216, 26, 8, 4, 256, 256),
+    "gemma-2-9b": gemma2(3584, 14336, 42, 16, 8, 256, 256),
+    "gemma-2-27b": gemma2(4608, 36864, 46, 32, 16, 128, 144),
     "gemma-3-270m": gemma3(640, 2048, 18, 4, 1, 256, 256, 512, 32768),
     "gemma-3-1b": gemma3(1152, 6912, 26, 4, 1, 256, 256, 512, 32768),
     "gemma-3-4b": gemma3(2560, 10240, 34, 8, 4, 256, 256, 1024, 131072, 262208, 8.0),
@@ -262,6 +279,14 @@ def mixture(t, key, c):
             t.add(f"{key}.experts.{name}_scales", n, out, inputs // 32, dtype="U8")
             t.add(f"{key}.experts.{name}_bias", n, out)
         return
+    if kind == "mixtral":
+        n, hidden = c["num_local_experts"], c["intermediate_size"]
+        t.linear(key + ".gate", n, width)
+        expert = f"{key}.experts.{numbers(range(n))}"
+        t.linear(expert + ".w1", hidden, width)
+        t.linear(expert + ".w2", width, hidden)
+        t.linear(expert + ".w3", hidden, width)
+        return
     f8 = "F8_E4M3" if kind == "deepseek_v3" else "BF16"
     n = c.get("num_experts", c.get("n_routed_experts"))
     t.linear(key + ".gate", n, width)
@@ -285,7 +310,7 @@ def language(c):
     count = range(c["num_hidden_layers"])
     layers = f"{model}.layers.{numbers(count)}"
     norms = ["input_layernorm", "post_attention_layernorm"]
-    if kind == "gemma3_text":
+    if kind.startswith("gemma"):
         norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
     for norm in norms:
         t.norm(f"{layers}.{norm}", width)
@@ -305,7 +330,7 @@ def language(c):
         t.linear(layers + ".mlp.gate_up_proj", 2 * c["intermediate_size"], width)
         t.linear(layers + ".mlp.down_proj", width, c["intermediate_size"])
     elif "num_experts" in c or "num_local_experts" in c or "n_routed_experts" in c:
-        mixture(t, layers + ".mlp", c)
+        mixture(t, layers + (".block_sparse_moe" if kind == "mixtral" else ".mlp"), c)
     else:
         gated_mlp(t, layers + ".mlp", width, c["intermediate_size"])
     return t

@@ -34,6 +34,7 @@ constexpr PublishedModel kPublished[] = {
     {"mistral-7b-v0.3", 7248023552, "Mistral"},
     {"mistral-nemo-12b", 12247782400, "Mistral"},
     {"mistral-small-24b", 23572403200, "Mistral"},
+    {"mixtral-8x7b", 46702792704, "Mixtral"},
     {"qwen2.5-0.5b", 494032768, "Qwen2"},
     {"qwen2.5-1.5b", 1543714304, "Qwen2"},
     {"qwen2.5-3b", 3085938688, "Qwen2"},
@@ -49,6 +50,9 @@ constexpr PublishedModel kPublished[] = {
     {"qwen3-30b-a3b", 30532122624, "Qwen3 MoE"},
     {"qwen3.5-27b", 26895998464, "Qwen3.5"},
     {"qwen3-vl-2b", 2127532032, "Qwen3-VL"},
+    {"gemma-2-2b", 2614341888, "Gemma 2"},
+    {"gemma-2-9b", 9241705984, "Gemma 2"},
+    {"gemma-2-27b", 27227128320, "Gemma 2"},
     {"gemma-3-270m", 268098176, "Gemma 3"},
     {"gemma-3-1b", 999885952, "Gemma 3"},
     {"gemma-3-4b", 3880263168, "Gemma 3"},
@@ -74,7 +78,7 @@ constexpr PublishedModel kPublished[] = {
 [[maybe_unused]] constexpr PublishedModel kLargePublished[] = {
     {"qwen3-235b-a22b", 235093634560, "Qwen3 MoE"},  {"qwen3-next-80b-a3b", 79674391296, "Qwen3-Next"},
     {"deepseek-v3", 671026419200, "DeepSeek-V3"},    {"llama-3.1-8b", 8030261248, "Llama", "131072"},
-    {"gemma-3-4b", 3880263168, "Gemma 3", "131072"},
+    {"gemma-3-4b", 3880263168, "Gemma 3", "131072"}, {"mixtral-8x22b", 140620634112, "Mixtral"},
 };
 
 class PublishedShapes : public ::testing::TestWithParam<PublishedModel> {};

@@ -119,27 +119,27 @@ TEST(QuantiseMeasure, BoundsAreReadAndRefused) {
 
 // ---- weights
 
-TEST(QuantiseRounding, TheFactorIsThatOfTheInverse) {
-  constexpr size_t kWidth = 5, kRows = 40;
+TEST(QuantiseRounding, TheFeedbackFactorsTheHessianForAnyThreads) {
+  constexpr size_t kWidth = 150, kRows = 200;  // more than a block of columns
   Hessian hessian(kWidth);
   const std::vector<double> x = noise(kWidth * kRows, 3);
   for (size_t r = 0; r < kRows; ++r) hessian.add(std::span(x).subspan(r * kWidth, kWidth));
-  const std::vector<double> u = inverse_factor(hessian);
-  ASSERT_EQ(u.size(), kWidth * kWidth);
-  // The damped matrix times U^T U is the identity.
-  double h[kWidth][kWidth] = {};
-  for (size_t r = 0; r < kRows; ++r)
-    for (size_t i = 0; i < kWidth; ++i)
-      for (size_t j = 0; j < kWidth; ++j) h[i][j] += x[r * kWidth + i] * x[r * kWidth + j];
+  const std::vector<double> f = feedback_of(hessian.sums(), kWidth, nullptr);
+  ASSERT_EQ(f.size(), kWidth * kWidth);
+  const auto pool = Pool::create(2, nullptr);
+  const std::vector<double> by_two = feedback_of(hessian.sums(), kWidth, pool.get());
   double trace = 0;
-  for (size_t i = 0; i < kWidth; ++i) trace += h[i][i];
-  for (size_t i = 0; i < kWidth; ++i) h[i][i] += 0.01 * trace / kWidth;
-  for (size_t i = 0; i < kWidth; ++i) {
-    for (size_t j = 0; j < kWidth; ++j) {
-      double product = 0;
-      for (size_t k = 0; k < kWidth; ++k)
-        for (size_t m = 0; m < kWidth; ++m) product += h[i][k] * u[m * kWidth + k] * u[m * kWidth + j];
-      EXPECT_NEAR(product, i == j ? 1 : 0, 1e-9) << i << "," << j;
+  for (size_t i = 0; i < kWidth; ++i) trace += hessian.sums()[i * kWidth + i];
+  // The damped matrix is F^T D F.
+  std::vector<double> d(kWidth);
+  for (size_t i = kWidth; i-- > 0;) {
+    for (size_t j = i + 1; j-- > 0;) {
+      EXPECT_EQ(f[i * kWidth + j], by_two[i * kWidth + j]);
+      const bool diagonal = i == j;
+      double product = hessian.sums()[i * kWidth + j] + (diagonal ? 0.01 * trace / kWidth : 0);
+      for (size_t k = i + 1; k < kWidth; ++k) product -= f[k * kWidth + i] * d[k] * f[k * kWidth + j];
+      if (diagonal) d[i] = product;
+      EXPECT_NEAR(product, d[i] * f[i * kWidth + j], 1e-9 * trace) << i << "," << j;
     }
   }
 }
@@ -157,8 +157,8 @@ TEST(QuantiseRounding, MinimisesTheErrorOfTheProducts) {
   const Weight nearest = quantise_to_nearest(w, 1, {}, "w");
   const double scale = static_cast<double>(nearest.scales[0]);
   std::vector<int8_t> rounded(kWidth);
-  std::vector<double> remaining = w;
-  round_by_hessian(remaining, inverse_factor(hessian), scale, rounded);
+  round_by_hessian(w, kWidth, feedback_of(hessian.sums(), kWidth, nullptr), std::span(&scale, 1), {-127, 127, kWidth},
+                   rounded);
   const auto error = [&](const std::vector<int8_t>& q) {
     double sum = 0;
     for (size_t r = 0; r < kRows; ++r) {

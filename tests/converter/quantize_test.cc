@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "converter/graph/float16.h"
 #include "sdk/model/elements.h"
 #include "tests/converter/memory_checkpoint.h"
 #include "tests/converter/pass_network.h"
@@ -81,6 +82,72 @@ TEST(Quantize, Int4HasTheScaleOfTheMinimumError) {
       }
       EXPECT_LT(error([&](size_t i) { return stored[i]; }), 1.2 * best);
     }
+  }
+}
+
+// Values of integers from -`highest` - 1 to `highest` in blocks of 32 times scales of either sign, all of them values
+// of `scales`.
+std::vector<double> products(size_t count, int highest, fbs::DType scales) {
+  std::vector<double> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t block = i / 32;
+    const double magnitude = (block % 3 == 0 ? 1.0 : 0.03) * (1 + static_cast<double>(block % 64) / 128);
+    const auto bits = scales == fbs::DType::Float16 ? to_float16(magnitude) : to_bfloat16(magnitude * 1e-6);
+    const float scale = scales == fbs::DType::Float16 ? from_float16(bits) : from_bfloat16(bits);
+    const int integer = static_cast<int>((i * 7919 + block) % static_cast<size_t>(2 * highest + 2)) - highest - 1;
+    values[i] = static_cast<double>(block % 2 == 0 ? scale : -scale) * (block % 17 == 3 ? 0 : integer);
+  }
+  return values;
+}
+
+TEST(KeepIntegers, StoresExactlyTheValues) {
+  struct Kind {
+    int highest;
+    fbs::DType scales, expected;
+  };
+  using fbs::DType;
+  for (const Kind& kind : {Kind{7, DType::Float16, DType::Int4}, Kind{127, DType::Float16, DType::Int8},
+                           Kind{7, DType::BFloat16, DType::Int4}, Kind{127, DType::BFloat16, DType::Int8}})
+    for (const bool parts : {false, true}) {
+      const std::vector<double> values = products(48 * 64, kind.highest, kind.scales);
+      Graph graph;
+      const Tensor x = graph.add_input("x", {2, 64}, fbs::Layout::Same);
+      const Tensor weight = graph.add_constant("weight", fbs::DType::Float64, {48, 64}, computed(values, parts));
+      graph.add_output("y", graph.add_op("fc", fbs::LinearT(), {x, weight}), fbs::Layout::Same);
+      const KeptWeights kept = keep_integers(graph);
+      EXPECT_EQ(kept.four + kept.eight, 1u);
+      const Type type = graph.type(weight.id);
+      EXPECT_EQ(type.dtype, kind.expected);
+      EXPECT_EQ(graph.at(type.scale).dtype, kind.scales);
+      EXPECT_EQ(graph.values(weight.id), values);
+    }
+}
+
+TEST(KeepIntegers, OfWholeRowsHaveFloat32Scales) {
+  std::vector<double> values(48 * 40);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(from_bfloat16(to_bfloat16(1e-3 * static_cast<double>(1 + i / 40)))) *
+                (static_cast<int>(i * 31 % 256) - 128);
+  Graph graph;
+  const Tensor x = graph.add_input("x", {2, 40}, fbs::Layout::Same);
+  const Tensor weight = graph.add_constant("weight", {48, 40}, values);
+  graph.add_output("y", graph.add_op("fc", fbs::LinearT(), {x, weight}), fbs::Layout::Same);
+  EXPECT_EQ(keep_integers(graph).eight, 1u);
+  EXPECT_EQ(graph.type(weight.id).block, 0);
+  EXPECT_EQ(graph.values(weight.id), values);
+}
+
+TEST(KeepIntegers, LeavesOtherValues) {
+  std::vector<double> values = products(48 * 64, 7, fbs::DType::Float16);
+  values[77] *= 1 + 0x1p-20;
+  for (const double odd : {values[77], static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    values[77] = odd;
+    Graph graph;
+    const Tensor x = graph.add_input("x", {2, 64}, fbs::Layout::Same);
+    const Tensor weight = graph.add_constant("weight", {48, 64}, values);
+    graph.add_output("y", graph.add_op("fc", fbs::LinearT(), {x, weight}), fbs::Layout::Same);
+    EXPECT_EQ(keep_integers(graph).floats, std::vector<std::string>{"weight"});
+    EXPECT_FALSE(graph.type(weight.id).quantized);
   }
 }
 

@@ -377,7 +377,7 @@ TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
   EXPECT_EQ(reason([](Graph&, fbs::QuantizationT*) {}), "");
   EXPECT_EQ(reason([](Graph&, fbs::QuantizationT* q) { q->zero_point = 3; }),
             "linear: input 1 is of type Int8 with scales, along axis 0, in blocks of 0, with the zero point 3; the GPU "
-            "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points");
+            "backend takes Int8 with a scale an output, and both in blocks of 32, without zero points");
   EXPECT_EQ(reason([](Graph& graph, fbs::QuantizationT* q) {
               q->scale = graph.add_constant("one", {1}, std::vector<float>{0.5f}).id;
             }),

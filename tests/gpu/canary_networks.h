@@ -272,6 +272,7 @@ inline Tensor attention_to_all(Graph& graph) {
   p.causal = true;
   p.window = 30;
   p.sinks = true;
+  p.softcap = 2;
   return graph.add_op("op", p,
                       {input(graph, "q", {2, 40, 48}), input(graph, "k", {2, 70, 24}), input(graph, "v", {2, 70, 24}),
                        constant(graph, "sinks", {4})});

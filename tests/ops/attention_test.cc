@@ -11,6 +11,7 @@ struct AttentionSizes {
   int32_t samples, queries, keys, heads, depth, width;
   int32_t kv_heads = 0;  // as many as heads
   int32_t window = -1;   // a causal mask if 0 or more
+  float softcap = 0;
 };
 
 std::vector<float> expect_attention(const AttentionSizes& s, const std::vector<Operand>& biases = {},
@@ -21,6 +22,7 @@ std::vector<float> expect_attention(const AttentionSizes& s, const std::vector<O
   p.kv_heads = kv_heads;
   p.causal = s.window >= 0;
   p.window = std::max(s.window, 0);
+  p.softcap = s.softcap;
   p.scale = 2 / std::sqrt(static_cast<float>(s.depth));
   std::vector<Operand> operands = {input({s.samples, s.queries, s.heads * s.depth}, -2, 2),
                                    input({s.samples, s.keys, kv_heads * s.depth}, -2, 2),
@@ -108,6 +110,39 @@ TEST(Attention, TakesFewQueries) {
                    {constant({1, 2, 5, 30}, -3, 3)});
 }
 
+// Small and large scores beside the cap, before biases and masks; packed keys, and few queries in place.
+TEST(Attention, CapsScores) {
+  for (const float softcap : {1e-3f, 2.0f, 50.0f, 1e6f}) {
+    SCOPED_TRACE(softcap);
+    expect_attention(
+        {.samples = 2, .queries = 33, .keys = 301, .heads = 2, .depth = 20, .width = 40, .softcap = softcap},
+        {constant({2, 2, 33, 301}, -3, 3)});
+    expect_attention({.samples = 1,
+                      .queries = 70,
+                      .keys = 333,
+                      .heads = 4,
+                      .depth = 256,
+                      .width = 256,
+                      .kv_heads = 2,
+                      .window = 100,
+                      .softcap = softcap},
+                     {});
+    expect_attention({.samples = 1,
+                      .queries = 1,
+                      .keys = 300,
+                      .heads = 4,
+                      .depth = 64,
+                      .width = 64,
+                      .kv_heads = 2,
+                      .window = 0,
+                      .softcap = softcap},
+                     {});
+    expect_attention(
+        {.samples = 1, .queries = 3, .keys = 40, .heads = 3, .depth = 7, .width = 5, .window = 9, .softcap = softcap},
+        {});
+  }
+}
+
 // An additional score per head without a value.
 TEST(Attention, HasSinks) {
   const auto expect = [](const AttentionSizes& s, std::vector<Operand> biases) {
@@ -151,6 +186,9 @@ TEST(AttentionOracle, CountsByHand) {
   EXPECT_NEAR(plain.values[1], 14, 1e-6);
   EXPECT_NEAR(even.values[0], 2, 1e-6);
   EXPECT_NEAR(even.values[1], 12, 1e-6);
+  p.softcap = 1;  // the scores 0 and log(3) become 0 and tanh(log(3)) = 0.8
+  EXPECT_NEAR(oracle(p, {q, k, v}).values[0], 4 / (1 + std::exp(0.8)), 1e-6);
+  p.softcap = 0;
   p.causal = true;
   const reference::Array causal = oracle(p, {{{1, 2, 1}, {1, 1}}, k, v});
   EXPECT_EQ(causal.values[1], 8);  // the first query: the first value

@@ -93,6 +93,12 @@ TEST(Experts, DequantizesWeightsWithoutAKernel) {
       all[4] = stored({4, 64, 96}, -1, 1);
       expect_experts(experts(Activation::Silu), all);
     }
+    for (const DType dtype : {DType::Int4, DType::Int8}) {
+      std::vector<Operand> all = operands({tokens, 2, 4, 64, 96}, true);
+      all[3] = blocks_constant(dtype, {4, 192, 64});
+      all[4] = blocks_constant(dtype, {4, 64, 96});
+      expect_experts(experts(Activation::Silu), all);
+    }
     std::vector<Operand> uneven = operands({tokens, 2, 4, 40, 44});
     uneven[3] = bytes_constant({4, 88, 40}, -1, 1);  // one scale per row
     uneven[4] = bytes_constant({4, 40, 44}, -1, 1);

@@ -41,6 +41,8 @@ TEST(Gather, WidensTablesOfIntegers) {
     expect_like_oracle(gather(GatherKind::Slices, axis), {bytes_constant({11, 7, 64}), ints({2, 3}, -7, 7)}, kBound);
     expect_like_oracle(gather(GatherKind::Slices, axis), {nibbles_constant({11, 7, 64}), ints({2, 3}, -7, 7)}, kBound);
   }
+  for (const fbs::DType dtype : {fbs::DType::Int4, fbs::DType::Int8})
+    expect_like_oracle(gather(GatherKind::Slices, 0), {blocks_constant(dtype, {30, 64}), ints({9}, 0, 30)}, kBound);
   expect_like_oracle(gather(GatherKind::Slices, 0), {bytes_constant({300, 48}), ints({3, 77}, 0, 300)}, kBound);
   expect_like_oracle(gather(GatherKind::Slices, 1), {nibbles_constant({3, 64}), ints({9}, 0, 64)}, kBound);  // nibbles
 }

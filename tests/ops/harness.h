@@ -21,6 +21,7 @@ struct Operand {
   fbs::DType dtype = fbs::DType::Float32;
   double low = -1, high = 1;
   std::vector<double> values = {};  // explicit values, instead of random ones
+  bool float16_scales = false;      // of Int8 and Int4: in blocks of 32 along the last dimension, as files have them
 };
 
 inline Operand input(Shape shape, double low = -1, double high = 1) {
@@ -47,6 +48,11 @@ inline Operand bytes_constant(Shape shape, double low = -1, double high = 1) {
 }
 inline Operand nibbles_constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Int4, low, high};
+}
+
+// Int8 or Int4 in blocks of 32 with Float16 scales of either sign.
+inline Operand blocks_constant(fbs::DType dtype, Shape shape) {
+  return {.shape = shape, .constant = true, .dtype = dtype, .float16_scales = true};
 }
 
 // An output's values; Int32 is stored in the bits of the floats.

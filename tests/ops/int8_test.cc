@@ -35,12 +35,13 @@ class Network {
     return y;
   }
 
-  Tensor weight(const Shape& shape, std::vector<float> scales, int low = -127, int high = 127) {
+  Tensor weight(const Shape& shape, std::vector<float> scales, int low = -127, int high = 127, int zero_point = 0) {
     const auto count = static_cast<int32_t>(scales.size());
     const Tensor scale = graph.add_constant("scale", {count}, std::move(scales));
     const Tensor w = graph.add_constant("w", fbs::DType::Int8, shape, hold(integers(shape.elements(), low, high)));
     auto quantization = std::make_unique<fbs::QuantizationT>();
     quantization->scale = scale.id;
+    quantization->zero_point = zero_point;
     graph.at(w.id).quantization = std::move(quantization);
     return w;
   }
@@ -211,6 +212,25 @@ TEST(Int8Linear, EqualsTheReference) {
     const Tensor x = n.input({2, 3, inputs}, {0.05f, 20});
     n.expect_equal(n.quantized(fbs::LinearT(), {x, n.weight({10, inputs}, {0.01f}), n.bias(10, 1000)}, {0.2f, -3}));
   }
+}
+
+// Unsigned weights of a file: some channels exceed 8 signed bits without the zero point, or all.
+TEST(Int8Weights, WithAZeroPointAreExact) {
+  for (const int zero_point : {-128, -31, 1, 127})
+    for (const int low : {-128, 0})
+      for (const auto& [x, w, stride, groups] : {std::tuple<Shape, Shape, int, int>{{1, 5, 6, 40}, {9, 1, 1, 40}, 1, 1},
+                                                 {{2, 9, 8, 5}, {7, 3, 3, 5}, 2, 1},
+                                                 {{1, 10, 11, 24}, {24, 3, 3, 1}, 1, 24},
+                                                 {{1, 6, 6, 12}, {8, 2, 3, 3}, 1, 4}}) {
+        Network n;
+        const Tensor at = n.input(x, {0.05f, -101});
+        const std::vector<Tensor> inputs = {at, n.weight(w, {0.01f}, low, 127, zero_point), n.bias(w[0], 3000)};
+        n.expect_equal(n.quantized(convolution(stride, 1, groups), inputs, {0.4f, 5}));
+      }
+  Network n;
+  const Tensor x = n.input({2, 3, 515}, {0.05f, 20});
+  n.expect_equal(
+      n.quantized(fbs::LinearT(), {x, n.weight({10, 515}, {0.01f}, -128, 127, 40), n.bias(10, 1000)}, {2.0f, -3}));
 }
 
 TEST(Int8Binary, EqualsTheReference) {

@@ -39,6 +39,31 @@ TEST(LinearQuantized, MatchesTheOracleWithNibbles) {
       }
 }
 
+TEST(LinearQuantized, MatchesTheOracleWithFloat16Scales) {
+  for (const fbs::DType dtype : {fbs::DType::Int4, fbs::DType::Int8})
+    for (const int rows : {1, 2, 7, 30})
+      for (const int inputs : {32, 96, 1024})
+        for (const int outputs : {1, 16, 37}) {
+          SCOPED_TRACE(::testing::Message()
+                       << rows << " rows, " << inputs << " to " << outputs << ", " << EnumNameDType(dtype));
+          expect_like_oracle(fbs::LinearT(),
+                             {input({rows, inputs}), blocks_constant(dtype, {outputs, inputs}), constant({outputs})},
+                             kLinearQuantizedBound);
+        }
+}
+
+// Codes and inputs at their ends: no sum saturates.
+TEST(LinearQuantized, SumsExtremesExactly) {
+  for (const fbs::DType dtype : {fbs::DType::Int4, fbs::DType::Int8})
+    for (const double weight : {-1.0, 1.0})
+      for (const double x : {-5.0, 5.0}) {
+        Operand weights = blocks_constant(dtype, {16, 64});
+        weights.values.assign(16 * 64, weight);
+        expect_like_oracle(fbs::LinearT(), {given({1, 64}, std::vector<double>(64, x)), weights},
+                           kLinearQuantizedBound);
+      }
+}
+
 TEST(LinearQuantized, TakesRowsOfOneSign) {
   for (const bool bytes : {true, false}) {
     const Operand weight = bytes ? bytes_constant({16, 64}) : nibbles_constant({16, 64});
@@ -57,6 +82,7 @@ TEST(LinearQuantized, TakesAnyRankAndClamps) {
   p.output_max = 0.5f;
   expect_like_oracle(p, {input({2, 3, 5, 64}), bytes_constant({7, 64}), constant({7})}, kLinearQuantizedBound);
   expect_like_oracle(p, {input({2, 3, 5, 64}), nibbles_constant({7, 64})}, kLinearQuantizedBound);
+  expect_like_oracle(p, {input({2, 3, 5, 64}), blocks_constant(fbs::DType::Int8, {7, 64})}, kLinearQuantizedBound);
 }
 
 TEST(Conv2dQuantized, OfSinglePixelsIsALinear) {
@@ -128,6 +154,12 @@ TEST(LinearQuantized, DequantizesBlocksThatXnnpackRefuses) {
   using Limits = std::numeric_limits<float>;
   for (const float odd : {0.0f, -0.0f, -0.25f, Limits::min() / 2, Limits::infinity(), Limits::quiet_NaN()})
     EXPECT_LE(distance_to_exact(32, odd), kLinearQuantizedBound) << odd;
+}
+
+// A scale counts for its whole block, and for no other. Only rows are rounded: inputs of -1 to 1 to 255 steps.
+TEST(LinearQuantized, BlocksOfAnySizeHaveTheirScale) {
+  constexpr float kOdd = 16, kStep = 2.0f / 255;
+  for (const int block : {32, 64, 96}) EXPECT_LE(distance_to_exact(block, kOdd), kStep) << block;
 }
 
 TEST(LinearQuantizedOracle, RoundsRowsByHand) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "converter/graph/graph.h"
@@ -625,10 +626,9 @@ TEST(TypeRules, ListTheElementTypesOfOperators) {
   expect(fbs::Conv2dT(), {kInteger, kScaled, {kReal}}, kByte, "conv2d: input 2 is of type Float32, expected Int32");
   expect(fbs::Conv2dT(), {{kReal}, kInteger}, kReal,
          "conv2d: input 1 is of type quantised Int8, expected Float32, Float16, Int8 with scales or Int4 with scales");
-  expect(
-      fbs::LinearT(), {kInteger, kAlongColumns}, kByte,
-      "linear: the weight has scales along axis 1, in blocks of 0, with the zero point 0; an Int8 input needs scales "
-      "along axis 0, no blocks and the zero point 0");
+  expect(fbs::LinearT(), {kInteger, kAlongColumns}, kByte,
+         "linear: the weight has scales along axis 1, in blocks of 0; an Int8 input needs scales along axis 0 and no "
+         "blocks");
   expect(fbs::ConcatT(), {kInteger, kInteger}, kByte);
   expect(fbs::ConcatT(), {kInteger, kOther}, kByte, "concat: input 1 has another scale or zero point than input 0");
   expect(fbs::SoftmaxT(), {kInteger}, kReal, "softmax: input 0 is of type quantised Int8, expected Float32");
@@ -650,6 +650,17 @@ TEST(ShapeRules, CausalAttention) {
                  "attention: the window is -1, expected 0 or more, and 0 where attention is not causal");
   expect_refusal(attention(false, 1), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, FERRY_CORRUPT,
                  "attention: the window is 1, expected 0 or more, and 0 where attention is not causal");
+}
+
+TEST(ShapeRules, AttentionWithSoftcap) {
+  const auto capped = [](float softcap) {
+    return with<fbs::AttentionT>([=](fbs::AttentionT& p) { p.softcap = softcap; });
+  };
+  expect_shape(capped(50), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, {1, 4, 8});
+  for (const auto& [softcap, text] : std::vector<std::pair<float, std::string>>{
+           {-1.0f, "-1"}, {INFINITY, "inf"}, {std::nanf(""), "nan"}, {1e-40f, "9.99995e-41"}})
+    expect_refusal(capped(softcap), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, FERRY_CORRUPT,
+                   "attention: the softcap is " + text + ", expected 0 or a normal number above 0");
 }
 
 TEST(ShapeRules, AttentionWithSinks) {

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "converter/graph/float16.h"
+#include "converter/quantize/quantize.h"
+#include "sdk/model/elements.h"
 #include "tests/parity/bisected_network.h"
 
 namespace ferry::bisect {
@@ -322,6 +325,27 @@ TEST_P(PlantedInText, IsFoundInABlob) {
 INSTANTIATE_TEST_SUITE_P(Planted, PlantedInText, ::testing::ValuesIn(kCases),
                          [](const auto& of) { return of.param.name; });
 
+// A kept weight in blocks with Float16 scales: the search reads the values that the backend computes with, so that what
+// differs is the checkpoint's weight.
+class StoredInBlocks : public BisectedNetwork {};
+
+TEST_F(StoredInBlocks, WithFloat16ScalesIsComparedWithTheCheckpoint) {
+  set_up("hf_qwen3_tiny", "");
+  if (IsSkipped()) return;
+  const std::string module = "model.layers.0.mlp.down_proj";
+  const float scale = from_float16(to_float16(0.03));
+  from_changed(true, module + ".weight", [scale](std::vector<float>& values) {
+    for (float& v : values) v = std::clamp(std::nearbyint(v / scale), -7.0f, 7.0f) * scale;
+  });
+  keep_integers(*graph_);
+  const Type type = type_of(graph_->at(op(module, Op::Linear).inputs[1]));
+  ASSERT_TRUE(type.quantized && type.block > 0);
+  ASSERT_EQ(graph_->at(type.scale).dtype, fbs::DType::Float16);
+  const Finding found = find();
+  EXPECT_EQ(found.fault, Fault::Conversion) << found.first;
+  EXPECT_EQ(found.name, module);
+}
+
 // An unknown fault gets no cause.
 class UnknownInText : public BisectedNetwork, public ::testing::WithParamInterface<const char*> {};
 
@@ -366,9 +390,10 @@ TEST_P(RightText, HasNoFault) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Right, RightText,
-                         ::testing::Values("hf_llama_tiny", "hf_mistral_tiny", "hf_qwen3_tiny", "hf_gemma3_text_tiny",
-                                           "hf_qwen3_moe_tiny", "hf_gpt_oss_tiny", "hf_deepseek_v3_tiny",
-                                           "hf_qwen3_5_text_tiny", "hf_qwen3_5_moe_text_tiny", "hf_qwen3_next_tiny"));
+                         ::testing::Values("hf_llama_tiny", "hf_mistral_tiny", "hf_qwen3_tiny", "hf_gemma2_tiny",
+                                           "hf_gemma3_text_tiny", "hf_qwen3_moe_tiny", "hf_gpt_oss_tiny",
+                                           "hf_deepseek_v3_tiny", "hf_qwen3_5_text_tiny", "hf_qwen3_5_moe_text_tiny",
+                                           "hf_qwen3_next_tiny"));
 
 }  // namespace
 }  // namespace ferry::bisect

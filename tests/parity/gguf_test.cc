@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "converter/graph/float16.h"
 #include "converter/pack/pack.h"
 #include "models/families.h"
+#include "sdk/model/elements.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
 #include "tests/support/gguf_writer.h"
@@ -38,6 +42,7 @@ const std::map<std::string, std::string> kNames = {{"input_layernorm", "attn_nor
                                                    {"post_feedforward_layernorm", "post_ffw_norm"},
                                                    {"mlp.gate", "ffn_gate_inp"},
                                                    {"mlp.router", "ffn_gate_inp"},
+                                                   {"block_sparse_moe.gate", "ffn_gate_inp"},
                                                    {"mlp.gate_proj", "ffn_gate"},
                                                    {"mlp.up_proj", "ffn_up"},
                                                    {"mlp.gate_up_proj", "ffn_up"},
@@ -54,7 +59,7 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
     config_ = nlohmann::json::parse(file);
   }
 
-  bool gemma() const { return GetParam().architecture == std::string("gemma3"); }
+  bool gemma() const { return std::string_view(GetParam().architecture).starts_with("gemma"); }
   int heads(const char* name) const { return config_.at(name); }
   int head() const {
     const auto said = config_.find("head_dim");
@@ -82,8 +87,10 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
     if (config_.value("sliding_window", nlohmann::json()).is_number())
       file_.number(prefix + "attention.sliding_window", config_["sliding_window"]);
     nlohmann::json rope = config_["rope_parameters"];
+    for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping"})
+      if (config_.value(name, nlohmann::json()).is_number()) file_.real(prefix + name, config_[name]);
     if (gemma()) {
-      rope = rope["full_attention"];
+      if (rope.contains("full_attention")) rope = rope["full_attention"];
       file_.real(prefix + "attention.scale", 1 / std::sqrt(config_["query_pre_attn_scalar"].get<float>()));
       std::vector<uint8_t> slides;
       for (const auto& type : config_["layer_types"]) slides.push_back(type == "sliding_attention");
@@ -140,6 +147,29 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
     return out;
   }
 
+  // A tensor of floats, or a matrix in blocks of Q4_0 or Q8_0 if `blocks_`.
+  void put(const std::string& name, const std::vector<int64_t>& shape, const std::vector<float>& values) {
+    constexpr size_t kBlock = 32;
+    const bool router = name.find("gate_inp") != name.npos;
+    if (!blocks_ || shape.size() < 2 || shape.back() % kBlock != 0 || router) return file_.tensor(name, shape, values);
+    const bool nibbles = name.find("down") == name.npos && name.find("embd") == name.npos;
+    std::string bytes;
+    for (size_t begin = 0; begin < values.size(); begin += kBlock) {
+      const auto block = std::span(values).subspan(begin, kBlock);
+      const float most =
+          *std::max_element(block.begin(), block.end(), [](float x, float y) { return std::fabs(x) < std::fabs(y); });
+      const uint16_t bits = to_float16(static_cast<double>(most) / (nibbles ? -8 : 127));
+      const float scale = from_float16(bits);
+      bytes.append(reinterpret_cast<const char*>(&bits), sizeof bits);
+      const auto integer = [&](size_t i) { return scale == 0 ? 0L : std::lround(block[i] / scale); };
+      const auto nibble = [&](size_t i) { return std::clamp(integer(i) + 8, 0L, 15L); };
+      for (size_t i = 0; i < (nibbles ? kBlock / 2 : kBlock); ++i)
+        bytes +=
+            static_cast<char>(nibbles ? nibble(i) | nibble(i + kBlock / 2) << 4 : std::clamp(integer(i), -127L, 127L));
+    }
+    file_.tensor(name, shape, nibbles ? GgufWriter::kQ4_0 : GgufWriter::kQ8_0, bytes);
+  }
+
   // GPT-OSS: experts [experts, columns, 2 * rows], gate and up interleaved, become gates and ups [experts, rows,
   // columns]; biases [experts, 2 * rows] likewise.
   void write_stack(const std::string& block, const std::string& module, const CheckpointTensor& tensor) {
@@ -155,14 +185,16 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
       const std::string name = down ? "ffn_down_exps" : part == 0 ? "ffn_gate_exps" : "ffn_up_exps";
       std::vector<int64_t> shape = {tensor.shape[0], tensor.shape.back() / static_cast<int64_t>(parts)};
       if (!bias) shape.push_back(tensor.shape[1]);
-      file_.tensor(block + name + (bias ? ".bias" : ".weight"), shape, out);
+      put(block + name + (bias ? ".bias" : ".weight"), shape, out);
     }
   }
 
   void write_tensors(const Checkpoint& checkpoint) {
     std::map<std::string, std::pair<std::vector<int64_t>, std::vector<float>>> experts;
     const std::regex layer(R"(model\.layers\.(\d+)\.(.*)\.(weight|bias))");
-    const std::regex expert(R"(mlp\.experts\.(\d+)\.(gate|up|down)_proj)");
+    const std::regex expert(R"((?:mlp|block_sparse_moe)\.experts\.(\d+)\.(gate_proj|up_proj|down_proj|w1|w2|w3))");
+    const std::map<std::string, std::string> names = {{"gate_proj", "gate"}, {"up_proj", "up"}, {"down_proj", "down"},
+                                                      {"w1", "gate"},        {"w3", "up"},      {"w2", "down"}};
     const std::regex stack(R"(model\.layers\.(\d+)\.mlp\.experts\.((gate_up|down)_proj(_bias)?))");
     const std::regex sinks(R"(model\.layers\.(\d+)\.self_attn\.sinks)");
     const std::string architecture = GetParam().architecture;
@@ -175,7 +207,7 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
         continue;
       }
       if (std::regex_match(key, at, sinks)) {
-        file_.tensor("blk." + at[1].str() + ".attn_sinks.weight", tensor.shape, values);
+        put("blk." + at[1].str() + ".attn_sinks.weight", tensor.shape, values);
         continue;
       }
       if (!std::regex_match(key, at, layer)) {
@@ -184,12 +216,12 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
         const char* name = key == "model.norm.weight" ? "output_norm.weight"
                            : key == "lm_head.weight"  ? "output.weight"
                                                       : "token_embd.weight";
-        file_.tensor(name, tensor.shape, values);
+        put(name, tensor.shape, values);
         continue;
       }
       const std::string block = "blk." + at[1].str() + ".", module = at[2];
       if (std::regex_match(module, of, expert)) {
-        auto& [shape, all] = experts[block + "ffn_" + of[2].str() + "_exps.weight"];
+        auto& [shape, all] = experts[block + "ffn_" + names.at(of[2]) + "_exps.weight"];
         // Keys are sorted, and there are at most ten experts.
         if (shape.empty()) shape = {0, tensor.shape[0], tensor.shape[1]};
         ++shape[0];
@@ -205,9 +237,9 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
         values = interleaved(values, rows, static_cast<size_t>(heads("num_attention_heads")));
       if (permuted && name == "attn_k")
         values = interleaved(values, rows, static_cast<size_t>(heads("num_key_value_heads")));
-      file_.tensor(block + name + "." + at[3].str(), tensor.shape, values);
+      put(block + name + "." + at[3].str(), tensor.shape, values);
     }
-    for (const auto& [name, all] : experts) file_.tensor(name, all.first, all.second);
+    for (const auto& [name, all] : experts) put(name, all.first, all.second);
   }
 
   // Without what tells the files apart.
@@ -219,6 +251,7 @@ class GgufFixture : public ::testing::TestWithParam<GgufCase> {
     return pack(*graph);
   }
 
+  bool blocks_ = false;
   ScratchFolder folder_;
   nlohmann::json config_;
   GgufWriter file_;
@@ -247,8 +280,33 @@ TEST_P(GgufFixture, ConvertsToTheSameNetwork) {
   EXPECT_EQ(packed_network(gguf).size(), packed_network(safetensors).size());
 }
 
+// The blob keeps the file's integers, whatever the passes do to rows: its values are those of the decoded blocks.
+TEST_P(GgufFixture, KeepsBlocks) {
+  blocks_ = true;
+  write_settings();
+  write_tensors(*open_checkpoint(folder_.path() / "model.safetensors"));
+  ScratchFolder alone;
+  ConvertOptions options;
+  options.checkpoint = alone.write("model.gguf", file_.bytes());
+  options.dry_run = true;
+  const std::unique_ptr<Graph> kept = convert(options).graph;
+  options.settings.set("weights", "f32");
+  const std::unique_ptr<Graph> floats = convert(options).graph;
+  size_t nibbles = 0, bytes = 0;
+  for (const TensorId t : floats->tensors()) {
+    if (!floats->is_constant(t)) continue;
+    ASSERT_EQ(kept->at(t).name, floats->at(t).name);  // scales come last
+    nibbles += kept->at(t).dtype == fbs::DType::Int4;
+    bytes += kept->at(t).dtype == fbs::DType::Int8;
+    EXPECT_EQ(kept->values(t), floats->values(t)) << floats->at(t).name;
+  }
+  EXPECT_GT(nibbles, 0u);
+  EXPECT_GT(bytes, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(, GgufFixture,
                          ::testing::Values(GgufCase{"hf_llama_tiny", "llama"}, GgufCase{"hf_mistral_tiny", "llama"},
+                                           GgufCase{"hf_mixtral_tiny", "llama"}, GgufCase{"hf_gemma2_tiny", "gemma2"},
                                            GgufCase{"hf_smollm3_tiny", "smollm3"}, GgufCase{"hf_qwen2_tiny", "qwen2"},
                                            GgufCase{"hf_qwen3_tiny", "qwen3"},
                                            GgufCase{"hf_qwen3_moe_tiny", "qwen3moe"},

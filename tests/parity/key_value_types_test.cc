@@ -66,7 +66,8 @@ TEST_P(KeyValueTypes, CostNoMoreThanTheyRound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, KeyValueTypes,
-                         ::testing::Values("hf_qwen3_tiny", "hf_llama_tiny", "hf_gemma3_text_tiny", "hf_phi3_tiny"),
+                         ::testing::Values("hf_qwen3_tiny", "hf_llama_tiny", "hf_gemma2_tiny", "hf_gemma3_text_tiny",
+                                           "hf_phi3_tiny"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

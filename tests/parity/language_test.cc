@@ -243,17 +243,19 @@ TEST_P(LanguageFixture, CertifiesItself) {
   EXPECT_GT(verification.stage_count, 5u);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Language, LanguageFixture,
-    ::testing::Values(LanguageCase{"hf_llama_tiny"}, LanguageCase{"hf_mistral_tiny"}, LanguageCase{"hf_qwen2_tiny"},
-                      LanguageCase{"hf_qwen3_tiny"}, LanguageCase{"hf_smollm3_tiny"}, LanguageCase{"hf_phi3_tiny"},
-                      LanguageCase{"hf_phi3_tiny_long", "512"}, LanguageCase{"hf_gemma3_text_tiny"},
-                      LanguageCase{"hf_qwen3_moe_tiny"}, LanguageCase{"hf_gpt_oss_tiny"},
-                      LanguageCase{"hf_deepseek_v3_tiny"}, LanguageCase{"hf_qwen3_5_text_tiny"},
-                      LanguageCase{"hf_qwen3_5_text_tiny_long"}, LanguageCase{"hf_qwen3_5_text_tiny_seed1"},
-                      LanguageCase{"hf_qwen3_5_moe_text_tiny"}, LanguageCase{"hf_qwen3_next_tiny"},
-                      LanguageCase{"hf_qwen3_vl_tiny"}, LanguageCase{"hf_qwen3_vl_moe_tiny"},
-                      LanguageCase{"hf_qwen3_5_vl_tiny"}));
+INSTANTIATE_TEST_SUITE_P(Language, LanguageFixture,
+                         ::testing::Values(LanguageCase{"hf_llama_tiny"}, LanguageCase{"hf_mistral_tiny"},
+                                           LanguageCase{"hf_qwen2_tiny"}, LanguageCase{"hf_qwen3_tiny"},
+                                           LanguageCase{"hf_smollm3_tiny"}, LanguageCase{"hf_phi3_tiny"},
+                                           LanguageCase{"hf_phi3_tiny_long", "512"}, LanguageCase{"hf_gemma2_tiny"},
+                                           LanguageCase{"hf_mixtral_tiny"}, LanguageCase{"hf_gemma3_text_tiny"},
+                                           LanguageCase{"hf_qwen3_moe_tiny"}, LanguageCase{"hf_gpt_oss_tiny"},
+                                           LanguageCase{"hf_deepseek_v3_tiny"}, LanguageCase{"hf_qwen3_5_text_tiny"},
+                                           LanguageCase{"hf_qwen3_5_text_tiny_long"},
+                                           LanguageCase{"hf_qwen3_5_text_tiny_seed1"},
+                                           LanguageCase{"hf_qwen3_5_moe_text_tiny"}, LanguageCase{"hf_qwen3_next_tiny"},
+                                           LanguageCase{"hf_qwen3_vl_tiny"}, LanguageCase{"hf_qwen3_vl_moe_tiny"},
+                                           LanguageCase{"hf_qwen3_5_vl_tiny"}));
 
 // Keys and values on the device, token by token, in float32.
 TEST_P(LanguageFixture, EveryGpuGeneratesTheTokensOfTransformers) {

@@ -155,9 +155,29 @@ class QuantizedFixture : public ::testing::TestWithParam<QuantizedCase> {};
 std::vector<std::byte> packed_network(const std::filesystem::path& from) {
   ConvertOptions options;
   options.checkpoint = from;
+  options.settings.set("weights", "f32");
   const auto graph = convert_to_graph(options);
   graph->table.provenance = nullptr;
   return pack(*graph);
+}
+
+// Without --weights the blob has the file's integers, whose values are exactly those of the plain checkpoint: so are
+// the logits.
+void expect_kept(const std::filesystem::path& quantized, const std::filesystem::path& plain, bool kept) {
+  ConvertOptions options;
+  options.dry_run = true;
+  options.checkpoint = quantized;
+  const std::unique_ptr<Graph> own = convert(options).graph;
+  options.checkpoint = plain;
+  const std::unique_ptr<Graph> expected = convert(options).graph;
+  size_t nibbles = 0;
+  for (const TensorId t : expected->tensors()) {
+    if (!expected->is_constant(t)) continue;
+    ASSERT_EQ(own->at(t).name, expected->at(t).name);  // scales come last
+    nibbles += own->at(t).dtype == fbs::DType::Int4;
+    EXPECT_EQ(own->values(t), expected->values(t)) << expected->at(t).name;
+  }
+  EXPECT_EQ(nibbles > 0, kept);
 }
 
 TEST_P(QuantizedFixture, ConvertsToTheNetworkOfItsValues) {
@@ -165,7 +185,7 @@ TEST_P(QuantizedFixture, ConvertsToTheNetworkOfItsValues) {
   const auto fixture = shared_dir() / "fixtures" / GetParam().fixture;
   const ScratchFolder original, quantized, plain;
   make_checkpoint(fixture / "manifest.json", original.path() / "model.safetensors");
-  Tensors small, large;
+  Tensors small, large, unrounded;
   const auto checkpoint = open_checkpoint(original.path() / "model.safetensors");
   size_t count = 0;
   for (const auto& [key, tensor] : checkpoint->tensors()) {
@@ -174,10 +194,13 @@ TEST_P(QuantizedFixture, ConvertsToTheNetworkOfItsValues) {
     if (key.ends_with("_proj.weight")) {
       const RoundedWeight weight(values, shape[0]);
       GetParam().write(key.substr(0, key.rfind('.')), weight, &small);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(weight.product(i));
+      unrounded.add(key, "F32", shape, values);
       for (size_t i = 0; i < values.size(); ++i) values[i] = GetParam().rounded(weight.product(i));
       ++count;
     } else {
       small.add(key, "F32", shape, values);
+      unrounded.add(key, "F32", shape, values);
     }
     large.add(key, "F32", shape, values);
   }
@@ -190,6 +213,8 @@ TEST_P(QuantizedFixture, ConvertsToTheNetworkOfItsValues) {
   quantized.write("config.json", config.dump());
   EXPECT_EQ(packed_network(quantized.write("model.safetensors", small.bytes())),
             packed_network(plain.write("model.safetensors", large.bytes())));
+  plain.write("model.safetensors", unrounded.bytes());
+  expect_kept(quantized.path(), plain.path(), GetParam().method != std::string("bitsandbytes"));
 }
 
 INSTANTIATE_TEST_SUITE_P(

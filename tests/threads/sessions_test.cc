@@ -242,7 +242,13 @@ TEST(Cancel, StopsWithinAnOperator) {
     for (const int threads : {1, 2}) {
       SessionPtr session = make_session(opened.model, threads);
       std::atomic<ferry_status> status{FERRY_OK};
-      std::thread runner([&] { status = ferry_session_run(session.get()); });
+      std::atomic<bool> begun{false};
+      std::thread runner([&] {
+        begun = true;
+        begun.notify_one();
+        status = ferry_session_run(session.get());
+      });
+      begun.wait(false);  // a busy machine starts the thread late, and a cancel before the run does nothing
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       const auto begin = std::chrono::steady_clock::now();
       ferry_session_cancel(session.get());

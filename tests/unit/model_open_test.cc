@@ -198,7 +198,7 @@ TEST_P(DamagedHeader, IsRefusedWithAMessage) {
 const HeaderCase kHeaderCases[] = {
     {"magic", [](BlobHeader& h) { h.magic[7] = '\n'; }, FERRY_NOT_A_BLOB, "not a ferry blob"},
     {"version_0", [](BlobHeader& h) { h.version = 0; }, FERRY_CORRUPT, "format version 0"},
-    {"version_6", [](BlobHeader& h) { h.version = 6; }, FERRY_UNSUPPORTED_VERSION, "reads versions up to 5"},
+    {"version_7", [](BlobHeader& h) { h.version = 7; }, FERRY_UNSUPPORTED_VERSION, "reads versions up to 6"},
     {"header_bytes", [](BlobHeader& h) { h.header_bytes = 128; }, FERRY_CORRUPT, "header_bytes is 128, expected 64"},
     {"reserved", [](BlobHeader& h) { h.reserved[15] = 1; }, FERRY_CORRUPT, "a reserved byte is 1"},
     {"graph_unaligned", [](BlobHeader& h) { h.graph_offset = 72; }, FERRY_CORRUPT, "graph section begins at 72"},

@@ -186,6 +186,25 @@ TEST(QuantizedBlob, HasALaterVersion) {
             "header: format version 1, but the graph has quantised constants, expected 2 or more");
 }
 
+// fc1 of nibbles with Float16 scales, one of which is NaN.
+TEST(QuantizedBlob, OfFloat16ScalesHasVersion6) {
+  const std::unique_ptr<Graph> graph = three_layers();
+  std::vector<uint16_t> scales(96 * 2, 0x2c00);
+  scales[5] = 0x7e00;
+  graph->store_integers(graph->at(named(graph->table, "fc1.weight")).buffer, {.dtype = fbs::DType::Int4, .block = 32},
+                        hold(std::vector<uint8_t>(96 * 64 / 2, 0x5a)), hold(std::move(scales)), fbs::DType::Float16);
+  Bytes blob = pack(*graph);
+  EXPECT_EQ(version_of(blob), 6u);
+  EXPECT_TRUE(opened(blob).ok());
+  blob[8] = std::byte{5};
+  EXPECT_EQ(opened(blob).message(),
+            "header: format version 5, but the graph has quantised constants with Float16 scales, expected 6 or more");
+  Parts parts(pack(*graph));
+  for (const auto& tensor : parts.model.tensors)
+    if (tensor->quantization) tensor->quantization->block = 48;
+  EXPECT_NE(opened(parts.assemble()).message().find("blocks of 48 do not divide [96,64]"), std::string_view::npos);
+}
+
 struct Case {
   const char* name;
   std::function<void(Parts&)> damage;

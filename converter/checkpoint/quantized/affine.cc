@@ -25,7 +25,9 @@ uint64_t word_at(std::span<const std::byte> bytes, size_t index) {
 
 class AffineWeight final : public Encoding {
  public:
-  explicit AffineWeight(Affine parts) : parts_(std::move(parts)) {}
+  explicit AffineWeight(Affine parts) : parts_(std::move(parts)) { kept_ = parts_.kept && fit_a_blob(); }
+
+  bool has_integers() const override { return kept_; }
 
   std::vector<float> values(std::span<const std::byte>, const std::vector<int64_t>& shape) const override {
     const auto rows = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[1]);
@@ -42,7 +44,8 @@ class AffineWeight final : public Encoding {
           const int integer = integers[parts_.by_column ? column * rows + row : row * columns + column];
           const int zero = zeros.empty() ? 0 : zeros[at(parts_.zero_steps, row, groups[column])];
           const float scale = scales[at(parts_.scale_steps, row, groups[column])];
-          out[row * columns + column] = rounded_to(parts_.scales.type, static_cast<float>(integer - zero) * scale);
+          const float product = static_cast<float>(integer - zero) * scale;
+          out[row * columns + column] = kept_ ? product : rounded_to(parts_.scales.type, product);
         }
     return out;
   }
@@ -50,6 +53,21 @@ class AffineWeight final : public Encoding {
  private:
   static size_t at(const Steps& steps, size_t row, size_t group) {
     return row * static_cast<size_t>(steps.row) + group * static_cast<size_t>(steps.group);
+  }
+
+  // Whether differences have at most 8 bits, and groups consist of blocks of 32.
+  bool fit_a_blob() const {
+    constexpr int64_t kBlock = 32;
+    const ElementType type = parts_.scales.type;
+    if (parts_.group % kBlock != 0 || (type != ElementType::F16 && type != ElementType::BF16)) return false;
+    const std::vector<double> groups = parts_.group_index ? parts_.group_index->to_doubles() : std::vector<double>();
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (groups[i] != groups[i / kBlock * kBlock]) return false;
+    const std::vector<int16_t> zeros = parts_.zeros ? parts_.zeros->values() : std::vector<int16_t>{0};
+    const auto [least, most] = std::minmax_element(zeros.begin(), zeros.end());
+    const int bits = parts_.integers.packing ? parts_.integers.packing->bits : 8;
+    const int low = parts_.integers.added - (parts_.integers.packing ? 0 : 128), high = low + (1 << bits) - 1;
+    return low - *most >= -128 && high - *least <= 127;
   }
 
   std::vector<size_t> groups_of(size_t columns) const {
@@ -61,6 +79,7 @@ class AffineWeight final : public Encoding {
   }
 
   Affine parts_;
+  bool kept_;
 };
 
 }  // namespace

@@ -57,6 +57,7 @@ struct Affine {
   Steps scale_steps;
   int64_t group = 0;                                 // columns of a group
   std::optional<CheckpointTensor> group_index = {};  // the group of each column, instead of column / group
+  bool kept = false;  // products are not rounded, if the integers fit a blob (Encoding::has_integers)
 };
 
 // Difference and product are computed in the type of the scales, as the frameworks do: the product is rounded once, to

@@ -60,7 +60,8 @@ void read_awq(ModuleTensors* reading) {
              .zero_steps = steps,
              .scales = scales,
              .scale_steps = steps,
-             .group = groups.size}));
+             .group = groups.size,
+             .kept = reading->kept}));
   }
 }
 

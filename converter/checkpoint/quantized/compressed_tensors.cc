@@ -162,6 +162,7 @@ void read_module(ModuleTensors* reading, const std::string& module, const Scheme
   const Layout layout = layout_of(module, parts.scales, outputs, groups);
   parts.scale_steps = layout.steps;
   parts.group = groups.size;
+  parts.kept = reading->kept;
   read_zeros(reading, module, {.bits = scheme.bits, .spanning = false}, outputs, layout, scheme, &parts);
   if (const std::string index = module + ".weight_g_idx"; reading->find(index)) {
     const CheckpointTensor given = reading->take(index, key);

@@ -125,7 +125,8 @@ void read_gptq(ModuleTensors* reading) {
                        .scales = scales,
                        .scale_steps = steps,
                        .group = groups.size,
-                       .group_index = index}));
+                       .group_index = index,
+                       .kept = reading->kept}));
   }
   if (mistaken > 0)
     reading->notes.push_back(std::to_string(mistaken) + " symmetric weights have the zero points of " +

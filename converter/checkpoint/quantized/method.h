@@ -18,6 +18,7 @@ inline constexpr const char* kWhere = "config.json: quantization_config";
 // excludes it or not.
 struct ModuleTensors {
   const nlohmann::json& config;                     // quantization_config
+  bool kept;                                        // Affine::kept
   std::map<std::string, CheckpointTensor> tensors;  // by key
   std::vector<std::string> notes = {};
   size_t weights = 0;  // number of tensors that were replaced

@@ -87,7 +87,7 @@ Tensor constant(Op& op, const char* name, const Dims& dims, const std::vector<do
   return add_constant(op.graph(), op.node().name + name, make_array(Type::Float32, dims, values));
 }
 
-// Attention with the scores as a graph value, for softcap or the score output. All inputs are [B,H,S,D]. `seen`: 0 for
+// Attention with the scores as a graph value, for the score output. All inputs are [B,H,S,D]. `seen`: 0 for
 // queries without visible keys.
 Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optional<Tensor> bias,
                 std::optional<Tensor> seen) {
@@ -140,13 +140,14 @@ void attention(Op& op) {
   if (mask.any()) bias = constant(op, ".mask", mask.dims, mask.bias);
   std::optional<Tensor> seen;
   if (mask.blind()) seen = constant(op, ".seen", {mask.dims[0], mask.dims[1], queries, 1}, mask.seen);
-  const bool plain = op.number("softcap", 0) == 0 && !op.wants(3);
+  const bool plain = !op.wants(3);
   std::optional<Tensor> y;  // [B,L,H,E]
   if (plain) {
     fbs::AttentionT params;
     params.heads = to_int32({heads})[0];
     params.kv_heads = to_int32({groups})[0];
     params.scale = static_cast<float>(scale);
+    params.softcap = static_cast<float>(op.number("softcap", 0));
     std::vector<Tensor> inputs = {joined_heads(q), joined_heads(k), joined_heads(v)};
     if (bias) inputs.push_back(*bias);
     y = reshape_to(op.graph().add_op("", params, inputs), {batch, queries, heads, vd[3]});
@@ -230,8 +231,8 @@ void rotary_embedding(Op& op) {
     op.refuse("caches of %s turn %lld of %lld channels", to_string(cosines.dims).c_str(),
               static_cast<long long>(rotated), static_cast<long long>(dims[3]));
   const Dims each = {dims[0], dims[1], 1, rotated / 2};
-  const Tensor cos = add_constant(op.graph(), op.node().inputs[1], cosines.reshaped(each));
-  const Tensor sin = add_constant(op.graph(), op.node().inputs[2], sines.reshaped(each));
+  const Tensor cos = add_constant(op.graph(), op.input_name(1), cosines.reshaped(each));
+  const Tensor sin = add_constant(op.graph(), op.input_name(2), sines.reshaped(each));
   const Tensor y = rotate(op, x, cos, sin, op.integer("interleaved", 0) != 0);
   op.set(op.rank(0) == 4 ? heads_first(y) : joined_heads(y));
 }

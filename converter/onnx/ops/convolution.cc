@@ -15,8 +15,8 @@ std::vector<int64_t> kernel_of(Op& op, const Dims& w) {
 }
 
 std::vector<Tensor> with_weight(Op& op, Tensor x, const Array& weight, bool bias) {
-  std::vector<Tensor> inputs = {x, add_constant(op.graph(), op.node().inputs[1], weight)};
-  if (bias) inputs.push_back(add_constant(op.graph(), op.node().inputs[2], op.array(2, "the bias")));
+  std::vector<Tensor> inputs = {x, add_constant(op.graph(), op.input_name(1), weight)};
+  if (bias) inputs.push_back(add_constant(op.graph(), op.input_name(2), op.array(2, "the bias")));
   return inputs;
 }
 

@@ -23,9 +23,8 @@ void deform_conv(Op& op) {
       op.has(3) ? op.array(3, "the bias")
                 : make_array(Type::Float32, {weight.dims[0]}, std::vector<double>(static_cast<size_t>(weight.dims[0])));
   std::vector<Tensor> inputs = {
-      to_maps(op.tensor(0)), add_constant(op.graph(), op.node().inputs[1], transpose(weight, {0, 2, 3, 1})),
-      add_constant(op.graph(), op.has(3) ? op.node().inputs[3] : op.node().name + ".bias", bias),
-      to_maps(op.tensor(2))};
+      to_maps(op.tensor(0)), add_constant(op.graph(), op.input_name(1), transpose(weight, {0, 2, 3, 1})),
+      add_constant(op.graph(), op.has(3) ? op.input_name(3) : op.node().name + ".bias", bias), to_maps(op.tensor(2))};
   if (op.has(4)) inputs.push_back(to_maps(op.tensor(4)));
   op.set(from_maps(op.graph().add_op("", params, inputs), 2, dims[0]));
 }

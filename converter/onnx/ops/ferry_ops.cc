@@ -17,15 +17,16 @@ Tensor as_bias(Op& op, size_t input, Dims dims, int64_t keys) {
 }  // namespace
 
 // q [B,H,L,D], k transposed [B,H,D,S], v [B,H,S,E]; a mask for groups of windows, with the shape of the scores when it
-// is added; then additive terms. H may be absent: samples are then treated as heads of one sample.
+// is added; then additive terms. H may be absent: samples are then treated as heads of one sample, unless their number
+// is open.
 void ferry_attention(Op& op) {
   const Dims q = op.dims(0), k = op.dims(1), v = op.dims(2);
   const size_t rank = q.size();
   if ((rank != 3 && rank != 4) || k.size() != rank || v.size() != rank)
     op.refuse("attention of %s, %s and %s: expected three or four dimensions", to_string(q).c_str(),
               to_string(k).c_str(), to_string(v).c_str());
-  const bool samples = rank == 4;
-  const int64_t heads = samples ? q[1] : q[0], batch = samples ? q[0] : 1;
+  const bool samples = rank == 4, one_head = !samples && op.leading_is_batch();
+  const int64_t heads = samples ? q[1] : (one_head ? 1 : q[0]), batch = samples || one_head ? q[0] : 1;
   const int64_t length = q[rank - 2], size = q[rank - 1], keys = k[rank - 1], width = v[rank - 1];
   const Dims lead(q.begin(), q.end() - 2);
   if (Dims(k.begin(), k.end() - 2) != lead || Dims(v.begin(), v.end() - 2) != lead || k[rank - 2] != size ||
@@ -36,9 +37,11 @@ void ferry_attention(Op& op) {
                             int64_t tokens, int64_t each) {
     return reshape_to(transpose(x, samples ? with_samples : without), {batch, tokens, heads * each});
   };
-  std::vector<Tensor> inputs = {together(op.tensor(0), {0, 2, 1, 3}, {1, 0, 2}, length, size),
-                                together(op.tensor(1), {0, 3, 1, 2}, {2, 0, 1}, keys, size),
-                                together(op.tensor(2), {0, 2, 1, 3}, {1, 0, 2}, keys, width)};
+  std::vector<Tensor> inputs = one_head
+                                   ? std::vector<Tensor>{op.tensor(0), transpose(op.tensor(1), {0, 2, 1}), op.tensor(2)}
+                                   : std::vector<Tensor>{together(op.tensor(0), {0, 2, 1, 3}, {1, 0, 2}, length, size),
+                                                         together(op.tensor(1), {0, 3, 1, 2}, {2, 0, 1}, keys, size),
+                                                         together(op.tensor(2), {0, 2, 1, 3}, {1, 0, 2}, keys, width)};
   std::optional<Tensor> mask;
   if (op.has(3)) {
     const Dims dims = op.dims(3);
@@ -51,7 +54,9 @@ void ferry_attention(Op& op) {
   }
   std::optional<Tensor> bias;
   for (size_t i = 5; i < op.input_count(); ++i) {
-    const Tensor term = as_bias(op, i, op.dims(i), keys);
+    Dims dims = op.dims(i);
+    if (one_head && dims.size() == 3) dims.insert(dims.begin() + 1, 1);
+    const Tensor term = as_bias(op, i, dims, keys);
     bias = bias ? *bias + term : term;
   }
   if (bias) inputs.push_back(*bias);
@@ -60,6 +65,7 @@ void ferry_attention(Op& op) {
   params.heads = params.kv_heads = static_cast<int32_t>(heads);
   params.scale = static_cast<float>(op.number("scale", 1));
   const Tensor y = op.graph().add_op("", params, inputs);
+  if (one_head) return op.set(y);
   op.set(samples ? transpose(reshape_to(y, {batch, length, heads, width}), {0, 2, 1, 3})
                  : transpose(reshape_to(y, {length, heads, width}), {1, 0, 2}));
 }
@@ -81,7 +87,7 @@ void ferry_cached_attention(Op& op) {
     return reshape_to(transpose(reshape_to(x, {1, d[0], d[1], d[2]}), {0, 2, 1, 3}), {1, d[1], d[0] * d[2]});
   };
   const auto appended = [&](size_t fresh, size_t past) {
-    const auto state = op.decoder()->states.find(op.node().inputs[past]);
+    const auto state = op.decoder()->states.find(op.input_name(past));
     if (state == op.decoder()->states.end()) op.refuse("input %zu is no cache of the file", past);
     const Dims d = op.dims(fresh);
     return ferry::append(joined(op.tensor(fresh), {d[1], d[2], d[3]}), state->second);

@@ -66,7 +66,7 @@ void matmul(Op& op) {
   if (left == 0 || right == 0) op.refuse("a scalar is multiplied as a matrix");
   if (right == 1 && op.known(1)) {
     const Array& b = op.array(1, "B");
-    const Tensor y = linear(op, op.tensor(0), op.node().inputs[1], b.reshaped({1, b.dims[0]}));
+    const Tensor y = linear(op, op.tensor(0), op.input_name(1), b.reshaped({1, b.dims[0]}));
     Dims dims = dims_of(y);
     dims.pop_back();
     return op.set(reshape_to(y, dims));
@@ -79,11 +79,11 @@ void matmul(Op& op) {
   };
   if (op.known(1)) {
     const Array b = without_leading_ones(op.array(1, "B"));
-    if (b.dims.size() == 2) return set_product(linear(op, op.tensor(0), op.node().inputs[1], transpose(b, {1, 0})));
+    if (b.dims.size() == 2) return set_product(linear(op, op.tensor(0), op.input_name(1), transpose(b, {1, 0})));
   }
   if (op.known(0) && left > 1 && right > 1) {
     const Array a = without_leading_ones(op.array(0, "A"));
-    if (a.dims.size() == 2) return set_product(swap_last(linear(op, swap_last(op.tensor(1)), op.node().inputs[0], a)));
+    if (a.dims.size() == 2) return set_product(swap_last(linear(op, swap_last(op.tensor(1)), op.input_name(0), a)));
   }
   Tensor a = op.tensor(0), b = op.tensor(1);
   if (left == 1) a = reshape_to(a, {1, op.dims(0)[0]});
@@ -108,8 +108,8 @@ void gemm(Op& op) {
     Array weight = transpose_b ? b : transpose(b, {1, 0});
     if (transpose_a) a = swap_last(a);
     const bool plain = alpha == 1 && beta == 1 && op.known(2) && op.dims(2) == Dims{weight.dims[0]};
-    if (plain) return op.set(linear(op, a, op.node().inputs[1], weight, op.tensor(2)));
-    y = linear(op, a, op.node().inputs[1], weight);
+    if (plain) return op.set(linear(op, a, op.input_name(1), weight, op.tensor(2)));
+    y = linear(op, a, op.input_name(1), weight);
   } else {
     y = multiply(op, a, op.tensor(1), transpose_a, transpose_b);
   }

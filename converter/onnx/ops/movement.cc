@@ -261,7 +261,6 @@ Tensor lengthened(Op& op, Tensor places, int64_t more) {
 // Pads by an open size: gathers from computed positions.
 Tensor padded_in_run(Op& op, Tensor x, const PadAxis& pad, const std::string& mode, double value) {
   using Kind = fbs::BinaryKind;
-  if (mode == "wrap") op.refuse("attribute 'mode' is 'wrap' where an open size decides how much is padded");
   const int64_t size = dims_of(x)[static_cast<size_t>(pad.axis)], total = pad.before + pad.after;
   const Tensor inside = op.add_table(make_vector(range(0, size))),
                last = slice(inside, 0, static_cast<int>(size - 1), 1);
@@ -275,9 +274,11 @@ Tensor padded_in_run(Op& op, Tensor x, const PadAxis& pad, const std::string& mo
   const Tensor nearest = binary(Kind::Min, binary(Kind::Max, place, scalar(place, 0)), last);
   const Tensor reflected =
       binary(Kind::Sub, last, unary(binary(Kind::Sub, last, unary(place, fbs::UnaryKind::Abs)), fbs::UnaryKind::Abs));
+  const Tensor wrapped = binary(Kind::Mod, place, binary(Kind::Add, last, scalar(last, 1)));
   fbs::GatherT gather;
   gather.axis = pad.axis;
-  const Tensor y = op.graph().add_op("", gather, {x, mode == "reflect" ? reflected : nearest});
+  const Tensor y =
+      op.graph().add_op("", gather, {x, mode == "reflect" ? reflected : (mode == "wrap" ? wrapped : nearest)});
   if (mode != "constant") return y;
   Dims along(dims_of(x).size(), 1);
   along[static_cast<size_t>(pad.axis)] = size + total;

@@ -71,7 +71,7 @@ Tensor group_norm_by_inputs(Op& op, int64_t groups, double epsilon) {
 Tensor per_column(Op& op, size_t input, const char* what, const Dims& normalized, double otherwise) {
   const int64_t columns = count_elements(normalized);
   if (op.has(input))
-    return add_constant(op.graph(), op.node().inputs[input],
+    return add_constant(op.graph(), op.input_name(input),
                         expand(op.array(input, what), normalized).reshaped({columns}));
   return add_values(op.graph(), op.node().name + "." + what, {columns},
                     std::vector<double>(static_cast<size_t>(count_computed({columns})), otherwise));

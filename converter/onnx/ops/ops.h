@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <utility>
 
 #include "converter/onnx/op.h"
 
@@ -167,6 +168,8 @@ void local_response_normalization(Op& op);
 void constant(Op& op);
 void constant_of_shape(Op& op);
 void shape(Op& op);
+// The dimensions that a Shape gives: those from `first` on, before `second`.
+std::pair<size_t, size_t> described_dimensions(const Op& op);
 void size(Op& op);
 void cast(Op& op);
 void cast_like(Op& op);
@@ -193,6 +196,9 @@ void matmul_integer(Op& op);
 void conv_integer(Op& op);
 void qlinear_matmul(Op& op);
 void qlinear_conv(Op& op);
+void ferry_dequantized_rows(Op& op);
+void ferry_dynamic_conv(Op& op);
+void ferry_dynamic_product(Op& op);
 void ferry_quantize_dequantize(Op& op);  // x, scale, zero point
 
 // resize.cc

@@ -5,6 +5,7 @@
 
 #include "converter/onnx/integers.h"
 #include "converter/onnx/ops/evaluate.h"
+#include "converter/onnx/ops/microsoft/microsoft.h"
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/ops/pick.h"
 
@@ -87,14 +88,17 @@ struct Affine {
   int64_t zero_point;
 };
 
-// Of the inputs `scale` and `zero_point`.
+// Of the inputs `scale` and `zero_point`; nothing if such an activation is computed in Float32, as one whose scale
+// holds the -3e38 of a mask.
 std::optional<Affine> affine_of(Op& op, size_t scale, size_t zero_point) {
   const auto single = [&](size_t input) { return op.known(input) && count_elements(op.dims(input)) == 1; };
   const Type type = quantised_type(op, zero_point);
   if ((type != Type::UInt8 && type != Type::Int8) || !single(scale)) return {};
   if (op.has(zero_point) && !single(zero_point)) return {};
   const int64_t zero = op.has(zero_point) ? op.array(zero_point, "the zero point").ints().front() : 0;
-  return Affine{type, op.single(scale, "the scale"), zero};
+  const double step = op.single(scale, "the scale");
+  if (step > static_cast<double>(kLargestScale)) return {};
+  return Affine{type, step, zero};
 }
 
 // The real values of input `i`, if it is an Int8 tensor with the scale and zero point of the two inputs that follow.
@@ -265,7 +269,7 @@ Tensor integer_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) 
   const bool matrix = op.known(b) && op.dims(b).size() == 2 && (!op.has(b_zero) || op.known(b_zero));
   if (matrix && !op.known()) {
     return exact_sum(op, centred(op, b, b_zero, 1), terms, [&](const Array& part) {
-      const Tensor weight = add_constant(op.graph(), op.node().inputs[b], transpose(part, {1, 0}));
+      const Tensor weight = add_constant(op.graph(), op.input_name(b), transpose(part, {1, 0}));
       return op.graph().add_op("", fbs::LinearT{}, {left, weight});
     });
   }
@@ -306,6 +310,8 @@ namespace {
 Array real_constant(Op& op, size_t i, size_t axis) {
   const Array &integers = op.array(i, "the weight"), &scale = op.array(i + 1, "the scale");
   const Array* zero = op.has(i + 2) ? &op.array(i + 2, "the zero point") : nullptr;
+  if (integers.dims.size() <= axis)
+    op.refuse("the weight has %zu dimensions, expected at least %zu", integers.dims.size(), axis + 1);
   for (const Array* of : {&scale, zero})
     if (of && of->elements() != 1 && of->elements() != integers.dims[axis])
       op.refuse("%lld scales or zero points for %lld channels", static_cast<long long>(of->elements()),
@@ -329,7 +335,7 @@ void set_product(Op& op, Tensor y) {
 
 void qlinear_matmul(Op& op) {
   if (const auto x = op.rank(3) == 2 ? input_of_product(op) : std::nullopt) {
-    const Tensor weight = add_constant(op.graph(), op.node().inputs[3], transpose(real_constant(op, 3, 1), {1, 0}));
+    const Tensor weight = add_constant(op.graph(), op.input_name(3), transpose(real_constant(op, 3, 1), {1, 0}));
     return set_product(op, op.graph().add_op("", fbs::LinearT{}, {*x, weight}));
   }
   const Tensor sums = cast_to(integer_matmul(op, 0, 2, 3, 5), fbs::DType::Float32);
@@ -351,6 +357,24 @@ void qlinear_conv(Op& op) {
   }
   if (op.has(8)) sums = sums + per_channel(op.tensor(8));
   set_requantised(op, cast_to(sums, fbs::DType::Float32), per_channel(binary(Binary::Div, scales, op.floating(6))), 7);
+}
+
+// x times a weight of integers: inputs x, weight, scale, zero point, bias.
+void ferry_dynamic_product(Op& op) {
+  const Tensor weight = add_constant(op.graph(), op.input_name(1), transpose(real_constant(op, 1, 1), {1, 0}));
+  const Tensor y = op.graph().add_op("", fbs::LinearT{}, {op.tensor(0), weight});
+  op.set(op.has(4) ? y + op.floating(4) : y);
+}
+
+// Inputs x, weight, scale, zero point.
+void ferry_dynamic_conv(Op& op) { op.set(convolve(op, op.tensor(0), real_constant(op, 1, 0))); }
+
+// Inputs table, indices, scale, zero point.
+void ferry_dequantized_rows(Op& op) {
+  const Array& table = op.array(0, "the table");
+  const Array* zero = op.has(3) ? &op.array(3, "the zero point") : nullptr;
+  op.set(
+      microsoft::call(op, gather, {dequantised(table, op.array(2, "the scale"), zero, 0), microsoft::argument(op, 1)}));
 }
 
 // x, quantized and dequantized.

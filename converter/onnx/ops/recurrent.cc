@@ -142,14 +142,14 @@ class Layer {
         op_.refuse("sequence_lens holds %lld, expected 1 to %lld", static_cast<long long>(length),
                    static_cast<long long>(steps_));
     if (std::any_of(list.begin(), list.end(), [&](int64_t length) { return length != steps_; }))
-      lengths_ = add_constant(op_.graph(), op_.node().inputs[4], lengths);
+      lengths_ = add_constant(op_.graph(), op_.input_name(4), lengths);
   }
 
   // Direction `d` of a weight [D,...].
   Tensor weight(size_t input, const Array& of_all, int64_t d) const {
     const Dims dims(of_all.dims.begin() + 1, of_all.dims.end());
     const Array one = (directions_ == 1 ? of_all : pick(of_all, 0, {d})).reshaped(dims);
-    return add_constant(op_.graph(), op_.node().inputs[input], one);
+    return add_constant(op_.graph(), op_.input_name(input), one);
   }
 
   // Of the inputs and of the recurrence, except where a reset gate comes between.

@@ -25,7 +25,7 @@ void known_non_zero(Op& op) {
 // 1 where an element is not 0.
 Tensor flags_of(Op& op, size_t i) {
   const Array* array = std::get_if<Array>(&op.value(i));
-  const Tensor x = array ? add_constant(op.graph(), op.node().inputs[i], *array) : op.tensor(i);
+  const Tensor x = array ? add_constant(op.graph(), op.input_name(i), *array) : op.tensor(i);
   return valid_flags(op, i, unary(unary(x, fbs::UnaryKind::Not), fbs::UnaryKind::Not));
 }
 
@@ -71,7 +71,7 @@ void compress(Op& op) {
     return op.set_counts(0, sizes);
   }
   const Array* array = std::get_if<Array>(&op.value(0));
-  const Tensor x = reshape_to(array ? add_constant(op.graph(), op.node().inputs[0], *array) : op.tensor(0), dims);
+  const Tensor x = reshape_to(array ? add_constant(op.graph(), op.input_name(0), *array) : op.tensor(0), dims);
   const auto [order, count] = pick_flagged(flags_of(op, 1));
   fbs::GatherT params;
   params.axis = axis;

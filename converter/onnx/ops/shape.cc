@@ -29,12 +29,18 @@ void constant_of_shape(Op& op) {
   op.set(expand(value.reshaped({}), op.array(0, "the shape").ints()));
 }
 
-void shape(Op& op) {
-  const Dims dims = op.dims(0);
-  const auto rank = static_cast<int64_t>(dims.size());
+std::pair<size_t, size_t> described_dimensions(const Op& op) {
+  const auto rank = static_cast<int64_t>(op.rank(0));
   const auto position = [&](int64_t p) { return std::clamp<int64_t>(p < 0 ? p + rank : p, 0, rank); };
   const int64_t begin = position(op.integer("start", 0)), end = position(op.integer("end", rank));
-  op.set(make_vector(begin < end ? Dims(dims.begin() + begin, dims.begin() + end) : Dims{}));
+  return {begin, std::max(begin, end)};
+}
+
+void shape(Op& op) {
+  const Dims dims = op.dims(0);
+  const auto [begin, end] = described_dimensions(op);
+  op.set(make_vector(
+      Dims(dims.begin() + static_cast<std::ptrdiff_t>(begin), dims.begin() + static_cast<std::ptrdiff_t>(end))));
 }
 
 void size(Op& op) { op.set(make_array(Type::Int64, {}, std::vector{count_elements(op.dims(0))})); }

@@ -226,6 +226,9 @@ constexpr OpRow kOps[] = {
 constexpr OpRow kFerryOps[] = {
     {"Attention", ferry_attention},
     {"CachedAttention", ferry_cached_attention},
+    {"DequantizedRows", ferry_dequantized_rows},
+    {"DynamicConv", ferry_dynamic_conv},
+    {"DynamicProduct", ferry_dynamic_product},
     {"FilledPlaces", ferry_filled_places},
     {"Gelu", ferry_gelu},
     {"GeluTanh", ferry_gelu_tanh},

@@ -102,7 +102,7 @@ void tf_idf_vectorizer(Op& op) {
   const int64_t rows = dims.size() == 2 ? dims[0] : 1;
   if (is_float(op.type(0))) op.refuse("tokens of type %s, expected integers", type_name(op.type(0)).c_str());
   // Constants stay integers: as Float32, large ones would be equal to others.
-  const Tensor given = op.known(0) ? add_constant(op.graph(), op.node().inputs[0], op.array(0, "X")) : op.tensor(0);
+  const Tensor given = op.known(0) ? add_constant(op.graph(), op.input_name(0), op.array(0, "X")) : op.tensor(0);
   const Tensor tokens = reshape_to(given, {rows, dims.back()});
   const auto zeros = [&](int64_t count) {
     const Dims size = {rows, count};

@@ -20,6 +20,8 @@ class GraphMatcher {
   fbs::OperatorT& at(size_t i) { return *graph_.table.operators[i]; }
   Shape shape(TensorId tensor) const { return graph_.shape(tensor); }
   Tensor tensor(TensorId id) { return {&graph_, id}; }
+  // Whether operator `i` computes Float32, which the operators that patterns become accept alone.
+  bool computes_floats(size_t i) { return graph_.dtype(at(i).outputs.front()) == fbs::DType::Float32; }
 
   // The operator that computes `tensor` if it is of that kind; else null.
   fbs::OperatorT* producer(TensorId tensor, fbs::OpParams kind) const;

@@ -65,6 +65,7 @@ void recognise_rms_norm(Matcher& matcher);
 void recognise_group_norm(Matcher& matcher);
 void recognise_attention(Matcher& matcher);
 void recognise_quantize_dequantize(Matcher& matcher);
+void recognise_dynamic_quantization(Matcher& matcher);
 void recognise_paste_masks(Matcher& matcher);
 void recognise_heatmaps(Matcher& matcher);
 void recognise_scatter_rows(Matcher& matcher);

@@ -22,6 +22,7 @@ constexpr Pattern kPatterns[] = {
     {"group_norm", recognise_group_norm, nullptr},
     {"attention", recognise_attention, nullptr},
     {"quantize_dequantize", recognise_quantize_dequantize, nullptr},
+    {"dynamic_quantization", recognise_dynamic_quantization, nullptr},
     {"paste_masks", recognise_paste_masks, nullptr},
     {"heatmaps", recognise_heatmaps, nullptr},
     {"scatter_rows", recognise_scatter_rows, nullptr},

@@ -6,6 +6,7 @@ namespace ferry::onnx {
 
 void recognise_pixel_shuffle(GraphMatcher& m) {
   for (size_t i = 0; i < m.size(); ++i) {
+    if (!m.computes_floats(i)) continue;
     const TensorId output = m.at(i).outputs.front();
     const fbs::OperatorT* swap =
         m.at(i).params.AsReshape() ? m.producer(m.at(i).inputs.front(), fbs::OpParams::Transpose) : nullptr;

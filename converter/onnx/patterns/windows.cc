@@ -94,7 +94,7 @@ void recognise_rolled_back(GraphMatcher& m, size_t i) {
 
 void recognise_windows(GraphMatcher& m) {
   for (size_t i = 0; i < m.size(); ++i)
-    if (!recognise_partition(m, i) && !recognise_reverse(m, i)) recognise_rolled_back(m, i);
+    if (m.computes_floats(i) && !recognise_partition(m, i) && !recognise_reverse(m, i)) recognise_rolled_back(m, i);
 }
 
 }  // namespace ferry::onnx

@@ -5,7 +5,7 @@
 
 #include "models/language/decoder.h"
 
-namespace ferry::gemma3 {
+namespace ferry::gemma {
 namespace {
 
 using language::Configuration;
@@ -17,7 +17,7 @@ constexpr language::RopeDefaults kFull = {.theta = 1e6, .layer_type = "full_atte
 constexpr language::RopeDefaults kSliding = {
     .theta_name = "rope_local_base_freq", .scaling_name = nullptr, .layer_type = "sliding_attention"};
 
-// Every sixth layer has full attention, the others a sliding window. Where transformers 5 writes
+// Gemma 3: every sixth layer has full attention, the others a sliding window. Where transformers 5 writes
 // `_sliding_window_pattern`, it also writes layer_types, which take precedence.
 void set_layers(const Configuration& s, Decoder* c) {
   const auto pattern = static_cast<size_t>(s.count("sliding_window_pattern", s.count("_sliding_window_pattern", 6)));
@@ -41,23 +41,41 @@ double embedding_scale(const Configuration& s, int width) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
 }
 
-}  // namespace
-
-language::Network network(const nlohmann::json& json) {
-  const Configuration s(json, "config.json");
-  if (s.has("attn_logit_softcapping")) fail("config.json: attn_logit_softcapping is set, which is not supported");
+// Common to both generations.
+Decoder configured(const Configuration& s) {
   if (s.flag("use_bidirectional_attention", false))
     fail("config.json: use_bidirectional_attention is true, which is not supported");
   Decoder c = language::decoder_of(
       s, {.head = 256, .tied = true, .activation_name = "hidden_activation", .activation = "gelu_pytorch_tanh"});
-  set_layers(s, &c);
   c.qkv_bias = c.output_bias = s.flag("attention_bias", false);
-  c.head_norms = Decoder::HeadNorms::HeadsFirst;
   c.norm.zero_centered = c.sandwich_norms = true;
   c.embedding_scale = embedding_scale(s, c.width);
   c.score_scale = 1 / std::sqrt(s.number("query_pre_attn_scalar", 256.0));
+  return c;
+}
+
+}  // namespace
+
+language::Network network_2(const nlohmann::json& json) {
+  const Configuration s(json, "config.json");
+  Decoder c = configured(s);
+  c.ropes = {language::rope_of(s, c.head)};
+  language::set_windows(
+      s, language::sliding_window(s, 4096), [](size_t layer) { return layer % 2 == 0; }, &c);
+  const auto cap = [&](const char* name, double absent) { return s.is_null(name) ? 0 : s.number(name, absent); };
+  c.score_softcap = cap("attn_logit_softcapping", 50);
+  c.logit_softcap = cap("final_logit_softcapping", 30);
+  return language::network_of(c);
+}
+
+language::Network network_3(const nlohmann::json& json) {
+  const Configuration s(json, "config.json");
+  if (s.has("attn_logit_softcapping")) fail("config.json: attn_logit_softcapping is set, which is not supported");
+  Decoder c = configured(s);
+  set_layers(s, &c);
+  c.head_norms = Decoder::HeadNorms::HeadsFirst;
   if (s.has("final_logit_softcapping")) c.logit_softcap = s.number("final_logit_softcapping");
   return language::network_of(c);
 }
 
-}  // namespace ferry::gemma3
+}  // namespace ferry::gemma

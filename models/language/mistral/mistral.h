@@ -9,5 +9,7 @@ namespace ferry::mistral {
 
 // Throws Error if a setting is not supported.
 language::Network network(const nlohmann::json& config);
+// Mixtral.
+language::Network network_of_experts(const nlohmann::json& config);
 
 }  // namespace ferry::mistral

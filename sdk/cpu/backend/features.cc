@@ -24,6 +24,7 @@ CpuFeatures detect() {
 #elif defined(__aarch64__)
   features.float16 = described && cpuinfo_has_arm_neon_fp16_arith();
   features.dot_products = described && cpuinfo_has_arm_neon_dot();
+  features.byte_matrices = described && cpuinfo_has_arm_i8mm();
   for (uint32_t i = 0; described && i < cpuinfo_get_uarchs_count(); ++i)
     features.out_of_order = features.out_of_order || !executes_in_order(cpuinfo_get_uarch(i)->uarch);
   features.in_order = !features.out_of_order;

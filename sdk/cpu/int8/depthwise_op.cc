@@ -123,7 +123,7 @@ Status create_int8_depthwise(const Weighted& weighted, std::unique_ptr<Op>* out)
   auto depthwise = std::make_unique<Int8Depthwise>(weighted);
   FERRY_TRY(depthwise->create(weighted));
   *out = std::move(depthwise);
-  return {};
+  return add_wide_channels(weighted, out);
 }
 
 }  // namespace ferry::cpu

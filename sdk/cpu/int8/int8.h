@@ -76,6 +76,8 @@ void multiply_rows(const int8_t* a, const int8_t* b, size_t step_b, const Int8Op
 void add_to_sums(const int8_t* from, int32_t zero_point, int32_t* sums, size_t count);
 // to[i] = sums[i] * multiplier.
 void quantize_sums(const int32_t* sums, float multiplier, const Int8Output& output, int8_t* to, size_t count);
+// The sum of (x[i] - zero_point) * weight[i]; wraps.
+int32_t wide_product(const int8_t* x, int32_t zero_point, const int16_t* weight, size_t count);
 // to[i] = max(to[i], from[i]).
 void maximum(const int8_t* from, int8_t* to, size_t count);
 

@@ -101,6 +101,16 @@ FERRY_KERNEL void quantize_sums(const int32_t* sums, float multiplier, const Int
   for (size_t i = 0; i < count; ++i) to[i] = rounded(static_cast<float>(sums[i]) * multiplier);
 }
 
+FERRY_KERNEL int32_t wide_product(const int8_t* x, int32_t zero_point, const int16_t* weight, size_t count) {
+  const auto zero = static_cast<int16_t>(zero_point);
+  uint32_t sum = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const auto centred = static_cast<int16_t>(x[i] - zero);
+    sum += static_cast<uint32_t>(int32_t{centred} * int32_t{weight[i]});
+  }
+  return static_cast<int32_t>(sum);
+}
+
 FERRY_KERNEL void maximum(const int8_t* from, int8_t* to, size_t count) {
   for (size_t i = 0; i < count; ++i) to[i] = std::max(to[i], from[i]);
 }

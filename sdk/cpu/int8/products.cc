@@ -95,14 +95,14 @@ Status create_int8_conv2d(const Weighted& weighted, std::unique_ptr<Op>* out) {
   auto conv = std::make_unique<Int8Conv2d>();
   FERRY_TRY(conv->create(weighted));
   *out = std::move(conv);
-  return {};
+  return add_wide_channels(weighted, out);
 }
 
 Status create_int8_linear(const Weighted& weighted, std::unique_ptr<Op>* out) {
   auto linear = std::make_unique<Int8Linear>();
   FERRY_TRY(linear->create(weighted));
   *out = std::move(linear);
-  return {};
+  return add_wide_channels(weighted, out);
 }
 
 }  // namespace ferry::cpu

@@ -14,14 +14,29 @@
 
 namespace ferry::cpu {
 
+// The maximum magnitude of weights that the kernels multiply.
+inline constexpr int32_t kMaxNarrow = 127;
+
+// Wraps *op, a convolution or linear that computes with Int8Weights: output channels whose weights exceed kMaxNarrow
+// without their zero point are computed anew. Does nothing where there are none.
+Status add_wide_channels(const Weighted& weighted, std::unique_ptr<Op>* op);
+
 // The weight's integers, and the bias as Int32.
 class Int8Weights : public WeightSource {
  public:
   Int8Weights(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
 
+  // Without the zero point; beyond 8 signed bits clamped, for WideChannels computes those channels.
   // FERRY_UNSUPPORTED: a weight is -128; the sum of two of its products overflows 16 bits in XNNPACK's kernels for ARM.
   Status load(const void** weight, const float** bias) override {
-    const std::span<const std::byte> bytes = model_.constant(op_.inputs()->Get(1));
+    const StoredConstant stored = model_.stored(op_.inputs()->Get(1));
+    std::span<const std::byte> bytes = stored.bytes;
+    if (stored.type.zero_point != 0) {
+      for (const std::byte b : bytes)
+        centred_.push_back(static_cast<std::byte>(
+            std::clamp(static_cast<int8_t>(b) - stored.type.zero_point, -kMaxNarrow, kMaxNarrow)));
+      bytes = centred_;
+    }
     if (std::find(bytes.begin(), bytes.end(), std::byte{0x80}) != bytes.end())
       return error(FERRY_UNSUPPORTED, "%s: a weight is -128, expected -127 to 127", op_name(op_.params_type()));
     *weight = bytes.data();
@@ -32,6 +47,7 @@ class Int8Weights : public WeightSource {
  private:
   const Model& model_;
   const fbs::Operator& op_;
+  std::vector<std::byte> centred_;
 };
 
 // What both operators are created with.

@@ -1,5 +1,5 @@
-// softmax(scale * q k^T + biases) v, for a block of queries of one head at a time. The scores of a run of keys are on
-// the stack; the softmax is rescaled from run to run as its maximum grows (Milakov and Gimelshein 2018, online
+// softmax(scale * q k^T, capped, + biases) v, for a block of queries of one head at a time. The scores of a run of keys
+// are on the stack; the softmax is rescaled from run to run as its maximum grows (Milakov and Gimelshein 2018, online
 // softmax). Keys that no query of the block attends to are skipped. float16 operands, and states in fewer bits, are
 // converted where they are packed; everything is computed in float32.
 #include <algorithm>
@@ -99,6 +99,7 @@ class Attention : public Op {
         heads_(static_cast<size_t>(params.heads())),
         kv_heads_(static_cast<size_t>(params.kv_heads())),
         scale_(params.scale()),
+        softcap_(params.softcap()),
         causal_(params.causal()),
         has_sinks_(params.sinks()),
         window_(static_cast<size_t>(params.window())) {
@@ -184,7 +185,8 @@ class Attention : public Op {
             .key_size = key_size_,
             .value_size = value_size_,
             .window = window_,
-            .scale = scale_};
+            .scale = scale_,
+            .softcap = softcap_};
   }
 
   bool has_float16() const { return built_in(Feature::Float16) && float16_.operands; }
@@ -289,6 +291,7 @@ class Attention : public Op {
                    width, tile_rows});
       }
       for (size_t i = 0; i < rows; ++i) {
+        if (softcap_ > 0) cap(scores[i], count, softcap_);
         if (causal_) hide(seen_by(first + i, first + i + 1), begin, count, scores[i]);
         for (size_t b = 0; b < biases_.size(); ++b)
           if (biases_[b].data != nullptr)
@@ -333,7 +336,7 @@ class Attention : public Op {
   const StatesRead states_;
   std::array<StateElements, 2> stored_;  // keys and values
   size_t heads_, kv_heads_;
-  float scale_;
+  float scale_, softcap_;
   bool causal_, has_sinks_, in_place_ = false;
   size_t window_;
   size_t samples_ = 0, queries_ = 0, keys_ = 0, key_size_ = 0, value_size_ = 0;

@@ -23,13 +23,17 @@ struct FewQueries {
   float* y;            // [queries, kv_heads * group, value_size]
   size_t queries, keys, kv_heads, group, key_size, value_size;
   size_t window;  // keys that a query attends to, itself included; 0: all
-  float scale;
+  float scale, softcap;
 
   // Scratch elements for a task of `heads` key/value heads.
   uint64_t scratch(size_t heads) const;
 };
 
-// Computes softmax(scale * q k^T) v for the queries of `heads` key/value heads from `first_head`.
+// scores = softcap * tanh(scores / softcap)
+void cap(float* scores, size_t count, float softcap);
+
+// Computes softmax(scale * q k^T) v, its scores capped if softcap is above 0, for the queries of `heads` key/value
+// heads from `first_head`.
 void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float* scratch);
 
 }  // namespace ferry::cpu

@@ -128,6 +128,10 @@ struct Rows {
 
 }  // namespace
 
+FERRY_KERNEL void cap(float* scores, size_t count, float softcap) {
+  for (size_t i = 0; i < count; ++i) scores[i] = softcap * hyperbolic_tangent(scores[i] / softcap);
+}
+
 uint64_t FewQueries::scratch(size_t heads) const {
   const Lanes lanes = lanes_of(*this, heads);
   const size_t row = heads * std::max(key_size, value_size);
@@ -162,6 +166,7 @@ void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float
       score(q, keys.data, keys.stride, a.key_size, lanes, keys.count, scores + s * lanes.padded);
       s += keys.count;
     }
+    if (a.softcap > 0) cap(scores, count * lanes.padded, a.softcap);
     hide(a, lanes, begin, count, scores);
     weigh(scores, count, lanes.padded, maximum, sums, rescale);
     scale_rows(rescale, lanes.count, a.value_size, y);

@@ -58,18 +58,23 @@ FERRY_KERNEL void join_clamped(float* gate, const float* up, size_t count, float
   }
 }
 
+// The value of a BFloat16 or a Float16.
+inline float scale_of(uint16_t bits, bool float16) {
+  return float16 ? from_float16(bits) : std::bit_cast<float>(uint32_t{bits} << 16);
+}
+
 // Blocks of kStoredBlock integers, each with a scale.
-FERRY_KERNEL void unpack_bytes(const int8_t* from, const uint16_t* scales, size_t blocks, float* to) {
+FERRY_KERNEL void unpack_bytes(const int8_t* from, const uint16_t* scales, bool float16, size_t blocks, float* to) {
   for (size_t b = 0; b < blocks; ++b, from += kStoredBlock, to += kStoredBlock) {
-    const float scale = std::bit_cast<float>(uint32_t{scales[b]} << 16);
+    const float scale = scale_of(scales[b], float16);
     FERRY_INDEPENDENT
     for (size_t i = 0; i < kStoredBlock; ++i) to[i] = static_cast<float>(from[i]) * scale;
   }
 }
 
-FERRY_KERNEL void unpack_nibbles(const uint8_t* from, const uint16_t* scales, size_t blocks, float* to) {
+FERRY_KERNEL void unpack_nibbles(const uint8_t* from, const uint16_t* scales, bool float16, size_t blocks, float* to) {
   for (size_t b = 0; b < blocks; ++b, from += kStoredBlock / 2, to += kStoredBlock) {
-    const float scale = std::bit_cast<float>(uint32_t{scales[b]} << 16);
+    const float scale = scale_of(scales[b], float16);
     FERRY_INDEPENDENT
     for (size_t i = 0; i < kStoredBlock / 2; ++i) {
       to[2 * i] = static_cast<float>(((from[i] & 15) ^ 8) - 8) * scale;
@@ -112,9 +117,12 @@ class Stack {
       return read_elements(stored_, begin, out);
     const auto* scales = reinterpret_cast<const uint16_t*>(stored_.scales.data()) + begin / kStoredBlock;
     const size_t blocks = out.size() / kStoredBlock;
+    const bool float16 = stored_.scale_dtype == fbs::DType::Float16;
     if (stored_.type.dtype == fbs::DType::Int8)
-      return unpack_bytes(reinterpret_cast<const int8_t*>(stored_.bytes.data()) + begin, scales, blocks, out.data());
-    unpack_nibbles(reinterpret_cast<const uint8_t*>(stored_.bytes.data()) + begin / 2, scales, blocks, out.data());
+      return unpack_bytes(reinterpret_cast<const int8_t*>(stored_.bytes.data()) + begin, scales, float16, blocks,
+                          out.data());
+    unpack_nibbles(reinterpret_cast<const uint8_t*>(stored_.bytes.data()) + begin / 2, scales, float16, blocks,
+                   out.data());
   }
 
   const Model& model_;

@@ -22,13 +22,22 @@ constexpr size_t kChunkTokens = 64;  // tokens per chunk
 constexpr size_t kValueBlock = 64;   // elements of a value whose sums are held at a time
 
 // sums[e] += sum over j of factors[j] * rows[j * stride + e].
-[[gnu::always_inline]] inline void add_rows(const double* factors, const float* rows, size_t stride, size_t count,
-                                            size_t width, double* sums) {
-  for (size_t j = 0; j < count; ++j)
-    for (size_t e = 0; e < width; ++e) sums[e] += factors[j] * static_cast<double>(rows[j * stride + e]);
+FERRY_KERNEL void add_rows(const double* factors, const float* rows, size_t stride, size_t count, size_t width,
+                           double* sums) {
+  size_t j = 0;
+  for (; j + 2 <= count; j += 2, rows += 2 * stride) {  // reads and writes the sums half as often
+    const double first = factors[j], second = factors[j + 1];
+    FERRY_INDEPENDENT
+    for (size_t e = 0; e < width; ++e)
+      sums[e] = (sums[e] + first * static_cast<double>(rows[e])) + second * static_cast<double>(rows[stride + e]);
+  }
+  if (j == count) return;
+  const double last = factors[j];
+  FERRY_INDEPENDENT
+  for (size_t e = 0; e < width; ++e) sums[e] += last * static_cast<double>(rows[e]);
 }
 
-[[gnu::always_inline]] inline double product(const float* a, const float* b, size_t size) {
+FERRY_KERNEL double product(const float* a, const float* b, size_t size) {
   double parts[8] = {};
   for (size_t d = 0; d + 8 <= size; d += 8)
     for (size_t k = 0; k < 8; ++k) parts[k] += static_cast<double>(a[d + k]) * static_cast<double>(b[d + k]);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "sdk/cpu/gemm/linear_int4.h"
+#include "sdk/cpu/gemm/linear_blocks.h"
 #include "sdk/cpu/xnnpack/weights.h"
 #include "sdk/operators/pointwise.h"
 
@@ -51,6 +51,10 @@ class LinearQuantized : public Op {
     const xnn_status status = xnn_create_convert_nc_f32_qd8(/*flags=*/0, &created);
     if (status == xnn_status_success) rounding_.reset(created);
     FERRY_TRY(check(status, type_, "creating"));
+    if (LinearBlocks::pays(cpu, weight)) {
+      own_.emplace(cpu, inputs_, outputs, gemm.output_min, gemm.output_max);
+      return own_->create(weight, source);
+    }
     eight_bits_ = weight.type.dtype == fbs::DType::Int8;
     if (eight_bits_) {
       std::vector<float> scales(outputs);
@@ -65,10 +69,6 @@ class LinearQuantized : public Op {
                 gemm.output_min, gemm.output_max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
           },
           &product_);
-    }
-    if (LinearInt4::pays(cpu, weight.type)) {
-      own_.emplace(inputs_, outputs, gemm.output_min, gemm.output_max);
-      return own_->create(weight, source);
     }
     constexpr uint8_t kZeroPoint = 8;
     const XnnPacking packing{source, PackingId("xnnpack fully_connected qd8 f32 qb4w", kXnnLayouts)};
@@ -89,7 +89,7 @@ class LinearQuantized : public Op {
                     type_, "reshaping"));
     // Workspace: the rows' integers, then their quantization parameters.
     *workspace = padded_size(rows_ * inputs_) + uint64_t{rows_ + kExtraRows} * sizeof(xnn_quantization_params);
-    if (has_own()) {
+    if (own_) {
       *workspace += own_->sums(rows_) * sizeof(int32_t);
       return {};
     }
@@ -105,7 +105,7 @@ class LinearQuantized : public Op {
     last_row_ = steps + rows_ - 1;
     FERRY_TRY(
         check(xnn_setup_convert_nc_f32_qd8(rounding_.get(), floats(inputs[0]), rows, steps), type_, "setting up"));
-    if (has_own()) {
+    if (own_) {
       y_ = floats(output);
       own_rows_ = {rows, steps, reinterpret_cast<int32_t*>(steps + rows_ + kExtraRows), rows_};
       return {};
@@ -117,7 +117,7 @@ class LinearQuantized : public Op {
 
   Status run(Pool* pool) override {
     FERRY_TRY(check(xnn_run_operator(rounding_.get(), as_xnnpack(pool)), type_, "running"));
-    if (has_own()) {
+    if (own_) {
       own_->run(own_rows_, y_, pool);
       return {};
     }
@@ -126,16 +126,14 @@ class LinearQuantized : public Op {
   }
 
  private:
-  bool has_own() const { return FERRY_HAS_LINEAR_INT4 && own_; }
-
   fbs::OpParams type_;
   size_t inputs_, rows_ = 0;
   bool eight_bits_ = true;
   xnn_quantization_params* last_row_ = nullptr;
   XnnOperator rounding_;
   PackedXnn product_;
-  std::optional<LinearInt4> own_;  // replaces XNNPACK's operator
-  LinearInt4::Rows own_rows_{};
+  std::optional<LinearBlocks> own_;  // replaces XNNPACK's operator
+  BlockRows own_rows_{};
   float* y_ = nullptr;
 };
 
@@ -145,8 +143,10 @@ bool linear_quantized_applies(const Weighted& weighted) {
   const Type type = type_of(weighted.model.tensor(weighted.op.inputs()->Get(1)));
   const fbs::Conv2d* convolution = weighted.op.params_as_Conv2d();
   if (!type.quantized || type.zero_point != 0) return false;
+  const bool float16 = type.block > 0 && weighted.model.tensor(type.scale).dtype() == fbs::DType::Float16;
   if (convolution != nullptr && !is_pointwise(*convolution, weighted.weight)) return false;
-  return type.dtype == fbs::DType::Int8 ? type.block == 0 && type.axis == 0 : type.block > 0;
+  if (type.block == kLinearBlock) return true;
+  return type.dtype == fbs::DType::Int8 ? type.block == 0 && type.axis == 0 : type.block > 0 && !float16;
 }
 
 Status create_linear_quantized(const Weighted& weighted, std::unique_ptr<Op>* out) {

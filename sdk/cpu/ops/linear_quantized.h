@@ -5,8 +5,8 @@
 
 namespace ferry::cpu {
 
-// Whether the weight is Int8 with one scale per tensor or per output channel, or Int4 in blocks, both without a zero
-// point, of a linear or pointwise convolution.
+// Whether the weight is Int8 with one scale per tensor or per output channel, Int4 in blocks, or either in blocks of
+// 32, without a zero point, of a linear or pointwise convolution.
 bool linear_quantized_applies(const Weighted& weighted);
 
 // Lowers it to an integer product: each input row (a pixel's channels) is quantized at run time to 8 bits over its

@@ -152,7 +152,11 @@ Status copy_to_host(Device& device, const BufferRange& range, std::byte* to) {
 }  // namespace
 
 Variant packer(const Piece& piece, Storage storage, fbs::DType dtype) {
-  return {.kernel = piece.kernel, .storage = storage, .count = 4, .constants = {kWorkgroup, 1, 1, bits_of(dtype)}};
+  const bool float16_scales = piece.kernel == Kernel::PackQuantized && dtype == fbs::DType::Float16;
+  return {.kernel = piece.kernel,
+          .storage = storage,
+          .count = static_cast<uint8_t>(float16_scales ? 5 : 4),
+          .constants = {kWorkgroup, 1, 1, bits_of(dtype), float16_scales ? 1u : 0u}};
 }
 
 Status packed_target(const Model& model, const Device& device, Storage storage, PackedTarget* out) {

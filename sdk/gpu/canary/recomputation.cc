@@ -134,7 +134,10 @@ std::vector<RowId> Recomputation::reads(uint32_t row) const {
 std::vector<double> Recomputation::constant(TensorId tensor, uint64_t begin, uint64_t count) const {
   std::vector<float> values(count);
   StoredConstant stored{type_of(model_.tensor(tensor)), shapes_[tensor], model_.constant(tensor)};
-  if (stored.type.quantized) stored.scales = model_.constant(stored.type.scale);
+  if (stored.type.quantized) {
+    stored.scales = model_.constant(stored.type.scale);
+    stored.scale_dtype = model_.tensor(stored.type.scale).dtype();
+  }
   read_elements(stored, begin, values);
   return {values.begin(), values.end()};
 }

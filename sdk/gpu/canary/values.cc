@@ -105,7 +105,10 @@ float MadeUpConstants::value(TensorId tensor, size_t i) const {
 Array MadeUpConstants::array(TensorId tensor, const Shape& shape) const {
   std::vector<float> values(static_cast<size_t>(shape.elements()));
   StoredConstant stored{type_of(model_.tensor(tensor)), shape, bytes(tensor)};
-  if (stored.type.quantized) stored.scales = bytes(stored.type.scale);
+  if (stored.type.quantized) {
+    stored.scales = bytes(stored.type.scale);
+    stored.scale_dtype = dtype(stored.type.scale);
+  }
   read_elements(stored, values.data());
   return {shape, {values.begin(), values.end()}};
 }

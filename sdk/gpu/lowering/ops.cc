@@ -162,10 +162,10 @@ bool has_kind(const fbs::Operator& op) {
   return true;
 }
 
-// How kernels dequantize: Int8 with a scale per output, Int4 with a scale per 32 inputs, both without zero points.
+// How kernels dequantize: Int8 with a scale per output, both with a scale per 32 inputs, without zero points.
 // Stacks of matrices have their scales in blocks, which their lowering checks.
 bool unpacks(const Type& type, bool stacked) {
-  const bool blocks = type.dtype == fbs::DType::Int4 ? type.block == kScaleBlock : (type.block > 0) == stacked;
+  const bool blocks = type.block == kScaleBlock || (type.dtype == fbs::DType::Int8 && (type.block > 0) == stacked);
   return type.zero_point == 0 && type.axis == 0 && blocks;
 }
 
@@ -190,7 +190,7 @@ Status serves(const fbs::Operator& op, std::span<const Type> inputs) {
     if (inputs[i].quantized && !unpacks(inputs[i], op.params_type() == fbs::OpParams::Experts))
       return unsupported(
           "%s: input %zu is of type %s, along axis %d, in blocks of %d, with the zero point %d; the GPU "
-          "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points",
+          "backend takes Int8 with a scale an output, and both in blocks of 32, without zero points",
           name, i, in_words(inputs[i]).c_str(), inputs[i].axis, inputs[i].block, inputs[i].zero_point);
   }
   if (entry == nullptr || !has_kind(op)) return unsupported("the GPU backend has no %s of this kind", name);

@@ -134,6 +134,11 @@ Status lower_product(const Problem& problem, const Product& product, int alterna
     call.groups =
         spread(uint64_t{ceil_div(product.rows, block_rows)} * ceil_div(quads, block_quads), 1, problem.limits);
   }
+  if (weight.in_blocks && weight.bits == 8) {
+    constexpr size_t kBeforeInBlocks = 6;  // constants 7 to 12; the kernels have not all of them
+    while (std::span<const uint32_t>(call.constants).size() < kBeforeInBlocks) call.constants.append(0);
+    call.constants.append(1);
+  }
   return out->add_with_epilogue(std::move(call), std::move(weight.region), product.min, product.max);
 }
 

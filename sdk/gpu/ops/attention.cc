@@ -125,7 +125,7 @@ Status lower_attention(const Problem& problem, int alternative, Lowering* out) {
   call.push.append({word(query[0]), heads, word(query[1]), word(key[1]), heads / kv_heads, depth_quads, width_quads,
                     static_cast<uint32_t>(behind), tiles, chunks, std::bit_cast<uint32_t>(p.scale()),
                     p.causal() ? word(key[1] - query[1]) + 1 : word(key[1]), p.causal() ? 1u : 0u,
-                    p.window() > 0 ? word(p.window()) : word(key[1])});
+                    p.window() > 0 ? word(p.window()) : word(key[1]), std::bit_cast<uint32_t>(p.softcap())});
   call.groups = spread(uint64_t{word(query[0])} * heads * tiles * chunks, 1, problem.limits);
   call.flops = 2 * uint64_t{word(query[0])} * heads * word(query[1]) * word(key[1]) * (depth + width);
   out->add(call);

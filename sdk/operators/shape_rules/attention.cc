@@ -13,6 +13,9 @@ Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* outpu
     return error(FERRY_CORRUPT, "%s: %d heads do not divide among %d key and value heads", op, p.heads(), p.kv_heads());
   if (!std::isfinite(p.scale()))
     return error(FERRY_CORRUPT, "%s: the scale is %g, expected a finite number", op, static_cast<double>(p.scale()));
+  if (p.softcap() != 0 && !(std::isnormal(p.softcap()) && p.softcap() > 0))
+    return error(FERRY_CORRUPT, "%s: the softcap is %g, expected 0 or a normal number above 0", op,
+                 static_cast<double>(p.softcap()));
   const Shape &q = inputs[0], &k = inputs[1], &v = inputs[2];
   FERRY_TRY(check_rank(op, "query", q, 3));
   FERRY_TRY(check_rank(op, "key", k, 3));

@@ -1,4 +1,4 @@
-// Attention from queries, keys and values: one operator, or the scores step by step where they are capped or an output.
+// Attention from queries, keys and values: one operator, or the scores step by step where they are an output.
 #include <cmath>
 
 #include "converter/onnx/ops/microsoft/microsoft.h"
@@ -53,12 +53,12 @@ Tensor attend(Op& op, const Heads& h, Scores wanted, std::optional<Tensor>* scor
     op.refuse("attention of %s, %s and %s: they do not fit", to_string(q).c_str(), to_string(k).c_str(),
               to_string(v).c_str());
   constexpr size_t kMaxBiases = 2;  // of the operator
-  if (wanted != Scores::None || h.softcap > 0 || h.biases.size() > kMaxBiases)
-    return attend_by_scores(op, h, wanted, scores);
+  if (wanted != Scores::None || h.biases.size() > kMaxBiases) return attend_by_scores(op, h, wanted, scores);
   fbs::AttentionT params;
   params.heads = to_int32({q[2]})[0];
   params.kv_heads = to_int32({k[2]})[0];
   params.scale = static_cast<float>(h.scale);
+  params.softcap = static_cast<float>(h.softcap);
   params.causal = h.causal;
   params.window = h.causal ? to_int32({h.window})[0] : 0;
   params.sinks = h.sinks.has_value();
@@ -114,7 +114,7 @@ Tensor mask_bias(Op& op, size_t input, int64_t batch, int64_t queries, int64_t k
     return bias_where(binary(fbs::BinaryKind::And, before_end, from_start), filter);
   }
   op.refuse("the mask '%s' is %s for %lld samples, %lld queries and %lld keys, expected [B], [2B], [B,S] or [B,L,S]",
-            op.node().inputs[input].c_str(), to_string(dims).c_str(), static_cast<long long>(batch),
+            op.input_name(input).c_str(), to_string(dims).c_str(), static_cast<long long>(batch),
             static_cast<long long>(queries), static_cast<long long>(keys));
 }
 

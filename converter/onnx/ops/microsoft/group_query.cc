@@ -66,7 +66,7 @@ Lengths read_lengths(Op& op, const Heads& h) {
     n.total = to_integer(op.single(Gqa::Total, "total_sequence_length"));
   else if (n.capacity > 0)
     op.refuse("total_sequence_length '%s' depends on the graph's inputs, expected a constant: it determines a size",
-              op.node().inputs[Gqa::Total].c_str());
+              op.input_name(Gqa::Total).c_str());
   if (n.total < n.queries || n.total - n.queries > n.capacity)
     op.refuse("total_sequence_length is %lld for %lld tokens after a past of %lld", static_cast<long long>(n.total),
               static_cast<long long>(n.queries), static_cast<long long>(n.capacity));
@@ -177,18 +177,19 @@ void read_heads(Op& op, int64_t heads, int64_t kv_heads, Heads* h) {
 // Attention to the tokens of earlier runs as well: keys and values are appended to states, which have any length.
 void attend_states(Op& op, const Heads& h) {
   const std::map<std::string, State>& states = op.decoder()->states;
-  if (h.softcap > 0 || op.has(Gqa::Bias) || op.wants(3) || !h.causal || dims_of(h.q)[0] != 1)
-    op.refuse("a language model's attention with a cache is causal, of one sample, without softcap, bias and scores");
+  if (op.has(Gqa::Bias) || op.wants(3) || !h.causal || dims_of(h.q)[0] != 1)
+    op.refuse("a language model's attention with a cache is causal, of one sample, without bias and scores");
   fbs::AttentionT params;
   params.heads = to_int32({dims_of(h.q)[2]})[0];
   params.kv_heads = to_int32({dims_of(h.k)[2]})[0];
   params.scale = static_cast<float>(h.scale);
+  params.softcap = static_cast<float>(h.softcap);
   params.causal = true;
   params.window = to_int32({h.window})[0];
   params.sinks = h.sinks.has_value();
   std::vector<Tensor> inputs = {joined_heads(h.q),
-                                ferry::append(joined_heads(h.k), states.at(op.node().inputs[Gqa::PastKey])),
-                                ferry::append(joined_heads(h.v), states.at(op.node().inputs[Gqa::PastValue]))};
+                                ferry::append(joined_heads(h.k), states.at(op.input_name(Gqa::PastKey))),
+                                ferry::append(joined_heads(h.v), states.at(op.input_name(Gqa::PastValue)))};
   if (h.sinks) inputs.push_back(*h.sinks);
   op.set(0, op.graph().add_op("", params, inputs));
   // The outputs of the cache are not read.
@@ -218,7 +219,7 @@ void group_query_attention(Op& op) {
   const bool causal = op.integer("causal", 1) != 0;
   const int64_t window = std::max<int64_t>(op.integer("local_window_size", -1), 0), heads = dims_of(h.q)[2];
   h.scale = score_scale(op, dims_of(h.q)[3]);
-  h.softcap = op.number("softcap", 0);
+  h.softcap = std::max(op.number("softcap", 0), 0.0);
   if (op.has(Gqa::Sink))
     h.sinks = op.floating(Gqa::Sink);
   else if (op.integer("smooth_softmax", 0) != 0)

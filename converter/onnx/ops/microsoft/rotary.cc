@@ -22,8 +22,7 @@ Tensor rows_at(Op& op, size_t cache, const Argument& positions) {
     if (same) rows.resize(static_cast<size_t>(length));
     const Dims to = {same ? 1 : known->dims[0], length, 1, table[1]};
     if (op.known(cache))
-      return add_constant(op.graph(), op.node().inputs[cache],
-                          pick(op.array(cache, "the cache"), 0, rows).reshaped(to));
+      return add_constant(op.graph(), op.input_name(cache), pick(op.array(cache, "the cache"), 0, rows).reshaped(to));
     return reshape_to(pick(op, op.tensor(cache), 0, rows), to);
   }
   const Tensor at = std::get<Tensor>(positions.value);

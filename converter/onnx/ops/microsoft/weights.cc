@@ -134,7 +134,7 @@ struct BnbBlocks {
 };
 
 Tensor times(Op& op, Tensor x, const Array& weight, std::optional<Tensor> bias) {
-  std::vector<Tensor> inputs = {x, add_constant(op.graph(), op.node().inputs[1], weight)};
+  std::vector<Tensor> inputs = {x, add_constant(op.graph(), op.input_name(1), weight)};
   if (bias) inputs.push_back(*bias);
   return op.graph().add_op("", fbs::LinearT{}, inputs);
 }
