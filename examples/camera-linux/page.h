@@ -64,7 +64,6 @@ class Page {
   std::string address_;
   int port_ = 0;
   std::atomic<bool> ended_ = false;
-  std::jthread listener_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -76,6 +75,7 @@ class Page {
   uint64_t shown_ = 0, encoded_ = 0;  // the number of images shown, and the one that jpeg_ encodes
   Clock::time_point last_shown_{};
   int viewers_ = 0, watchers_ = 0;  // persistent connections, and those of them for images
+  std::jthread listener_;           // the last member: it ends before what its connections use
 };
 
 }  // namespace camera

@@ -286,7 +286,7 @@ TEST(ProgramsPage, ShowsWhatIsAnswered) {
   EXPECT_EQ(second.wait(), 2);
   EXPECT_NE(second.err().find("the port is in use"), std::string::npos) << second.err();
   EXPECT_EQ(second.out(), "");
-  EXPECT_EQ(program.end(SIGTERM), 0);
+  EXPECT_EQ(program.end(SIGTERM), 0) << program.err();
 }
 
 }  // namespace
