@@ -17,14 +17,13 @@ endfunction()
 ferry_add_room(ferry_graph converter/error.cc converter/refused.cc converter/suggest.cc converter/write_file.cc converter/graph/*.cc)
 # Its loops pass over every weight; without traps they are vectorised.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/graph/float16.cc" PROPERTIES
-                            COMPILE_OPTIONS "$<${optimised}:-O3>;-fno-trapping-math" SKIP_UNITY_BUILD_INCLUSION ON
-                            SKIP_PRECOMPILE_HEADERS ON)
+                            COMPILE_OPTIONS "$<${optimised}:-O3>;-fno-trapping-math" SKIP_UNITY_BUILD_INCLUSION ON)
 ferry_add_room(ferry_checkpoint converter/foreign.cc converter/checkpoint/*.cc converter/checkpoint/quantized/*.cc
                converter/gguf/*.cc)
 ferry_add_room(ferry_quantize converter/quantize/*.cc)
 # Its sums of products are the quantiser's longest loops.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/quantize/rounding.cc" PROPERTIES COMPILE_OPTIONS "$<${optimised}:-O3>"
-                            SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+                            SKIP_UNITY_BUILD_INCLUSION ON)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
 ferry_add_room(ferry_preprocessing converter/preprocessing/*.cc)
@@ -112,25 +111,11 @@ foreach(room ferry_preprocessing ferry_text_files ferry_tokenizer_files ferry_on
     target_compile_options(${room} PRIVATE ${FERRY_COLD})
   endif()
 endforeach()
-ferry_precompile(ferry_preprocessing DESKTOP)
-foreach(room ferry_text_files ferry_tokenizer_files ferry_onnx ferry_tflite ferry_converter ferry_models)
-  if(TARGET ${room})
-    target_precompile_headers(${room} REUSE_FROM ferry_preprocessing)
-  endif()
-endforeach()
-ferry_precompile(ferry_graph DESKTOP)
-set(like_graph ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_export)
 if(FERRY_SANITIZE) # with instrumentation, optimising takes longer than what most of it computes
-  set(like_graph ferry_checkpoint)
   target_compile_options(ferry_graph PRIVATE -O0)
   target_compile_options(ferry_checkpoint PRIVATE -O0)
   foreach(processes_elements checkpoint/elements checkpoint/sha256 graph/float16 gguf/blocks)
     set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/${processes_elements}.cc"
-                                PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+                                PROPERTIES COMPILE_OPTIONS -O2)
   endforeach()
 endif()
-foreach(room IN LISTS like_graph)
-  if(TARGET ${room})
-    target_precompile_headers(${room} REUSE_FROM ferry_graph)
-  endif()
-endforeach()

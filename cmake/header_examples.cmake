@@ -21,5 +21,4 @@ foreach(program runtime_tests gpu_tests) # vulkan.h's is for gpu_tests
 endforeach()
 # Compiled as an app may be.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/runtime/veneer_example_test.cc"
-  "${PROJECT_SOURCE_DIR}/tests/runtime/veneer_test.cc" PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti"
-  SKIP_PRECOMPILE_HEADERS ON)
+  "${PROJECT_SOURCE_DIR}/tests/runtime/veneer_test.cc" PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")

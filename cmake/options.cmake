@@ -38,8 +38,9 @@ set(FERRY_SHIP_LEVEL -Os CACHE STRING "Optimisation of the libraries, but for ho
 set(FERRY_CLI_LEVEL "${FERRY_COLD}" CACHE STRING "Optimisation of the command")
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/operators/shape.h", "converter/error.h"...
 
-# Presets use unity builds (CMAKE_UNITY_BUILD) and precompiled headers. Only `includes` compiles each file alone, which
-# finds files that lack an include. Files whose local names clash are compiled apart everywhere.
+# Presets use unity builds (CMAKE_UNITY_BUILD), which parse headers once for 16 files. Only `includes` compiles each file
+# alone, which finds files that lack an include. Precompiled headers would gain nothing: gcc is slower with theirs, and no
+# cache has what clang compiles with them. Files whose local names clash are compiled apart everywhere.
 set(FERRY_APART UNITY_BUILD OFF)
 
 # Blobs and packed files may exceed 2 GB on 32-bit targets.
@@ -54,9 +55,10 @@ find_program(FERRY_CCACHE ccache)
 if(FERRY_CCACHE)
   foreach(lang C CXX)
     if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
-      # Makes objects independent of the clone's path, so that clones share the cache.
+      # Makes objects independent of the clone's path, so that clones share the cache; and finds what a file includes by
+      # compiling it, not by preprocessing it first.
       set(CMAKE_${lang}_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-          CCACHE_SLOPPINESS=pch_defines,time_macros "${FERRY_CCACHE}") # without the last, none with precompiled headers
+          CCACHE_DEPEND=1 "${FERRY_CCACHE}")
     endif()
   endforeach()
 endif()

@@ -113,7 +113,6 @@ ferry_ships(ferry_core)
 if(FERRY_SANITIZE) # its hot loops are apart, below
   target_compile_options(ferry_core PRIVATE -O0)
 endif()
-ferry_precompile(ferry_core SDK)
 
 foreach(suffix kernel exact avx2 neon_fp16)
   add_library(ferry_${suffix} OBJECT ${${suffix}_sources})
@@ -125,7 +124,6 @@ foreach(suffix kernel exact avx2 neon_fp16)
                                                                    # files may not use
   target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_${suffix}>)
 endforeach()
-ferry_precompile(ferry_kernel SDK)
 target_compile_options(ferry_exact PRIVATE -ffp-contract=off)
 # The reference rounds every operation as written, on every host: the converter folds weights with it, and blobs must have
 # the same bytes.
@@ -139,21 +137,19 @@ target_sources(ferry_core PRIVATE $<TARGET_OBJECTS:ferry_reference_operators>)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   target_compile_options(ferry_neon_fp16 PRIVATE -march=armv8.2-a+fp16)
   # It enables float16 vector types in system headers, which other files of a unity must not see.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_fp16.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
-                              SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_fp16.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
 
 if(FERRY_SANITIZE)
   # With sanitizers and optimisation these templates take minutes each to compile.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise.kernel.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/depthwise/depthwise_avx2.cc"
                               "${PROJECT_SOURCE_DIR}/sdk/cpu/int8/depthwise.kernel.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/int8/depthwise_avx2.cc"
-                              PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
+                              PROPERTIES COMPILE_OPTIONS -O0)
   # for a PNG with an empty chunk, stb calls memcpy(NULL, NULL, 0)
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=nonnull-attribute" SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=nonnull-attribute")
 else() # stb's decoders, and the loops that hand out work
   ferry_sources(threads sdk/threads/*.cc)
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" ${threads} PROPERTIES COMPILE_OPTIONS "$<${optimised}:-O2>"
-                              SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" ${threads} PROPERTIES COMPILE_OPTIONS "$<${optimised}:-O2>")
 endif()
 
 ferry_shared_library(ferry_shared ferry $<TARGET_OBJECTS:ferry_core> $<TARGET_OBJECTS:ferry_kernel> $<TARGET_OBJECTS:ferry_exact>
@@ -179,11 +175,6 @@ add_custom_target(ferry_static_archive ALL DEPENDS "${FERRY_STATIC_ARCHIVE}")
 ferry_sources(text_sources sdk/text/*.cc sdk/text/*/*.cc)
 add_library(ferry_text STATIC ${text_sources})
 ferry_ships(ferry_text)
-if(FERRY_SANITIZE) # ferry_core has another optimisation
-  ferry_precompile(ferry_text SDK)
-else()
-  target_precompile_headers(ferry_text REUSE_FROM ferry_core)
-endif()
 target_link_libraries(ferry_text PUBLIC ferry_core PRIVATE ferry_schema ferry_options)
 set(status_sources "${PROJECT_SOURCE_DIR}/sdk/status.cc" "${PROJECT_SOURCE_DIR}/sdk/attempt.cc" "${PROJECT_SOURCE_DIR}/sdk/printable.cc")
 ferry_shared_library(ferry_text_shared ferry_text $<TARGET_OBJECTS:ferry_text> ${status_sources})

@@ -157,11 +157,6 @@ foreach(folder unit threads ops converter conformance tflite runtime memory pari
   else()
     target_compile_options(${folder}_tests PRIVATE -O0)
   endif()
-  if(folder MATCHES "^(unit|ops|gpu)$") # ops and gpu have options of their own
-    ferry_precompile(${folder}_tests TESTS)
-  elseif(NOT folder STREQUAL "runtime") # has C files, too, and few
-    target_precompile_headers(${folder}_tests REUSE_FROM unit_tests)
-  endif()
   if(folder STREQUAL "gpu") # functions are volk's
     target_compile_definitions(gpu_tests PRIVATE VK_NO_PROTOTYPES=)
   endif()

@@ -24,4 +24,4 @@ ferry_add_room(ferry_tflite converter/tflite/*.cc converter/tflite/*/*.cc)
 target_link_libraries(ferry_tflite PUBLIC ferry_tools ferry_tflite_schema)
 # Numbers in custom options are read without the locale, which flatbuffers would link a library for.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/tflite/custom_options.cc" PROPERTIES
-                            COMPILE_DEFINITIONS FLATBUFFERS_LOCALE_INDEPENDENT=0 SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+                            COMPILE_DEFINITIONS FLATBUFFERS_LOCALE_INDEPENDENT=0 SKIP_UNITY_BUILD_INCLUSION ON)
