@@ -65,7 +65,8 @@ progress_stop() {
 progress_end() { progress_stop; }
 
 # The first error in a log, with the target or the test that it belongs to, in at most 16 lines; else the log's end. Then
-# ctest's count and its list of failed tests.
+# ctest's count and its list of failed tests. Every filter reads to the end: one that stops early would end the script by
+# SIGPIPE.
 progress_first_error() {  # LOG
   tr '\r' '\n' <"$1" | awk '
     !error && /^FAILED: |\*\*\*(Failed|Timeout|Exception|Not Run)/ { context = $0 }
@@ -74,14 +75,14 @@ progress_first_error() {  # LOG
       error = NR
       if (context != "") print context
     }
-    error && /^ *[0-9]+\/[0-9]+ Test +#|^\[[0-9]+\/[0-9]+\]|tests passed,/ { exit }  # the next test or target
-    error && NR < error + 15 { print }
+    error && /^ *[0-9]+\/[0-9]+ Test +#|^\[[0-9]+\/[0-9]+\]|tests passed,/ { past = 1 }  # the next test or target
+    error && !past && NR < error + 15 { print }
     { last[NR % 15] = $0 }
     END {
       if (error) exit
       for (i = NR - 14; i <= NR; ++i) if (i > 0) print last[i % 15]
     }' | cut -c 1-240 | sed 's/^/    /'
-  sed -n -e '/^[0-9]*% tests passed,/p' -e '/^The following tests FAILED:/,/^$/p' "$1" | head -n 40
+  sed -n -e '/^[0-9]*% tests passed,/p' -e '/^The following tests FAILED:/,/^$/p' "$1" | awk 'NR <= 40'
 }
 
 progress_step() {  # NAME SECONDS TITLE COMMAND...

@@ -44,9 +44,7 @@ class Running {
   bool says(const std::string& words) {
     for (int i = 0; i < 3000; ++i) {
       if (out().find(words) != std::string::npos || err().find(words) != std::string::npos) return true;
-      int status = 0;
-      if (process_ > 0 && waitpid(process_, &status, WNOHANG) == process_) process_ = -1, exit_code_ = code_of(status);
-      if (process_ <= 0 && i > 1) return false;
+      if (!running() && i > 1) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return false;
@@ -64,15 +62,24 @@ class Running {
     kill(process_, signal);
     return wait();
   }
+  // Likewise. A program that does not end within a minute is killed.
   int wait() {
-    int status = 0;
-    if (process_ > 0 && waitpid(process_, &status, 0) == process_) exit_code_ = code_of(status);
-    process_ = -1;
+    for (int i = 0; running(); ++i) {
+      if (i == 6000) kill(process_, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     return exit_code_;
   }
 
  private:
-  static int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status); }
+  bool running() {
+    int status = 0;
+    if (process_ > 0 && waitpid(process_, &status, WNOHANG) == process_) {
+      process_ = -1;
+      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    return process_ > 0;
+  }
 
   ferry::ScratchFolder folder_;
   pid_t process_ = -1;
