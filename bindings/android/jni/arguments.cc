@@ -63,8 +63,9 @@ ferry_status copy_to(JNIEnv* env, const char* what, const ferry_tensor& tensor, 
 }
 
 ferry_status Options::read(JNIEnv* env, jintArray numbers, jlongArray all_longs, jbyteArray all_texts) {
-  jint n[8];
-  if (ferry_status status = numbers_of(env, numbers, n, 8); status != FERRY_OK) return status;
+  constexpr ferry_dtype kStateTypes[] = {FERRY_FLOAT32, FERRY_FLOAT16, FERRY_INT8};  // as SessionOptions.StateType
+  jint n[9];
+  if (ferry_status status = numbers_of(env, numbers, n, 9); status != FERRY_OK) return status;
   if (ferry_status status = texts.read(env, all_texts); status != FERRY_OK) return status;
   ferry_session_options_init(&value);
   value.num_threads = n[0];
@@ -75,6 +76,7 @@ ferry_status Options::read(JNIEnv* env, jintArray numbers, jlongArray all_longs,
   value.all_taps = n[5] != 0;
   value.profile = n[6] != 0;
   value.skip_weight_check = n[7] != 0;
+  value.state_dtype = kStateTypes[n[8]];
   constexpr size_t kMask = 3;  // index of the mask
   longs.resize(static_cast<size_t>(env->GetArrayLength(all_longs)));
   env->GetLongArrayRegion(all_longs, 0, static_cast<jsize>(longs.size()), longs.data());

@@ -8,6 +8,7 @@
 
 #include "converter/error.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/keys_and_values.h"
 #include "tests/support/blobs.h"
 #include "tests/support/language_model.h"
 #include "tests/support/task_networks.h"
@@ -51,7 +52,9 @@ void write_all(const std::filesystem::path& folder) {
   write(folder / "points.ferry",
         *testing::corners_of_box(8, 8, small, {0.25f, 0.25f, 0.5f, 0.5f}, {0, 0, 1, 1}, points));
   write(folder / "reader.ferry", *testing::colour_reader(32, 32, as_is, reading));
-  write(folder / "language.ferry", *testing::small_language_model());
+  const auto language = testing::small_language_model();
+  ferry::store_keys_and_values_as(fbs::DType::Float32, &language->table);
+  write(folder / "language.ferry", *language);
 }
 
 }  // namespace

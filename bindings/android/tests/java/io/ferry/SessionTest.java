@@ -163,6 +163,28 @@ final class SessionTest {
     return out;
   }
 
+  public static void statesHaveFewerBits() {
+    try (Model model = Model.open(blob("language"))) {
+      long[] bytes = new long[SessionOptions.StateType.values().length];
+      for (SessionOptions.StateType type : SessionOptions.StateType.values()) {
+        try (Session session = model.session(new SessionOptions().stateType(type))) {
+          float[] logits = run(session, 1, 5, 9);
+          equal(3, session.stateLength());
+          for (float logit : logits) Tests.check(Float.isFinite(logit), "a logit is not finite");
+          try (States states = session.states()) {
+            bytes[type.ordinal()] = states.bytes();
+          }
+        }
+      }
+      equal(bytes[0], 2 * bytes[1]);
+      Tests.check(bytes[2] < bytes[1], "8 bits take more than 16");
+    }
+    try (Model model = Model.open(golden("v2_small_transformer"))) {
+      SessionOptions options = new SessionOptions().stateType(SessionOptions.StateType.FLOAT16);
+      Tests.refused(FerryException.Status.UNSUPPORTED, "no state", () -> model.session(options));
+    }
+  }
+
   public static void statesRememberRunsAndGoToAFile() throws Exception {
     File file = File.createTempFile("ferry", ".states");
     try (Model model = Model.open(blob("language")); Session session = model.session(new SessionOptions());

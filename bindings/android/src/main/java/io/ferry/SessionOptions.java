@@ -31,11 +31,15 @@ public final class SessionOptions {
     ALL
   }
 
+  /** The most bits of a number of the session's own states. */
+  public enum StateType { FLOAT32, FLOAT16, INT8 }
+
   private static final int MAXIMUM_CPUS = 1024; // maximum of a machine
 
   private Backend backend = Backend.CPU;
   private Precision precision = Precision.FLOAT32;
   private Cores cores = Cores.PERFORMANCE;
+  private StateType stateType = StateType.FLOAT32;
   private int threads;
   private boolean gpuRequired;
   private boolean allTaps;
@@ -82,6 +86,15 @@ public final class SessionOptions {
   /** For sessions only: shared states to use instead of its own; null: its own. */
   public SessionOptions states(@Nullable States value) {
     states = value;
+    return this;
+  }
+
+  /**
+   * For the session's own states: keys and values of attention have no more bits than that; FLOAT32: as the blob says.
+   * FerryException, {@link FerryException.Status#UNSUPPORTED}: the blob has no states that may have fewer bits.
+   */
+  public SessionOptions stateType(StateType value) {
+    stateType = value;
     return this;
   }
 
@@ -161,7 +174,7 @@ public final class SessionOptions {
   /** In the layout that jni/arguments.cc reads. */
   int[] numbers() {
     return new int[] {threads, backend.ordinal(), precision.ordinal(), cores.ordinal(), gpuRequired ? 1 : 0,
-        allTaps ? 1 : 0, profile ? 1 : 0, checkWeights ? 0 : 1};
+        allTaps ? 1 : 0, profile ? 1 : 0, checkWeights ? 0 : 1, stateType.ordinal()};
   }
 
   /** Likewise: the memory limit, the pointer of shared states, gpuWatch's bits, a bit per CPU. */
