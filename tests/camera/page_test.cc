@@ -244,8 +244,9 @@ TEST_F(WithPage, OnAPortThatIsInUseIsRefused) {
 TEST(ProgramsPage, ShowsWhatIsAnswered) {
   const ferry::ScratchFolder folder;
   folder.write("frames.rgb", std::string(size_t{3} * 64 * 48, '\x64'));
-  Running program({write_detector(folder.path()), "--raw", folder.path() / "frames.rgb", "--size", "64x48", "--format",
-                   "rgb24", "--fps", "100", "--loop", "--port", "0"});
+  const std::string blob = write_detector(folder.path());
+  Running program({blob, "--raw", folder.path() / "frames.rgb", "--size", "64x48", "--format", "rgb24", "--fps", "100",
+                   "--loop", "--port", "0"});
   const std::string url = program.url();
   ASSERT_FALSE(url.empty());
   httplib::Client client(url.substr(0, url.size() - 1));
@@ -281,8 +282,8 @@ TEST(ProgramsPage, ShowsWhatIsAnswered) {
   EXPECT_EQ(event["figures"]["answered"].get<int64_t>() + event["figures"]["dropped"].get<int64_t>(),
             event["answer"]["frame"].get<int64_t>() + 1);
 
-  Running second({write_detector(folder.path()), "--raw", folder.path() / "frames.rgb", "--size", "64x48", "--format",
-                  "rgb24", "--port", url.substr(url.rfind(':') + 1, url.size() - url.rfind(':') - 2)});
+  Running second({blob, "--raw", folder.path() / "frames.rgb", "--size", "64x48", "--format", "rgb24", "--port",
+                  url.substr(url.rfind(':') + 1, url.size() - url.rfind(':') - 2)});
   EXPECT_EQ(second.wait(), 2);
   EXPECT_NE(second.err().find("the port is in use"), std::string::npos) << second.err();
   EXPECT_EQ(second.out(), "");
