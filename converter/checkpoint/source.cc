@@ -1,6 +1,7 @@
 #include "converter/checkpoint/source.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -117,6 +118,24 @@ void write_provenance(const Identified& network, const Checkpoint& checkpoint, c
   provenance.framework = network.naming->framework;
 }
 
+// "708.2 MB of weights take 4943 MB as float32: --weights f16 rounds them, i8 and i4 quantise them again", of weights of
+// less than 16 bits whose integers a blob cannot hold. Empty: there are none.
+std::string note_of_widened(const Checkpoint& checkpoint) {
+  double stored = 0, widened = 0;
+  for (const auto& [key, tensor] : checkpoint.tensors()) {
+    const double bytes = static_cast<double>(tensor.bytes.size()), elements = static_cast<double>(tensor.elements());
+    if (!tensor.encoding || tensor.encoding->has_integers() || bytes >= 2 * elements) continue;
+    stored += bytes;
+    widened += sizeof(float) * elements;
+  }
+  if (stored == 0) return "";
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "%.4g MB of weights take %.4g MB as float32: --weights f16 rounds them, i8 and i4 quantise them again",
+                stored / 1e6, widened / 1e6);
+  return text;
+}
+
 ImportedNetwork import(const ImportRequest& request) {
   const auto step = [&](const char* what, double fraction) {
     if (request.progress) request.progress(what, fraction);
@@ -149,6 +168,8 @@ ImportedNetwork import(const ImportRequest& request) {
     made.integers = std::any_of(checkpoint->tensors().begin(), checkpoint->tensors().end(), [](const auto& named) {
       return named.second.encoding && named.second.encoding->has_integers();
     });
+    if (!request.settings.has("weights"))
+      if (std::string note = note_of_widened(*checkpoint); !note.empty()) made.notes.push_back(std::move(note));
     if (!gguf) made.checkpoint = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());
