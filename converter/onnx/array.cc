@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "converter/checkpoint/small_float.h"
 #include "converter/graph/float16.h"
@@ -19,6 +21,14 @@ constexpr int64_t kMaxComputed = int64_t{1} << 28;  // maximum elements of a com
 constexpr int64_t kComputedOfStored = 16;           // maximum total of computed elements per element stored in the file
 
 thread_local int64_t t_left = INT64_MAX;  // remaining elements that this thread's conversion may compute
+
+// A large array that was transposed: a weight, for all imports of a file at several sizes.
+struct Transposed {
+  std::vector<std::byte> bytes;
+  std::shared_ptr<const void> source;  // lives as long, so that its address is that of no other array
+};
+// By the source's address, and the shape and the strides there.
+thread_local std::map<std::tuple<const std::byte*, Dims, Dims>, std::weak_ptr<Transposed>> t_transposed;
 
 template <typename T>
 T load(const std::byte* at) {
@@ -244,7 +254,10 @@ int64_t count_elements(const Dims& dims) {
   return count;
 }
 
-void begin_computing(int64_t stored) { t_left = kMaxComputed + kComputedOfStored * stored; }
+void begin_computing(int64_t stored) {
+  t_left = kMaxComputed + kComputedOfStored * stored;
+  std::erase_if(t_transposed, [](const auto& array) { return array.second.expired(); });
+}
 
 int64_t count_computed(const Dims& dims) {
   const int64_t count = count_elements(dims);
@@ -316,21 +329,38 @@ Array gather_elements(const Array& from, const Dims& dims, const std::vector<int
 
 namespace {
 
-// Offsets of the elements of a strided array of shape `dims`, in row-major order.
-std::vector<int64_t> walk(const Dims& dims, const Dims& strides) {
-  std::vector<int64_t> index(static_cast<size_t>(count_computed(dims)));
+// Fills `to`, an array of shape `dims`, with the elements at these strides in `from`.
+template <size_t kSize>
+void copy_strided(const std::byte* from, const Dims& dims, const Dims& strides, std::vector<std::byte>* to) {
+  const size_t last = dims.size() - 1;
+  const int64_t row = dims[last], step = strides[last] * static_cast<int64_t>(kSize);
   Dims position(dims.size(), 0);
   int64_t at = 0;
-  for (int64_t& i : index) {
-    i = at;
-    for (size_t d = dims.size(); d-- > 0;) {
+  for (std::byte *out = to->data(), *end = out + to->size(); out != end;) {
+    const std::byte* in = from + at * static_cast<int64_t>(kSize);
+    for (int64_t i = 0; i < row; ++i, in += step, out += kSize) std::memcpy(out, in, kSize);
+    for (size_t d = last; d-- > 0;) {
       at += strides[d];
       if (++position[d] < dims[d]) break;
       at -= strides[d] * dims[d];
       position[d] = 0;
     }
   }
-  return index;
+}
+
+// The array of shape `dims` whose elements are at these strides in `from`. `owner` gets its bytes.
+Array strided(const Array& from, const Dims& dims, const Dims& strides, std::shared_ptr<std::vector<std::byte>> owner) {
+  owner->resize(static_cast<size_t>(count_computed(dims)) * type_size(from.type));
+  const std::byte* bytes = from.data.bytes.data();
+  if (dims.empty()) std::copy_n(bytes, owner->size(), owner->begin());
+  if (!dims.empty() && !owner->empty()) switch (type_size(from.type)) {
+      case 1: copy_strided<1>(bytes, dims, strides, owner.get()); break;
+      case 2: copy_strided<2>(bytes, dims, strides, owner.get()); break;
+      case 4: copy_strided<4>(bytes, dims, strides, owner.get()); break;
+      default: copy_strided<8>(bytes, dims, strides, owner.get()); break;
+    }
+  const std::span<const std::byte> all(*owner);
+  return {from.type, dims, {std::move(owner), all}};
 }
 
 }  // namespace
@@ -342,7 +372,14 @@ Array transpose(const Array& from, const std::vector<int>& perm) {
     dims.push_back(from.dims[static_cast<size_t>(p)]);
     walked.push_back(strides[static_cast<size_t>(p)]);
   }
-  return gather_elements(from, dims, walk(dims, walked));
+  constexpr size_t kLarge = 1 << 16;
+  if (from.data.bytes.size() < kLarge) return strided(from, dims, walked, std::make_shared<std::vector<std::byte>>());
+  const auto [known, fresh] = t_transposed.try_emplace({from.data.bytes.data(), dims, walked});
+  if (const std::shared_ptr<Transposed> held = known->second.lock())
+    return {from.type, dims, {std::shared_ptr<std::vector<std::byte>>(held, &held->bytes), held->bytes}};
+  const auto made = std::make_shared<Transposed>(Transposed{{}, from.data.owner});
+  known->second = made;
+  return strided(from, dims, walked, {made, &made->bytes});
 }
 
 Array expand(const Array& from, const Dims& dims) {
@@ -354,7 +391,7 @@ Array expand(const Array& from, const Dims& dims) {
   const size_t lead = dims.size() - from.dims.size();
   for (size_t i = 0; i < from.dims.size(); ++i)
     if (from.dims[i] != 1) walked[lead + i] = strides[i];
-  return gather_elements(from, dims, walk(dims, walked));
+  return strided(from, dims, walked, std::make_shared<std::vector<std::byte>>());
 }
 
 Array cast(const Array& from, Type type) {

@@ -91,7 +91,8 @@ Array make_vector(const std::vector<int64_t>& values);
 
 // Element i of the result is element index[i] of `from`, of the same type.
 Array gather_elements(const Array& from, const Dims& dims, const std::vector<int64_t>& index);
-// Dimension i of the output is dimension perm[i] of the input.
+// Dimension i of the output is dimension perm[i] of the input. While one is in use, the same array transposed again
+// shares its bytes.
 Array transpose(const Array& from, const std::vector<int>& perm);
 Array expand(const Array& from, const Dims& dims);
 // ONNX's Cast.

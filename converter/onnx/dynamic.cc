@@ -137,8 +137,8 @@ class Opening {
   const ImportAt& import_at_;
   bool smaller_ = false;  // sizes are parts of what is written
   bool leading_is_batch_ = false;
-  std::vector<Shape> inputs_;  // of the blob as it is written
-  AtSize as_written_, one_, other_;
+  std::vector<Shape> inputs_, outputs_;  // of the blob as it is written
+  AtSize one_, other_;
   std::map<int64_t, AtSize> more_;  // by the number that is added to the sizes of one_
   OpenValues values_;               // of imports that compute nothing in a run
   std::optional<OpenValues> open_;  // what a run computes
@@ -203,8 +203,10 @@ void Opening::import_all() {
 }
 
 void Opening::begin() {
-  as_written_ = at(written_);
-  for (const auto& port : as_written_.graph->table.inputs) inputs_.push_back(as_written_.graph->shape(port->tensor));
+  const AtSize as_written = at(written_);
+  const Graph& graph = *as_written.graph;
+  for (const auto& port : graph.table.inputs) inputs_.push_back(graph.shape(port->tensor));
+  for (const auto& port : graph.table.outputs) outputs_.push_back(graph.shape(port->tensor));
   try {
     import_all();
   } catch (const Error&) {
@@ -218,7 +220,6 @@ bool Opening::compute_in_run(bool tables) {
   open_ = values_;
   open_->opens_tables = tables;
   try {
-    as_written_ = at(written_);
     import_all();
   } catch (const Error&) {
     return false;
@@ -228,7 +229,6 @@ bool Opening::compute_in_run(bool tables) {
 
 void Opening::compute_nothing() {
   open_.reset();
-  as_written_ = at(written_);
   import_all();
 }
 
@@ -290,11 +290,11 @@ std::unique_ptr<Graph> Opening::generalise(bool grids) {
   if (!reasons_.empty()) return nullptr;
   generaliser.lengthen_progressions();
   generaliser.finish(inputs_);
-  const auto &ports = one_.graph->table.outputs, &wanted = as_written_.graph->table.outputs;
-  if (ports.size() != wanted.size())
+  const auto& ports = one_.graph->table.outputs;
+  if (ports.size() != outputs_.size())
     reasons_.push_back({"", "", model_.opset, "the open sizes decide which outputs there are"});
   for (size_t i = 0; i < ports.size() && reasons_.empty(); ++i) {
-    const Shape is = one_.graph->shape(ports[i]->tensor), should = as_written_.graph->shape(wanted[i]->tensor);
+    const Shape is = one_.graph->shape(ports[i]->tensor), should = outputs_[i];
     if (is != should)
       reasons_.push_back({"", "", model_.opset,
                           "output '" + ports[i]->name + "' would be " + to_string(is) +
@@ -318,7 +318,7 @@ std::unique_ptr<Graph> Opening::open() {
 }
 
 std::unique_ptr<Graph> Opening::open_batches() {
-  const auto& operators = as_written_.graph->table.operators;
+  const auto& operators = other_.graph->table.operators;
   if (std::none_of(operators.begin(), operators.end(), [](const auto& op) { return op->params.AsAttention(); }))
     return nullptr;
   const std::vector<Reason> reasons = reasons_;

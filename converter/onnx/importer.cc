@@ -348,7 +348,7 @@ Imported Importer::import() {
       .graph = std::move(graph_), .known = std::move(known_outputs_), .values = {}, .tables = std::move(tables_)};
   for (const auto& [name, value] : values_)
     if (const Array* array = std::get_if<Array>(&value);
-        array && options_.open_sizes && !model_.constants.contains(name))
+        array && options_.open_sizes && !options_.open_values && !model_.constants.contains(name))
       imported.values[name] = *array;
   return imported;
 }

@@ -37,7 +37,7 @@ using ferry::Refused;
 struct Imported {
   std::unique_ptr<Graph> graph;         // without provenance
   std::map<std::string, Array> known;   // outputs that depend on no input; the graph has them, too, if it has others
-  std::map<std::string, Array> values;  // if sizes are open: what was computed of constants and sizes
+  std::map<std::string, Array> values;  // if sizes are open, and a run computes nothing: what follows from them
   // Inputs of the graph that stand for constants from which a run computes others, so that no pass folds them.
   std::map<std::string, Array> tables;
 };

@@ -23,12 +23,20 @@ void OpenValues::add(const Shapes& inputs, const Known& known) {
   constexpr int64_t kSmall = 1 << 18;
   inputs_.push_back(inputs);
   std::map<std::string, Seen>& all = known_.emplace_back();
+  const auto* before = known_.size() > 1 ? &known_[known_.size() - 2] : nullptr;
   for (const auto& [name, array] : known) {
     const Constant bytes = array.data.read();
     const std::string_view text(reinterpret_cast<const char*>(bytes.bytes.data()), bytes.bytes.size());
-    Seen& seen = all[name] = {array.dims, std::hash<std::string_view>()(text) + static_cast<size_t>(array.type), {}};
-    if (array.elements() <= kSmall) seen.small = array;
+    const size_t hash = std::hash<std::string_view>()(text) + static_cast<size_t>(array.type);
     if (bytes.done) bytes.done();
+    if (before)  // most are the same as before: their bytes are held once
+      if (const auto same = before->find(name);
+          same != before->end() && same->second.hash == hash && same->second.dims == array.dims) {
+        all[name] = same->second;
+        continue;
+      }
+    all[name] = {array.dims, hash, {}};
+    if (array.elements() <= kSmall) all[name].small = array;
   }
 }
 
