@@ -9,6 +9,7 @@
 
 #include "converter/onnx/cached_model.h"
 #include "converter/onnx/expanded_attention.h"
+#include "converter/onnx/flat_caches.h"
 #include "converter/onnx/patterns/matcher.h"
 
 namespace ferry::onnx {
@@ -121,7 +122,7 @@ std::optional<Cache> read_cache(const Model& model, const Matcher& m, const Valu
     cache.past = past->name;
     cache.source = cache.all;
     cache.fresh = concat->inputs[1];
-    return read_size(*past, &cache) && known_size(cache) ? std::optional(cache) : std::nullopt;
+    return read_size(*past, &cache) ? std::optional(cache) : std::nullopt;
   }
   constexpr std::string_view kPresent = "present";
   if (!output.name.starts_with(kPresent) || !read_size(output, &cache)) return {};
@@ -131,7 +132,8 @@ std::optional<Cache> read_cache(const Model& model, const Matcher& m, const Valu
   return cache;
 }
 
-// Computes the sizes of caches that the file does not state, as in files without a past.
+// Computes the sizes of caches that the file does not state, as in files without a past, or with heads and samples in
+// one dimension.
 void complete_sizes(const Model& model, LanguageModel* language) {
   Model with_shapes = model;
   std::vector<std::string> wanted;
@@ -140,16 +142,19 @@ void complete_sizes(const Model& model, LanguageModel* language) {
     Node& node = with_shapes.nodes.emplace_back();
     node.op = "Shape";
     node.opset = model.opset;
-    node.inputs = {cache.all};
-    node.outputs = {cache.all + ".shape"};
+    node.inputs = {cache.fresh};
+    node.outputs = {cache.fresh + ".shape"};
     wanted.push_back(node.outputs.front());
   }
   if (wanted.empty()) return;
-  Given given = given_for(model, *language, {0, 2});
-  std::erase_if(given.shapes, [](const auto& shape) { return shape.first != kIds; });
+  Given given = given_for(model, *language, {0, steps_of(*language).front().tokens});
+  for (const Cache& cache : language->caches) {
+    given.shapes.erase(cache.source);
+    given.shapes[cache.past] = {1, 1, 0, 1};  // an empty past is concatenated whatever its other sizes are
+  }
   const std::map<std::string, Array> shapes = Evaluator(with_shapes).evaluate(wanted, given);
   for (Cache& cache : language->caches) {
-    const auto found = shapes.find(cache.all + ".shape");
+    const auto found = shapes.find(cache.fresh + ".shape");
     if (found == shapes.end() || found->second.elements() != 4) continue;
     const std::vector<int64_t> dims = found->second.ints();
     cache.heads = dims[1];
@@ -204,7 +209,8 @@ std::optional<LanguageModel> find_language_model(const Model& model) {
     const bool ordinary = input.name == kIds || input.name == kMask || input.name == kPositionIds;
     if (!past && !ordinary) return {};
     if (type_size(input.type) == 0 || (ordinary && is_float(input.type) && input.name != kMask)) return {};
-    if (ordinary && (input.shape.size() != 2 || input.shape[0].size > 1 || input.shape[1].size >= 0)) return {};
+    if (ordinary && (input.shape.size() != 2 || input.shape[0].size > 1 || input.shape[1].size > 1)) return {};
+    if (input.name == kIds) found.one_token = input.shape[1].size == 1;
   }
   const auto without_past =
       std::count_if(found.caches.begin(), found.caches.end(), [](const Cache& c) { return c.fresh == c.all; });
@@ -252,9 +258,9 @@ Model replaced(const Model& model, const LanguageModel& language) {
     for (const Cache* cache : {&key, &value}) {
       node.outputs.push_back(cache->present + ".cached");
       outputs.push_back({.name = node.outputs.back()});
-      if (!find_value(out.inputs, cache->past))
-        out.inputs.push_back(
-            {cache->past, Type::Float32, true, {{1, ""}, {cache->heads, ""}, {-1, ""}, {cache->channels, ""}}});
+      std::erase_if(out.inputs, [&](const ValueInfo& input) { return input.name == cache->past; });
+      out.inputs.push_back(
+          {cache->past, Type::Float32, true, {{1, ""}, {cache->heads, ""}, {-1, ""}, {cache->channels, ""}}});
     }
   }
   out.outputs = std::move(outputs);
@@ -287,6 +293,13 @@ Model with_branch(const Model& model, const Node& choice, size_t branch) {
   return out;
 }
 
+// Lets nodes read what copies copy: exporters concatenate a past to nothing.
+void skip_copies(Model* model) {
+  const Matcher m(*model);
+  for (Node& node : model->nodes)
+    for (size_t i = 0; i < node.inputs.size() && node.branches.empty(); ++i) node.inputs[i] = m.origin(node.inputs[i]);
+}
+
 std::optional<CachedModel> cached_model(const Model& model, int64_t length) {
   std::optional<LanguageModel> language = find_language_model(model);
   if (!language) return {};
@@ -315,6 +328,8 @@ std::optional<CachedModel> cached_model(const Model& model, int64_t length) {
 std::optional<CachedModel> with_cached_attention(const Model& file, int64_t length) {
   Model model = file;
   expand_attention(&model);
+  skip_copies(&model);
+  separate_heads(&model);
   const auto choice = std::find_if(model.nodes.begin(), model.nodes.end(), [](const Node& node) {
     return node.op == "If" && node.domain.empty() && !node.inputs.empty() && node.inputs[0] == kUseCache &&
            node.branches.size() == 2;

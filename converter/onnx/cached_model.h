@@ -41,6 +41,7 @@ struct LanguageModel {
   std::vector<CachedAttention> attentions;
   std::string logits;
   bool prompt_only = false;  // without a past
+  bool one_token = false;    // in each run: decoder_with_past_model.onnx
 };
 
 // A run of `tokens` tokens after `past` ones.

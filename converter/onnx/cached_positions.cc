@@ -82,14 +82,14 @@ struct Positions {
 
 // Whether the value has the positions of the tokens, plus a number, along one dimension.
 std::optional<Positions> as_positions(const Series& series, const std::vector<Step>& steps) {
-  std::optional<Positions> found;  // the first step has several tokens
+  std::optional<Positions> found;  // the first step has several tokens, if any has
   for (size_t s = 0; s < steps.size(); ++s) {
     const Array& array = *series[s];
     if (array.elements() != steps[s].tokens || array.dims.empty()) return {};
     const auto longest = std::max_element(array.dims.begin(), array.dims.end());
     const std::vector<double> values = array.floats();
     if (!(std::fabs(values.front()) < 0x1p31)) return {};
-    const auto axis = steps[s].tokens > 1 ? static_cast<size_t>(longest - array.dims.begin()) : found->axis;
+    const auto axis = steps[s].tokens > 1 || !found ? static_cast<size_t>(longest - array.dims.begin()) : found->axis;
     const Positions here{array.dims.size(), axis, to_integer(values.front()) - steps[s].past};
     for (size_t i = 0; i < values.size(); ++i)
       if (values[i] != static_cast<double>(steps[s].past + static_cast<int64_t>(i) + here.offset)) return {};
@@ -287,6 +287,7 @@ Given given_for(const Model& model, const LanguageModel& language, const Step& s
 
 std::vector<Step> steps_of(const LanguageModel& language) {
   if (language.prompt_only) return {{0, 5}, {0, 2}, {0, 7}};
+  if (language.one_token) return {{5, 1}, {7, 1}, {2, 1}};
   return {{0, 5}, {7, 5}, {3, 2}, {6, 2}};
 }
 

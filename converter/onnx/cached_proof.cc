@@ -57,6 +57,22 @@ std::optional<double> factor_of(const Array& read, const Array& cache, bool tran
   return std::isfinite(factor) ? std::optional(factor) : std::nullopt;
 }
 
+// The first dimensions of an attention's queries.
+Dims leading_dims(const Model& model, const LanguageModel& language, const CachedAttention& attention) {
+  Model with_shape = model;
+  Node& node = with_shape.nodes.emplace_back();
+  node.op = "Shape";
+  node.opset = model.opset;
+  node.inputs = {attention.scores->inputs[0]};
+  node.outputs = {node.inputs[0] + ".shape"};
+  const std::string name = node.outputs[0];
+  const auto found = Evaluator(with_shape).evaluate({name}, given_for(model, language, steps_of(language).front()));
+  if (!found.contains(name)) return {};
+  Dims dims = found.at(name).ints();
+  dims.resize(std::max<size_t>(dims.size(), 2) - 2);
+  return dims;
+}
+
 // Proves that the products read the caches; sets the heads of the queries, and the scales to the factors of the keys.
 void prove_reads(const Model& model, const Evaluator& evaluator, LanguageModel* language) {
   for (const Step& step : steps_of(*language)) {
@@ -89,6 +105,8 @@ void prove_reads(const Model& model, const Evaluator& evaluator, LanguageModel* 
       if (!near(factor(a.last, language->caches[a.value], false, &a.result), 1))
         refuse(model, *a.last, "it reads '" + a.last->inputs[1] + "', the values times a factor, expected the values");
       a.scale = factor(a.scores, language->caches[a.key], true, &a.queries);
+      // All heads of the queries may read one.
+      if (a.queries.back() == 1) a.queries = a.result = broadcast(a.queries, leading_dims(model, *language, a));
     }
   }
 }
@@ -199,7 +217,7 @@ void prove_causal(const Model& model, LanguageModel* language, int64_t length) {
         const auto first = std::find_if(row.begin(), row.end(), [](double p) { return p > 0; }) - row.begin();
         a.window = first > 0 ? step.total() - first : 0;
         a.scale = scale_of(std::span(scores).last(row.size()), row);
-        if (a.window > 1 && !language->prompt_only) steps.push_back({a.window - 1, 3});
+        if (a.window > 1 && !language->prompt_only) steps.push_back({a.window - 1, language->one_token ? 1 : 3});
       }
       if (got.size() != scores.size() || !is_causal(scores, got, step, a.scale, a.window))
         refuse(model, *a.last,

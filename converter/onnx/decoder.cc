@@ -89,7 +89,7 @@ std::optional<Decoder> read_decoder(const Model& model) {
                               : input.name == "attention_mask" ? &decoder.mask
                               : input.name == "position_ids"   ? &decoder.positions
                                                                : nullptr;
-    if (!part || input.shape.size() != 2 || input.shape[0].size > 1 || input.shape[1].size >= 0) return {};
+    if (!part || input.shape.size() != 2 || input.shape[0].size > 1 || input.shape[1].size > 1) return {};
     *part = input.name;
   }
   std::set<std::string> presents;
@@ -144,6 +144,7 @@ std::unique_ptr<Graph> build_decoder(const Model& quantised, const DecoderReques
     }
     return AtSize{std::move(imported.graph), {}, {}};
   };
+  if (find_value(model.inputs, decoder->ids)->shape[1].size == 1) return import_at({}, {}).graph;
   std::unique_ptr<Graph> graph = import_dynamic(model, {decoder->ids + ":1"}, {}, import_at);
   graph->table.inputs.front()->bound = {1, static_cast<int32_t>(std::min(length, kMaxRun))};
   return graph;

@@ -69,11 +69,12 @@ TEST_F(Onnx, ValuesAreTappedByModuleNodeAndName) {
 }
 
 // Decoders with a cache continue token ids as ONNX Runtime does (tests/conformance/make_decoders.py), and transformers
-// (export_decoders.py).
+// and PyTorch (export_decoders.py, export_flat_caches.py).
 TEST_F(Onnx, DecodersWithACacheContinueTexts) {
   const std::filesystem::path language = source_folder() / "tests/data/onnx/language";
-  for (const char* name : {"rotary_inside", "rotary_outside", "norms_of_heads", "llama", "llama_quantised",
-                           "llama_merged", "attention_operators", "mistral", "gpt2", "gpt_neox", "opt"}) {
+  for (const char* name :
+       {"rotary_inside", "rotary_outside", "norms_of_heads", "llama", "llama_quantised", "llama_merged",
+        "attention_operators", "mistral", "gpt2", "gpt_neox", "opt", "one_token", "flat", "flat_turned"}) {
     SCOPED_TRACE(name);
     const Result done = run({"convert", (language / name / "model.onnx").string(), "-o", "net.ferry"});
     ASSERT_EQ(done.exit_code, 0) << done.err;

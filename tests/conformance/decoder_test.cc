@@ -51,7 +51,7 @@ TEST(Decoder, IsFoundByItsInputsAndOutputs) {
 
 TEST(Decoder, OfOtherInputsOrOutputsIsAnOrdinaryNetwork) {
   onnx::Model embedded = decoder_model(), two = decoder_model(), apart = decoder_model(), fixed = decoder_model();
-  fixed.inputs.front().shape[1].size = 1;
+  fixed.inputs.front().shape[1].size = 2;
   EXPECT_FALSE(onnx::find_decoder(fixed));
   embedded.inputs.front().name = "inputs_embeds";
   EXPECT_FALSE(onnx::find_decoder(embedded));

@@ -3,6 +3,7 @@
 
     PYTHONPATH=transformers-4.47/src /usr/bin/python3 tests/conformance/export_decoders.py tests/data/onnx/language
     PYTHONPATH=transformers-4.31/src /usr/bin/python3 tests/conformance/export_decoders.py tests/data/onnx/language
+    ~/.cache/ferry/debian-amd64/references/inside python3 tests/conformance/export_decoders.py tests/data/onnx/language
 
 Needs Debian's python3-torch and python3-onnx; for the quantised file also node and ONNX Runtime from npm
 (onnxruntime-node) in FERRY_PEERS/node_modules. Each version of transformers writes its own networks. model.onnx has
@@ -21,7 +22,8 @@ import transformers
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, OPSET = 64, 32, 48, 4, 2, 14
+LATEST = int(transformers.__version__.split(".")[0]) >= 5
+VOCABULARY, WIDTH, HIDDEN, HEADS, LAYERS, OPSET = 64, 32, 48, 4, 2, 17 if LATEST else 14
 SIZE = WIDTH // HEADS
 SIZES = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=HIDDEN, num_hidden_layers=LAYERS,
              num_attention_heads=HEADS)
@@ -45,20 +47,24 @@ class Exported(nn.Module):
         rest = list(rest)
         inputs = {"position_ids": rest.pop(0)} if self.positions else {}
         if self.past:
-            inputs["past_key_values"] = tuple(tuple(rest[i:i + 2]) for i in range(0, len(rest), 2))
+            layers = [tuple(rest[i:i + 2]) for i in range(0, len(rest), 2)]
+            inputs["past_key_values"] = transformers.DynamicCache(layers) if LATEST else tuple(layers)
         out = self.model(input_ids=ids, attention_mask=mask, use_cache=True, return_dict=True, **inputs)
         return (out.logits, *[t for layer in out.past_key_values for t in layer[:2]])
 
 
-def export(model, path, positions, past):
+def export(model, path, positions, kind):
     config = model.config
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    tokens, before = 2, 3 if past else 0
+    past = kind != "prompt"
+    tokens, before = 1 if kind == "one_token" else 2, 3 if past else 0
     batch, sequence, total = "batch_size", "sequence_length", "total_sequence_length"
     values = {"input_ids": torch.randint(1, VOCABULARY, (2, tokens)),
               "attention_mask": torch.ones(2, before + tokens, dtype=torch.long)}
     axes = {"input_ids": {0: batch, 1: sequence}, "attention_mask": {0: batch, 1: total},
             "logits": {0: batch, 1: sequence}}
+    if kind == "one_token":
+        del axes["input_ids"][1], axes["logits"][1]
     if positions:
         values["position_ids"] = torch.arange(before, before + tokens)[None].expand(2, -1).contiguous()
         axes["position_ids"] = axes["input_ids"]
@@ -72,7 +78,8 @@ def export(model, path, positions, past):
                 values[name] = torch.randn(2, heads, before, SIZE)
                 axes[name] = {0: batch, 2: "past_sequence_length"}
     torch.onnx.export(Exported(model, positions, past).eval(), tuple(values.values()), path, opset_version=OPSET,
-                      input_names=list(values), output_names=outputs, dynamic_axes=axes)
+                      input_names=list(values), output_names=outputs, dynamic_axes=axes,
+                      **({"dynamo": False} if LATEST else {}))
 
 
 def continued(model, prompt, count):
@@ -213,7 +220,7 @@ def write(out, name, model, positions=True, kinds=("past",), long_prompt=0):
     path = os.path.join(folder, "model.onnx")
     files = {kind: os.path.join(folder, kind + ".onnx") for kind in kinds}
     for kind, file in files.items():
-        export(model, file, positions, kind == "past")
+        export(model, file, positions, kind)
     if len(files) == 2:
         merged(files["past"], files["prompt"], path)
         for file in files.values():
@@ -258,6 +265,11 @@ OLD = {
                                                              max_position_embeddings=64), kinds=("past", "prompt")),
 }
 
+FIFTH = {
+    "one_token": lambda out, name: write(out, name, llama(num_key_value_heads=2, attn_implementation="eager"),
+                                         kinds=("one_token",)),
+}
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -265,7 +277,7 @@ def main():
     out = parser.parse_args().out
     warnings.filterwarnings("ignore")
     old = int(transformers.__version__.split(".")[1]) < 40
-    for name, make in (OLD if old else NEW).items():
+    for name, make in (FIFTH if LATEST else OLD if old else NEW).items():
         torch.manual_seed(0)
         with torch.no_grad():
             make(out, name)

@@ -16,7 +16,7 @@ Matcher::Matcher(const Model& model) : model_(model), nodes_(model.nodes) {
 }
 
 bool Matcher::is_copy(const Node& node) const {
-  if (is(node, "Identity")) return true;
+  if (is(node, "Identity") || (is(node, "Concat") && node.inputs.size() == 1)) return true;
   return is(node, "Dropout") && (node.inputs.size() <= 2 || number(node.inputs[1]) == 0.0);
 }
 
