@@ -52,6 +52,7 @@ void scattered(Op& op, OpFunction function);
 void concatenated(Op& op, OpFunction function);
 void reduced(Op& op, OpFunction function);
 void regions(Op& op, OpFunction function);
+void sampled(Op& op, OpFunction function);
 void best_of_counted(Op& op, OpFunction function);
 void arg_best_of_counted(Op& op, OpFunction function);
 

@@ -129,18 +129,11 @@ void concatenated(Op& op, OpFunction function) {
   op.set_counts(0, sizes);
 }
 
-void reduced(Op& op, OpFunction) {
+namespace {
+
+// The reduction of the elements that are no padding.
+Tensor reduction(Op& op, const std::vector<int>& axes, bool keep) {
   const std::string& name = op.node().op;
-  const auto list = op.input_or_attribute(1, "axes");
-  std::vector<int> axes = list && !list->empty() ? op.axes(*list, op.rank(0)) : std::vector<int>{};
-  if (axes.empty() && op.integer("noop_with_empty_axes", 0) != 0) {
-    op.set(op.value(0));
-    return op.set_counts(0, op.counted(0).sizes);
-  }
-  if (axes.empty())
-    for (int d = 0; d < op.rank(0); ++d) axes.push_back(d);
-  std::sort(axes.begin(), axes.end());
-  const bool keep = op.integer("keepdims", 1) != 0;
   const auto kind = name == "ReduceMax"    ? fbs::ReduceKind::Max
                     : name == "ReduceMin"  ? fbs::ReduceKind::Min
                     : name == "ReduceProd" ? fbs::ReduceKind::Prod
@@ -160,12 +153,51 @@ void reduced(Op& op, OpFunction) {
     }
     result = binary(Binary::Div, result, number);
   }
-  op.set(result, op.type(0));
+  return result;
+}
+
+}  // namespace
+
+void reduced(Op& op, OpFunction function) {
+  const std::string& name = op.node().op;
+  const auto list = op.input_or_attribute(1, "axes");
+  std::vector<int> axes = list && !list->empty() ? op.axes(*list, op.rank(0)) : std::vector<int>{};
+  if (axes.empty() && op.integer("noop_with_empty_axes", 0) != 0) {
+    function(op);
+    return op.set_counts(0, op.counted(0).sizes);
+  }
+  if (axes.empty())
+    for (int d = 0; d < op.rank(0); ++d) axes.push_back(d);
+  std::sort(axes.begin(), axes.end());
+  const bool keep = op.integer("keepdims", 1) != 0;
+  if (name == "ReduceL1" || name == "ReduceL2" || name == "ReduceSumSquare") {
+    op.replace_input(0, filled(op, 0, axes, 0));
+    function(op);
+  } else {
+    op.set(reduction(op, axes, keep), op.type(0));
+  }
   Sizes sizes;
   for (int d = 0; d < op.rank(0); ++d) {
     const bool gone = std::count(axes.begin(), axes.end(), d) > 0;
     if (!gone || keep) sizes.push_back(gone ? std::nullopt : size_at(op.counted(0).sizes, static_cast<size_t>(d)));
   }
+  op.set_counts(0, sizes);
+}
+
+// GridSample: positions are independent of each other; those of padding are in the middle.
+void sampled(Op& op, OpFunction function) {
+  const Sizes maps = op.counted(0).sizes, grid = op.counted(1).sizes;
+  const size_t last = op.dims(1).size() - 1;
+  if (is_counted(maps) || size_at(grid, 0) || size_at(grid, last))
+    op.refuse("its maps, samples or coordinates follow from values, expected the number of positions only");
+  std::vector<int> axes;
+  Sizes sizes(last + 1);
+  for (size_t d = 1; d < last; ++d) {
+    axes.push_back(static_cast<int>(d));
+    sizes[d + 1] = size_at(grid, d);
+  }
+  op.replace_input(1, filled(op, 1, axes, 0));
+  function(op);
   op.set_counts(0, sizes);
 }
 
