@@ -27,8 +27,8 @@ struct Transposed {
   std::vector<std::byte> bytes;
   std::shared_ptr<const void> source;  // lives as long, so that its address is that of no other array
 };
-// By the source's address, and the shape and the strides there.
-thread_local std::map<std::tuple<const std::byte*, Dims, Dims>, std::weak_ptr<Transposed>> t_transposed;
+// By the source's address and type, and the shape and the strides there.
+thread_local std::map<std::tuple<const std::byte*, Type, Dims, Dims>, std::weak_ptr<Transposed>> t_transposed;
 
 template <typename T>
 T load(const std::byte* at) {
@@ -373,8 +373,9 @@ Array transpose(const Array& from, const std::vector<int>& perm) {
     walked.push_back(strides[static_cast<size_t>(p)]);
   }
   constexpr size_t kLarge = 1 << 16;
-  if (from.data.bytes.size() < kLarge) return strided(from, dims, walked, std::make_shared<std::vector<std::byte>>());
-  const auto [known, fresh] = t_transposed.try_emplace({from.data.bytes.data(), dims, walked});
+  if (!from.data.owner || from.data.bytes.size() < kLarge)
+    return strided(from, dims, walked, std::make_shared<std::vector<std::byte>>());
+  const auto [known, fresh] = t_transposed.try_emplace({from.data.bytes.data(), from.type, dims, walked});
   if (const std::shared_ptr<Transposed> held = known->second.lock())
     return {from.type, dims, {std::shared_ptr<std::vector<std::byte>>(held, &held->bytes), held->bytes}};
   const auto made = std::make_shared<Transposed>(Transposed{{}, from.data.owner});

@@ -410,3 +410,31 @@ graph_case("masked_quantised", 13, [
     helper.make_node("Add", ["scores", "rounded"], ["masked"]), helper.make_node("Softmax", ["masked"], ["y"], axis=-1)],
     {"scores": scores, "mask": mask}, {"y": torch.softmax(torch.tensor(scores + rounded), -1).numpy()},
     {"step": step, "zero": np.uint8(255)})
+
+# Norms of rows, and samples at places, whose number follows from values. Their sums have sizes that do not.
+places = np.random.default_rng(7)
+flags = np.array([1, 0, 0, 1, 1, 0, 1, 0], np.float32)
+rows = places.uniform(-0.9, 0.9, (8, 4)).astype(np.float32)
+maps = places.standard_normal((1, 3, 5, 6)).astype(np.float32)
+found = torch.tensor(rows[flags > 0])
+nodes = [helper.make_node("NonZero", ["flags"], ["nonzero"]), helper.make_node("Squeeze", ["nonzero", "first"], ["index"]),
+         helper.make_node("Gather", ["rows", "index"], ["found"], axis=0)]
+norms = {"ReduceL1": found.abs().sum(1), "ReduceL2": found.norm(dim=1), "ReduceSumSquare": found.square().sum(1)}
+for op, each in norms.items():
+    graph_case("counted_" + op.lower(), 18, [
+        *nodes, helper.make_node(op, ["found", "second"], ["each"], keepdims=0),
+        helper.make_node("ReduceSum", ["each"], ["sum"], keepdims=1),
+        helper.make_node(op, ["found", "first"], ["all"], keepdims=0)],
+        {"flags": flags, "rows": rows},
+        {"sum": each.sum().reshape(1).numpy(),
+         "all": {"ReduceL1": found.abs().sum(0), "ReduceL2": found.norm(dim=0),
+                 "ReduceSumSquare": found.square().sum(0)}[op].numpy()},
+        {"first": np.array([0]), "second": np.array([1])})
+graph_case("counted_grid_sample", 16, [
+    *nodes, helper.make_node("Gather", ["found", "two"], ["pairs"], axis=1),
+    helper.make_node("Unsqueeze", ["pairs", "leading"], ["grid"]),
+    helper.make_node("GridSample", ["maps", "grid"], ["samples"], mode="bilinear", align_corners=1),
+    helper.make_node("ReduceSum", ["samples", "last"], ["sum"], keepdims=0)],
+    {"flags": flags, "rows": rows, "maps": maps},
+    {"sum": F.grid_sample(torch.tensor(maps), found[None, None, :, :2], align_corners=True).sum(3).numpy()},
+    {"first": np.array([0]), "two": np.array([0, 1]), "leading": np.array([0, 1]), "last": np.array([3])})
