@@ -118,8 +118,8 @@ void write_provenance(const Identified& network, const Checkpoint& checkpoint, c
   provenance.framework = network.naming->framework;
 }
 
-// "708.2 MB of weights take 4943 MB as float32: --weights f16 rounds them, i8 and i4 quantise them again", of weights of
-// less than 16 bits whose integers a blob cannot hold. Empty: there are none.
+// "708.2 MB of weights take 4943 MB as float32: --weights f16 rounds them, i8 and i4 quantise them again", of weights
+// of less than 16 bits whose integers a blob cannot hold. Empty: there are none.
 std::string note_of_widened(const Checkpoint& checkpoint) {
   double stored = 0, widened = 0;
   for (const auto& [key, tensor] : checkpoint.tensors()) {
