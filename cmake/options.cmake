@@ -55,10 +55,9 @@ find_program(FERRY_CCACHE ccache)
 if(FERRY_CCACHE)
   foreach(lang C CXX)
     if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
-      # Makes objects independent of the clone's path, so that clones share the cache; and finds what a file includes by
-      # compiling it, not by preprocessing it first.
+      # Makes objects independent of the clone's path, so that clones share the cache.
       set(CMAKE_${lang}_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-          CCACHE_DEPEND=1 "${FERRY_CCACHE}")
+          "${FERRY_CCACHE}")
     endif()
   endforeach()
 endif()
